@@ -26,6 +26,7 @@ NEEDS.check-manuals  := $(NEEDS.deps)
 NEEDS.openapi-check  := $(NEEDS.deps)
 NEEDS.lint           := check check-all
 NEEDS.tidy           := $(NEEDS.deps)
+NEEDS.analyze        := build
 NEEDS.format         := check-all
 NEEDS.fuzz           := build unit check-all
 NEEDS.fuzz-check     := build unit
@@ -94,8 +95,9 @@ LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c 
 MOD_SRC  := mod_neoapi.c $(wildcard src/httpd/*.c)
 CTL_SRC  := $(wildcard src/ctl/*.c)
 CTL_GEN  := $(BUILD)/gen/site_script.c $(BUILD)/gen/site_template.c
-GEN      := $(BUILD)/gen/migrations.c $(BUILD)/gen/docs.c $(BUILD)/gen/status_style.c
-SQL_H    := $(patsubst src/store/%.sql,$(BUILD)/gen/sql/%.h,$(wildcard src/store/*.sql))
+GEN      := $(BUILD)/gen/migrations.c $(BUILD)/gen/docs.c $(BUILD)/gen/report_style.c $(BUILD)/gen/openapi_json_text.c \
+            $(BUILD)/gen/openapi_introduction.c
+SQL_H    := $(patsubst %.sql,$(BUILD)/gen/sql/%.h,$(notdir $(wildcard src/*/*.sql)))
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:$(BUILD)/%.c=$(BUILD)/obj/%.o)
@@ -123,7 +125,7 @@ $(LIB): $(LIB_OBJ)
 	$(call run,AR,$@) ar rcs $@ $(LIB_OBJ)
 
 # At the first build no .d file says yet which objects include these.
-$(LIB_OBJ): | $(SQL_H)
+$(LIB_OBJ) $(CTL_OBJ): | $(SQL_H)
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -133,29 +135,29 @@ $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
 	$(call run,CC,$<) $(CC) $(CPPFLAGS) $(CFLAGS) $(HARDENING) -MMD -MP -c -o $@ $<
 
-# The migrations, the statements of src/store and the style sheet of the status page are embedded as C constants.
+.SECONDEXPANSION:
+
+# The migrations and the statements in src/*/*.sql are embedded as C constants.
 $(BUILD)/gen/migrations.c: sql/embed.sh $(wildcard sql/*.sql)
 	@mkdir -p $(@D)
 	$(call run,GEN,$@) sh sql/embed.sh migrations sql/[0-9]*.sql >$@.new && mv $@.new $@
 
-$(BUILD)/gen/sql/%.h: src/store/%.sql sql/embed.sh
+$(SQL_H): $(BUILD)/gen/sql/%.h: $$(wildcard src/*/$$*.sql) sql/embed.sh
 	@mkdir -p $(@D)
 	$(call run,GEN,$@) sh sql/embed.sh statements $< >$@.new && mv $@.new $@
 
-$(BUILD)/gen/status_style.c: src/service/status.css sql/embed.sh
-	@mkdir -p $(@D)
-	$(call run,GEN,$@) sh sql/embed.sh text neo_report_style $< >$@.new && mv $@.new $@
+# So are other texts: the constant neo_NAME has the file EMBED.NAME.
+EMBED.report_style         := src/service/status.css
+EMBED.openapi_json_text    := src/model/openapi.json
+EMBED.openapi_introduction := src/model/openapi.md
+EMBED.site_script          := src/ctl/site.sh
+EMBED.site_template        := conf/neoapi.conf
 
-# neoapictl creates a virtual host with a script and the example configuration.
-$(BUILD)/gen/site_script.c: src/ctl/site.sh sql/embed.sh
+$(filter-out %/migrations.c %/docs.c,$(GEN)) $(CTL_GEN): $(BUILD)/gen/%.c: $$(EMBED.$$*) sql/embed.sh
 	@mkdir -p $(@D)
-	$(call run,GEN,$@) sh sql/embed.sh text neo_site_script $< >$@.new && mv $@.new $@
+	$(call run,GEN,$@) sh sql/embed.sh text neo_$* $< >$@.new && mv $@.new $@
 
-$(BUILD)/gen/site_template.c: conf/neoapi.conf sql/embed.sh
-	@mkdir -p $(@D)
-	$(call run,GEN,$@) sh sql/embed.sh text neo_site_template $< >$@.new && mv $@.new $@
-
-# So is the documentation. If Swagger UI could not be fetched for its reference, the next make tries again.
+# And the documentation. If Swagger UI could not be fetched for its reference, the next make tries again.
 $(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(if $(wildcard $(FETCHED)/swagger-ui),,again)
 	@mkdir -p $(@D)
 	@sh src/docs/pack.sh '$(VERSION)' '$(FETCHED)' '$@'
@@ -224,7 +226,12 @@ PYTEST := NEOAPI_META_OPENAPI='$(abspath $(META_OPENAPI))' NEOAPI_TEST_BUILD='$(
 e2e: e2e-parallel ## run the end-to-end tests against real servers (PYTEST_ARGS=..., PYTEST_PROCESSES=4, MPM=worker; SAN=1 with the sanitizers)
 	@$(MAKE) --no-print-directory e2e-alone
 
-e2e-parallel: all
+# It prints the statements that a test checks.
+$(BUILD)/statements: LDFLAGS += -Wl,--wrap=neo_statement_make
+$(BUILD)/statements: $(BUILD)/obj/tests/e2e/statements.o $(LIB)
+	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
+
+e2e-parallel: all $(BUILD)/statements
 	@$(PYTEST) -m '$(MARKS)' -n $(PYTEST_PROCESSES) --dist loadfile tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 e2e-alone: all
@@ -297,6 +304,26 @@ tidy: $(GEN) ## check the C sources with clang-tidy (.clang-tidy says what for)
 	@printf '%s\n' $(LIB_SRC) $(MOD_SRC) $(CTL_SRC) | \
 		xargs -P "$$(nproc)" -I{} $(CLANG_TIDY) --quiet {} -- $(CPPFLAGS) -std=gnu11 2>$(BUILD)/tidy.log || { cat $(BUILD)/tidy.log; exit 1; }
 
+# gcc's analyzer, as .clang-tidy for clang's. It sees one file at a time, so not that a function of another file never returns NULL.
+ANALYZER := -fanalyzer -Wno-analyzer-null-argument -Wno-analyzer-null-dereference
+ANALYZED := $(patsubst %.c,$(BUILD)/analyzer/%.o,$(LIB_SRC) $(MOD_SRC) $(CTL_SRC))
+
+# Memory that pthread_setspecific and CURLOPT_OPENSOCKETDATA keep, and that of an atomic counter's array.
+$(addprefix $(BUILD)/analyzer/src/,core/crypto.o delivery/sender.o store/pg_statement.o): ANALYZER += -Wno-analyzer-malloc-leak
+# gcc 14 takes two parameters with the same argument for one.
+$(BUILD)/analyzer/src/model/transition.o: ANALYZER += -Wno-analyzer-deref-before-check
+# It keeps the descriptors of closed standard streams occupied.
+$(BUILD)/analyzer/src/ctl/main.o: ANALYZER += -Wno-analyzer-fd-leak
+
+.PHONY: analyze
+analyze: $(ANALYZED) ## check the C sources with gcc's -fanalyzer
+
+$(ANALYZED): | $(SQL_H)
+
+$(BUILD)/analyzer/%.o: %.c
+	@mkdir -p $(@D)
+	$(call run,CHECK,$<) gcc $(CPPFLAGS) $(CFLAGS) $(ANALYZER) -MMD -MP -c -o $@ $<
+
 # ---------------------------------------------------------------- openapi
 
 # A base URL that the linters take for a real one.
@@ -366,12 +393,12 @@ bench: all $(BUILD)/bench/mod_bare.so $(BUILD)/bench/turns ## benchmark against 
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_SECONDS='$(BENCH_SECONDS)' NEOAPI_BENCH_PAIRS='$(BENCH_PAIRS)' \
 		/usr/bin/python3 -B tests/bench/bench.py '$(BUILD)'
 
-bench-webhooks: all ## benchmark webhook delivery against a job queue (BENCH='throughput latency idle backlog', BENCH_ROUNDS=5)
+bench-webhooks: all ## benchmark webhook delivery against a job queue (BENCH='throughput latency fan_out errors idle backlog', BENCH_ROUNDS=5)
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_ROUNDS='$(BENCH_ROUNDS)' NEOAPI_BENCH_DELIVERIES='$(BENCH_DELIVERIES)' \
 		/usr/bin/python3 -B tests/bench-webhooks/bench.py '$(BUILD)'
 
-bench-peers: all $(BUILD)/bench/mod_bare.so ## benchmark the API against a Node.js server (BENCH='get list create keyed batch', BENCH_SECONDS=4, BENCH_PAIRS=9)
-	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_SECONDS='$(BENCH_SECONDS)' NEOAPI_BENCH_PAIRS='$(BENCH_PAIRS)' \
+bench-peers: all $(BUILD)/bench/mod_bare.so ## benchmark the API against a Node.js server (BENCH='get list create keyed batch', BENCH_PEER=fastify|hono, BENCH_SECONDS=4, BENCH_PAIRS=9)
+	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_PEER='$(BENCH_PEER)' NEOAPI_BENCH_SECONDS='$(BENCH_SECONDS)' NEOAPI_BENCH_PAIRS='$(BENCH_PAIRS)' \
 		/usr/bin/python3 -B tests/bench-peers/bench.py '$(BUILD)'
 
 .PHONY: torture
@@ -395,4 +422,4 @@ $(BUILD)/bench/turns: $(BUILD)/obj/tests/bench/turns.o
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 18
 
--include $(shell find $(BUILD)/obj $(BUILD)/fuzz/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/analyzer $(BUILD)/fuzz/obj -name '*.d' 2>/dev/null)

@@ -54,6 +54,16 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     return OK;
 }
 
+/* A killed process's requests are no longer in progress. */
+static void child_status(server_rec *s, pid_t pid, ap_generation_t generation, int slot, mpm_child_status status)
+{
+    (void)s;
+    (void)generation;
+    (void)slot;
+    if (status == MPM_CHILD_EXITED && neo_shared_metrics_get())
+        neo_concurrency_remove(&neo_shared_metrics_get()->concurrency, pid);
+}
+
 /* ---------------------------------------------------------------- 2. each child process */
 
 static server_rec *started_server; /* the main server, for child_stopping */
@@ -217,6 +227,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_LAST); /* after the MPM's */
     ap_hook_post_config(post_config, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, after_dbd, NULL, APR_HOOK_LAST);
+    ap_hook_child_status(child_status, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_stopping(child_stopping, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_translate_name(translate_name, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_map_to_storage(map_to_storage, NULL, NULL, APR_HOOK_FIRST);

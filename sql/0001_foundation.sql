@@ -59,7 +59,11 @@ create table neoapi.plan (
     name           text primary key check (name ~ '^[a-z0-9_-]{1,40}$'),
     requests       int not null check (requests > 0),
     window_seconds int not null check (window_seconds between 1 and 86400),
-    subscriptions  int default 50 check (subscriptions > 0) -- of webhooks, per organization; null: unlimited
+    -- of each organization; null: unlimited
+    subscriptions       int default 50 check (subscriptions > 0), -- of webhooks
+    concurrent_requests int default 50 check (concurrent_requests > 0),
+    idempotency_bytes   int default 1000000000 check (idempotency_bytes > 0),
+    deliveries_per_hour int default 100000 check (deliveries_per_hour > 0) -- of webhooks, to each receiver's host
 );
 insert into neoapi.plan (name, requests, window_seconds) values ('default', 600, 60);
 
@@ -158,8 +162,17 @@ grant select on neoapi.plan, neoapi.token_organization to :runtime;
 grant select, insert, update on neoapi.credential_use to :runtime;
 grant select (id, plan) on neoapi.tenant to :runtime;
 grant select (id, email, role) on neoapi.app_user to :runtime;
-grant select (id, tenant_id, organization_id, user_id, role, scopes, secret_hash, revoked_at, previous_secret_hash,
-              previous_secret_until) on neoapi.credential to :runtime;
+grant select (id, tenant_id, organization_id, user_id, role, scopes, revoked_at, previous_secret_until) on neoapi.credential
+    to :runtime;
+
+-- The hashes of one credential's secrets. The runtime role has no other access to hashes, so it can neither list nor search them.
+create function neoapi.secret_hashes(credential_id text, out secret_hash bytea, out previous_secret_hash bytea)
+    language sql stable security definer set search_path = pg_catalog, pg_temp
+    begin atomic
+        select c.secret_hash, c.previous_secret_hash from neoapi.credential c where c.id = $1;
+    end;
+revoke execute on function neoapi.secret_hashes from public;
+grant execute on function neoapi.secret_hashes to :runtime;
 
 -- ---------------------------------------------------------------- idempotency keys
 
@@ -177,6 +190,17 @@ create table neoapi.idempotency_key (
 );
 create index idempotency_key_expires_at on neoapi.idempotency_key (expires_at);
 grant select, insert, delete, update (response_body) on neoapi.idempotency_key to :runtime;
+
+-- ---------------------------------------------------------------- clocks
+
+-- Steps of the hosts' system clocks by more than a second, for neoapictl doctor. Kept for 30 days.
+create table neoapi.clock_step (
+    host     text not null,
+    at       timestamptz not null, -- the minute
+    ahead_ms bigint not null,
+    primary key (host, at)
+);
+grant select, insert, delete on neoapi.clock_step to :runtime;
 
 -- ---------------------------------------------------------------- imports
 

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Creates the table of WhatsApp's identities, which decides to which contact a fact belongs, and the functions that apply it.
+-- Creates the table of WhatsApp's identities, which decides to which contact a message belongs, and the functions that apply it.
 --
--- doc/whatsapp.md explains the rules. In short: a phone is held by one contact at a time, a change of number ends the tenure of the
--- old phone and begins one of the new phone, and a business-scoped user id always belongs to one contact. Rows that share a tenure,
--- an id or a link are one contact, which is one conversation per number. The rows are facts with times of their own, so that the
--- order in which they arrive does not matter.
+-- doc/whatsapp.md explains the rules. In short: a phone belongs to one contact at a time, a change of number ends the period of the
+-- old phone and begins one of the new phone, and a business-scoped user id always belongs to one contact. Rows that share a period,
+-- an id or a link are one contact, which is one conversation per number. The rows have timestamps of their own, so that the order
+-- in which they arrive does not matter.
 
 create table neoapi.whatsapp_identity (
     organization_id text collate "C" not null,
@@ -20,7 +20,7 @@ create table neoapi.whatsapp_identity (
     phone           text collate "C",          -- the key of wa_id
     bsuid           text collate "C",
     link            text collate "C",          -- rows with the same one are the same contact
-    boundary        timestamptz,               -- of left and joined: when the phone's next tenure begins
+    boundary        timestamptz,               -- of left and joined: when the phone's next period begins
     name            text,
     lead_id         text collate "C",
     preference      text check (preference in ('stop', 'resume')),
@@ -55,8 +55,8 @@ create function neoapi.whatsapp_lock_numbers(numbers text[]) returns void
         from (select distinct hashtext(u) as slot from unnest(numbers) u order by 1) n
     $$;
 
--- The tenure of a phone that contains the moment: [since, until).
-create function neoapi.whatsapp_tenure(organization text, number text, key text, moment timestamptz,
+-- The period of a phone that contains the moment: [since, until).
+create function neoapi.whatsapp_phone_period(organization text, number text, key text, moment timestamptz,
                                        out since timestamptz, out until timestamptz)
     language sql stable
     as $$
@@ -68,12 +68,12 @@ create function neoapi.whatsapp_tenure(organization text, number text, key text,
                            and i.boundary > moment), 'infinity')
     $$;
 
--- The conversations of the other rows that share the row's link, user id or tenure; without null. One lookup for each, because
+-- The conversations of the other rows that share the row's link, user id or period; without null. One lookup for each, because
 -- PostgreSQL then uses its index whatever the table's statistics are.
 create function neoapi.whatsapp_conversations_of(i neoapi.whatsapp_identity) returns text[]
     language plpgsql stable as $$
 declare
-    tenure record;
+    period record;
     by_link text;
     by_bsuid text;
     by_phone text;
@@ -89,10 +89,10 @@ begin
           and o.id is distinct from i.id limit 1;
     end if;
     if i.phone is not null then
-        tenure := neoapi.whatsapp_tenure(i.organization_id, i.number_id, i.phone, i.at);
+        period := neoapi.whatsapp_phone_period(i.organization_id, i.number_id, i.phone, i.at);
         select o.conversation_id into by_phone from neoapi.whatsapp_identity o
         where o.organization_id = i.organization_id and o.number_id = i.number_id and o.phone = i.phone
-          and o.at >= tenure.since and o.at < tenure.until and o.id is distinct from i.id limit 1;
+          and o.at >= period.since and o.at < period.until and o.id is distinct from i.id limit 1;
     end if;
     return array_remove(array[by_link, by_bsuid, by_phone], null);
 end $$;
@@ -188,7 +188,8 @@ create function neoapi.whatsapp_unread_count(organization text, conversation tex
     $$;
 
 -- The contacts that the rows of these conversations are: of each the rows, their conversations, whether one of them is a lead's,
--- and whether the contact is known by more than what the provider returned for a message to somebody else. There are few distinct combinations of tenure, user id and link, whatever the number of rows.
+-- and whether the contact is known by more than what the provider returned for a message to somebody else. There are few distinct
+-- combinations of period, user id and link, whatever the number of rows.
 create function neoapi.whatsapp_contacts_in(organization text, conversations text[])
     returns table (members bigint[], origins text[], has_lead boolean, is_contact boolean)
     language sql stable
@@ -200,7 +201,7 @@ create function neoapi.whatsapp_contacts_in(organization text, conversations tex
                        bool_or(i.kind not in ('sent', 'returned')) as is_contact,
                        min(i.at) as first
                 from neoapi.whatsapp_identity i
-                left join lateral neoapi.whatsapp_tenure(i.organization_id, i.number_id, i.phone, i.at) t on i.phone is not null
+                left join lateral neoapi.whatsapp_phone_period(i.organization_id, i.number_id, i.phone, i.at) t on i.phone is not null
                 where i.organization_id = organization and i.conversation_id = any (conversations)
                 group by 1) u),
         reached (n, root) as (
@@ -292,7 +293,7 @@ begin
     end loop;
 end $$;
 
--- Inserts a contact's first conversation. The lead with its phone, if any, is stored as a fact of its own.
+-- Inserts a contact's first conversation. The lead with its phone, if any, is stored as an identity of its own.
 create function neoapi.whatsapp_new_conversation(i neoapi.whatsapp_identity, new_id text) returns void
     language plpgsql volatile as $$
 declare
@@ -302,13 +303,13 @@ begin
     values (i.organization_id, new_id, i.number_id, 'pending', now(), now());
     select l.* into lead from neoapi.lead l
     where l.organization_id = i.organization_id and neoapi.whatsapp_phone_key(l.phone) = i.phone and i.kind <> 'lead';
-    if found and (neoapi.whatsapp_tenure(i.organization_id, i.number_id, i.phone, date_trunc('second', lead.phone_at))).since
-               = (neoapi.whatsapp_tenure(i.organization_id, i.number_id, i.phone, i.at)).since then
-        perform neoapi.whatsapp_observe(neoapi.whatsapp_lead_identity(lead, i.number_id), new_id, null);
+    if found and (neoapi.whatsapp_phone_period(i.organization_id, i.number_id, i.phone, date_trunc('second', lead.phone_at))).since
+               = (neoapi.whatsapp_phone_period(i.organization_id, i.number_id, i.phone, i.at)).since then
+        perform neoapi.whatsapp_add_identity(neoapi.whatsapp_lead_identity(lead, i.number_id), new_id, null);
     end if;
 end $$;
 
--- The fact that a lead has its phone.
+-- The identity of a lead with its phone.
 create function neoapi.whatsapp_lead_identity(lead neoapi.lead, number text) returns neoapi.whatsapp_identity
     language sql stable
     return json_populate_record(null::neoapi.whatsapp_identity, json_build_object(
@@ -316,15 +317,15 @@ create function neoapi.whatsapp_lead_identity(lead neoapi.lead, number text) ret
         'source', concat_ws(' ', 'lead', (lead).id, (lead).phone, extract(epoch from (lead).phone_at)), 'wa_id', (lead).phone,
         'at', date_trunc('second', (lead).phone_at)));
 
--- Stores a fact about a contact, unless it is known, and returns its row with the conversation, which is locked. The caller has
+-- Stores an identity, unless it exists, and returns its row with the conversation, which is locked. The caller has
 -- locked the number. `new_id` and `split_id` are ids for new conversations; only left and joined can need split_id. If there is a
 -- new conversation, or the contact has changed, the caller must call whatsapp_refresh.
-create function neoapi.whatsapp_observe(i neoapi.whatsapp_identity, new_id text, split_id text) returns neoapi.whatsapp_identity
+create function neoapi.whatsapp_add_identity(i neoapi.whatsapp_identity, new_id text, split_id text) returns neoapi.whatsapp_identity
     language plpgsql volatile as $$
 declare
     known neoapi.whatsapp_identity;
     holders text[];
-    is_cut boolean := false;
+    is_split boolean := false;
 begin
     i.phone := neoapi.whatsapp_phone_key(i.wa_id);
     i.boundary := case when i.phone is not null then
@@ -349,14 +350,14 @@ begin
         boundary, name, lead_id, preference, preference_at)
     values (i.organization_id, i.number_id, i.conversation_id, i.source, i.kind, i.at, i.wa_id, i.phone, i.bsuid, i.link,
         i.boundary, i.name, i.lead_id, i.preference, i.preference_at) returning id into i.id;
-    if i.boundary is not null then -- does it part facts that are stored?
-        is_cut := exists (select from neoapi.whatsapp_identity o
+    if i.boundary is not null then -- does it separate stored identities?
+        is_split := exists (select from neoapi.whatsapp_identity o
             where o.organization_id = i.organization_id and o.number_id = i.number_id and o.phone = i.phone and o.id <> i.id
               and case i.kind when 'left' then o.at >= i.boundary else o.at < i.boundary end);
         holders := neoapi.whatsapp_conversations_of(i) || array(select distinct o.conversation_id from neoapi.whatsapp_identity o
             where o.organization_id = i.organization_id and o.number_id = i.number_id and o.phone = i.phone);
     end if;
-    if is_cut or i.conversation_id <> any (holders) then
+    if is_split or i.conversation_id <> any (holders) then
         perform neoapi.whatsapp_regroup(i.organization_id, array(select distinct h from unnest(holders || i.conversation_id) h), split_id);
         select o.conversation_id into i.conversation_id from neoapi.whatsapp_identity o
         where o.organization_id = i.organization_id and o.id = i.id;
@@ -365,7 +366,7 @@ begin
 end $$;
 
 -- Stores that a message went to this contact, as the provider says; optionally that the contact had sent stop.
-create function neoapi.whatsapp_observe_recipient(m neoapi.whatsapp_message, number text, wa_id text, bsuid text, stopped_at timestamptz)
+create function neoapi.whatsapp_add_recipient(m neoapi.whatsapp_message, number text, wa_id text, bsuid text, stopped_at timestamptz)
     returns void
     language plpgsql volatile as $$
 declare
@@ -376,7 +377,7 @@ begin
     i.at := date_trunc('second', m.occurred_at);
     if stopped_at is null and coalesce(wa_id = m.recipient_wa_id, wa_id is null) and (bsuid is null or exists (
             select from neoapi.whatsapp_identity o where o.organization_id = m.organization_id and o.number_id = number
-            and o.bsuid = whatsapp_observe_recipient.bsuid and o.conversation_id = m.conversation_id)) then
+            and o.bsuid = whatsapp_add_recipient.bsuid and o.conversation_id = m.conversation_id)) then
         return; -- nothing new
     end if;
     i.link := m.id;
@@ -388,13 +389,13 @@ begin
     if cardinality(neoapi.whatsapp_conversations_of(i)) = 0 then
         return; -- another contact has the phone since, from whom nothing is known
     end if;
-    perform neoapi.whatsapp_observe(i, m.conversation_id, null);
+    perform neoapi.whatsapp_add_identity(i, m.conversation_id, null);
     i.source := concat_ws(' ', 'recipient', m.id, wa_id, bsuid, extract(epoch from stopped_at));
     i.kind := 'returned';
     i.wa_id := wa_id;
     i.bsuid := bsuid;
     i.preference := case when stopped_at is not null then 'stop' end;
     i.preference_at := stopped_at;
-    i := neoapi.whatsapp_observe(i, m.conversation_id, null);
+    i := neoapi.whatsapp_add_identity(i, m.conversation_id, null);
     perform neoapi.whatsapp_refresh(i.organization_id, i.conversation_id);
 end $$;

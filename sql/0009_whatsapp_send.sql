@@ -30,12 +30,12 @@ create function neoapi.whatsapp_open_conversation(organization text, number text
                                                   out identity bigint, out conversation text, out created boolean)
     language plpgsql volatile as $$
 declare
-    observed neoapi.whatsapp_identity;
+    added neoapi.whatsapp_identity;
 begin
     perform neoapi.whatsapp_lock_numbers(array[number]);
-    observed := neoapi.whatsapp_observe(neoapi.whatsapp_lead_identity(lead, number), new_id, null);
-    identity := observed.id;
-    conversation := observed.conversation_id;
+    added := neoapi.whatsapp_add_identity(neoapi.whatsapp_lead_identity(lead, number), new_id, null);
+    identity := added.id;
+    conversation := added.conversation_id;
     perform neoapi.whatsapp_refresh(organization, conversation); -- also applies an opt-out that was imported since
     select c.is_provisional or c.id = new_id into created from neoapi.whatsapp_conversation c
     where c.organization_id = organization and c.id = conversation;
@@ -139,7 +139,7 @@ begin
     known := neoapi.whatsapp_next_identity();
     select x.* into m from neoapi.whatsapp_message x where x.organization_id = organization and x.id = message;
     if outcome = 'accepted' or outcome = 'opted_out' then
-        perform neoapi.whatsapp_observe_recipient(m, number, coalesce(wa_id, m.recipient_wa_id), bsuid,
+        perform neoapi.whatsapp_add_recipient(m, number, coalesce(wa_id, m.recipient_wa_id), bsuid,
                                                   case outcome when 'opted_out' then now() end);
     end if;
     perform from neoapi.whatsapp_message x
@@ -150,7 +150,7 @@ begin
         select s.* into reported from neoapi.whatsapp_status s
         where s.organization_id = organization and s.provider_message_id = provider_id
         order by neoapi.whatsapp_status_rank(s.status) desc limit 1;
-        perform neoapi.whatsapp_observe_recipient(m, number, coalesce(reported.contact_wa_id, m.recipient_wa_id),
+        perform neoapi.whatsapp_add_recipient(m, number, coalesce(reported.contact_wa_id, m.recipient_wa_id),
             reported.contact_bsuid, case reported.error_code when 131050 then reported.occurred_at end);
     end if;
     select x.* into m from neoapi.whatsapp_message x where x.organization_id = organization and x.id = message for update;

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Creates the functions that store the messages, statuses and preferences of the provider's callbacks.
 --
--- One call of whatsapp_receive stores some facts of a callback. The provider repeats callbacks; a repetition changes nothing. Facts
+-- One call of whatsapp_receive stores some items of a callback. The provider repeats callbacks; a repetition changes nothing. Items
 -- have times of their own, so the order in which they arrive changes nothing either (see doc/whatsapp.md).
 
--- A fact of a callback, as src/model/callback.c reads it.
-create type neoapi.whatsapp_fact as (
+-- An item of a callback, as src/model/callback.c reads it.
+create type neoapi.whatsapp_callback_item as (
     n               int,    -- its position in the callback
     kind            text,   -- message, status, preference, number_changed
     phone_number_id text,
@@ -40,75 +40,75 @@ create function neoapi.whatsapp_timestamp(at bigint) returns timestamptz
                 else date_trunc('second', now()) end;
 
 -- Stores what a message, a preference or a change of number says about its contact. Returns the changed conversation.
-create function neoapi.whatsapp_observe_fact(f neoapi.whatsapp_fact, conversation_block text) returns text
+create function neoapi.whatsapp_add_item_identities(item neoapi.whatsapp_callback_item, conversation_block text) returns text
     language plpgsql volatile as $$
 declare
-    new_id constant text := neoapi.block_id(conversation_block, f.n);
-    split_id constant text := neoapi.block_id(conversation_block, 524288 + f.n * 2); -- and the next one
+    new_id constant text := neoapi.block_id(conversation_block, item.n);
+    split_id constant text := neoapi.block_id(conversation_block, 524288 + item.n * 2); -- and the next one
     is_same boolean; -- the phone
     i neoapi.whatsapp_identity;
 begin
-    i.organization_id := f.organization_id;
-    i.number_id := f.number_id;
-    i.at := neoapi.whatsapp_timestamp(f.at);
-    i.wa_id := f.wa_id;
-    i.bsuid := f.bsuid;
+    i.organization_id := item.organization_id;
+    i.number_id := item.number_id;
+    i.at := neoapi.whatsapp_timestamp(item.at);
+    i.wa_id := item.wa_id;
+    i.bsuid := item.bsuid;
     i.kind := 'seen';
-    if f.kind <> 'number_changed' then
-        i.source := case f.kind when 'message' then 'message ' || f.id
-                                else concat_ws(' ', 'preference', f.preference, extract(epoch from i.at), f.wa_id, f.bsuid) end;
-        i.name := f.name;
-        i.preference := f.preference;
-        i.preference_at := case when f.preference is not null then least(i.at, now()) end;
-        return (neoapi.whatsapp_observe(i, new_id, null)).conversation_id;
+    if item.kind <> 'number_changed' then
+        i.source := case item.kind when 'message' then 'message ' || item.id
+                                else concat_ws(' ', 'preference', item.preference, extract(epoch from i.at), item.wa_id, item.bsuid) end;
+        i.name := item.name;
+        i.preference := item.preference;
+        i.preference_at := case when item.preference is not null then least(i.at, now()) end;
+        return (neoapi.whatsapp_add_identity(i, new_id, null)).conversation_id;
     end if;
     -- A new user id alone, or another spelling of the phone, is not a change of phone.
-    is_same := coalesce(neoapi.whatsapp_phone_key(f.new_wa_id) = neoapi.whatsapp_phone_key(f.wa_id), f.new_wa_id is null);
-    i.source := 'old ' || f.id;
-    i.link := 'change ' || f.id;
+    is_same := coalesce(neoapi.whatsapp_phone_key(item.new_wa_id) = neoapi.whatsapp_phone_key(item.wa_id), item.new_wa_id is null);
+    i.source := 'old ' || item.id;
+    i.link := 'change ' || item.id;
     i.kind := case when is_same then 'seen' else 'left' end;
-    perform neoapi.whatsapp_observe(i, new_id, split_id);
-    i.source := 'new ' || f.id;
+    perform neoapi.whatsapp_add_identity(i, new_id, split_id);
+    i.source := 'new ' || item.id;
     i.kind := case when is_same then 'returned' else 'joined' end;
-    i.wa_id := coalesce(f.new_wa_id, f.wa_id);
-    i.bsuid := f.new_bsuid;
-    return (neoapi.whatsapp_observe(i, new_id, neoapi.block_id(conversation_block, 524289 + f.n * 2))).conversation_id;
+    i.wa_id := coalesce(item.new_wa_id, item.wa_id);
+    i.bsuid := item.new_bsuid;
+    return (neoapi.whatsapp_add_identity(i, new_id, neoapi.block_id(conversation_block, 524289 + item.n * 2))).conversation_id;
 end $$;
 
 -- Stores to whom a message went, as a status says, and error 131050: the contact has sent stop to the provider.
-create function neoapi.whatsapp_observe_status(f neoapi.whatsapp_fact) returns void
+create function neoapi.whatsapp_add_status_recipient(item neoapi.whatsapp_callback_item) returns void
     language plpgsql volatile as $$
 declare
     m neoapi.whatsapp_message;
 begin
     select x.* into m from neoapi.whatsapp_message x
-    where x.organization_id = f.organization_id and x.provider_message_id = f.id and x.direction = 'outbound';
+    where x.organization_id = item.organization_id and x.provider_message_id = item.id and x.direction = 'outbound';
     if not found then
         select x.* into m from neoapi.whatsapp_message x
-        where x.organization_id = f.organization_id and x.id = f.message and x.direction = 'outbound'
+        where x.organization_id = item.organization_id and x.id = item.message and x.direction = 'outbound'
           and x.provider_message_id is null;
     end if;
     if m.id is not null then
-        perform neoapi.whatsapp_observe_recipient(m, f.number_id, coalesce(f.wa_id, m.recipient_wa_id), f.bsuid,
-            case when f.error_code = 131050 and f.status = 'failed' then least(neoapi.whatsapp_timestamp(f.at), now()) end);
+        perform neoapi.whatsapp_add_recipient(m, item.number_id, coalesce(item.wa_id, m.recipient_wa_id), item.bsuid,
+            case when item.error_code = 131050 and item.status = 'failed' then least(neoapi.whatsapp_timestamp(item.at), now()) end);
     end if;
 end $$;
 
 -- Inserts messages and updates their conversations. Returns the ids of the new messages.
-create function neoapi.whatsapp_insert_messages(facts neoapi.whatsapp_fact[], id_block text) returns text[]
+create function neoapi.whatsapp_insert_messages(items neoapi.whatsapp_callback_item[], id_block text) returns text[]
     language sql volatile
     as $$
         with inserted as (
             insert into neoapi.whatsapp_message (organization_id, id, conversation_id, identity_id, direction, source,
                 provider_message_id, refers_to, type, is_group, body, media_mime_type, media_filename, has_media, status, status_at,
                 occurred_at)
-            select f.organization_id, neoapi.block_id(id_block, f.n), i.conversation_id, i.id, 'inbound', 'webhook', f.id,
-                   f.refers_to, f.type, coalesce(f.is_group, false), f.body, f.mime_type, f.filename, f.has_media, 'received', now(),
-                   least(neoapi.whatsapp_timestamp(f.at), now())
-            from unnest(facts) f
+            select u.organization_id, neoapi.block_id(id_block, u.n), i.conversation_id, i.id, 'inbound', 'webhook', u.id,
+                   u.refers_to, u.type, coalesce(u.is_group, false), u.body, u.mime_type, u.filename, u.has_media, 'received', now(),
+                   least(neoapi.whatsapp_timestamp(u.at), now())
+            from unnest(items) u
             join neoapi.whatsapp_identity i
-                on i.organization_id = f.organization_id and i.number_id = f.number_id and i.source = 'message ' || f.id
-            where f.kind = 'message' order by f.n
+                on i.organization_id = u.organization_id and i.number_id = u.number_id and i.source = 'message ' || u.id
+            where u.kind = 'message' order by u.n
             on conflict do nothing
             returning organization_id, id, conversation_id, occurred_at, type, is_group),
         updated as (
@@ -125,7 +125,7 @@ create function neoapi.whatsapp_insert_messages(facts neoapi.whatsapp_fact[], id
 -- Applies the latest edit or revocation of each message to it. Either can arrive first. Only the sender can change a message. A
 -- revoked message has no edit, so that an edit that arrives later changes nothing.
 -- Returns the ids of the messages that change.
-create function neoapi.whatsapp_apply_edits(facts neoapi.whatsapp_fact[]) returns text[]
+create function neoapi.whatsapp_apply_edits(items neoapi.whatsapp_callback_item[]) returns text[]
     language sql volatile
     as $$
         with change as materialized ( -- without organization_id, so that the index of refers_to is used
@@ -134,7 +134,7 @@ create function neoapi.whatsapp_apply_edits(facts neoapi.whatsapp_fact[]) return
                    case when not bool_or(x.type = 'revoke') then max(x.occurred_at) filter (where x.type = 'edit') end as edited_at,
                    min(x.occurred_at) filter (where x.type = 'revoke') as revoked_at
             from neoapi.whatsapp_message x
-            where x.refers_to = any (array(select coalesce(f.refers_to, f.id) from unnest(facts) f where f.kind = 'message'))
+            where x.refers_to = any (array(select coalesce(u.refers_to, u.id) from unnest(items) u where u.kind = 'message'))
             group by x.organization_id, x.conversation_id, x.refers_to),
         changed as (
             update neoapi.whatsapp_message o
@@ -159,44 +159,44 @@ create function neoapi.whatsapp_last_outbound(organization text, conversation te
 
 -- Inserts statuses and updates their messages and conversations. Returns the number of new statuses and the ids of the messages
 -- that change.
-create function neoapi.whatsapp_apply_statuses(facts neoapi.whatsapp_fact[], out count bigint, out changed text[])
+create function neoapi.whatsapp_apply_statuses(items neoapi.whatsapp_callback_item[], out count bigint, out changed text[])
     language plpgsql volatile as $$
 begin
     perform from neoapi.whatsapp_conversation c
     where (c.organization_id, c.id) in (
-        select m.organization_id, m.conversation_id from unnest(facts) f
-        join neoapi.whatsapp_message m on m.organization_id = f.organization_id and m.provider_message_id = f.id
-        where f.kind = 'status'
+        select m.organization_id, m.conversation_id from unnest(items) u
+        join neoapi.whatsapp_message m on m.organization_id = u.organization_id and m.provider_message_id = u.id
+        where u.kind = 'status'
         union
-        select m.organization_id, m.conversation_id from unnest(facts) f
-        join neoapi.whatsapp_message m on m.organization_id = f.organization_id and m.id = f.message
-        where f.kind = 'status')
+        select m.organization_id, m.conversation_id from unnest(items) u
+        join neoapi.whatsapp_message m on m.organization_id = u.organization_id and m.id = u.message
+        where u.kind = 'status')
     order by c.organization_id, c.id for update;
     insert into neoapi.whatsapp_status (organization_id, provider_message_id, status, occurred_at, error_code, error_title,
         contact_wa_id, contact_bsuid)
-    select f.organization_id, f.id, f.status, least(neoapi.whatsapp_timestamp(f.at), now()), f.error_code, f.error_title, f.wa_id,
-           f.bsuid
-    from unnest(facts) f where f.kind = 'status' order by f.organization_id, f.id, f.status, f.n
+    select u.organization_id, u.id, u.status, least(neoapi.whatsapp_timestamp(u.at), now()), u.error_code, u.error_title, u.wa_id,
+           u.bsuid
+    from unnest(items) u where u.kind = 'status' order by u.organization_id, u.id, u.status, u.n
     on conflict do nothing;
     get diagnostics count = row_count;
     -- If a message has no provider_message_id yet, whatsapp_finish takes the same lock before it stores the id and reads the
     -- statuses.
     perform neoapi.whatsapp_lock('neoapi.whatsapp_status', array(
-        select f.id from unnest(facts) f
-        where f.kind = 'status' and not exists (select from neoapi.whatsapp_message m
-            where m.organization_id = f.organization_id and m.provider_message_id = f.id)));
+        select u.id from unnest(items) u
+        where u.kind = 'status' and not exists (select from neoapi.whatsapp_message m
+            where m.organization_id = u.organization_id and m.provider_message_id = u.id)));
     with target as (
-        select distinct on (m.organization_id, m.id) m.organization_id, m.id, m.conversation_id, f.id as provider_id, f.status,
-               least(neoapi.whatsapp_timestamp(f.at), now()) as at, f.error_code, f.error_title
-        from unnest(facts) f cross join lateral (
+        select distinct on (m.organization_id, m.id) m.organization_id, m.id, m.conversation_id, u.id as provider_id, u.status,
+               least(neoapi.whatsapp_timestamp(u.at), now()) as at, u.error_code, u.error_title
+        from unnest(items) u cross join lateral (
             select x.* from neoapi.whatsapp_message x
-            where x.organization_id = f.organization_id and x.provider_message_id = f.id and x.direction = 'outbound'
+            where x.organization_id = u.organization_id and x.provider_message_id = u.id and x.direction = 'outbound'
             union
             select x.* from neoapi.whatsapp_message x
-            where x.organization_id = f.organization_id and x.id = f.message and x.direction = 'outbound'
+            where x.organization_id = u.organization_id and x.id = u.message and x.direction = 'outbound'
               and x.provider_message_id is null) m
-        where f.kind = 'status'
-        order by m.organization_id, m.id, neoapi.whatsapp_status_rank(f.status) desc, f.n),
+        where u.kind = 'status'
+        order by m.organization_id, m.id, neoapi.whatsapp_status_rank(u.status) desc, u.n),
     updated as (
         update neoapi.whatsapp_message m
         set provider_message_id = coalesce(m.provider_message_id, (select t.provider_id where not exists (
@@ -216,44 +216,44 @@ begin
     select array(select id from updated) into changed;
 end $$;
 
--- Stores facts (a JSON array) of the given numbers. conversation_block and message_block are reserved blocks of ids.
-create function neoapi.whatsapp_receive(callback_facts json, numbers text[], conversation_block text, message_block text,
+-- Stores items (a JSON array) of the given numbers. conversation_block and message_block are reserved blocks of ids.
+create function neoapi.whatsapp_receive(callback_items json, numbers text[], conversation_block text, message_block text,
                                         out message_count bigint, out delivery_count bigint, out status_count bigint)
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-    facts neoapi.whatsapp_fact[];
-    fact neoapi.whatsapp_fact;
+    items neoapi.whatsapp_callback_item[];
+    item neoapi.whatsapp_callback_item;
     changed text[] := '{}'; -- conversations
     received text[];        -- messages
     edited text[];
     delivered text[];
     known bigint;           -- identities with greater ids are new
 begin
-    facts := array(
-        select json_populate_record(f, json_build_object('organization_id', w.organization_id, 'number_id', w.id))
-        from json_populate_recordset(null::neoapi.whatsapp_fact, callback_facts) f
-        join neoapi.whatsapp_number w on w.phone_number_id = f.phone_number_id and w.id = any (numbers)
-        order by f.n);
-    perform neoapi.whatsapp_lock_numbers(array(select f.number_id from unnest(facts) f));
+    items := array(
+        select json_populate_record(u, json_build_object('organization_id', w.organization_id, 'number_id', w.id))
+        from json_populate_recordset(null::neoapi.whatsapp_callback_item, callback_items) u
+        join neoapi.whatsapp_number w on w.phone_number_id = u.phone_number_id and w.id = any (numbers)
+        order by u.n);
+    perform neoapi.whatsapp_lock_numbers(array(select u.number_id from unnest(items) u));
     known := neoapi.whatsapp_next_identity();
-    foreach fact in array facts loop
-        if fact.kind = 'status' then
-            perform neoapi.whatsapp_observe_status(fact);
+    foreach item in array items loop
+        if item.kind = 'status' then
+            perform neoapi.whatsapp_add_status_recipient(item);
         else
-            changed := changed || neoapi.whatsapp_observe_fact(fact, conversation_block);
+            changed := changed || neoapi.whatsapp_add_item_identities(item, conversation_block);
         end if;
     end loop;
     perform neoapi.whatsapp_refresh(k.organization_id, k.id) from (
         select distinct c.organization_id, c.id from neoapi.whatsapp_conversation c
-        where c.id = any (changed) and c.organization_id = any (array(select distinct f.organization_id from unnest(facts) f))
+        where c.id = any (changed) and c.organization_id = any (array(select distinct u.organization_id from unnest(items) u))
         order by c.organization_id, c.id) k;
-    received := neoapi.whatsapp_insert_messages(facts, message_block);
-    edited := neoapi.whatsapp_apply_edits(facts);
-    select s.count, s.changed into status_count, delivered from neoapi.whatsapp_apply_statuses(facts) s;
+    received := neoapi.whatsapp_insert_messages(items, message_block);
+    edited := neoapi.whatsapp_apply_edits(items);
+    select s.count, s.changed into status_count, delivered from neoapi.whatsapp_apply_statuses(items) s;
     message_count := cardinality(received);
-    delivery_count := neoapi.whatsapp_add_message_events(array(select f.organization_id from unnest(facts) f), received,
+    delivery_count := neoapi.whatsapp_add_message_events(array(select u.organization_id from unnest(items) u), received,
                                                          edited || delivered)
-                    + neoapi.whatsapp_add_opt_out_events(array(select f.number_id from unnest(facts) f), known);
+                    + neoapi.whatsapp_add_opt_out_events(array(select u.number_id from unnest(items) u), known);
 end $$;
 
 revoke execute on function neoapi.whatsapp_receive from public;

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Creates the functions that export and import conversations, with the facts about their contacts, and messages. An import adds what
--- is missing and changes nothing that exists. The fields are those of src/model/whatsapp_transfer.c.
+-- Creates the functions that export and import conversations, with the identities of their contacts, and messages. An import adds
+-- what is missing and changes nothing that exists. The fields are those of src/model/whatsapp_transfer.c.
 
-create function neoapi.whatsapp_fact_json(i neoapi.whatsapp_identity) returns json
+create function neoapi.whatsapp_identity_json(i neoapi.whatsapp_identity) returns json
     language sql stable parallel safe
     return json_build_object(
         'source', (i).source,
@@ -16,7 +16,7 @@ create function neoapi.whatsapp_fact_json(i neoapi.whatsapp_identity) returns js
         'preference', (i).preference,
         'preference_at', neoapi.format_timestamp((i).preference_at));
 
--- Without the facts that messages report, which are exported with them.
+-- Without the identities that messages report, which are exported with them.
 create function neoapi.whatsapp_export_conversation(c neoapi.whatsapp_conversation) returns text
     language sql stable parallel safe
     return (select json_strip_nulls(row_to_json(r))::text from (select
@@ -37,12 +37,12 @@ create function neoapi.whatsapp_export_conversation(c neoapi.whatsapp_conversati
         neoapi.format_timestamp((c).imported_stop_last) as imported_stop_last,
         (c).held,
         (c).is_provisional,
-        (select json_agg(neoapi.whatsapp_fact_json(i) order by i.id) from neoapi.whatsapp_identity i
+        (select json_agg(neoapi.whatsapp_identity_json(i) order by i.id) from neoapi.whatsapp_identity i
          where i.organization_id = (c).organization_id and i.conversation_id = (c).id
            and not (i.source like 'message %' and exists (
                select from neoapi.whatsapp_message m
                where m.organization_id = i.organization_id and m.provider_message_id = substr(i.source, 9)
-                 and m.identity_id = i.id))) as facts,
+                 and m.identity_id = i.id))) as identities,
         (select m.provider_message_id from neoapi.whatsapp_message m
          where m.organization_id = (c).organization_id and m.conversation_id = (c).id and m.provider_message_id is not null
          order by m.id desc limit 1) as last_provider_message_id,
@@ -80,26 +80,31 @@ create function neoapi.whatsapp_export_message(m neoapi.whatsapp_message) return
         (m).actor_type,
         neoapi.format_timestamp((m).occurred_at) as occurred_at,
         (m).created_conversation,
-        (select max(p.id) from neoapi.whatsapp_message p
-         where p.organization_id = (m).organization_id and p.conversation_id = (m).conversation_id and p.id < (m).id) as previous_id,
-        i.source as fact_source,
-        case when i.source = 'message ' || (m).provider_message_id then neoapi.whatsapp_fact_json(i) end as fact,
+        i.source as identity_source,
+        case when i.source = 'message ' || (m).provider_message_id then neoapi.whatsapp_identity_json(i) end as identity,
         (m).organization_id
         from (select) one
         left join neoapi.whatsapp_identity i on i.id = (m).identity_id) r);
 
--- Adds a fact about a conversation's contact.
-create function neoapi.whatsapp_import_fact(organization text, number text, conversation text, fact json) returns void
+-- The source of an imported identity. That of a lead has the lead's id, which can be new, its phone, and since when it has it.
+create function neoapi.whatsapp_import_source(identity json) returns text
+    language sql immutable parallel safe
+    return case when identity->>'kind' = 'lead' and identity->>'lead_id' is not null
+                then regexp_replace(identity->>'source', '^lead \S+ ', 'lead ' || (identity->>'lead_id') || ' ')
+                else identity->>'source' end;
+
+-- Adds an identity of a conversation's contact.
+create function neoapi.whatsapp_import_identity(organization text, number text, conversation text, identity json) returns void
     language plpgsql volatile as $$
 declare
-    i neoapi.whatsapp_identity := json_populate_record(null::neoapi.whatsapp_identity, fact);
-    since constant text := split_part(i.source, ' ', 4); -- of a lead: when it got the phone
+    i neoapi.whatsapp_identity := json_populate_record(null::neoapi.whatsapp_identity, identity);
+    since constant text := substring(i.source from '^lead \S+ \S+ ([0-9]+(?:[.][0-9]+)?)$');
 begin
     i.organization_id := organization;
     i.number_id := number;
     i.conversation_id := conversation;
-    if i.kind = 'lead' and i.lead_id is not null and since ~ '^[0-9]+([.][0-9]+)?$' then
-        i.source := concat_ws(' ', 'lead', i.lead_id, split_part(i.source, ' ', 3), since); -- the lead's id can be new
+    i.source := neoapi.whatsapp_import_source(identity);
+    if i.kind = 'lead' and since is not null then
         update neoapi.lead l set phone_at = to_timestamp(since::double precision)
         where l.organization_id = organization and l.id = i.lead_id and l.phone = split_part(i.source, ' ', 3)
           and l.phone_at > to_timestamp(since::double precision);
@@ -114,101 +119,113 @@ begin
     on conflict do nothing;
 end $$;
 
--- Imports a conversation (see neo_import_write_sql). Returns created, unchanged, or skipped if the organization does not have the
--- number. If an earlier import has merged it into another one, it is not created again: the contact's other conversation has its last
--- message or, if the provider has none of its messages, one of its facts.
+-- Imports a conversation (see neo_import_call_sql). Returns created, unchanged, or skipped if the organization does not have the
+-- number. If an earlier import has merged it into another one, it is not created again: that one has its last message or, if the
+-- provider has none of its messages, its identities. (Those of the kinds sent and returned need not be there: see whatsapp_regroup.)
 create function neoapi.whatsapp_import_conversation(organization text, body json) returns text
     language plpgsql volatile as $$
 declare
     c neoapi.whatsapp_conversation := json_populate_record(null::neoapi.whatsapp_conversation, body);
-    number text := (select n.id from neoapi.whatsapp_number n
-                    where n.organization_id = organization and n.phone_number_id = body->>'phone_number_id');
     last_message text := body->>'last_provider_message_id';
-    facts json := coalesce(body->'facts', '[]');
+    identities json := coalesce(body->'identities', '[]');
 begin
-    if number is null then
-        return 'skipped';
-    end if;
-    perform neoapi.whatsapp_lock_numbers(array[number]);
-    if exists (select from neoapi.whatsapp_message m
-               where m.organization_id = organization and m.provider_message_id = last_message
-                 and m.conversation_id <> c.id)
-       or last_message is null and exists (
-               select from neoapi.whatsapp_identity i join json_array_elements(facts) f on f.value->>'source' = i.source
-               where i.organization_id = organization and i.number_id = number and i.conversation_id <> c.id) then
-        return 'unchanged';
-    end if;
-    c.number_id := number;
-    insert into neoapi.whatsapp_conversation select c.* on conflict do nothing;
-    if not found then
-        return 'unchanged';
-    end if;
-    perform neoapi.whatsapp_import_fact(organization, number, c.id, f.value)
-    from json_array_elements(facts) with ordinality f order by f.ordinality;
-    return 'created';
-end $$;
-
--- Deletes the conversation if neither messages nor facts are in it, because the contact's other one has them.
-create function neoapi.whatsapp_delete_if_empty(organization text, conversation text) returns void
-    language sql volatile
-    as $$
-        delete from neoapi.whatsapp_conversation c
-        where c.organization_id = organization and c.id = conversation
-          and not exists (select from neoapi.whatsapp_message m
-                          where m.organization_id = organization and m.conversation_id = conversation)
-          and not exists (select from neoapi.whatsapp_identity i
-                          where i.organization_id = organization and i.conversation_id = conversation)
-    $$;
-
--- Imports a message into its conversation, or into the one that it was merged into, which has the message before it. If the contact
--- has another conversation in the organization, they are merged; only now, because the facts of all conversations say which phone was
--- whose.
-create function neoapi.whatsapp_import_message(organization text, body json) returns text
-    language plpgsql volatile as $$
-declare
-    m neoapi.whatsapp_message := json_populate_record(null::neoapi.whatsapp_message, body);
-    previous text := body->>'previous_id';
-    c neoapi.whatsapp_conversation;
-    holder text; -- the conversation that has the fact
-    holders text[];
-begin
-    select x.* into c from neoapi.whatsapp_conversation x
-    where x.organization_id = organization and x.id = coalesce(
-        (select i.conversation_id from neoapi.whatsapp_identity i
-         where i.organization_id = organization and i.source = body->>'fact_source'
-           and exists (select from neoapi.whatsapp_number n where n.organization_id = organization and n.id = i.number_id) limit 1),
-        (select o.id from neoapi.whatsapp_conversation o where o.organization_id = organization and o.id = m.conversation_id),
-        (select p.conversation_id from neoapi.whatsapp_message p where p.organization_id = organization and p.id = previous));
+    select n.id into c.number_id from neoapi.whatsapp_number n
+    where n.organization_id = organization and n.phone_number_id = body->>'phone_number_id';
     if not found then
         return 'skipped';
     end if;
     perform neoapi.whatsapp_lock_numbers(array[c.number_id]);
+    if exists (select from neoapi.whatsapp_message m
+               where m.organization_id = organization and m.provider_message_id = last_message
+                 and m.conversation_id <> c.id)
+       or last_message is null and json_array_length(identities) > 0 and not exists (
+               select from json_array_elements(identities) e
+               where e.value->>'kind' not in ('sent', 'returned') and not exists (
+                   select from neoapi.whatsapp_identity i
+                   where i.source = neoapi.whatsapp_import_source(e.value) and i.number_id = c.number_id
+                     and i.conversation_id <> c.id)) then
+        return 'unchanged';
+    end if;
+    insert into neoapi.whatsapp_conversation select c.* on conflict do nothing;
+    if not found then
+        return 'unchanged';
+    end if;
+    perform neoapi.whatsapp_import_identity(organization, c.number_id, c.id, e.value)
+    from json_array_elements(identities) with ordinality e order by e.ordinality;
+    return 'created';
+end $$;
+
+-- Imports a message into its conversation, or into the one that has its identity.
+create function neoapi.whatsapp_import_message(organization text, body json) returns text
+    language plpgsql volatile as $$
+declare
+    m neoapi.whatsapp_message := json_populate_record(null::neoapi.whatsapp_message, body);
+    c neoapi.whatsapp_conversation;
+begin
     if exists (select from neoapi.whatsapp_message x where x.organization_id = organization
                and (x.id = m.id or x.provider_message_id = m.provider_message_id)) then
         return 'unchanged';
     end if;
-    if body->'fact' is not null then
-        perform neoapi.whatsapp_import_fact(organization, c.number_id, c.id, body->'fact');
+    select x.* into c from neoapi.whatsapp_conversation x
+    where x.organization_id = organization and x.id = coalesce(
+        (select i.conversation_id from neoapi.whatsapp_identity i
+         where i.organization_id = organization and i.source = body->>'identity_source'
+           and exists (select from neoapi.whatsapp_number n where n.organization_id = organization and n.id = i.number_id) limit 1),
+        m.conversation_id);
+    if not found then
+        return 'skipped';
     end if;
-    select i.id, i.conversation_id into m.identity_id, holder from neoapi.whatsapp_identity i
+    perform neoapi.whatsapp_lock_numbers(array[c.number_id]);
+    if body->'identity' is not null then
+        perform neoapi.whatsapp_import_identity(organization, c.number_id, c.id, body->'identity');
+    end if;
+    select i.id, i.conversation_id into m.identity_id, m.conversation_id from neoapi.whatsapp_identity i
     where i.organization_id = organization and i.number_id = c.number_id
-      and (i.source = body->>'fact_source'
-           or (i.conversation_id = c.id and i.kind = 'lead' and body->>'fact_source' like 'lead %' -- whose id can be new
-               and split_part(i.source, ' ', 3) = split_part(body->>'fact_source', ' ', 3)
-               and split_part(i.source, ' ', 4) = split_part(body->>'fact_source', ' ', 4)))
+      and (i.source = body->>'identity_source'
+           or (i.conversation_id = c.id and i.kind = 'lead' and body->>'identity_source' like 'lead %' -- whose id can be new
+               and split_part(i.source, ' ', 3) = split_part(body->>'identity_source', ' ', 3)
+               and split_part(i.source, ' ', 4) = split_part(body->>'identity_source', ' ', 4)))
     limit 1;
-    m.conversation_id := coalesce(holder, c.id);
-    insert into neoapi.whatsapp_message select m.*;
-    select array(select distinct o.conversation_id from neoapi.whatsapp_identity o
-                 where o.organization_id = organization and o.number_id = i.number_id and o.conversation_id <> m.conversation_id
-                   and (o.bsuid = i.bsuid or (o.phone = i.phone and o.at >= t.since and o.at < t.until)))
-    into holders from neoapi.whatsapp_identity i
-    cross join lateral neoapi.whatsapp_tenure(organization, i.number_id, i.phone, i.at) t where i.id = m.identity_id;
-    if cardinality(holders) > 0 then
-        perform neoapi.whatsapp_regroup(organization, holders || m.conversation_id, null);
+    m.conversation_id := coalesce(m.conversation_id, c.id);
+    insert into neoapi.whatsapp_message select m.* on conflict do nothing;
+    return case when found then 'created' else 'unchanged' end;
+end $$;
+
+-- Merges an imported conversation with the others of its contact. This is done after all lines have been written, because only all
+-- identities together say which phone was whose.
+create function neoapi.whatsapp_merge_imported(organization text, body json) returns void
+    language plpgsql volatile as $$
+declare
+    conversation constant text := body->>'id';
+    number text := (select c.number_id from neoapi.whatsapp_conversation c
+                    where c.organization_id = organization and c.id = conversation);
+    holders text[]; -- the conversation itself, unless it has no identities, and the others
+begin
+    if number is null then
+        return;
     end if;
-    if m.conversation_id <> body->>'conversation_id' then
-        perform neoapi.whatsapp_delete_if_empty(organization, body->>'conversation_id');
+    perform neoapi.whatsapp_lock_numbers(array[number]);
+    with own as materialized (
+        select i.link, i.bsuid, i.phone, t.since, t.until from neoapi.whatsapp_identity i
+        left join lateral neoapi.whatsapp_phone_period(organization, number, i.phone, i.at) t on i.phone is not null
+        where i.organization_id = organization and i.conversation_id = conversation
+        group by 1, 2, 3, 4, 5)
+    select array( -- each lookup is a subquery, so that its index is used whatever the table's statistics are
+        select o.conversation_id from own k cross join lateral (
+            select distinct x.conversation_id from neoapi.whatsapp_identity x where x.link = k.link and x.number_id = number) o
+        union
+        select o.conversation_id from own k cross join lateral (
+            select distinct x.conversation_id from neoapi.whatsapp_identity x where x.bsuid = k.bsuid and x.number_id = number) o
+        union
+        select o.conversation_id from (select distinct k.phone, k.since, k.until from own k) k cross join lateral (
+            select distinct x.conversation_id from neoapi.whatsapp_identity x
+            where x.phone = k.phone and x.number_id = number and x.at >= k.since and x.at < k.until) o)
+    into holders;
+    if cardinality(holders) > 1 then
+        perform neoapi.whatsapp_regroup(organization, holders, null);
+    elsif cardinality(holders) = 0 and body->'identities' is not null then -- another conversation has them
+        delete from neoapi.whatsapp_conversation c
+        where c.organization_id = organization and c.id = conversation and not exists (
+            select from neoapi.whatsapp_message m where m.organization_id = organization and m.conversation_id = conversation);
     end if;
-    return 'created';
 end $$;

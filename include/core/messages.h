@@ -96,9 +96,9 @@
     X(ACCESS_TOKEN_SEALED, "NEO0411", ERROR,                                                                                   \
       "A number's access token cannot be decrypted with any key of the key file; nothing was sent.",                           \
       "restore the key that encrypted it, or set the token again with: neoapictl whatsapp number change")                      \
-    X(ACCESS_TOKEN, "NEO0412", ERROR, "Meta rejected a number's access token or does not know the number; nothing was sent.",  \
-      "compare phone_number_id with Meta's, and set a valid token with the permission whatsapp_business_messaging: neoapictl " \
-      "whatsapp number change")                                                                                                \
+    X(ACCESS_TOKEN, "NEO0412", ERROR, "Meta rejected a number, its access token or its account; nothing was sent.",            \
+      "compare phone_number_id with Meta's, set a valid token with the permission whatsapp_business_messaging (neoapictl "     \
+      "whatsapp number change), and check the account in Meta's WhatsApp Manager")                                             \
     X(NO_PROVIDER, "NEO0413", ERROR, "The server at NeoAPIWhatsAppURL is not Meta's; nothing was sent.",                       \
       "compare NeoAPIWhatsAppURL and NeoAPIWhatsAppVersion with Meta's documentation, and check for a proxy")                  \
     X(PROVIDER_BUSY, "NEO0414", ERROR,                                                                                         \

@@ -61,6 +61,7 @@ typedef enum neo_code {
     NEO_CONFLICT_PRECONDITION_FAILED,
     NEO_RATE_LIMIT_EXCEEDED,
     NEO_RATE_LIMIT_EXPORTS,
+    NEO_RATE_LIMIT_CONCURRENT_REQUESTS,
     NEO_INTERNAL_UNEXPECTED,
     NEO_INTERNAL_UNAVAILABLE,
     NEO_INTERNAL_QUERY_TIMEOUT,
@@ -100,8 +101,8 @@ typedef struct neo_problem {
     int retry_after;           /* 429, 503: seconds; 0 elsewhere */
     const char *field;         /* of conflict.duplicate: the path of the field; NULL elsewhere */
     const char *existing_id;   /* of conflict.duplicate: the resource that has the value; NULL if it is not known */
-    const char *limit;         /* of conflict.limit_reached: its name, as an option of `neoapictl plan`; NULL elsewhere */
-    int limit_value;           /* of conflict.limit_reached */
+    const char *limit;         /* the limit of the plan that is reached: its name in `neoapictl plan list`; NULL elsewhere */
+    int limit_value;           /* of `limit` */
     const char *failures; /* of an atomic batch: a JSON array of the results of the operations that failed; NULL elsewhere */
 } neo_problem;
 

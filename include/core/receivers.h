@@ -19,6 +19,9 @@ neo_receivers *neo_receivers_attach(void *memory);
 /* Host and port of a URL, without user, password and path. */
 void neo_receivers_host(const char *url, char host[NEO_HOST_SIZE]);
 
+/* The host of a URL without the port, in lower case. */
+void neo_receivers_name(const char *url, char name[NEO_HOST_SIZE]);
+
 /* Counts an attempt; `took` and `now` in microseconds. False if it was not counted, because another process was claiming the
  * same slot. */
 int neo_receivers_attempt(neo_receivers *receivers, const char *host, int is_success, long long took, long long now);

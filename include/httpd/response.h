@@ -5,8 +5,8 @@
 
 #include "httpd/request.h"
 
-/* Sends a response. Returns OK, for handlers. */
-int neo_response_send(request_rec *r, const neo_response *response);
+/* Sends a response; the request is no longer in progress then. Returns OK, for handlers. */
+int neo_response_send(request_rec *r, neo_response *response);
 
 /* Registers the filter for errors that httpd detects itself, such as a header that is too long. */
 void neo_response_register_filter(void);

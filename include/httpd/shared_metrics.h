@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This host's metrics and database probes, in shared memory. */
+/* This host's metrics, database probes and counters of requests in progress, in shared memory. */
 #ifndef NEO_HTTPD_SHARED_METRICS_H
 #define NEO_HTTPD_SHARED_METRICS_H
 
@@ -8,6 +8,7 @@
 #include "core/metrics.h"
 #include "core/receivers.h"
 #include "core/seqlock.h"
+#include "service/concurrency.h"
 #include "store/backlog.h"
 
 #define NEO_MAX_DATABASES 16 /* of one host; more of them share results of probes */
@@ -44,10 +45,11 @@ typedef struct neo_shared_metrics {
     neo_metrics *metrics;
     neo_receivers *receivers;
     neo_db_probes *probes; /* NEO_MAX_DATABASES of them (see httpd/db_probe.h) */
-    neo_process *process;  /* this process's */
+    neo_process *process;  /* this process's, and the next */
+    neo_concurrency concurrency;
 } neo_shared_metrics;
 
-/* Call it in the parent, after the statements are made. Returns false, and logs, if there is no memory. */
+/* Call it in the parent, after the statements and the sites are made. Returns false, and logs, if there is no memory. */
 int neo_shared_metrics_open(server_rec *main_server);
 
 /* Call it in a child process, before anything is counted. */

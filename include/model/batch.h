@@ -16,8 +16,9 @@ extern const char *const neo_methods[NEO_METHODS + 1];
 typedef struct neo_batch_operation {
     neo_method method;
     const char *id;          /* of an update or delete: as sent, even if malformed; NULL for others */
-    const char *external_id; /* of an upsert, whose data has it as well; NULL for others */
+    const char *external_id; /* of an upsert, whose data has it as well; of an update or delete instead of the id; or NULL */
     neo_json *data;          /* an object; NULL for a delete */
+    neo_problem *problem; /* NULL, or what is malformed ("operations[3].id"); the method is then NEO_METHODS, the rest NULL */
 } neo_batch_operation;
 
 typedef struct neo_batch {
@@ -32,8 +33,8 @@ int neo_batch_may_affect(const neo_resource *resource, const neo_batch_operation
 /* How many requests it counts as, for the rate limit. */
 int neo_batch_cost(const neo_batch *batch);
 
-/* Parses a body. Returns NULL, or a 400 with all errors ("operations[3].method"), except those within `data`, which
- * neo_validate checks. */
+/* Parses a body. Returns NULL, or a 400 with all errors, except those of single operations, which are in their `problem`, and
+ * those within `data`, which neo_validate checks. */
 NEO_MUSTCHECK neo_problem *neo_batch_read(const neo_resource *resource, neo_json *body, apr_pool_t *pool, neo_batch *batch);
 
 /* The fields of the body, for the documentation of errors. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses WhatsApp's callbacks (webhooks of Meta's Cloud API) into a list of facts. Any member can be missing, new, or of
+/* Parses WhatsApp's callbacks (webhooks of Meta's Cloud API) into a list of items. Any member can be missing, new, or of
  * another type: what cannot be understood is skipped, the rest is used. */
 #ifndef NEO_MODEL_CALLBACK_H
 #define NEO_MODEL_CALLBACK_H
@@ -11,17 +11,17 @@
 
 #define NEO_CALLBACK_MAX_BYTES (4 << 20) /* the provider sends up to 3 MB */
 
-typedef enum neo_fact_kind {
-    NEO_FACT_MESSAGE,
-    NEO_FACT_STATUS,
-    NEO_FACT_PREFERENCE,
-    NEO_FACT_MOVED, /* the contact has a new number */
-    NEO_FACT_KINDS
-} neo_fact_kind;
+typedef enum neo_callback_item_kind {
+    NEO_ITEM_MESSAGE,
+    NEO_ITEM_STATUS,
+    NEO_ITEM_PREFERENCE,
+    NEO_ITEM_NUMBER_CHANGED, /* the contact has a new number */
+    NEO_ITEM_KINDS
+} neo_callback_item_kind;
 
 /* Texts are valid UTF-8 without control characters other than line breaks and tabs; NULL if the callback has none. */
-typedef struct neo_fact {
-    neo_fact_kind kind;
+typedef struct neo_callback_item {
+    neo_callback_item_kind kind;
     const char *phone_number_id; /* the number that the callback is for: digits */
     const char *id;              /* the provider's id of the message */
     const char *message;         /* of a status: our id, which was sent with the message */
@@ -42,18 +42,18 @@ typedef struct neo_fact {
     const char *preference; /* "stop" or "resume"; also of a message that says only that */
     const char *new_wa_id, *new_bsuid;
     neo_ms at; /* 0 if the callback has none */
-} neo_fact;
+} neo_callback_item;
 
 /* Possible ids of the number whose callback this is, found without parsing, since the sender is not authenticated yet: at most
  * 16 of numbers, then at most 16 of accounts, ended by NULL. */
 const char *const *neo_callback_candidates(neo_text raw, apr_pool_t *pool);
 
-/* The facts of a callback, in order: an array of neo_fact. On error NULL, and *wrong is set. *dropped: the number of messages,
- * statuses and preferences that could not be understood. `stop_texts`: see neo_preference_of_text. */
+/* The items of a callback, in order: an array of neo_callback_item. On error NULL, and *wrong is set. *dropped: the number of
+ * messages, statuses and preferences that could not be understood. `stop_texts`: see neo_preference_of_text. */
 apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *stop_texts, apr_pool_t *pool, const char **wrong,
                                       int *dropped);
 
-/* At most `count` facts from `first` on as JSON for the database (see sql/0010_whatsapp_receive.sql). */
-neo_text neo_facts_json(const apr_array_header_t *facts, int first, int count, apr_pool_t *pool);
+/* At most `count` items from `first` on as JSON for the database (see sql/0010_whatsapp_receive.sql). */
+neo_text neo_callback_items_json(const apr_array_header_t *items, int first, int count, apr_pool_t *pool);
 
 #endif

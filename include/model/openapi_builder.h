@@ -8,13 +8,14 @@
 #include "core/json.h"
 #include "model/operation.h"
 
-/* Members of `components` by kind; everything lives in the pool. */
+/* Everything lives in the pool. */
 typedef struct neo_openapi_builder {
     apr_pool_t *pool;
     const char *base; /* the base URL without the slash at its end */
     const char *docs_url;
-    neo_json *components;
-    apr_hash_t *objects; /* the tables of fields that are objects, by the names of their schemas */
+    neo_json *components; /* by kind, then by name */
+    neo_json *templates;  /* of src/model/openapi.json, by name */
+    apr_hash_t *objects;  /* the tables of fields that are objects, by the names of their schemas */
 } neo_openapi_builder;
 
 /* JSON source as a C string, without quotes and backslashes. */
@@ -41,9 +42,19 @@ neo_json *neo_openapi_share(const neo_openapi_builder *builder, const char *name
 /* {schema, examples}: a schema, and the example of the same name if there is one. */
 neo_json *neo_openapi_content(const neo_openapi_builder *builder, const char *schema);
 
-/* A text with {base} filled in and, if there is a resource, {resource}, {collection}, both also with a capital, and
- * {sample_id}. Other braces stay. */
+/* A text with {base}, {docs} and {version} filled in and, if there is a resource, {resource}, {collection}, both also with a
+ * capital, {prefix} and {sample_id}. Other braces stay. */
 const char *neo_openapi_fill(const neo_openapi_builder *builder, const char *text, const neo_resource *resource);
+
+/* A copy of a value whose strings are filled in. */
+neo_json *neo_openapi_filled(const neo_openapi_builder *builder, neo_json *value, const neo_resource *resource);
+
+/* A template, filled in. `name` must exist. */
+neo_json *neo_openapi_template(const neo_openapi_builder *builder, const char *name, const neo_resource *resource);
+
+/* Adds a template as a component and returns it: its name is filled in, too, such as {Resource}Batch. */
+neo_json *neo_openapi_add_template(const neo_openapi_builder *builder, const char *kind, const char *name,
+                                   const neo_resource *resource);
 
 /* Response headers, in addition to X-Request-ID. The introduction says that every response has those of the rate limit; only
  * 429 lists them, because each list takes 130 bytes in every response. */

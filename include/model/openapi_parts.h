@@ -5,18 +5,12 @@
 
 #include "model/openapi_builder.h"
 
-/* openapi_fixed.c: info, servers, security and tags; the components that no table defines; the content of a success if the path
- * is no resource's. */
-void neo_openapi_top(const neo_openapi_builder *builder, neo_json *document);
-void neo_openapi_fixed_components(const neo_openapi_builder *builder);
-neo_json *neo_openapi_answer(const neo_openapi_builder *builder, neo_action action);
+/* openapi_fixed.c: sets the components and templates of the builder. Returns the document with all members before `paths`. */
+neo_json *neo_openapi_begin(neo_openapi_builder *builder);
 
-/* openapi_webhook.c: deliveries, and the member `webhooks`: what receivers get. */
-void neo_openapi_delivery_components(const neo_openapi_builder *builder);
-neo_json *neo_openapi_webhooks(const neo_openapi_builder *builder);
-
-/* openapi_event.c: events and the parameters that follow the log. */
+/* openapi_webhook.c: the schemas of events, and the member `webhooks`: what receivers get. */
 void neo_openapi_event_components(const neo_openapi_builder *builder);
+neo_json *neo_openapi_webhooks(const neo_openapi_builder *builder);
 
 /* openapi_batch.c: the request and the result of a batch of the resource. */
 void neo_openapi_batch(const neo_openapi_builder *builder, const neo_resource *resource);

@@ -28,14 +28,7 @@ void neo_openapi_schemas(const neo_openapi_builder *builder, const neo_resource 
 /* Adds the schema of a resource that has one shape only; an example if it is sent. */
 void neo_openapi_schema(const neo_openapi_builder *builder, const neo_resource *resource, neo_shape shape, const char *doc);
 
-/* Adds the schema of a page, <title>List. */
-void neo_openapi_list(const neo_openapi_builder *builder, const char *title, const char *collection);
-
-/* The pattern of the ids of a kind: "^brk_…$" */
-const char *neo_openapi_id_pattern(const char *prefix, apr_pool_t *pool);
-
-/* openapi_sample.c: an example of a shape, and of a page with this one item. */
+/* openapi_sample.c: an example of a shape. */
 neo_json *neo_openapi_sample(const neo_resource *resource, neo_shape shape, apr_pool_t *pool);
-neo_json *neo_openapi_sample_page(neo_json *item, apr_pool_t *pool);
 
 #endif

@@ -109,7 +109,7 @@ typedef struct neo_filter {
     const char *selection;      /* of NEO_FILTER_SELECTED: "select … where … x", with the parameters of the list */
     const char *const *sources; /* of NEO_FILTER_SOURCES, in the order of `values`: "select … as source_id from …", with the
                                    parameters of the list */
-    /* Returns the values that a value expands to, ended by NULL, or NULL if it is invalid. NULL: values are not expanded. */
+    /* Returns the values that a value expands to, ended by NULL, or NULL for a value that stands for itself. NULL: all do. */
     const char *const *(*expand)(const char *value, apr_pool_t *pool);
     const char *doc;
     const char *example; /* a realistic value, as JSON; NULL: that of the field of this name */
@@ -191,11 +191,11 @@ struct neo_resource {
     const neo_precondition *preconditions; /* ended by a row without `check`; NULL: none */
     void (*fill)(const neo_rule_input *input,
                  apr_pool_t *pool); /* adds to the new body what it leaves to related resources; NULL: nothing */
-    int is_limited;                 /* the plan limits the number of an organization */
     int has_batch;                  /* POST …/batch */
     int has_foreign_keys;           /* its references are foreign keys instead of rows of neoapi.reference */
     const char *exported;           /* SQL of the exported line of the row t; NULL: its representation */
     const char *import_function; /* the function (organization, line) that imports it; NULL: rows are written like all others */
+    const char *finish_function; /* likewise, called for each line after all lines have been written; NULL: none */
 };
 
 /* Every resource, ended by NULL. */

@@ -9,6 +9,7 @@
 #include "core/crypto.h"
 #include "core/problem.h"
 #include "model/provider.h"
+#include "service/concurrency.h"
 #include "service/credential_cache.h"
 #include "service/limiter.h"
 
@@ -39,6 +40,7 @@ typedef struct neo_site {
     const apr_array_header_t *stop_texts; /* WhatsApp's opt-out texts; see neo_preference_of_text */
     neo_limiter *credentials;
     neo_limiter *addresses;
+    const neo_concurrency *concurrency;
     neo_credential_cache *credential_cache;
     neo_static_document openapi;      /* set by neo_service_prepare, with the next */
     const neo_static_document *pages; /* in the order of neo_docs */
@@ -101,7 +103,8 @@ typedef struct neo_response {
     int route;              /* see model/route.h */
     const char *principal;  /* the id of the valid credential, or NULL */
     int is_token;
-    int is_unknown_number; /* a callback of a WhatsApp number that has not been added */
+    int is_unknown_number;       /* a callback of a WhatsApp number that has not been added */
+    neo_concurrency_place place; /* the host must leave it when it has sent the response */
 } neo_response;
 
 /* Prepares what requests share: the statements once per process, then each site. */

@@ -34,9 +34,12 @@ const char *neo_admin_create_organization(neo_pg *pg, const char *tenant, const 
                                           apr_pool_t *pool, char id[NEO_ID_SIZE]);
 const char *neo_admin_create_user(neo_pg *pg, const char *tenant, const char *email, const char *role, const char *name,
                                   apr_pool_t *pool, char id[NEO_ID_SIZE]);
-/* A limit of `requests` in each window of `seconds`; `subscriptions` of webhooks per organization, or "unlimited". */
-const char *neo_admin_create_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds,
-                                  const char *subscriptions, apr_pool_t *pool);
+
+/* A limit of `requests` in each window of `seconds`, and limits of each organization: numbers or "unlimited". */
+typedef struct neo_new_plan {
+    const char *name, *requests, *seconds, *subscriptions, *concurrent_requests, *idempotency_bytes, *deliveries_per_hour;
+} neo_new_plan;
+const char *neo_admin_create_plan(neo_pg *pg, const neo_new_plan *plan, apr_pool_t *pool);
 
 /* A new API key; `scopes` 0: all of the role's. */
 const char *neo_admin_create_key(neo_pg *pg, const char *organization, const char *role, neo_scopes scopes, const char *name,

@@ -23,8 +23,10 @@ typedef struct neo_credential {
     const char *email;                /* of a token, else NULL */
     const char *const *organizations; /* that it may access, in the order in which they were given; a key has one */
     int organization_count;
-    int requests; /* of the plan, in each window */
-    int window;   /* seconds */
+    int requests;            /* of the plan, in each window */
+    int window;              /* seconds */
+    int concurrent_requests; /* of an organization; 0: unlimited, and in the next */
+    int idempotency_bytes;   /* that an organization may store in a day */
 } neo_credential;
 
 void neo_credential_make_statements(apr_pool_t *pool);

@@ -24,13 +24,14 @@ typedef struct neo_due_delivery {
     const char *previous_secret; /* sealed; NULL if there is none or it has expired */
     int is_failing;              /* the subscription's last attempt failed */
     int success_is_news;         /* a success changes the subscription's health, or its last one was over a minute ago */
+    int per_hour;                /* limit of the organization's deliveries to a host in an hour; 0: unlimited */
 } neo_due_delivery;
 
 /* The deliveries of a subscription that are in flight, and how many may be. */
 typedef struct neo_subscription_load {
     const char *subscription;
     int count;
-    int limit;
+    int limit; /* 0: it is paused */
 } neo_subscription_load;
 
 /* The limit of a failing subscription without a load, and the lowest one of all. */

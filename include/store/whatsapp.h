@@ -99,9 +99,9 @@ NEO_MUSTCHECK neo_pg_status neo_whatsapp_newest_numbers(neo_pg *pg, apr_pool_t *
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_verify(neo_pg *pg, const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool,
                                                 neo_rows *rows);
 
-/* Stores the facts (see model/callback.h) about these numbers; duplicates change nothing. One row: the counts of new messages,
+/* Stores the items (see model/callback.h) about these numbers; duplicates change nothing. One row: the counts of new messages,
  * deliveries of events, and new statuses. `numbers` is terminated by NULL. */
-NEO_MUSTCHECK neo_pg_status neo_whatsapp_receive(neo_pg *pg, neo_text facts, const char *const *numbers, apr_pool_t *pool,
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_receive(neo_pg *pg, neo_text items, const char *const *numbers, apr_pool_t *pool,
                                                  neo_rows *rows);
 
 #endif

@@ -18,6 +18,7 @@ static atomic_llong clock_offset;
 static long long *shared_offset; /* of the processes of this host, which have the same boot clock; NULL: none */
 static atomic_int is_apart;      /* the system clock differs from the time by more than NEO_MAX_CLOCK_STEP_MS */
 static atomic_int steps;
+static atomic_llong last_step; /* 0: none, or it was taken */
 
 static neo_ms read_clock(clockid_t clock)
 {
@@ -43,6 +44,7 @@ static void report_step(neo_ms difference)
     if (atomic_exchange(&is_apart, 1))
         return;
     atomic_fetch_add(&steps, 1);
+    atomic_store(&last_step, difference);
     neo_log(NEO_LOG_CLOCK_STEP, NULL, "the system clock is %lld ms %s the time", llabs(difference),
             difference > 0 ? "ahead of" : "behind");
 }
@@ -84,6 +86,11 @@ void neo_clock_compare(neo_ms reference, neo_ms age)
 int neo_clock_take_steps(void)
 {
     return atomic_load_explicit(&steps, memory_order_relaxed) ? atomic_exchange(&steps, 0) : 0;
+}
+
+neo_ms neo_clock_take_last_step(void)
+{
+    return atomic_load_explicit(&last_step, memory_order_relaxed) ? atomic_exchange(&last_step, 0) : 0;
 }
 
 long long neo_steady_seconds(void)

@@ -49,6 +49,17 @@ void neo_receivers_host(const char *url, char host[NEO_HOST_SIZE])
     host[len] = '\0';
 }
 
+void neo_receivers_name(const char *url, char name[NEO_HOST_SIZE])
+{
+    neo_receivers_host(url, name);
+    char *port = strrchr(name, ':');
+    if (port && !strchr(port, ']')) /* of an IPv6 address */
+        *port = '\0';
+    for (char *c = name; *c; c++)
+        if (*c >= 'A' && *c <= 'Z')
+            *c = (char)(*c - 'A' + 'a');
+}
+
 /* FNV-1a. A chosen collision would only merge two rows of a report. */
 static uint64_t key_of(const char *host)
 {

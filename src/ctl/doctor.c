@@ -9,6 +9,7 @@
 #include "ctl/output.h"
 #include "ctl/session.h"
 #include "doctor.h"
+#include "sql/doctor.h"
 #include "store/cache_sync.h"
 #include "store/event_log.h"
 #include "store/migrate.h"
@@ -100,7 +101,7 @@ static neo_finding check_version(neo_doctor_context *p, const char **found)
         return 0;
     *found = apr_psprintf(p->pool, "version %d; this build requires %d", p->version, neo_schema_needed());
     if (p->version < 1)
-        *found = "there is no schema";
+        *found = "no schema";
     else if (neo_schema_runtime(p->pg, p->pool, &p->runtime) != NEO_PG_OK || !p->runtime)
         *found = "the runtime role's name cannot be read";
     if (!p->runtime || p->version < neo_schema_needed())
@@ -221,7 +222,7 @@ static neo_finding check_event_epoch(neo_doctor_context *p, const char **found)
 {
     int is_current;
     const char *begun_at;
-    *found = "it cannot be read";
+    *found = "the epoch cannot be read";
     if (neo_log_epoch_read(p->pg, p->pool, &is_current, &begun_at) != NEO_PG_OK)
         return 0;
     *found = is_current ? apr_pstrcat(p->pool, "since ", begun_at, NULL)
@@ -231,134 +232,53 @@ static neo_finding check_event_epoch(neo_doctor_context *p, const char **found)
 
 static const check checks[] = {
     {"connection", NEEDS_NOTHING, NULL, check_connection, NULL},
-    {"server", NEEDS_CONNECTION,
-     "select current_setting('server_version_num')::int >= 150000, 'PostgreSQL ' || current_setting('server_version')", NULL,
-     "upgrade PostgreSQL to version 15 or newer"},
-    {"primary", NEEDS_CONNECTION,
-     "select not pg_is_in_recovery(),"
-     " case when pg_is_in_recovery() then 'a read-only standby' else 'writable' end",
-     NULL, "connect to the primary: add target_session_attrs=read-write to the connection string"},
+    {"server", NEEDS_CONNECTION, server_sql, NULL, "upgrade PostgreSQL to version 15 or newer"},
+    {"primary", NEEDS_CONNECTION, primary_sql, NULL,
+     "connect to the primary: add target_session_attrs=read-write to the connection string"},
     {"notifications", NEEDS_CONNECTION, NULL, check_notifications,
      "connect to PostgreSQL directly; through a pooler every request reads its credential from the database"},
     {"clock", NEEDS_CONNECTION, NULL, check_clock, "synchronize the clocks of both machines, for example with chrony"},
-    {"encoding", NEEDS_CONNECTION,
-     "select pg_encoding_to_char(d.encoding) = 'UTF8' and lower(U&'\\00C1' collate \"default\") = U&'\\00E1',"
-     " format('%s, character type %s', pg_encoding_to_char(d.encoding), d.datctype)"
-     " from pg_database d where d.datname = current_database()",
-     NULL, "move the data to a database created by neoapictl setup: UTF8, with a character type that has accented letters"},
-    {"schema", NEEDS_CONNECTION, NULL, check_version, "run neoapictl migrate, or neoapictl setup if there is no schema"},
-    {"extensions", NEEDS_SCHEMA,
-     "select count(*) = 3, coalesce(string_agg(extname, ', ' order by extname), 'none') from pg_extension"
-     " where extname in ('btree_gin', 'pg_trgm', 'unaccent')",
-     NULL, "create the extensions btree_gin, pg_trgm and unaccent in the schema public (Debian: package postgresql-contrib)"},
-    {"runtime role", NEEDS_SCHEMA,
-     "select coalesce(bool_and(rolcanlogin), false), case when count(*) = 0 then format('the role %s does not exist', $1::text)"
-     " when bool_and(rolcanlogin) then $1 else format('%s cannot log in', $1) end from pg_roles where rolname = $1",
-     NULL, "run neoapictl setup as a PostgreSQL administrator"},
-    {"runtime role attributes", NEEDS_SCHEMA,
-     "select count(*) = 0, coalesce(string_agg(power, ', '), 'no administrative attributes')"
-     " from pg_roles r, pg_namespace n, lateral (values ('superuser', r.rolsuper), ('create roles', r.rolcreaterole),"
-     " ('create databases', r.rolcreatedb), ('bypass row security', r.rolbypassrls),"
-     " ('member of ' || pg_get_userbyid(n.nspowner), pg_has_role(r.oid, n.nspowner, 'member'))) as p (power, held)"
-     " where r.rolname = $1 and n.nspname = 'neoapi' and held",
-     NULL, "alter role ... nosuperuser nocreaterole nocreatedb nobypassrls, and revoke its memberships"},
-    {"runtime role's log messages", NEEDS_SCHEMA,
-     "select terse, case when terse then 'without details' else 'with details, which contain personal data' end"
-     " from (select exists (select from pg_db_role_setting s join pg_roles r on r.oid = s.setrole"
-     " where r.rolname = $1 and 'log_error_verbosity=terse' = any (s.setconfig)) as terse) as found",
-     NULL, "run neoapictl setup as a superuser, or: alter role ... set log_error_verbosity = terse"},
-    {"runtime role create privileges", NEEDS_SCHEMA,
-     "select count(*) = 0, coalesce('create in: ' || string_agg(place, ', '), 'none') from ("
-     " select 'schema ' || nspname as place from pg_namespace where nspname in ('neoapi', 'public')"
-     " and has_schema_privilege($1, oid, 'create')"
-     " union all select 'database' where has_database_privilege($1, current_database(), 'create')"
-     " union all select 'temporary tables' where has_database_privilege($1, current_database(), 'temporary')) as places",
-     NULL, "run neoapictl setup, which revokes them from public; revoke those that were granted to the role itself"},
-    {"runtime role privileges", NEEDS_SCHEMA,
-     "select count(*) = 0, coalesce('missing: ' || string_agg(thing, ', '), 'complete') from ("
-     " select 'connect' as thing where not has_database_privilege($1, current_database(), 'connect')"
-     " union all select 'usage of the schema' where not has_schema_privilege($1, 'neoapi', 'usage')"
-     " union all select 'select of credential.secret_hash'"
-     " where not has_column_privilege($1, 'neoapi.credential', 'secret_hash', 'select')"
-     " union all select p || ' on ' || t from (values ('broker', 'select,insert,update,delete'),"
-     " ('reference', 'select,insert,update,delete'),"
-     " ('idempotency_key', 'select,insert,delete'), ('webhook_subscription', 'select,insert,update,delete'),"
-     " ('webhook_queue', 'select,insert,update,delete'), ('webhook_delivery', 'select,insert'),"
-     " ('webhook_deletion', 'select,insert,update,delete'),"
-     " ('webhook_attempt', 'select,insert'), ('event', 'select,insert'), ('event_epoch', 'select'),"
-     " ('event_mark', 'select')) as tables (t, privileges), "
-     "unnest(string_to_array(privileges, ',')) p"
-     " where not has_table_privilege($1, 'neoapi.' || t, p)"
-     " union all select p || ' on ' || c.relname from pg_trigger g join pg_class c on c.oid = g.tgrelid,"
-     " unnest('{select,insert,update,delete}'::text[]) p where g.tgname = 'set_representation'"
-     " and c.relnamespace = 'neoapi'::regnamespace and c.relname not in ('broker', 'webhook_subscription', 'lead', "
-     "'whatsapp_opt_out')"
-     " and not has_table_privilege($1, c.oid, p)"
-     " union all select 'usage of event_number' where not has_sequence_privilege($1, 'neoapi.event_number', 'usage')"
-     " union all select 'execute of ' || f from unnest(array['maintain_partitions(int, int)', 'check_event_epoch()']) f"
-     " where not has_function_privilege($1, 'neoapi.' || f, 'execute')) as things",
-     NULL, "run neoapictl setup, or grant them; sql/ has the grants that are needed"},
-    {"runtime role excess privileges", NEEDS_SCHEMA,
-     "select count(*) = 0, coalesce(string_agg(thing, ', '), 'none')"
-     " from (select 'read app_user.name' as thing where has_column_privilege($1, 'neoapi.app_user', 'name', 'select')"
-     " union all select 'read credential.name' where has_column_privilege($1, 'neoapi.credential', 'name', 'select')"
-     " union all select 'change ' || t from unnest(array['plan', 'tenant', 'organization', 'app_user', 'credential',"
-     " 'token_organization', 'schema_migration', 'setting']) t"
-     " where has_any_column_privilege($1, 'neoapi.' || t, 'insert, update')"
-     " or has_table_privilege($1, 'neoapi.' || t, 'delete, truncate')"
-     " union all select 'change event' where has_any_column_privilege($1, 'neoapi.event', 'update')"
-     " or has_table_privilege($1, 'neoapi.event', 'delete, truncate')) as things",
-     NULL, "revoke what was granted by hand; sql/ has the grants that are needed"},
-    {"webhook partitions", NEEDS_SCHEMA,
-     "select count(*) = 0, coalesce('missing: ' || string_agg(part, ', '), 'today''s exist')"
-     " from (select t || to_char(now() at time zone 'UTC', '_YYYYMMDD') as part"
-     " from unnest(array['webhook_delivery', 'webhook_attempt', 'event']) t) as today"
-     " where not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace"
-     " where n.nspname = 'neoapi' and c.relname = part)",
-     NULL, "start httpd, which creates them in advance, or run neoapictl migrate"},
+    {"encoding", NEEDS_CONNECTION, encoding_sql, NULL,
+     "move the data to a database created by neoapictl setup: UTF8, with a character type that has accented letters"},
+    {"schema", NEEDS_CONNECTION, NULL, check_version,
+     "run neoapictl migrate, or neoapictl setup if the database has no schema"},
+    {"clock steps", NEEDS_SCHEMA, clock_steps_sql, NULL,
+     "find out what set the clock, such as a resumed virtual machine; ids and times were not affected"},
+    {"extensions", NEEDS_SCHEMA, extensions_sql, NULL,
+     "create the extensions btree_gin, pg_trgm and unaccent in the schema public (Debian: package postgresql-contrib)"},
+    {"runtime role", NEEDS_SCHEMA, role_sql, NULL, "run neoapictl setup as a PostgreSQL administrator"},
+    {"runtime role attributes", NEEDS_SCHEMA, role_attributes_sql, NULL,
+     "alter role ... nosuperuser nocreaterole nocreatedb nobypassrls, and revoke its memberships"},
+    {"runtime role's log messages", NEEDS_SCHEMA, role_log_sql, NULL,
+     "run neoapictl setup as a superuser, or: alter role ... set log_error_verbosity = terse"},
+    {"runtime role create privileges", NEEDS_SCHEMA, role_create_sql, NULL,
+     "run neoapictl setup, which revokes them from public; revoke those that were granted to the role itself"},
+    {"runtime role privileges", NEEDS_SCHEMA, role_privileges_sql, NULL,
+     "run neoapictl setup, or grant them; sql/ has the grants that are needed"},
+    {"runtime role excess privileges", NEEDS_SCHEMA, role_excess_sql, NULL,
+     "revoke what was granted by hand; sql/ has the grants that are needed"},
+    {"webhook partitions", NEEDS_SCHEMA, partitions_sql, NULL,
+     "start httpd, which creates them in advance, or run neoapictl migrate"},
     {"event log", NEEDS_SCHEMA, NULL, check_event_log,
      "end the transaction: select pg_terminate_backend(PID), or commit or roll back what is prepared; readers see later events "
      "only then"},
     {"event epoch", NEEDS_SCHEMA, NULL, check_event_epoch,
      "start httpd, which begins one within a minute, or run neoapictl migrate; readers of the event log must export again"},
-    {"indexes", NEEDS_SCHEMA,
-     "select count(*) = 0, coalesce('invalid: ' || string_agg(c.relname, ', '), 'valid') from pg_index i"
-     " join pg_class c on c.oid = i.indexrelid where c.relnamespace = 'neoapi'::regnamespace and not i.indisvalid",
-     NULL, "reindex index concurrently neoapi.INDEX"},
-    {"cleanup", NEEDS_SCHEMA,
-     "select count(*) = 0, case when count(*) = 0 then 'up to date' else format('%s%s idempotency keys expired"
-     " over an hour ago', case when count(*) = 1000 then 'at least ' end, count(*)) end from (select from "
-     "neoapi.idempotency_key"
-     " where expires_at < now() - interval '1 hour' limit 1000) k",
-     NULL, "start httpd, which removes them; if it is running, see its error log"},
-    {"WhatsApp numbers", NEEDS_SCHEMA,
-     "select refused = 0, coalesce('cannot send: ' || refusals, 'Meta accepts their messages')"
-     " from neoapi.whatsapp_health()",
-     NULL, "see the error log, and doc/whatsapp.md, section Error codes"},
-    {"WhatsApp messages", NEEDS_SCHEMA,
-     "select stalled = 0, case when stalled = 0 then 'none is pending for long' else"
-     " format('%s pending for over ten minutes, the oldest, %s, for %s seconds', stalled, oldest_id, oldest) end"
-     " from neoapi.whatsapp_health()",
-     NULL, "check that Meta's callbacks arrive: neoapictl whatsapp number list, and the error log"},
-    {"connections", NEEDS_CONNECTION,
-     "select used < 0.9 * most, format('%s of %s in use', used, most) from (select (select sum(numbackends)"
-     " from pg_stat_database) as used, current_setting('max_connections')::int"
-     " - current_setting('superuser_reserved_connections')::int as most) c",
-     NULL, "increase max_connections in postgresql.conf, reduce DBDMax, or use PgBouncer"},
-    {"public access", NEEDS_SCHEMA,
-     "select not has_database_privilege('public', current_database(), 'connect'),"
-     " case when has_database_privilege('public', current_database(), 'connect') then 'every role can connect'"
-     " else 'only granted roles can connect' end",
-     NULL, "run neoapictl setup"},
+    {"indexes", NEEDS_SCHEMA, indexes_sql, NULL, "reindex index concurrently neoapi.INDEX"},
+    {"cleanup", NEEDS_SCHEMA, cleanup_sql, NULL, "start httpd, which removes them; if it is running, see its error log"},
+    {"WhatsApp numbers", NEEDS_SCHEMA, numbers_sql, NULL, "see the error log, and doc/whatsapp.md, section Error codes"},
+    {"WhatsApp messages", NEEDS_SCHEMA, messages_sql, NULL,
+     "check that Meta's callbacks arrive: neoapictl whatsapp number list, and the error log"},
+    {"connections", NEEDS_CONNECTION, connections_sql, NULL,
+     "increase max_connections in postgresql.conf, reduce DBDMax, or use PgBouncer"},
+    {"public access", NEEDS_SCHEMA, public_access_sql, NULL, "run neoapictl setup"},
     {"key file", NEEDS_NOTHING, NULL, check_key_file,
      "restore the file from its backup, or copy it from another host; only root may read it: chmod 0600"},
     {"encrypted secrets", NEEDS_SCHEMA_AND_KEYS, NULL, check_secrets,
      "append the missing key to the file; if it is lost, rotate the webhook secrets and set those of WhatsApp numbers with: "
      "neoapictl whatsapp number change"},
-    {"API keys", NEEDS_SCHEMA_STEP,
-     "select count(*) > 0, format('%s valid key%s or token%s', count(*), case when count(*) <> 1 then 's' end,"
-     " case when count(*) <> 1 then 's' end) from neoapi.credential where revoked_at is null",
-     NULL, "run neoapictl tenant create, neoapictl organization create and neoapictl key create"},
+    {"API keys", NEEDS_SCHEMA_STEP, credentials_sql, NULL,
+     "run neoapictl tenant create, neoapictl organization create and neoapictl key create"},
     {"httpd configuration", NEEDS_HTTPD, NULL, neo_doctor_check_httpd_conf, NULL},
     {"virtual host", NEEDS_HTTPD, NULL, neo_doctor_check_site, NULL},
     {"certificate", NEEDS_SITE, NULL, neo_doctor_check_certificate, NULL},

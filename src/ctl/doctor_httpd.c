@@ -62,7 +62,7 @@ void neo_doctor_read_httpd(neo_doctor_context *p)
         return;
     char *output = run_apachectl(p, &status), *line = strstr(output, "{\"processes\"");
     if (status == NO_APACHECTL << 8 || status == -1)
-        p->httpd_skipped = "there is no apachectl";
+        p->httpd_skipped = "apachectl is not installed";
     else if (line) {
         const neo_text text = {line, strcspn(line, "\n")};
         p->httpd = neo_json_parse(text, p->pool, &wrong);

@@ -167,6 +167,8 @@ static neo_ctl_exit run(neo_ctl *ctl)
     neo_pg *pg = wrong ? NULL : neo_ctl_open(ctl, &wrong);
     if (pg)
         wrong = collect(&job, pg);
+    if (job.in)
+        fclose(job.in);
     if (wrong)
         return neo_ctl_fail(ctl, "nothing was imported: %s", wrong);
     if (job.problem_count)

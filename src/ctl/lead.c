@@ -53,7 +53,7 @@ static const char *read_heading(import *i, const neo_csv_record *record)
     if (record->wrong)
         return apr_psprintf(pool, "line %d: %s", record->line, record->wrong);
     if (record->count >= (int)(sizeof i->columns / sizeof *i->columns))
-        return "there are too many columns";
+        return "too many columns";
     for (int c = 0; c < record->count; c++) {
         int column = neo_lead_column_of(record->fields[c]);
         if (column < 0)

@@ -27,6 +27,7 @@
 #define SHUTDOWN_GRACE_MS     5000 /* for attempts in flight; httpd kills a child after about ten seconds */
 #define STOP_POLL_MS          100  /* while the courier waits for its last attempts */
 #define LEASE_MARGIN_S        15   /* beyond twice the timeout of an attempt; more than a statement may take */
+#define PAUSE_MS              5000 /* of a subscription whose receiver has got as many deliveries as the plan allows */
 #define NEVER                 LLONG_MAX
 
 /* A claimed delivery that is not sent yet. */
@@ -225,7 +226,7 @@ static int is_at_limit(const neo_courier *c, const neo_due_delivery *due, int co
     if (count == c->request.max)
         return 1;
     for (int i = 0; i < c->request.load_count; i++)
-        if (c->request.loads[i].count >= c->request.loads[i].limit)
+        if (c->request.loads[i].limit && c->request.loads[i].count >= c->request.loads[i].limit)
             return 1;
     for (int at = 0, run; at < count; at += run) {
         neo_subscription_load load = load_of(c, &due[at]);
@@ -248,6 +249,20 @@ static void advance_cursor(neo_courier *c, const char *last, neo_ms now)
         c->next_full_scan = now + FULL_SCAN_FACTOR * (now - c->last_claim);
 }
 
+/* Whether the plan lets the delivery be sent now. Otherwise it stays in the queue and can be claimed again when its lease has
+ * ended, and its subscription is paused, so that claims of others are not delayed by its queue. */
+static int is_admitted(neo_courier *c, const neo_due_delivery *due)
+{
+    char name[NEO_HOST_SIZE];
+    if (!due->per_hour)
+        return 1;
+    neo_receivers_name(due->url, name);
+    if (c->host.admit(c->host.context, due->organization, name, due->per_hour))
+        return 1;
+    neo_in_flight_pause(&c->in_flight, due, neo_steady_ms() + PAUSE_MS);
+    return 0;
+}
+
 static void finish_claim(neo_courier *c)
 {
     neo_due_delivery *due;
@@ -259,11 +274,13 @@ static void finish_claim(neo_courier *c)
     c->claim_pool = pool;
     c->secrets = (opened_secrets){0};
     c->outgoing = apr_palloc(c->claim_pool, (apr_size_t)(count + 1) * sizeof *c->outgoing);
-    c->next_outgoing = 0;
+    c->next_outgoing = c->outgoing_count = 0;
     for (int i = 0; i < count; i++)
-        c->outgoing[i] = (outgoing){&due[i], neo_in_flight_add(&c->in_flight, &due[i], c->request.claim)};
-    neo_courier_metrics_in_flight(&c->settings.metrics, count);
-    c->outgoing_count = count;
+        if (is_admitted(c, &due[i]))
+            c->outgoing[c->outgoing_count++] = (outgoing){&due[i], neo_in_flight_add(&c->in_flight, &due[i], c->request.claim)};
+    if (c->outgoing_count < count)
+        c->next_poll = 0; /* others may be due that had no room in this claim */
+    neo_courier_metrics_in_flight(&c->settings.metrics, c->outgoing_count);
     c->cursor[0] = '\0';
     c->has_more = is_at_limit(c, due, count);
     if (count && count == c->request.max)

@@ -13,6 +13,7 @@ typedef struct {
     char subscription[NEO_ID_SIZE];
     int count, limit;
     double failure_rate; /* of the recent attempts */
+    neo_ms paused_until; /* 0: it is not paused */
 } subscription_queue;
 
 void neo_in_flight_init(neo_in_flight *in_flight, void *owner, int max, int per_subscription, apr_pool_t *pool)
@@ -68,12 +69,14 @@ static void keep_or_drop(neo_in_flight *in_flight, subscription_queue *idle)
 {
     int others = 0;
     subscription_queue *queues = (subscription_queue *)(void *)in_flight->queues->elts, *other = NULL;
+    if (idle->paused_until)
+        return;
     if (idle->limit >= in_flight->per_subscription) {
         drop(in_flight, idle);
         return;
     }
     for (int i = 0; i < in_flight->queues->nelts; i++)
-        if (queues[i].count == 0 && &queues[i] != idle) {
+        if (queues[i].count == 0 && !queues[i].paused_until && &queues[i] != idle) {
             other = &queues[i];
             others++;
         }
@@ -118,12 +121,34 @@ void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *deli
     free(delivery);
 }
 
-void neo_in_flight_fill_request(const neo_in_flight *in_flight, neo_claim_request *request, apr_pool_t *pool)
+void neo_in_flight_pause(neo_in_flight *in_flight, const neo_due_delivery *due, neo_ms until)
 {
+    subscription_queue *q = find_or_add(in_flight, due);
+    q->paused_until = until;
+    if (q->limit > NEO_MIN_PER_SUBSCRIPTION)
+        q->limit = NEO_MIN_PER_SUBSCRIPTION;
+}
+
+static void end_pauses(neo_in_flight *in_flight)
+{
+    neo_ms now = neo_steady_ms();
+    for (int i = in_flight->queues->nelts - 1; i >= 0; i--) {
+        subscription_queue *q = &APR_ARRAY_IDX(in_flight->queues, i, subscription_queue);
+        if (q->paused_until == 0 || q->paused_until > now)
+            continue;
+        q->paused_until = 0;
+        if (q->count == 0)
+            drop(in_flight, q);
+    }
+}
+
+void neo_in_flight_fill_request(neo_in_flight *in_flight, neo_claim_request *request, apr_pool_t *pool)
+{
+    end_pauses(in_flight);
     neo_subscription_load *loads = apr_palloc(pool, (apr_size_t)(in_flight->queues->nelts + 1) * sizeof *loads);
     for (int i = 0; i < in_flight->queues->nelts; i++) {
         const subscription_queue *q = &APR_ARRAY_IDX(in_flight->queues, i, subscription_queue);
-        loads[i] = (neo_subscription_load){apr_pstrdup(pool, q->subscription), q->count, q->limit};
+        loads[i] = (neo_subscription_load){apr_pstrdup(pool, q->subscription), q->count, q->paused_until ? 0 : q->limit};
     }
     request->loads = loads;
     request->load_count = in_flight->queues->nelts;

@@ -30,7 +30,7 @@ typedef struct neo_in_flight {
     neo_in_flight_delivery *first;
     int count;
     int per_subscription;
-    apr_array_header_t *queues; /* one for each subscription with deliveries in flight or a lowered limit */
+    apr_array_header_t *queues; /* one for each subscription with deliveries in flight or a lowered limit, or that is paused */
     void *owner;
 } neo_in_flight;
 
@@ -46,7 +46,10 @@ neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_du
 /* Removes a delivery, frees its memory, and adapts its subscription's limit. */
 void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *delivery, int is_success);
 
-/* Sets the request's loads: the subscriptions with deliveries in flight or a lowered limit. */
-void neo_in_flight_fill_request(const neo_in_flight *in_flight, neo_claim_request *request, apr_pool_t *pool);
+/* Nothing more of the delivery's subscription is claimed until neo_steady_ms is `until`; then its limit is the lowest one. */
+void neo_in_flight_pause(neo_in_flight *in_flight, const neo_due_delivery *due, neo_ms until);
+
+/* Sets the request's loads, one for each queue. */
+void neo_in_flight_fill_request(neo_in_flight *in_flight, neo_claim_request *request, apr_pool_t *pool);
 
 #endif

@@ -82,7 +82,7 @@ program() {
     sed -e 1d -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/>/\&gt;/g' -e '$s|$|</code></pre>|' "$1"
 }
 
-# page FILE PATH NAME: the page in its frame, where the link of that NAME is marked as the current page.
+# page FILE PATH NAME: the page in its frame, with the link of that NAME marked as the current page.
 page() {
     contents "$1" >"$work/contents"
     sed '/^<!-- [a-z]*: .* -->$/d' "$1" >"$work/text"

@@ -2,6 +2,10 @@
 /* Runs a courier in a thread (see httpd/dispatcher.h). */
 #include "httpd/dispatcher.h"
 
+#include <apr_strings.h>
+#include <string.h>
+
+#include "httpd/config.h"
 #include "httpd/log.h"
 #include "httpd/shared_metrics.h"
 #include "httpd/thread.h"
@@ -23,6 +27,18 @@ static neo_pg *acquire(void *context)
 static void release(void *context, neo_pg *pg)
 {
     neo_database_release(((neo_dispatcher *)context)->database, pg);
+}
+
+/* The credentials' limiter: their names differ. */
+static int admit(void *context, const char *organization, const char *receiver, int per_hour)
+{
+    const neo_dispatcher *dispatcher = context;
+    char name[NEO_ID_SIZE + NEO_HOST_SIZE];
+    neo_allowance allowance;
+    apr_snprintf(name, sizeof name, "%s %s", organization, receiver);
+    neo_limiter_count(neo_server_config_of(dispatcher->log_context.server)->site->credentials, (neo_text){name, strlen(name)},
+                      1, per_hour, 3600, neo_now_ms() / 1000, &allowance);
+    return !allowance.is_exceeded;
 }
 
 static void run(void *data)
@@ -51,7 +67,7 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
     dispatcher->database = database;
     dispatcher->log_context.server = server;
     dispatcher->lease.is_internal = 1;
-    neo_courier_host host = {acquire, release, dispatcher};
+    neo_courier_host host = {acquire, release, admit, dispatcher};
     const neo_shared_metrics *shared = neo_shared_metrics_get();
     neo_courier_settings counted = *settings;
     counted.metrics = (neo_courier_metrics){shared->metrics, shared->receivers, shared->process};

@@ -13,6 +13,7 @@
 #include "httpd/thread.h"
 #include "store/cache_sync.h"
 #include "store/claim_owner.h"
+#include "store/clock_step.h"
 #include "store/credential.h"
 #include "store/migrate.h"
 
@@ -111,6 +112,15 @@ static int record_use(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 }
 
 /* False if the connection is lost. */
+static int record_clock_step(neo_pg *pg, apr_pool_t *pool)
+{
+    neo_ms ahead = neo_clock_take_last_step();
+    neo_pg_status status = ahead ? neo_clock_step_record(pg, ahead, pool) : NEO_PG_OK;
+    apr_pool_clear(pool);
+    return status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
+}
+
+/* False if the connection is lost. */
 static int wake_waiters(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     int is_connected = neo_event_waiters_poll(listener->event_waiters, pg, pool);
@@ -126,7 +136,8 @@ static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
         neo_credential_cache_mark_fresh(listener->credential_cache);
         wait_for(listener, neo_pg_socket(pg),
                  neo_event_waiters_any(listener->event_waiters) ? NEO_EVENT_POLL_MS : HEARTBEAT_MS);
-        alive = heartbeat(listener, pg, pool) && record_use(listener, pg, pool) && wake_waiters(listener, pg, pool);
+        alive = heartbeat(listener, pg, pool) && record_use(listener, pg, pool) && record_clock_step(pg, pool) &&
+                wake_waiters(listener, pg, pool);
         alive = handle_notifications(listener, pg, pool) && alive; /* also those that arrived with a response */
     }
     neo_credential_cache_distrust(listener->credential_cache);

@@ -11,7 +11,8 @@
 #include "httpd/stream.h"
 #include "model/operation.h"
 
-#define FILTER "NEOAPI_ERROR"
+#define FILTER         "NEOAPI_ERROR"
+#define MAX_SMALL_BODY 32768 /* bytes that httpd accepts at once, whether or not the client reads them */
 
 /* The headers are set already: response->headers is r->headers_out. */
 static void set_head(request_rec *r, const neo_response *response)
@@ -61,7 +62,9 @@ static void set_principal(request_rec *r, const neo_response *response)
     apr_table_setn(r->subprocess_env, "NEOAPI_PRINCIPAL", r->user);
 }
 
-int neo_response_send(request_rec *r, const neo_response *response)
+/* A small response is sent without waiting for its client, which may send its next request as soon as it has this one's
+ * response. So the request is no longer in progress then. */
+int neo_response_send(request_rec *r, neo_response *response)
 {
     apr_bucket_brigade *out = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_table_unset(r->headers_in, "Range"); /* the API serves no ranges, but httpd would */
@@ -70,6 +73,7 @@ int neo_response_send(request_rec *r, const neo_response *response)
     set_principal(r, response);
     if (response->stream) {
         neo_stream_send(r, response);
+        neo_concurrency_leave(&response->place);
         return OK;
     }
     if (response->media_type) {
@@ -78,7 +82,10 @@ int neo_response_send(request_rec *r, const neo_response *response)
         APR_BRIGADE_INSERT_TAIL(out, bucket_of(r, response));
     }
     APR_BRIGADE_INSERT_TAIL(out, apr_bucket_eos_create(r->connection->bucket_alloc));
+    if (response->body.len <= MAX_SMALL_BODY)
+        neo_concurrency_leave(&response->place);
     ap_pass_brigade(r->output_filters, out); /* fails only if the client has disconnected */
+    neo_concurrency_leave(&response->place);
     return OK;
 }
 

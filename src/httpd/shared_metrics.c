@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "httpd/config.h"
 #include "httpd/log.h"
 #include "model/route.h"
 
@@ -54,7 +55,8 @@ int neo_shared_metrics_open(server_rec *main_server)
 {
     int routes = neo_routes_count(), processes = max_processes();
     apr_size_t metrics = CACHE_ALIGNED(neo_metrics_size(routes, processes)), receivers = CACHE_ALIGNED(neo_receivers_size());
-    apr_size_t size = metrics + receivers + CACHE_ALIGNED(NEO_MAX_DATABASES * sizeof(neo_db_probes));
+    apr_size_t probes = CACHE_ALIGNED(NEO_MAX_DATABASES * sizeof(neo_db_probes));
+    apr_size_t size = metrics + receivers + probes + neo_concurrency_size(processes);
     const char *name = name_of(size, main_server->process->pconf);
     void *found = NULL;
     apr_pool_userdata_get(&found, name, main_server->process->pool);
@@ -64,6 +66,10 @@ int neo_shared_metrics_open(server_rec *main_server)
     shared.metrics = neo_metrics_attach(memory, routes, processes, apr_time_now());
     shared.receivers = neo_receivers_attach(memory + metrics);
     shared.probes = (neo_db_probes *)(void *)(memory + metrics + receivers);
+    shared.concurrency = neo_concurrency_attach(memory + metrics + receivers + probes, processes);
+    for (const server_rec *s = main_server; s; s = s->next)
+        if (neo_server_config_of(s)->site)
+            neo_server_config_of(s)->site->concurrency = &shared.concurrency;
     return 1;
 }
 
@@ -76,6 +82,7 @@ static apr_status_t unregister(void *data)
 void neo_shared_metrics_attach(apr_pool_t *pchild)
 {
     shared.process = neo_metrics_register(shared.metrics, getpid());
+    neo_concurrency_join(&shared.concurrency, getpid());
     apr_pool_cleanup_register(pchild, shared.process, unregister, apr_pool_cleanup_null);
 }
 

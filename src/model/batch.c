@@ -20,7 +20,7 @@ static const neo_field operation_fields[] = {
      .type = NEO_STRING,
      .flags = NEO_CONDITIONAL,
      .max = NEO_ID_SIZE - 1,
-     .doc = "The id of the resource. Only allowed in an update or delete."},
+     .doc = "Of an update or delete: `{\"external_id\": \"…\"}`, or the id of the resource. Not allowed in others."},
     {.name = "external_id",
      .type = NEO_STRING,
      .flags = NEO_CONDITIONAL,
@@ -123,14 +123,27 @@ static int read_method(reader *r, const neo_json *object, const char *path, neo_
     return 0;
 }
 
-/* Adds the external_id to the data, which may leave it out. */
+/* The id of an update or delete, or {"external_id": "…"}. */
+static void read_id(reader *r, const neo_json *sent, const char *path, neo_batch_operation *operation)
+{
+    int has_id = operation->method == NEO_METHOD_UPDATE || operation->method == NEO_METHOD_DELETE;
+    const neo_json *value = member(sent, "id");
+    if (has_id && value && neo_json_size(value) == 1 && neo_has_external_id(r->resource))
+        operation->external_id = neo_json_string_at(value, "external_id");
+    if (operation->external_id)
+        return;
+    const neo_json *id = read_member(r, sent, operation->method, has_id, "id", NEO_JSON_STRING, path);
+    operation->id = id ? neo_json_string(id) : NULL;
+}
+
+/* Of an upsert. Adds it to the data, which may leave it out. */
 static void read_external_id(reader *r, const neo_json *sent, const char *path, neo_batch_operation *operation)
 {
-    const neo_json *id =
-        read_member(r, sent, operation->method, operation->method == NEO_METHOD_UPSERT, "external_id", NEO_JSON_STRING, path);
-    operation->external_id = id ? neo_json_string(id) : NULL;
+    int is_upsert = operation->method == NEO_METHOD_UPSERT;
+    const neo_json *id = read_member(r, sent, operation->method, is_upsert, "external_id", NEO_JSON_STRING, path);
     if (!id || !operation->data)
         return;
+    operation->external_id = neo_json_string(id);
     const neo_json *own = neo_json_get(operation->data, "external_id");
     const char *text = neo_json_string_at(operation->data, "external_id");
     if (own && !(text && strcmp(text, operation->external_id) == 0))
@@ -149,9 +162,7 @@ static void read_operation(reader *r, neo_json *sent, const char *path, neo_batc
     if (!read_method(r, sent, path, &operation->method))
         return;
     neo_method method = operation->method;
-    int has_id = method == NEO_METHOD_UPDATE || method == NEO_METHOD_DELETE;
-    const neo_json *id = read_member(r, sent, method, has_id, "id", NEO_JSON_STRING, path);
-    operation->id = id ? neo_json_string(id) : NULL;
+    read_id(r, sent, path, operation);
     operation->data = read_member(r, sent, method, method != NEO_METHOD_DELETE, "data", NEO_JSON_OBJECT, path);
     read_external_id(r, sent, path, operation);
 }
@@ -172,8 +183,12 @@ static void read_operations(reader *r, const neo_json *list, neo_batch *batch)
         return;
     batch->count = (int)count;
     batch->operations = apr_pcalloc(r->pool, count * sizeof *batch->operations);
-    for (apr_size_t i = 0; i < count; i++)
-        read_operation(r, neo_json_at(list, i), apr_psprintf(r->pool, "operations[%d]", (int)i), &batch->operations[i]);
+    for (apr_size_t i = 0; i < count; i++) {
+        reader one = {r->resource, r->pool, NULL};
+        read_operation(&one, neo_json_at(list, i), apr_psprintf(r->pool, "operations[%d]", (int)i), &batch->operations[i]);
+        if (one.problem)
+            batch->operations[i] = (neo_batch_operation){.method = NEO_METHODS, .problem = one.problem};
+    }
 }
 
 neo_problem *neo_batch_read(const neo_resource *resource, neo_json *body, apr_pool_t *pool, neo_batch *batch)

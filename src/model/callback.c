@@ -129,17 +129,17 @@ static neo_ms moment_of(const neo_json *value)
     return seconds > 0 && seconds <= NEO_MS_LAST / 1000 ? seconds * 1000 : 0;
 }
 
-static void set_error(neo_fact *fact, const neo_json *value, apr_pool_t *pool)
+static void set_error(neo_callback_item *item, const neo_json *value, apr_pool_t *pool)
 {
     const neo_json *first = neo_json_at(neo_json_get(value, "errors"), 0), *code = first ? neo_json_get(first, "code") : NULL;
     if (!code || neo_json_kind_of(code) != NEO_JSON_INTEGER)
         return;
     long long number = neo_json_integer(code);
-    fact->has_error = 1;
-    fact->error_code = (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
-    fact->error_title = text_at(first, "title", MAX_NAME, pool);
-    if (!fact->error_title)
-        fact->error_title = text_at(first, "message", MAX_NAME, pool);
+    item->has_error = 1;
+    item->error_code = (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
+    item->error_title = text_at(first, "title", MAX_NAME, pool);
+    if (!item->error_title)
+        item->error_title = text_at(first, "message", MAX_NAME, pool);
 }
 
 /* ---------------------------------------------------------------- messages */
@@ -209,14 +209,14 @@ static const char *body_of(const neo_json *message, const char *type, apr_pool_t
     return location ? place_of(location, pool) : NULL;
 }
 
-static void set_media(neo_fact *fact, const neo_json *message, apr_pool_t *pool)
+static void set_media(neo_callback_item *item, const neo_json *message, apr_pool_t *pool)
 {
     for (apr_size_t i = 0; i < sizeof media / sizeof *media; i++)
-        if (strcmp(media[i], fact->type) == 0) {
-            const neo_json *object = neo_json_get(message, fact->type);
-            fact->has_media = object && id_at(object, "id", pool) != NULL;
-            fact->mime_type = object ? text_at(object, "mime_type", MAX_NAME, pool) : NULL;
-            fact->filename = object ? text_at(object, "filename", MAX_ID, pool) : NULL;
+        if (strcmp(media[i], item->type) == 0) {
+            const neo_json *object = neo_json_get(message, item->type);
+            item->has_media = object && id_at(object, "id", pool) != NULL;
+            item->mime_type = object ? text_at(object, "mime_type", MAX_NAME, pool) : NULL;
+            item->filename = object ? text_at(object, "filename", MAX_ID, pool) : NULL;
         }
 }
 
@@ -232,7 +232,7 @@ static const char *type_of(const neo_json *message, apr_pool_t *pool)
 
 typedef struct {
     apr_pool_t *pool;
-    apr_array_header_t *facts;
+    apr_array_header_t *items;
     const char *number;
     apr_hash_t *contacts; /* elements of `contacts`, by wa_id and by user_id */
     const apr_array_header_t *stop_texts;
@@ -252,41 +252,44 @@ static void index_contacts(reader *r, const neo_json *contacts)
 }
 
 /* Sets the contact from these members and from `contacts`. False if there is none. */
-static int set_contact(const reader *r, neo_fact *fact, const neo_json *value, const char *wa_id, const char *bsuid)
+static int set_contact(const reader *r, neo_callback_item *item, const neo_json *value, const char *wa_id, const char *bsuid)
 {
-    fact->wa_id = digits_at(value, wa_id, r->pool);
-    fact->bsuid = id_at(value, bsuid, r->pool);
-    const neo_json *contact = fact->wa_id ? apr_hash_get(r->contacts, fact->wa_id, APR_HASH_KEY_STRING) : NULL;
-    if (!contact && fact->bsuid)
-        contact = apr_hash_get(r->contacts, fact->bsuid, APR_HASH_KEY_STRING);
+    item->wa_id = digits_at(value, wa_id, r->pool);
+    item->bsuid = id_at(value, bsuid, r->pool);
+    const neo_json *contact = item->wa_id ? apr_hash_get(r->contacts, item->wa_id, APR_HASH_KEY_STRING) : NULL;
+    if (!contact && item->bsuid)
+        contact = apr_hash_get(r->contacts, item->bsuid, APR_HASH_KEY_STRING);
     if (contact) {
-        fact->name = text_at(contact, "profile.name", MAX_NAME, r->pool);
-        fact->wa_id = fact->wa_id ? fact->wa_id : digits_at(contact, "wa_id", r->pool);
-        fact->bsuid = fact->bsuid ? fact->bsuid : id_at(contact, "user_id", r->pool);
+        item->name = text_at(contact, "profile.name", MAX_NAME, r->pool);
+        item->wa_id = item->wa_id ? item->wa_id : digits_at(contact, "wa_id", r->pool);
+        item->bsuid = item->bsuid ? item->bsuid : id_at(contact, "user_id", r->pool);
     }
-    return fact->wa_id || fact->bsuid;
+    return item->wa_id || item->bsuid;
 }
 
-static void add(const reader *r, const neo_fact *fact)
+static void add(const reader *r, const neo_callback_item *item)
 {
-    APR_ARRAY_PUSH(r->facts, neo_fact) = *fact;
+    APR_ARRAY_PUSH(r->items, neo_callback_item) = *item;
 }
 
 /* A system message can announce that its sender has a new number. */
-static void read_move(const reader *r, const neo_json *message, const neo_fact *from)
+static void read_number_change(const reader *r, const neo_json *message, const neo_callback_item *from)
 {
-    neo_fact moved = {
-        .kind = NEO_FACT_MOVED, .phone_number_id = r->number, .id = from->id, .wa_id = from->wa_id, .bsuid = from->bsuid};
+    neo_callback_item change = {.kind = NEO_ITEM_NUMBER_CHANGED,
+                                .phone_number_id = r->number,
+                                .id = from->id,
+                                .wa_id = from->wa_id,
+                                .bsuid = from->bsuid};
     const neo_json *system = strcmp(from->type, "system") == 0 ? neo_json_get(message, "system") : NULL;
     if (!system)
         return;
-    moved.new_wa_id = digits_at(system, "wa_id", r->pool);
-    moved.new_wa_id = moved.new_wa_id ? moved.new_wa_id : digits_at(system, "new_wa_id", r->pool);
-    moved.new_bsuid = id_at(system, "user_id", r->pool);
-    moved.at = from->at;
-    int is_same = moved.new_wa_id && from->wa_id && strcmp(moved.new_wa_id, from->wa_id) == 0;
-    if (moved.new_bsuid || (moved.new_wa_id && !is_same)) /* other system messages change no ids */
-        add(r, &moved);
+    change.new_wa_id = digits_at(system, "wa_id", r->pool);
+    change.new_wa_id = change.new_wa_id ? change.new_wa_id : digits_at(system, "new_wa_id", r->pool);
+    change.new_bsuid = id_at(system, "user_id", r->pool);
+    change.at = from->at;
+    int is_same = change.new_wa_id && from->wa_id && strcmp(change.new_wa_id, from->wa_id) == 0;
+    if (change.new_bsuid || (change.new_wa_id && !is_same)) /* other system messages change no ids */
+        add(r, &change);
 }
 
 /* The message that an edit or a revocation changes. */
@@ -299,20 +302,20 @@ static const char *referred_by(const neo_json *message, const char *type, apr_po
 
 static int read_message(const reader *r, const neo_json *message)
 {
-    neo_fact fact = {.kind = NEO_FACT_MESSAGE, .phone_number_id = r->number, .id = id_at(message, "id", r->pool)};
-    if (!fact.id || !set_contact(r, &fact, message, "from", "from_user_id"))
+    neo_callback_item item = {.kind = NEO_ITEM_MESSAGE, .phone_number_id = r->number, .id = id_at(message, "id", r->pool)};
+    if (!item.id || !set_contact(r, &item, message, "from", "from_user_id"))
         return 0;
-    fact.type = type_of(message, r->pool);
-    fact.body = body_of(message, fact.type, r->pool);
-    fact.refers_to = referred_by(message, fact.type, r->pool);
-    fact.is_group = id_at(message, "group_id", r->pool) != NULL;
+    item.type = type_of(message, r->pool);
+    item.body = body_of(message, item.type, r->pool);
+    item.refers_to = referred_by(message, item.type, r->pool);
+    item.is_group = id_at(message, "group_id", r->pool) != NULL;
     /* Buttons and lists have labels such as "Cancelar", and what is said in a group is not said to the organization. */
-    if (strcmp(fact.type, "text") == 0 && fact.body && !fact.is_group)
-        fact.preference = neo_preference_of_text(fact.body, r->stop_texts, r->pool);
-    fact.at = moment_of(message);
-    set_media(&fact, message, r->pool);
-    add(r, &fact);
-    read_move(r, message, &fact);
+    if (strcmp(item.type, "text") == 0 && item.body && !item.is_group)
+        item.preference = neo_preference_of_text(item.body, r->stop_texts, r->pool);
+    item.at = moment_of(message);
+    set_media(&item, message, r->pool);
+    add(r, &item);
+    read_number_change(r, message, &item);
     return 1;
 }
 
@@ -321,21 +324,21 @@ static int read_status(const reader *r, const neo_json *reported)
     static const struct {
         const char *reported, *status;
     } statuses[] = {{"sent", "sent"}, {"delivered", "delivered"}, {"read", "read"}, {"played", "read"}, {"failed", "failed"}};
-    neo_fact fact = {.kind = NEO_FACT_STATUS, .phone_number_id = r->number, .id = id_at(reported, "id", r->pool)};
+    neo_callback_item item = {.kind = NEO_ITEM_STATUS, .phone_number_id = r->number, .id = id_at(reported, "id", r->pool)};
     const char *status = id_at(reported, "status", r->pool);
-    if (!fact.id || !status)
+    if (!item.id || !status)
         return 0;
     for (apr_size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
         if (strcmp(statuses[i].reported, status) == 0)
-            fact.status = statuses[i].status;
-    if (!fact.status) /* a new kind of status: ignored */
+            item.status = statuses[i].status;
+    if (!item.status) /* a new kind of status: ignored */
         return 1;
-    (void)set_contact(r, &fact, reported, "recipient_id", "recipient_user_id");
-    fact.message = id_at(reported, "biz_opaque_callback_data", r->pool);
-    fact.at = moment_of(reported);
-    if (strcmp(fact.status, "failed") == 0)
-        set_error(&fact, reported, r->pool);
-    add(r, &fact);
+    (void)set_contact(r, &item, reported, "recipient_id", "recipient_user_id");
+    item.message = id_at(reported, "biz_opaque_callback_data", r->pool);
+    item.at = moment_of(reported);
+    if (strcmp(item.status, "failed") == 0)
+        set_error(&item, reported, r->pool);
+    add(r, &item);
     return 1;
 }
 
@@ -344,15 +347,15 @@ static int read_preference(const reader *r, const neo_json *reported)
     static const struct {
         const char *reported, *preference;
     } preferences[] = {{"stop", "stop"}, {"resume", "resume"}, {"signup", "resume"}};
-    neo_fact fact = {.kind = NEO_FACT_PREFERENCE, .phone_number_id = r->number};
+    neo_callback_item item = {.kind = NEO_ITEM_PREFERENCE, .phone_number_id = r->number};
     const char *value = id_at(reported, "value", r->pool);
     for (apr_size_t i = 0; value && i < sizeof preferences / sizeof *preferences; i++)
         if (strcmp(preferences[i].reported, value) == 0)
-            fact.preference = preferences[i].preference;
-    if (!fact.preference || !set_contact(r, &fact, reported, "wa_id", "user_id"))
+            item.preference = preferences[i].preference;
+    if (!item.preference || !set_contact(r, &item, reported, "wa_id", "user_id"))
         return 0;
-    fact.at = moment_of(reported);
-    add(r, &fact);
+    item.at = moment_of(reported);
+    add(r, &item);
     return 1;
 }
 
@@ -390,11 +393,11 @@ apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *st
         *wrong = "\"entry\" is missing or not an array";
         return NULL;
     }
-    r.facts = apr_array_make(pool, 8, sizeof(neo_fact));
+    r.items = apr_array_make(pool, 8, sizeof(neo_callback_item));
     for (apr_size_t e = 0; e < neo_json_size(entries); e++) {
         const neo_json *changes = neo_json_get(neo_json_at(entries, e), "changes");
         for (apr_size_t c = 0; changes && c < neo_json_size(changes); c++)
             read_change(&r, neo_json_get(neo_json_at(changes, c), "value"));
     }
-    return r.facts;
+    return r.items;
 }

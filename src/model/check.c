@@ -23,7 +23,9 @@ const char *neo_field_accepts(const neo_field *field, apr_pool_t *pool)
     const char *or_external = field->refers && neo_has_external_id(field->refers) ? " or {\"external_id\": \"…\"}" : "";
     long min = (long)field->min, max = (long)field->max, items = field->max_items;
     switch (field->type) {
-    case NEO_STRING: return max ? apr_psprintf(pool, "a string of %ld to %ld characters", min ? min : 1, max) : "a string";
+    case NEO_STRING: /* the limits are those of the normalized text */
+        return max && !field->normalize ? apr_psprintf(pool, "a string of %ld to %ld characters", min ? min : 1, max)
+                                        : "a string";
     case NEO_ENUM: return neo_one_of(field->values, pool);
     case NEO_TIMESTAMP: return NEO_TIMESTAMP_FORM;
     case NEO_DATE: return NEO_DATE_FORM;

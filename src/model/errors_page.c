@@ -84,7 +84,9 @@ static const char *accepted_values(const neo_field *field, apr_pool_t *pool)
     neo_buf_init(&out, pool, 128);
     switch (field->type) {
     case NEO_STRING:
-        neo_buf_printf(&out, "A string of %lld to %lld characters.", field->min ? field->min : 1, field->max);
+        neo_buf_printf(
+            &out, field->normalize ? "A string; %lld to %lld characters are stored." : "A string of %lld to %lld characters.",
+            field->min ? field->min : 1, field->max);
         break;
     case NEO_TIMESTAMP: neo_buf_puts(&out, "An RFC 3339 date-time."); break;
     case NEO_DATE: neo_buf_puts(&out, "A date from 1800 on, such as 2026-01-31."); break;

@@ -30,8 +30,7 @@ static const struct {
     neo_area area;
 } types[] = {NEO_RESOURCES_WITH_EVENTS(ROWS) OTHER_TYPES(ROW)};
 
-/* The values of the filter. */
-static const char *const names[] = {NEO_RESOURCES_WITH_EVENTS(NAMES) "webhook.*", "whatsapp.*", OTHER_TYPES(NAME) NULL};
+const char *const neo_event_type_values[] = {NEO_RESOURCES_WITH_EVENTS(NAMES) "webhook.*", "whatsapp.*", OTHER_TYPES(NAME) NULL};
 /* clang-format on */
 
 #define COUNT (sizeof types / sizeof *types)
@@ -51,14 +50,13 @@ const char *neo_event_types_readable(neo_scopes scopes, apr_pool_t *pool)
     return has_all ? NULL : out.ptr;
 }
 
-/* Expands "broker.*" to all types that begin with "broker.". */
-static const char *const *expand_type(const char *value, apr_pool_t *pool)
+const char *const *neo_event_type_expand(const char *value, apr_pool_t *pool)
 {
     size_t len = strlen(value);
     int is_pattern = len > 2 && strcmp(value + len - 2, ".*") == 0;
     apr_array_header_t *all = apr_array_make(pool, 4, sizeof(const char *));
     for (apr_size_t i = 0; i < COUNT; i++)
-        if (is_pattern ? strncmp(types[i].name, value, len - 1) == 0 : strcmp(types[i].name, value) == 0)
+        if (is_pattern && strncmp(types[i].name, value, len - 1) == 0)
             APR_ARRAY_PUSH(all, const char *) = types[i].name;
     if (!all->nelts)
         return NULL;
@@ -69,7 +67,7 @@ static const char *const *expand_type(const char *value, apr_pool_t *pool)
 /* ---------------------------------------------------------------- the resource */
 
 static const neo_field fields[] = {
-    NEO_FIELD_ID("event", NEO_SAMPLE_EVENT, 0),
+    NEO_FIELD_ID("event", "evt_35357c0000001f4a7a00003a91", 0),
     {0},
 };
 
@@ -85,8 +83,8 @@ const neo_filter neo_event_filters[] = {
      .kind = NEO_FILTER_MERGED,
      .left = "t.type",
      .value = NEO_VALUE_ENUM,
-     .values = names,
-     .expand = expand_type,
+     .values = neo_event_type_values,
+     .expand = neo_event_type_expand,
      .doc = "Type, or all types of a resource: `broker.*`.",
      .example = "\"broker.*\""},
     {.name = "resource_id",

@@ -102,29 +102,13 @@ static void add_filters(const neo_openapi_builder *builder, neo_json *parameters
     }
 }
 
-/* The parameter `fields` of a resource. */
-static const char *fields_component(const neo_openapi_builder *builder, const neo_resource *resource)
-{
-    return apr_pstrcat(builder->pool, resource->name, "_fields", NULL);
-}
-
 static void add_fields_parameter(const neo_openapi_builder *builder, const neo_resource *resource)
 {
-    neo_json *parameter = neo_openapi_json(
-        builder->pool, NEO_JSON({
-            "name" : "fields",
-            "in" : "query",
-            "description" :
-                "The response has only these fields, without others that are required. Its ETag is not for If-Match.",
-            "explode" : false,
-            "schema" : {"type" : "array", "minItems" : 1, "maxItems" : 100, "items" : {"type" : "string", "enum" : []}},
-            "example" : [ "id", "updated_at" ]
-        }));
+    neo_json *parameter = neo_openapi_add_template(builder, "parameters", "{resource}_fields", resource);
     neo_json *names = neo_json_get(neo_json_get(neo_json_get(parameter, "schema"), "items"), "enum");
     for (const neo_field *f = resource->fields; f->name; f++)
         if (!(f->flags & NEO_SECRET))
             neo_json_append(names, neo_json_make_string(f->name, builder->pool));
-    neo_openapi_add(builder, "parameters", fields_component(builder, resource), parameter);
 }
 
 static neo_json *parameters_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
@@ -136,27 +120,11 @@ static neo_json *parameters_of(const neo_openapi_builder *builder, const neo_ope
         if (neo_operation_accepts(operation, resource) & taken[i].accepts)
             neo_json_append(parameters, neo_openapi_ref(builder, "parameters", taken[i].component));
     if (operation->accepts & NEO_ACCEPTS_FIELDS)
-        neo_json_append(parameters, neo_openapi_ref(builder, "parameters", fields_component(builder, resource)));
+        neo_json_append(parameters,
+                        neo_openapi_ref(builder, "parameters", neo_openapi_fill(builder, "{resource}_fields", resource)));
     if (operation->accepts & NEO_ACCEPTS_FILTERS)
         add_filters(builder, parameters, operation, resource);
     return parameters;
-}
-
-/* The id in a resource's path. */
-static const char *id_component(const neo_openapi_builder *builder, const neo_resource *resource)
-{
-    return neo_openapi_fill(builder, "{Resource}Id", resource);
-}
-
-static void add_id_parameter(const neo_openapi_builder *builder, const neo_resource *resource)
-{
-    neo_json *parameter = neo_openapi_json(builder->pool, NEO_JSON({"name" : "id", "in" : "path", "required" : true}));
-    neo_json *schema = neo_openapi_json(builder->pool, NEO_JSON({"type" : "string"}));
-    neo_openapi_text(parameter, "description", neo_openapi_fill(builder, "The id of the {resource}.", resource), builder->pool);
-    neo_openapi_text(schema, "pattern", neo_openapi_id_pattern(resource->prefix, builder->pool), builder->pool);
-    neo_json_set(parameter, "schema", schema);
-    neo_openapi_text(parameter, "example", neo_openapi_fill(builder, "{sample_id}", resource), builder->pool);
-    neo_openapi_add(builder, "parameters", id_component(builder, resource), parameter);
 }
 
 /* ---------------------------------------------------------------- bodies */
@@ -215,7 +183,7 @@ static neo_json *success_of(const neo_openapi_builder *builder, const neo_operat
     if (operation->media_type) {
         neo_json_set(content, apr_pstrmemdup(pool, operation->media_type, strcspn(operation->media_type, ";")),
                      resource ? neo_openapi_content(builder, answer_schema(builder, operation, resource))
-                              : neo_openapi_answer(builder, (neo_action)(operation - neo_operations)));
+                              : neo_openapi_template(builder, operation->verb, NULL));
         neo_json_set(success, "content", content);
     }
     return success;
@@ -301,7 +269,8 @@ static neo_json *path_of(const neo_openapi_builder *builder, neo_json *paths, co
     path = neo_json_make_object(builder->pool);
     if (strstr(key, "{id}")) {
         neo_json *parameters = neo_json_make_array(builder->pool);
-        neo_json_append(parameters, neo_openapi_ref(builder, "parameters", id_component(builder, resource)));
+        neo_json_append(parameters,
+                        neo_openapi_ref(builder, "parameters", neo_openapi_fill(builder, "{Resource}Id", resource)));
         if (strstr(key, "{delivery_id}"))
             neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "DeliveryId"));
         neo_json_set(path, "parameters", parameters);
@@ -357,41 +326,40 @@ static void add_resource(const neo_openapi_builder *builder, const neo_resource 
     neo_openapi_schemas(builder, resource);
     if (resource->has_batch)
         neo_openapi_batch(builder, resource);
-    add_id_parameter(builder, resource);
+    neo_openapi_add_template(builder, "parameters", "{Resource}Id", resource);
     add_fields_parameter(builder, resource);
     add_filter_components(builder, resource->filters, resource);
 }
 
 static void add_components(const neo_openapi_builder *builder)
 {
-    neo_openapi_fixed_components(builder);
+    static const neo_resource lists[] = {{.title = "Delivery", .collection = "deliveries"},
+                                         {.title = "Event", .collection = "events"},
+                                         {.title = "Conversation", .collection = "conversations"},
+                                         {.title = "Message", .collection = "messages"}};
     add_filter_components(builder, neo_common_filters, NULL);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         add_resource(builder, *r);
-    neo_openapi_delivery_components(builder);
+    neo_openapi_event_components(builder);
     neo_openapi_schema(builder, &neo_whatsapp, NEO_SHAPE_INPUT, "The lead to write to, and the template.");
     neo_openapi_schema(builder, &neo_whatsapp_started, NEO_SHAPE_ANSWER,
                        "A conversation and its first message. Fields without a value are absent.");
     neo_openapi_schema(builder, &neo_conversation_changes, NEO_SHAPE_PATCH, "Changes to a conversation (JSON merge patch).");
-    add_id_parameter(builder, &neo_conversation);
+    neo_openapi_add_template(builder, "parameters", "{Resource}Id", &neo_conversation);
     add_fields_parameter(builder, &neo_conversation);
-    neo_openapi_event_components(builder);
-    add_id_parameter(builder, &neo_event_log);
-    neo_openapi_list(builder, "Conversation", "conversations");
-    neo_openapi_list(builder, "Message", "messages");
+    neo_openapi_add_template(builder, "parameters", "{Resource}Id", &neo_event_log);
+    for (apr_size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        neo_openapi_add_template(builder, "schemas", "{Resource}List", &lists[i]);
 }
 
 neo_json *neo_openapi_document(const char *base_url, const char *docs_url, apr_pool_t *pool)
 {
     apr_size_t len = strlen(base_url);
-    const neo_openapi_builder builder = {.pool = pool,
-                                         .base =
-                                             apr_pstrmemdup(pool, base_url, len && base_url[len - 1] == '/' ? len - 1 : len),
-                                         .docs_url = docs_url,
-                                         .components = neo_json_make_object(pool),
-                                         .objects = apr_hash_make(pool)};
-    neo_json *document = neo_json_make_object(pool);
-    neo_openapi_top(&builder, document);
+    neo_openapi_builder builder = {.pool = pool,
+                                   .base = apr_pstrmemdup(pool, base_url, len && base_url[len - 1] == '/' ? len - 1 : len),
+                                   .docs_url = docs_url,
+                                   .objects = apr_hash_make(pool)};
+    neo_json *document = neo_openapi_begin(&builder);
     add_components(&builder);
     neo_json_set(document, "paths", paths_of(&builder));
     neo_json_set(document, "webhooks", neo_openapi_webhooks(&builder));

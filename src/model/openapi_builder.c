@@ -92,10 +92,16 @@ static const char *value_of(const neo_openapi_builder *builder, const neo_resour
 {
     if (strcmp(name, "base") == 0)
         return builder->base;
+    if (strcmp(name, "docs") == 0)
+        return builder->docs_url;
+    if (strcmp(name, "version") == 0)
+        return NEO_VERSION;
     if (!resource)
         return NULL;
     if (strcmp(name, "resource") == 0)
         return resource->name;
+    if (strcmp(name, "prefix") == 0)
+        return resource->prefix;
     if (strcmp(name, "collection") == 0)
         return resource->collection;
     if (strcmp(name, "Resource") == 0)
@@ -120,98 +126,59 @@ const char *neo_openapi_fill(const neo_openapi_builder *builder, const char *tex
     return out.ptr;
 }
 
+neo_json *neo_openapi_filled(const neo_openapi_builder *builder, neo_json *value, const neo_resource *resource)
+{
+    neo_json_kind kind = neo_json_kind_of(value);
+    if (kind == NEO_JSON_STRING)
+        return neo_json_make_string(neo_openapi_fill(builder, neo_json_string(value), resource), builder->pool);
+    if (kind != NEO_JSON_OBJECT && kind != NEO_JSON_ARRAY)
+        return value;
+    neo_json *copy = kind == NEO_JSON_OBJECT ? neo_json_make_object(builder->pool) : neo_json_make_array(builder->pool);
+    for (void *m = neo_json_first(value); m; m = neo_json_next(value, m))
+        neo_json_set(copy, neo_json_member_key(m), neo_openapi_filled(builder, neo_json_member_value(m), resource));
+    for (apr_size_t i = 0; kind == NEO_JSON_ARRAY && i < neo_json_size(value); i++)
+        neo_json_append(copy, neo_openapi_filled(builder, neo_json_at(value, i), resource));
+    return copy;
+}
+
+neo_json *neo_openapi_template(const neo_openapi_builder *builder, const char *name, const neo_resource *resource)
+{
+    return neo_openapi_filled(builder, neo_json_get(builder->templates, name), resource);
+}
+
+neo_json *neo_openapi_add_template(const neo_openapi_builder *builder, const char *kind, const char *name,
+                                   const neo_resource *resource)
+{
+    return neo_openapi_add(builder, kind, neo_openapi_fill(builder, name, resource),
+                           neo_openapi_template(builder, name, resource));
+}
+
 /* ---------------------------------------------------------------- headers */
 
-/* `of` is 0 if every response has it. `is_certain`: it is never absent from a response that declares it. */
-/* clang-format off */
+/* `of` is 0 if every response has the header. */
 static const struct {
     unsigned int of;
-    int is_certain;
-    const char *name, *component, *json;
+    const char *name, *component;
 } headers[] = {
-    {0, 1, "X-Request-ID", "RequestId", NEO_JSON({
-        "description": "Identifies the request, also in the server's log.",
-        "schema": {"type": "string", "pattern": "^req_[0-7][0-9a-hjkmnp-tv-z]{25}$"},
-        "example": "req_01kga4ssqb0d4f7h2k5n9q1s6v"
-    })},
-    {NEO_HEADER_RATE_LIMIT, 1, "X-RateLimit-Limit", "Limit", NEO_JSON({
-        "description": "Requests per window.",
-        "schema": {"type": "integer", "minimum": 1},
-        "example": 600
-    })},
-    {NEO_HEADER_RATE_LIMIT, 1, "X-RateLimit-Remaining", "Remaining", NEO_JSON({
-        "description": "Requests left now.",
-        "schema": {"type": "integer", "minimum": 0},
-        "example": 597
-    })},
-    {NEO_HEADER_RATE_LIMIT, 1, "X-RateLimit-Reset", "Reset", NEO_JSON({
-        "description": "When the oldest counted requests leave the window, in seconds since 1970 (Unix time).",
-        "schema": {"type": "integer", "format": "int64", "minimum": 0},
-        "example": 1769867160
-    })},
-    {NEO_HEADER_ETAG, 1, "ETag", "ETag", NEO_JSON({
-        "description": "Version of the resource, for If-Match and If-None-Match.",
-        "schema": {"type": "string"},
-        "example": "\"9f2c41d07ab3e586\""
-    })},
-    {NEO_HEADER_LOCATION, 1, "Location", "Location", NEO_JSON({
-        "description": "URL of the new resource.",
-        "schema": {"type": "string", "format": "uri"},
-        "example": "{base}/{collection}/{sample_id}"
-    })},
-    {NEO_HEADER_POSITION, 0, "X-Events-Position", "EventsPosition", NEO_JSON({
-        "description": "The position from which to follow the event log. `GET /events` has it only with `order=asc`.",
-        "schema": {"type": "string"},
-        "example": "evt_00000000000f42410000000000"
-    })},
-    {NEO_HEADER_LINK, 0, "Link", "Link", NEO_JSON({
-        "description": "URL of the next page with `rel=\"next\"` (RFC 8288), if there is one.",
-        "schema": {"type": "string"},
-        "example": "<{base}/{collection}?limit=25&cursor=AZk3Yc0VtW1n5bYc7LrJgmZ3k0Q8xdF2hK9sP4uE6oR7yT1wN0jB5vL8aGqCiXzDfHbMpSs>; rel=\"next\""
-    })},
-    {NEO_HEADER_TOTAL, 0, "X-Total-Count", "TotalCount", NEO_JSON({
-        "description": "With `count=true`: the number of items in all pages, or `10000+`.",
-        "schema": {"type": "string", "pattern": "^([0-9]+|10000\\+)$"},
-        "example": "1284"
-    })},
-    {NEO_HEADER_REPLAYED, 0, "Idempotent-Replayed", "IdempotentReplayed", NEO_JSON({
-        "description": "Present if this is the stored response to an earlier request with the same Idempotency-Key.",
-        "schema": {"type": "string", "const": "true"},
-        "example": "true"
-    })},
-    {NEO_HEADER_RETRY_AFTER, 0, "Retry-After", "RetryAfter", NEO_JSON({
-        "description": "Seconds to wait. Present with 429 and 503.",
-        "schema": {"type": "integer", "minimum": 1},
-        "example": 50
-    })},
-    {NEO_HEADER_CHALLENGE, 1, "WWW-Authenticate", "Challenge", NEO_JSON({
-        "description": "The header that carries the credential.",
-        "schema": {"type": "string"},
-        "example": "ApiKey header=\"X-API-Key\""
-    })},
+    {0, "X-Request-ID", "RequestId"},
+    {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Limit", "Limit"},
+    {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Remaining", "Remaining"},
+    {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Reset", "Reset"},
+    {NEO_HEADER_ETAG, "ETag", "ETag"},
+    {NEO_HEADER_LOCATION, "Location", "Location"},
+    {NEO_HEADER_POSITION, "X-Events-Position", "EventsPosition"},
+    {NEO_HEADER_LINK, "Link", "Link"},
+    {NEO_HEADER_TOTAL, "X-Total-Count", "TotalCount"},
+    {NEO_HEADER_REPLAYED, "Idempotent-Replayed", "IdempotentReplayed"},
+    {NEO_HEADER_RETRY_AFTER, "Retry-After", "RetryAfter"},
+    {NEO_HEADER_CHALLENGE, "WWW-Authenticate", "Challenge"},
 };
-/* clang-format on */
-
-static neo_json *header_of(const neo_openapi_builder *builder, int row)
-{
-    neo_json *header = neo_openapi_json(builder->pool, "%s", headers[row].json);
-    const char *example = neo_json_string(neo_json_get(header, "example"));
-    if (example)
-        neo_openapi_text(header, "example", neo_openapi_fill(builder, example, neo_resources[0]), builder->pool);
-    if (headers[row].is_certain)
-        neo_json_set(header, "required", neo_json_make_boolean(1, builder->pool));
-    return header;
-}
 
 neo_json *neo_openapi_headers(const neo_openapi_builder *builder, unsigned int set)
 {
     neo_json *all = neo_json_make_object(builder->pool);
-    for (int i = 0; i < (int)(sizeof headers / sizeof *headers); i++) {
-        if (headers[i].of && !(headers[i].of & set))
-            continue;
-        if (!neo_json_get(neo_json_get(builder->components, "headers"), headers[i].component))
-            neo_openapi_add(builder, "headers", headers[i].component, header_of(builder, i));
-        neo_json_set(all, headers[i].name, neo_openapi_ref(builder, "headers", headers[i].component));
-    }
+    for (int i = 0; i < (int)(sizeof headers / sizeof *headers); i++)
+        if (!headers[i].of || headers[i].of & set)
+            neo_json_set(all, headers[i].name, neo_openapi_ref(builder, "headers", headers[i].component));
     return all;
 }

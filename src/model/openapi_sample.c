@@ -67,19 +67,3 @@ neo_json *neo_openapi_sample(const neo_resource *resource, neo_shape shape, apr_
             neo_json_remove(sample, f->name);
     return sample;
 }
-
-/* clang-format off */
-static const char page_info[] = NEO_JSON({
-    "start_cursor": "AZk3Yc0VtW1n5bYc7LrJgmZ3k0Q8xdF2hK9sP4uE6oR7yT1wN0jB5vL8aGqCiXzDfHbMpSs",
-    "end_cursor": "AZk3Yc0VtW1n5bYc7LrJgmZ3k0Q8xdF2hK9sP4uE6oR7yT1wN0jB5vL8aGqCiXzDfHbMpSs",
-    "has_next_page": true,
-    "has_previous_page": false
-});
-/* clang-format on */
-
-neo_json *neo_openapi_sample_page(neo_json *item, apr_pool_t *pool)
-{
-    neo_json *page = neo_openapi_json(pool, "{\"items\": [], \"page_info\": %s}", page_info);
-    neo_json_append(neo_json_get(page, "items"), item);
-    return page;
-}

@@ -42,7 +42,7 @@ int neo_openapi_has_field(const neo_field *field, neo_shape shape)
     return shape != NEO_SHAPE_ANSWER || !(field->flags & NEO_SECRET);
 }
 
-const char *neo_openapi_id_pattern(const char *prefix, apr_pool_t *pool)
+static const char *id_pattern(const char *prefix, apr_pool_t *pool)
 {
     return apr_pstrcat(pool, "^", prefix, "[0-7][0-9a-hjkmnp-tv-z]{25}$", NULL);
 }
@@ -126,7 +126,7 @@ static void set_integer(neo_json *schema, const char *key, long long value, apr_
 static neo_json *id_schema(const char *prefix, apr_pool_t *pool)
 {
     neo_json *schema = neo_openapi_json(pool, NEO_JSON({"type" : "string"}));
-    neo_openapi_text(schema, "pattern", neo_openapi_id_pattern(prefix, pool), pool);
+    neo_openapi_text(schema, "pattern", id_pattern(prefix, pool), pool);
     return schema;
 }
 
@@ -415,23 +415,6 @@ static void add_object(const maker *m, const char *name, const char *doc)
         neo_json_set(schema, "additionalProperties", neo_json_make_boolean(0, pool));
 }
 
-/* clang-format off */
-static const char list_schema[] = NEO_JSON({
-    "type": "object",
-    "description": "One page of %s.",
-    "required": ["items", "page_info"],
-    "properties": {
-        "items": {
-            "type": "array",
-            "description": "Newest first.",
-            "maxItems": 100,
-            "items": {"$ref": "#/components/schemas/%s"}
-        },
-        "page_info": {"$ref": "#/components/schemas/PageInfo"}
-    }
-});
-/* clang-format on */
-
 /* ---------------------------------------------------------------- components */
 
 static void add_schema(const neo_openapi_builder *builder, const neo_resource *resource, neo_shape shape, const char *doc,
@@ -450,13 +433,6 @@ void neo_openapi_schema(const neo_openapi_builder *builder, const neo_resource *
     add_schema(builder, resource, shape, doc, 0);
 }
 
-void neo_openapi_list(const neo_openapi_builder *builder, const char *title, const char *collection)
-{
-    apr_pool_t *pool = builder->pool;
-    neo_openapi_add(builder, "schemas", apr_pstrcat(pool, title, "List", NULL),
-                    neo_openapi_json(pool, list_schema, collection, title));
-}
-
 void neo_openapi_schemas(const neo_openapi_builder *builder, const neo_resource *resource)
 {
     static const char *const docs[] = {
@@ -468,12 +444,8 @@ void neo_openapi_schemas(const neo_openapi_builder *builder, const neo_resource 
         [NEO_SHAPE_EVENT] =
             "The fields of a {resource} that events have: as they are after the change, or before the deletion.",
     };
-    apr_pool_t *pool = builder->pool;
     for (neo_shape shape = 0; shape < NEO_SHAPES; shape++)
         if (neo_openapi_has_schema(resource, shape))
             add_schema(builder, resource, shape, docs[shape], 1);
-    neo_openapi_list(builder, resource->title, resource->collection);
-    if (resource == neo_resources[0]) /* the other lists have the same form */
-        neo_openapi_example(builder, apr_pstrcat(pool, resource->title, "List", NULL),
-                            neo_openapi_sample_page(neo_openapi_sample(resource, NEO_SHAPE_ANSWER, pool), pool));
+    neo_openapi_add_template(builder, "schemas", "{Resource}List", resource);
 }

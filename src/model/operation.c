@@ -38,7 +38,13 @@ static const neo_filter delivery_filters[] = {
      .sources = delivery_sources,
      .doc = "Status.",
      .example = "\"failed\""},
-    {.name = "event_type", .left = "t.event_type", .doc = "Event type.", .example = "\"broker.created\""},
+    {.name = "event_type",
+     .left = "t.event_type",
+     .value = NEO_VALUE_ENUM,
+     .values = neo_event_type_values,
+     .expand = neo_event_type_expand,
+     .doc = "Event type, or all types of a resource: `broker.*`.",
+     .example = "\"broker.created\""},
     {.name = "event_id", .left = "t.event_id", .doc = "Event.", .example = "\"evt_000000000001f4a70000003a91\""},
     {.name = "resource_id",
      .left = "t.event_id",
@@ -134,7 +140,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                           .media_type = JSON,
                           .problems = CHECKED_BODY | BIT(NEO_VALIDATION_BATCH_TOO_LARGE) | BIT(NEO_NOT_FOUND_RESOURCE),
                           .verb = "batch",
-                          .summary = "Create, update and delete several {collection}",
+                          .summary = "Create, update, upsert and delete several {collection}",
                           .doc =
                               "Up to 100 operations, in order, with the results and events of single requests. See Batches in "
                               "the introduction.",

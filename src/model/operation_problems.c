@@ -15,7 +15,8 @@ static const struct {
     {NEO_ACCEPTS_BODY, BIT(NEO_VALIDATION_UNKNOWN_FIELD) | BIT(NEO_VALIDATION_MALFORMED_JSON) |
                            BIT(NEO_VALIDATION_BODY_REQUIRED) | BIT(NEO_VALIDATION_BODY_TOO_LARGE) |
                            BIT(NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE)},
-    {NEO_ACCEPTS_IDEMPOTENCY_KEY, BIT(NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID) | BIT(NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED)},
+    {NEO_ACCEPTS_IDEMPOTENCY_KEY,
+     BIT(NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID) | BIT(NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED) | BIT(NEO_CONFLICT_LIMIT_REACHED)},
     {NEO_ACCEPTS_IF_MATCH, BIT(NEO_CONFLICT_PRECONDITION_FAILED)},
 };
 
@@ -35,8 +36,6 @@ static unsigned long long problems_of_resource(const neo_operation *operation, c
             all |= BIT(p->code);
     if (is_written && !creates && resource->effects)
         all |= BIT(NEO_CONFLICT_PROPERTY_UNAVAILABLE);
-    if (creates && resource->is_limited)
-        all |= BIT(NEO_CONFLICT_LIMIT_REACHED);
     int deletes = strcmp(operation->method, "DELETE") == 0 || operation->accepts & NEO_ACCEPTS_BATCH;
     if (deletes && neo_is_referred_to(resource))
         all |= BIT(NEO_CONFLICT_IN_USE);
@@ -54,7 +53,8 @@ unsigned long long neo_operation_problems(const neo_operation *operation, const 
             all |= consequences[i].problems;
     if (operation->access >= NEO_ACCESS_ANY)
         all |= BIT(NEO_UNAUTHORIZED_AUTH_REQUIRED) | BIT(NEO_UNAUTHORIZED_INVALID_CREDENTIAL) |
-               BIT(NEO_UNAUTHORIZED_REVOKED_CREDENTIAL) | BIT(NEO_FORBIDDEN_ORGANIZATION);
+               BIT(NEO_UNAUTHORIZED_REVOKED_CREDENTIAL) | BIT(NEO_FORBIDDEN_ORGANIZATION) |
+               BIT(NEO_RATE_LIMIT_CONCURRENT_REQUESTS);
     if (operation->access >= NEO_ACCESS_READ)
         all |= BIT(NEO_FORBIDDEN_PERMISSIONS) | BIT(NEO_VALIDATION_ORGANIZATION_REQUIRED);
     if (strstr(operation->path, "{id}"))

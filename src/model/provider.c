@@ -88,6 +88,7 @@ static const struct {
     {104, 104, 0, NEO_VERDICT_FORBIDDEN, 0},       /* a token or a proof is required */
     {190, 190, 0, NEO_VERDICT_FORBIDDEN, 0},       /* the token expired */
     {200, 299, 0, NEO_VERDICT_FORBIDDEN, 0},       /* permissions */
+    {368, 368, 0, NEO_VERDICT_FORBIDDEN, 0},       /* the account is blocked for violating a policy */
     {80007, 80007, 0, NEO_VERDICT_LATER, 0},       /* rate limits */
     {130429, 130429, 0, NEO_VERDICT_LATER, 0},
     {131016, 131016, 0, NEO_VERDICT_LATER, 0}, /* unavailable */
@@ -96,9 +97,11 @@ static const struct {
     {133004, 133004, 0, NEO_VERDICT_LATER, 0},     /* unavailable */
     {131005, 131005, 0, NEO_VERDICT_FORBIDDEN, 0}, /* permission */
     {131031, 131031, 0, NEO_VERDICT_FORBIDDEN, 0}, /* the account is locked */
+    {131042, 131042, 0, NEO_VERDICT_FORBIDDEN, 0}, /* the account's payment */
     {131045, 131045, 0, NEO_VERDICT_FORBIDDEN, 0}, /* the number is not registered */
     {133010, 133010, 0, NEO_VERDICT_FORBIDDEN, 0}, /* likewise */
     {131008, 131009, 0, NEO_VERDICT_TEMPLATE, 1},  /* missing or wrong parameter */
+    {130497, 130497, 0, NEO_VERDICT_FAILED, 0},    /* not allowed in the contact's country */
     {131026, 131026, 0, NEO_VERDICT_FAILED, 0},    /* undeliverable */
     {131047, 131049, 0, NEO_VERDICT_FAILED, 0},
     {131050, 131050, 0, NEO_VERDICT_OPTED_OUT, 0},

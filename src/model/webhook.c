@@ -84,7 +84,6 @@ const neo_resource neo_webhook = {
     .title = "Webhook",
     .tag_doc = "Subscriptions to events, and their deliveries.",
     .area = NEO_AREA_WEBHOOKS,
-    .is_limited = 1,
     .fields = fields,
 };
 
@@ -107,7 +106,7 @@ static const neo_field recovery_fields[] = {
      .example = "\"2026-02-03T00:00:00.000Z\""},
     {.name = "until",
      .type = NEO_TIMESTAMP,
-     .doc = "Only events at this time or earlier.",
+     .doc = "Only events at this time or earlier. Not before `since`.",
      .example = "\"2026-02-04T00:00:00.000Z\""},
     {.name = "event_types",
      .type = NEO_ENUM_LIST,
@@ -131,9 +130,18 @@ static const neo_field recovery_fields[] = {
     {0},
 };
 
+/* Timestamps have been normalized, so that they compare as texts. */
+static void recovery_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    const char *since = neo_json_string_at(clean, "since"), *until = neo_json_string_at(clean, "until");
+    if (since && until && strcmp(until, since) < 0)
+        neo_problem_field(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name, "until", "must not be before since");
+}
+
 const neo_resource neo_recovery = {.name = "webhook",
                                    .collection = "webhooks",
                                    .prefix = "whs_",
                                    .title = "Recovery",
                                    .area = NEO_AREA_WEBHOOKS,
-                                   .fields = recovery_fields};
+                                   .fields = recovery_fields,
+                                   .rule = recovery_rule};

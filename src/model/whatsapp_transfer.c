@@ -3,9 +3,9 @@
  * sql/0012_whatsapp_transfer.sql. Texts are the contacts' own, so they are not checked. */
 #include "model/lead.h"
 
-#define MAX_ID    255
-#define MAX_TEXT  200000 /* characters */
-#define MAX_FACTS 100000
+#define MAX_ID         255
+#define MAX_TEXT       200000 /* characters */
+#define MAX_IDENTITIES 100000
 
 static const char *const triages[] = {"pending", "assigned", "dismissed", NULL};
 static const char *const kinds[] = {"lead", "sent", "seen", "returned", "left", "joined", NULL};
@@ -41,7 +41,7 @@ static const char *const actor_types[] = {"user", "api_key", "system", NULL};
     }
 
 /* What was reported about a contact (see doc/whatsapp.md). */
-static const neo_field fact[] = {
+static const neo_field identity[] = {
     TEXT("source", NEO_REQUIRED, 2000),
     ONE_OF("kind", NEO_REQUIRED, kinds),
     MOMENT("at", NEO_REQUIRED),
@@ -73,7 +73,7 @@ static const neo_field conversation_fields[] = {
     MOMENT("imported_stop_last", 0),
     FLAG("held"),
     FLAG("is_provisional"),
-    {.name = "facts", .type = NEO_LIST, .fields = fact, .max_items = MAX_FACTS},
+    {.name = "identities", .type = NEO_LIST, .fields = identity, .max_items = MAX_IDENTITIES},
     TEXT("last_provider_message_id", 0, MAX_ID),
     OWN("organization_id"),
     MOMENT("created_at", NEO_REQUIRED),
@@ -90,6 +90,7 @@ const neo_resource neo_whatsapp_conversation = {
     .has_foreign_keys = 1,
     .exported = "neoapi.whatsapp_export_conversation(t)",
     .import_function = "neoapi.whatsapp_import_conversation",
+    .finish_function = "neoapi.whatsapp_merge_imported",
 };
 
 static const neo_field message_fields[] = {
@@ -119,9 +120,8 @@ static const neo_field message_fields[] = {
     ONE_OF("actor_type", 0, actor_types),
     MOMENT("occurred_at", NEO_REQUIRED),
     FLAG("created_conversation"),
-    REFERENCE("previous_id", 0, &neo_whatsapp_message),
-    TEXT("fact_source", 0, 2000),
-    {.name = "fact", .type = NEO_OBJECT, .fields = fact},
+    TEXT("identity_source", 0, 2000),
+    {.name = "identity", .type = NEO_OBJECT, .fields = identity},
     OWN("organization_id"),
     {0},
 };

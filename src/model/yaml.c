@@ -14,7 +14,7 @@
 
 /* ---------------------------------------------------------------- what a string needs */
 
-/* A character that YAML does not let stand as it is (YAML 1.2.2, rule 1 c-printable; breaks of YAML 1.1; the byte order mark).
+/* A character that YAML requires to be escaped (YAML 1.2.2, rule 1 c-printable; breaks of YAML 1.1; the byte order mark).
  * Returns its length in bytes and sets its code point, or returns 0. */
 static int unprintable(const char *text, unsigned int *point)
 {
@@ -146,7 +146,7 @@ static void add_key(neo_buf *out, const char *text)
         add_quoted(out, text);
 }
 
-/* `indent` is where the lines of a string begin that has several. It is less than WIDTH / 2 in all that people read. */
+/* `indent` is the column of the lines of a multiline string. In texts for people it is less than WIDTH / 2. */
 static void add_string(neo_buf *out, const char *text, int indent)
 {
     int is_long = strlen(text) > (size_t)(WIDTH - 20) && indent < WIDTH / 2;

@@ -6,8 +6,8 @@
  * Successive operations with the same method on different resources share one statement, except those that may have an effect.
  * If it fails because of a constraint, they are executed one by one, each from a savepoint.
  *
- * Whether an upsert creates or updates is decided when its turn comes. If another transaction creates the resource at the same
- * time, the batch begins again. */
+ * An operation with an external id finds its resource when its turn comes; so does an upsert, which otherwise creates it. If
+ * another transaction creates the resource at the same time, the batch begins again. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +27,11 @@
 static const neo_resource *resource_of(const neo_work *w)
 {
     return w->call->match.resource;
+}
+
+static int is_upsert(const neo_item *i)
+{
+    return i->operation->method == NEO_METHOD_UPSERT;
 }
 
 /* ---------------------------------------------------------------- preparing rows */
@@ -69,7 +74,7 @@ static void read_item(neo_work *w, neo_item *i)
         i->before = neo_json_parse(current, w->call->pool, &wrong);
         i->problem = i->before ? NULL : neo_problem_internal(w->call->pool);
     }
-    if (is_update && !i->problem && !i->operation->external_id)
+    if (is_update && !i->problem && !is_upsert(i))
         i->body = neo_json_merge_patch(i->before, i->body, w->call->pool);
 }
 
@@ -79,7 +84,7 @@ static neo_pg_status check_item(neo_work *w, neo_item *i, apr_array_header_t *re
     const neo_resource *resource = resource_of(w);
     neo_json *clean = NULL, *body = i->body ? neo_call_replace_references(w->call, i->body, references) : NULL;
     if (body)
-        i->problem = i->method == NEO_METHOD_CREATE || i->operation->external_id
+        i->problem = i->method == NEO_METHOD_CREATE || is_upsert(i)
                          ? neo_validate(resource, body, w->call->pool, &clean)
                          : neo_validate_merged(resource, body, i->operation->data, w->call->pool, &clean);
     if (i->problem || !(body || i->before))
@@ -94,7 +99,8 @@ static neo_pg_status prepare(neo_work *w, neo_item *first, int count)
 {
     apr_array_header_t *references = apr_array_make(w->call->pool, 4, sizeof(neo_external_id));
     for (neo_item *i = first; i < first + count; i++) {
-        read_item(w, i);
+        if (!i->problem)
+            read_item(w, i);
         if (i->body && !i->problem)
             neo_call_replace_references(w->call, i->body, references);
     }
@@ -168,7 +174,7 @@ static int is_made_by_another(const neo_work *w, const neo_item *i)
 {
     const char *status, *constraint = w->failure.constraint;
     const neo_field *field = constraint ? neo_field_of_unique_index(resource_of(w), constraint, &status) : NULL;
-    return i->operation->external_id && field && strcmp(field->name, "external_id") == 0;
+    return is_upsert(i) && field && strcmp(field->name, "external_id") == 0;
 }
 
 /* Writes one item. A foreign key violation is retried, because the next statement sees the reference that another transaction
@@ -214,16 +220,17 @@ static neo_pg_status write_together(neo_work *w, neo_item *first, int count)
 
 /* ---------------------------------------------------------------- all operations */
 
-static const char *external_id_of(const neo_item *i)
+/* Whether the resource that an item finds by an external id can be that which another one finds, makes or renames. */
+static int finds(const neo_item *i, const neo_item *other)
 {
-    return neo_json_string_at(i->operation->data, "external_id");
+    const char *wanted = i->operation->external_id, *found = other->operation->external_id;
+    const char *sent = neo_json_string_at(other->operation->data, "external_id");
+    return wanted && ((found && strcmp(wanted, found) == 0) || (sent && strcmp(wanted, sent) == 0));
 }
 
-/* Whether one of two items is an upsert of the resource that the other one may have made or renamed. */
 static int shares_external_id(const neo_item *a, const neo_item *b)
 {
-    const char *one = external_id_of(a), *other = external_id_of(b);
-    return (a->operation->external_id || b->operation->external_id) && one && other && strcmp(one, other) == 0;
+    return finds(a, b) || finds(b, a);
 }
 
 static int has_external_id(const neo_work *w, neo_text current, const char *external_id)
@@ -233,25 +240,30 @@ static int has_external_id(const neo_work *w, neo_text current, const char *exte
     return (text = neo_json_string_at(parsed, "external_id")) && strcmp(text, external_id) == 0;
 }
 
-/* An upsert updates the resource that has its external_id after the earlier operations, or creates one. */
+/* Finds the resource that has the operation's external id after the earlier operations. If there is none, an upsert creates
+ * it. */
 static void choose_method(neo_work *w, neo_item *i)
 {
     const char *external_id = i->operation->external_id;
     if (!external_id)
         return;
     int own = i->first;
-    i->method = NEO_METHOD_CREATE;
+    if (is_upsert(i))
+        i->method = NEO_METHOD_CREATE;
     i->first = i->row.number;
     for (const neo_item *e = i; e >= w->items; e--) {
         int first = e == i ? own : e->first;
         if ((first == own || shares_external_id(e, i)) && has_external_id(w, w->items[first].current, external_id)) {
-            i->method = NEO_METHOD_UPDATE;
+            if (is_upsert(i))
+                i->method = NEO_METHOD_UPDATE;
             i->first = first;
             memmove(i->row.id, w->items[first].row.id, NEO_ID_SIZE);
             return;
         }
     }
     i->id = NULL; /* what had the external_id when the batch began has lost it */
+    if (!is_upsert(i))
+        i->problem = neo_call_not_found(w->call);
 }
 
 /* How many items from `first` on can share a statement: with one method and no resource twice, because an operation depends on
@@ -317,6 +329,7 @@ static void reset(neo_work *w)
         i->operation = &w->batch.operations[n];
         i->method = i->operation->method;
         i->id = i->operation->id;
+        i->problem = i->operation->problem;
         i->row.number = n;
     }
     w->is_saved = 1; /* the begin of the transaction is a savepoint */
@@ -331,7 +344,7 @@ static const char *new_target(const neo_resource *resource, const neo_item *i)
     return id && neo_id_is(id, through->refers->prefix) ? id : NULL;
 }
 
-/* Locks what the effects of updates may change: what the rows refer to now, and what they shall refer to. */
+/* Locks the rows that the effects of updates may change: those that the items refer to now, and will refer to. */
 static neo_pg_status lock_targets(neo_work *w)
 {
     neo_batch_row *some = apr_palloc(w->call->pool, (apr_size_t)w->batch.count * sizeof *some);
@@ -345,7 +358,7 @@ static neo_pg_status lock_targets(neo_work *w)
                   : NEO_PG_OK;
 }
 
-/* Finds the resources that upserts update. */
+/* Finds the resources of operations with an external id. */
 static neo_pg_status find_rows(neo_work *w)
 {
     neo_external_id *wanted = apr_palloc(w->call->pool, (apr_size_t)w->batch.count * sizeof *wanted);

@@ -10,7 +10,7 @@
 typedef struct {
     const neo_batch_operation *operation;
     neo_method method; /* how it is executed: an upsert creates or updates */
-    const char *id;    /* of an upsert, the resource that had its external_id when the batch began; NULL: none */
+    const char *id;    /* of an operation with an external id, what had that when the batch began; NULL: none */
     neo_batch_row row;
     int first;        /* the number of the first operation on the same resource; a create's own number */
     neo_text current; /* of the first: the representation so far; a NULL pointer if the resource does not exist */

@@ -63,7 +63,9 @@ neo_problem *neo_batch_problem(neo_work *w)
             add_result(w, &failures, i, i == first);
         }
     const char *part = apr_psprintf(pool, "operations[%d]", first->row.number);
-    neo_problem *whole = neo_problem_within(pool, first->problem, part, apr_pstrcat(pool, part, ".data", NULL));
+    int is_malformed = first->operation->problem != NULL; /* then the paths begin with the operation */
+    neo_problem *whole =
+        is_malformed ? first->problem : neo_problem_within(pool, first->problem, part, apr_pstrcat(pool, part, ".data", NULL));
     whole->failures = apr_pstrcat(pool, "[", failures.ptr, "]", NULL);
     return whole;
 }

@@ -97,13 +97,20 @@ void neo_call_find_duplicate(neo_call *call, neo_pg *pg, const neo_rows *failed,
         problem->existing_id = neo_rows_value(&rows, 0, 0);
 }
 
-static neo_problem *limit_reached(neo_call *call, const neo_rows *rows)
+neo_problem *neo_call_limit_reached(neo_call *call, neo_code code, const char *limit, int value)
 {
-    neo_problem *problem = neo_problem_make(call->pool, NEO_CONFLICT_LIMIT_REACHED,
-                                            "The plan's limit of %s of an organization is %s.", rows->constraint, rows->detail);
-    problem->limit = rows->constraint;
-    problem->limit_value = atoi(rows->detail);
+    neo_problem *problem = neo_problem_make(call->pool, code, "The plan's limit of %s of an organization is %d.", limit, value);
+    problem->limit = limit;
+    problem->limit_value = value;
     return problem;
+}
+
+/* Both fields of the error are optional in PostgreSQL's protocol. */
+static neo_problem *limit_of_table_reached(neo_call *call, const neo_rows *rows)
+{
+    if (!rows || !rows->constraint || !rows->detail)
+        return neo_problem_internal(call->pool);
+    return neo_call_limit_reached(call, NEO_CONFLICT_LIMIT_REACHED, rows->constraint, atoi(rows->detail));
 }
 
 neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows)
@@ -113,7 +120,7 @@ neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_row
     case NEO_PG_FK_VIOLATION:
         return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE,
                                 "Another resource refers to this %s; remove the reference first.", call->match.resource->name);
-    case NEO_PG_LIMIT_REACHED: return limit_reached(call, rows);
+    case NEO_PG_LIMIT_REACHED: return limit_of_table_reached(call, rows);
     case NEO_PG_UNAVAILABLE: return not_answered(call);
     case NEO_PG_TIME_LIMIT: return time_limit_exceeded(call);
     case NEO_PG_TIMEOUT: return cancelled(call);

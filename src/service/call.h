@@ -59,6 +59,9 @@ void neo_call_release(neo_call *call, neo_pg *pg);
 /* Calls the host's notify_dispatcher if the row's second column, the number of new deliveries, is not 0. */
 void neo_call_notify_dispatcher(neo_call *call, const neo_rows *rows);
 
+/* A limit of the plan is reached; `limit` is its name in `neoapictl plan list`. */
+neo_problem *neo_call_limit_reached(neo_call *call, neo_code code, const char *limit, int value);
+
 /* The problem of a failed statement. Not for NEO_PG_OK; `rows` may be NULL if the statement only reads. */
 neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows);
 /* Sets problem->existing_id if the problem is that of a unique violation in `failed`: the other resource with the value that
@@ -143,6 +146,9 @@ typedef struct neo_idempotent {
 /* Executes `write` until it returns rows, or sets *result to the stored response: then result->is_replayed. */
 neo_problem *neo_call_write_idempotent(neo_call *call, neo_pg *pg, const neo_idempotent *operation, neo_rows *rows,
                                        neo_result *result);
+/* Counts what the request has stored with its idempotency key. */
+void neo_call_count_stored(const neo_call *call);
+
 /* Sets *result to the stored response. *is_free: the key does not exist any more. */
 neo_problem *neo_call_replay(neo_call *call, neo_pg *pg, neo_completer complete, neo_result *result, int *is_free);
 
@@ -208,10 +214,12 @@ typedef neo_problem *(*neo_step)(neo_call *call);
 
 neo_problem *neo_call_identify(neo_call *call); /* identify.c */
 neo_problem *neo_call_limit_rate(neo_call *call);
+neo_problem *neo_call_limit_concurrency(neo_call *call);
 neo_problem *neo_call_choose_organization(neo_call *call);  /* organization.c */
 neo_problem *neo_call_read_query(neo_call *call);           /* query.c */
 neo_problem *neo_call_read_body(neo_call *call);            /* body.c */
 neo_problem *neo_call_read_idempotency_key(neo_call *call); /* body.c */
+neo_problem *neo_call_limit_stored(neo_call *call);         /* idempotency.c */
 
 /* ---------------------------------------------------------------- actions: the last step */
 

@@ -20,7 +20,7 @@
 #define SIGNATURE      "sha256="
 #define RETRY_SECONDS  "5"
 #define MAX_CHALLENGE  255
-#define FACTS_PER_STEP 100
+#define ITEMS_PER_STEP 100
 #define COST_BYTES     (64 << 10) /* of a callback that is not signed, for each unit of its cost */
 #define LOG_INTERVAL_S 60         /* between two log messages about one cause, in one process */
 
@@ -228,15 +228,15 @@ static reply ignore_number(neo_call *call, const char *number, const unsigned ch
     return OK;
 }
 
-/* ---------------------------------------------------------------- facts */
+/* ---------------------------------------------------------------- items */
 
-/* The distinct phone_number_ids in the facts, ended by NULL. */
-static const char *const *numbers_in(const apr_array_header_t *facts, apr_pool_t *pool)
+/* The distinct phone_number_ids in the items, ended by NULL. */
+static const char *const *numbers_in(const apr_array_header_t *items, apr_pool_t *pool)
 {
     apr_array_header_t *found = apr_array_make(pool, 4, sizeof(const char *));
     const char *last = "";
-    for (int i = 0; i < facts->nelts; i++) {
-        const char *one = APR_ARRAY_IDX(facts, i, neo_fact).phone_number_id;
+    for (int i = 0; i < items->nelts; i++) {
+        const char *one = APR_ARRAY_IDX(items, i, neo_callback_item).phone_number_id;
         int n = strcmp(one, last) == 0 ? -1 : 0;
         while (n >= 0 && n < found->nelts && strcmp(APR_ARRAY_IDX(found, n, const char *), one) != 0)
             n++;
@@ -266,7 +266,7 @@ static int number_of_unsigned(const neo_call *call, const neo_rows *numbers, con
     return numbers->count && !memmem(call->raw.ptr, call->raw.len, name, sizeof name - 1) ? 0 : -1;
 }
 
-/* The ids of those numbers whose app secret is `signer`; only their facts are recorded. *other: the row of a number in `ids`
+/* The ids of those numbers whose app secret is `signer`; only their items are recorded. *other: the row of a number in `ids`
  * with another secret, -1 if there is none. */
 static const char *const *signed_by(const neo_call *call, const neo_rows *numbers, const char *const *ids, const char *signer,
                                     int *other)
@@ -284,33 +284,34 @@ static const char *const *signed_by(const neo_call *call, const neo_rows *number
     return (const char *const *)(void *)found->elts;
 }
 
-/* Stores the facts in steps, each in a transaction of its own, so that none exceeds the statement timeout. If one fails,
+/* Stores the items in steps, each in a transaction of its own, so that none exceeds the statement timeout. If one fails,
  * Meta repeats the callback, and what is stored already changes nothing. */
-static neo_pg_status receive_facts(neo_call *call, neo_pg *pg, const apr_array_header_t *facts, const char *const *numbers)
+static neo_pg_status receive_items(neo_call *call, neo_pg *pg, const apr_array_header_t *items, const char *const *numbers)
 {
     neo_rows rows;
     neo_pg_status status = NEO_PG_OK;
-    for (int first = 0; first < facts->nelts && status == NEO_PG_OK; first += FACTS_PER_STEP) {
-        status = neo_whatsapp_receive(pg, neo_facts_json(facts, first, FACTS_PER_STEP, call->pool), numbers, call->pool, &rows);
+    for (int first = 0; first < items->nelts && status == NEO_PG_OK; first += ITEMS_PER_STEP) {
+        status = neo_whatsapp_receive(pg, neo_callback_items_json(items, first, ITEMS_PER_STEP, call->pool), numbers,
+                                      call->pool, &rows);
         if (status == NEO_PG_OK)
             neo_call_notify_dispatcher(call, &rows);
     }
     return status;
 }
 
-/* If only a part of the facts could be recorded, the callback is refused, so that Meta repeats it; recording a fact
+/* If only a part of the items could be recorded, the callback is refused, so that Meta repeats it; recording a item
  * again changes nothing. */
-static reply record(neo_call *call, const apr_array_header_t *facts, const char *signer)
+static reply record(neo_call *call, const apr_array_header_t *items, const char *signer)
 {
     neo_rows numbers;
     int other;
-    const char *const *ids = numbers_in(facts, call->pool);
+    const char *const *ids = numbers_in(items, call->pool);
     neo_pg_status status = read_numbers(call, ids, &numbers);
     if (status != NEO_PG_OK)
         return failure(call, status);
     const char *const *signed_numbers = signed_by(call, &numbers, ids, signer, &other);
     neo_pg *pg = call->request->host->acquire(call->request->context);
-    status = pg ? receive_facts(call, pg, facts, signed_numbers) : NEO_PG_UNAVAILABLE;
+    status = pg ? receive_items(call, pg, items, signed_numbers) : NEO_PG_UNAVAILABLE;
     if (pg)
         neo_call_release(call, pg);
     if (status != NEO_PG_OK)
@@ -322,19 +323,19 @@ static reply record(neo_call *call, const apr_array_header_t *facts, const char 
 }
 
 /* Parses the body, whose signature has been verified. */
-static reply read_facts(neo_call *call, const char *signer)
+static reply read_items(neo_call *call, const char *signer)
 {
     const char *wrong = "";
     int dropped;
     void *log_context = call->request->log_context;
-    apr_array_header_t *facts = neo_callback_read(call->raw, call->site->stop_texts, call->pool, &wrong, &dropped);
-    if (!facts) {
+    apr_array_header_t *items = neo_callback_read(call->raw, call->site->stop_texts, call->pool, &wrong, &dropped);
+    if (!items) {
         neo_log(NEO_LOG_CALLBACK_UNREAD, log_context, "cannot read a callback: %s", wrong);
         return (reply){400, "not a callback\n"};
     }
     if (dropped)
         neo_log(NEO_LOG_CALLBACK_UNREAD, log_context, "ignored %d invalid parts of a callback", dropped);
-    return facts->nelts ? record(call, facts, signer) : OK;
+    return items->nelts ? record(call, items, signer) : OK;
 }
 
 /* Before the signature is verified, the body is only searched for ids. */
@@ -357,7 +358,7 @@ static reply receive(neo_call *call)
         return failure(call, status);
     const char *signer = signer_of(call, &numbers, given);
     if (signer)
-        return read_facts(call, signer);
+        return read_items(call, signer);
     int row = number_of_unsigned(call, &numbers, ids);
     if (row >= 0)
         return refuse_signature(call, &numbers, row);

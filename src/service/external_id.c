@@ -71,7 +71,7 @@ static neo_problem *write_found(neo_call *call, neo_result *result, int *again)
 {
     int exists = *call->match.id != '\0';
     if (!exists && neo_call_header(call, "If-Match"))
-        return neo_problem_make(call->pool, NEO_CONFLICT_PRECONDITION_FAILED, "If-Match does not match: there is no such %s.",
+        return neo_problem_make(call->pool, NEO_CONFLICT_PRECONDITION_FAILED, "If-Match does not match: the %s does not exist.",
                                 call->match.resource->name);
     neo_problem *problem = exists ? neo_call_replace(call, result) : neo_call_create(call, result);
     if (problem && exists)

@@ -7,6 +7,52 @@
 #include "call.h"
 #include "core/secret.h"
 
+/* Responses are stored for a day. The limiter lets no more than the limit pass in five sixths of its window. */
+#define STORED_WINDOW    (86400 * 6 / 5)
+#define STORED_ROW_BYTES 300 /* of a key, besides its response */
+
+/* The ids of organizations differ from those of credentials, which have the same limiter. */
+static void count_stored(const neo_call *call, int bytes, neo_allowance *allowance)
+{
+    neo_limiter_count(call->site->credentials, (neo_text){call->actor.organization, NEO_ID_LEN}, bytes,
+                      call->principal->idempotency_bytes, STORED_WINDOW, neo_now_ms() / 1000, allowance);
+}
+
+/* The last response may exceed the limit, since its size is known after the write. */
+void neo_call_count_stored(const neo_call *call)
+{
+    neo_allowance allowance;
+    if (!call->principal->idempotency_bytes)
+        return;
+    count_stored(call, STORED_ROW_BYTES + (int)call->result.body.len, &allowance);
+    if (allowance.is_exceeded && allowance.remaining)
+        count_stored(call, allowance.remaining, &allowance);
+}
+
+/* At the limit, a request that repeats another one is still answered: its client must learn that it was executed. */
+neo_problem *neo_call_limit_stored(neo_call *call)
+{
+    neo_allowance allowance;
+    neo_idempotency_state state;
+    neo_idempotency_answer stored;
+    neo_pg *pg;
+    if (!call->idempotency || !call->principal->idempotency_bytes)
+        return NULL;
+    count_stored(call, 0, &allowance);
+    if (allowance.remaining)
+        return NULL;
+    neo_problem *problem = neo_call_acquire(call, &pg);
+    if (problem)
+        return problem;
+    neo_pg_status status = neo_idempotency_lookup(pg, &call->actor, call->idempotency, call->pool, &state, &stored);
+    neo_call_release(call, pg);
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, NULL);
+    return state != NEO_IDEMPOTENCY_FREE ? NULL
+                                         : neo_call_limit_reached(call, NEO_CONFLICT_LIMIT_REACHED, "idempotency_bytes",
+                                                                  call->principal->idempotency_bytes);
+}
+
 static neo_problem *replay(neo_call *call, neo_pg *pg, neo_completer complete, const neo_idempotency_answer *stored,
                            neo_result *result)
 {

@@ -83,7 +83,7 @@ typedef struct {
 } slot_view;
 
 /* Whether a slot's current part ends before another's. It does not depend on the time, so that all processes choose the same
- * slot. The ends are compared modulo 2^26 seconds (two years), where they wrap around. */
+ * slot. The ends are compared modulo 2^26 seconds (two years). */
 static int ends_sooner(uint64_t state, uint64_t other)
 {
     if (!(state & COUNT) || !(other & COUNT))
@@ -106,16 +106,19 @@ static int find_slot(slot *bucket, uint64_t number, slot_view *seen)
     return 0;
 }
 
-/* Takes a slot over, unless it has changed since it was read. Its past parts are the last owner's. */
+/* Takes a slot over, unless it has changed since it was read, and clears the last owner's past parts. Only these: a process
+ * that is delayed here must not clear what the next owner has counted since. */
 static int take_over(neo_limiter *limiter, uint64_t number, slot_view *seen)
 {
     uint64_t mark = (atomic_fetch_add(&limiter->marks, 1) + 1) << GENERATION_AT;
-    uint64_t owner = seen->caller, mine = number | ((owner + 1) & ~NUMBER);
+    uint64_t owner = seen->caller, mine = number | ((owner + 1) & ~NUMBER), past[PARTS];
+    for (int i = 0; i < PARTS; i++)
+        past[i] = atomic_load(&seen->slot->past[i]);
     if (!atomic_compare_exchange_strong(&seen->slot->state, &seen->state, mark) ||
         !atomic_compare_exchange_strong(&seen->slot->caller, &owner, mine))
         return 0;
     for (int i = 0; i < PARTS; i++)
-        atomic_store(&seen->slot->past[i], 0);
+        (void)atomic_compare_exchange_strong(&seen->slot->past[i], &past[i], 0);
     seen->state = mark;
     seen->caller = mine;
     return 1;

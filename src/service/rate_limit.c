@@ -91,6 +91,17 @@ neo_problem *neo_call_limit_rate(neo_call *call)
                      call->principal ? "" : " by requests without a valid credential from this address or its network"));
 }
 
+neo_problem *neo_call_limit_concurrency(neo_call *call)
+{
+    int limit = call->principal ? call->principal->concurrent_requests : 0;
+    if (!limit || !call->actor.organization ||
+        neo_concurrency_enter(call->site->concurrency, call->actor.organization, limit, &call->response->place))
+        return NULL;
+    neo_problem *problem = neo_call_limit_reached(call, NEO_RATE_LIMIT_CONCURRENT_REQUESTS, "concurrent_requests", limit);
+    problem->retry_after = 1;
+    return problem;
+}
+
 neo_problem *neo_call_count_more(neo_call *call, int requests)
 {
     neo_allowance allowance;
@@ -99,6 +110,13 @@ neo_problem *neo_call_count_more(neo_call *call, int requests)
     neo_call_count(call, requests, &allowance);
     if (!allowance.is_exceeded)
         return NULL;
+    if (requests >= allowance.limit)
+        return exceeded(
+            call, &allowance,
+            apr_psprintf(call->pool,
+                         "The batch counts as %d requests, more than the plan's limit of %d per %d s, so it is always "
+                         "refused. Send fewer operations. Nothing was changed; this request counted as one.",
+                         requests + 1, allowance.limit, call->principal->window));
     return exceeded(call, &allowance,
                     apr_psprintf(call->pool,
                                  "The batch counts as %d requests, and %d of %d per %d s are left. Send fewer operations, or "

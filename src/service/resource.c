@@ -146,7 +146,7 @@ static neo_problem *check_new(neo_call *call, neo_json **clean, neo_new *row)
                                           call->pool, &row->timestamp_field);
 }
 
-/* What the rules refuse now was perhaps executed before, with the same idempotency key. */
+/* A request that the rules refuse now may have been executed before, with the same idempotency key. */
 static neo_problem *check_rules_of_new(neo_call *call, neo_pg *pg, neo_json *clean, int is_history, neo_result *result)
 {
     neo_rule_input input = {.resource = call->match.resource, .id = "", .after = clean, .is_history = is_history};

@@ -61,7 +61,7 @@ static neo_problem *check_keys(neo_call *call)
 {
     if (call->site->keys.count || call->match.is_public)
         return NULL;
-    neo_log(NEO_LOG_NO_KEYS, call->request->log_context, "there is no encryption key");
+    neo_log(NEO_LOG_NO_KEYS, call->request->log_context, "no encryption key");
     return neo_call_unavailable(call, neo_code_row(NEO_INTERNAL_UNAVAILABLE)->meaning);
 }
 
@@ -127,10 +127,12 @@ static const neo_step pipeline[] = {
     find_operation,
     check_keys,
     neo_call_choose_organization,
+    neo_call_limit_concurrency,
     check_scope,
     neo_call_read_query,
     neo_call_read_body,
     neo_call_read_idempotency_key,
+    neo_call_limit_stored,
     dispatch,
 };
 
@@ -222,6 +224,8 @@ void neo_service_answer(const neo_site *site, const neo_request *request, neo_re
     neo_call_begin(&call, site, request, response);
     for (apr_size_t i = 0; i < sizeof pipeline / sizeof *pipeline && !problem && !call.result.status; i++)
         problem = pipeline[i](&call);
+    if (!problem && call.idempotency && !call.result.is_replayed)
+        neo_call_count_stored(&call);
     respond(&call, problem);
 }
 

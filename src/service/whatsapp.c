@@ -109,7 +109,8 @@ static void log_reply(const neo_call *call, const char *number, const char *mess
     switch (reply->verdict) {
     case NEO_VERDICT_FORBIDDEN: /* an administrator must act before any message can be sent */
         if (reply->title)
-            neo_log(NEO_LOG_ACCESS_TOKEN, log_context, "Meta rejected the access token of %s (%s)", number, answer);
+            neo_log(NEO_LOG_ACCESS_TOKEN, log_context, "Meta rejected %s, its access token or its account (%s)", number,
+                    answer);
         else
             neo_log(NEO_LOG_NO_PROVIDER, log_context,
                     "the server at NeoAPIWhatsAppURL is not Meta's (%s); nothing was sent for %s", answer, number);

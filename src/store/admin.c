@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that an administrator makes (see store/admin.h). */
+/* Lists, creates and revokes what neoapictl administers: tenants, users, plans, credentials (see store/admin.h). */
 #include "admin_exec.h"
 
 #include <apr_strings.h>
@@ -8,44 +8,44 @@
 #include "core/encode.h"
 #include "sql/admin.h"
 
-/* What a violated constraint means to an administrator. */
+/* The error messages of violated constraints. */
 static const struct {
     const char *constraint;
-    const char *meaning;
+    const char *message;
 } constraints[] = {
-    {"plan_pkey", "there is a plan of that name already; see: neoapictl plan list"},
-    {"plan_name_check", "a plan's name is 1 to 40 lowercase letters, digits, hyphens and underscores"},
-    {"plan_requests_check", "a plan allows at least 1 request"},
-    {"plan_window_seconds_check", "a plan's window is 1 to 86400 seconds"},
-    {"tenant_plan_fkey", "there is no such plan; see: neoapictl plan list"},
-    {"tenant_pkey", "there is a tenant with that id already; see: neoapictl tenant list"},
-    {"organization_pkey", "there is an organization with that id already; see: neoapictl organization list"},
-    {"tenant_name_check", "a name is 1 to 200 characters"},
-    {"organization_name_check", "a name is 1 to 200 characters"},
-    {"organization_tenant_id_fkey", "there is no such tenant; see: neoapictl tenant list"},
-    {"app_user_tenant_id_fkey", "there is no such tenant; see: neoapictl tenant list"},
-    {"app_user_email_key", "the tenant has a user with that e-mail address already; see: neoapictl user list"},
-    {"app_user_email_check", "an e-mail address is 3 to 254 characters"},
-    {"app_user_name_check", "a name is 1 to 200 characters"},
-    {"app_user_role_check", "there is no such role"},
-    {"credential_name_check", "a name is 1 to 200 characters"},
-    {"credential_role_check", "there is no such role"},
+    {"plan_pkey", "a plan with this name already exists; see: neoapictl plan list"},
+    {"plan_name_check", "a plan's name must be 1 to 40 lowercase letters, digits, hyphens and underscores"},
+    {"plan_requests_check", "a plan must allow at least 1 request"},
+    {"plan_window_seconds_check", "a plan's window must be 1 to 86400 seconds"},
+    {"tenant_plan_fkey", "no such plan; see: neoapictl plan list"},
+    {"tenant_pkey", "a tenant with this id already exists; see: neoapictl tenant list"},
+    {"organization_pkey", "an organization with this id already exists; see: neoapictl organization list"},
+    {"tenant_name_check", "a name must be 1 to 200 characters"},
+    {"organization_name_check", "a name must be 1 to 200 characters"},
+    {"organization_tenant_id_fkey", "no such tenant; see: neoapictl tenant list"},
+    {"app_user_tenant_id_fkey", "no such tenant; see: neoapictl tenant list"},
+    {"app_user_email_key", "the tenant already has a user with this e-mail address; see: neoapictl user list"},
+    {"app_user_email_check", "an e-mail address must be 3 to 254 characters"},
+    {"app_user_name_check", "a name must be 1 to 200 characters"},
+    {"app_user_role_check", "no such role"},
+    {"credential_name_check", "a name must be 1 to 200 characters"},
+    {"credential_role_check", "no such role"},
     {"token_organization_pkey", "an organization is named twice"},
     {"token_organization_tenant_id_organization_id_fkey",
      "an organization does not exist or is not of the user's tenant; see: neoapictl organization list"},
-    {"whatsapp_number_organization_id_fkey", "there is no such organization; see: neoapictl organization list"},
+    {"whatsapp_number_organization_id_fkey", "no such organization; see: neoapictl organization list"},
     {"whatsapp_number_phone_number_id_key",
-     "there is a number with this phone_number_id already; see: neoapictl whatsapp number list"},
-    {"whatsapp_number_phone_number_id_check", "a phone_number_id is 5 to 20 digits"},
-    {"whatsapp_number_waba_id_check", "an account's id is 5 to 20 digits"},
-    {"whatsapp_number_display_phone_number_check", "how people write a number is 1 to 200 characters"},
+     "a number with this phone_number_id already exists; see: neoapictl whatsapp number list"},
+    {"whatsapp_number_phone_number_id_check", "a phone_number_id must be 5 to 20 digits"},
+    {"whatsapp_number_waba_id_check", "an account's id must be 5 to 20 digits"},
+    {"whatsapp_number_display_phone_number_check", "a display number must be 1 to 200 characters"},
 };
 
-static const char *sentence(neo_pg_status status, const neo_rows *rows)
+static const char *message_of(neo_pg_status status, const neo_rows *rows)
 {
     for (apr_size_t i = 0; rows->constraint && i < sizeof constraints / sizeof *constraints; i++)
         if (strcmp(constraints[i].constraint, rows->constraint) == 0)
-            return constraints[i].meaning;
+            return constraints[i].message;
     switch (status) {
     case NEO_PG_OK: return NULL;
     case NEO_PG_UNIQUE_VIOLATION: return "the row exists already";
@@ -56,7 +56,7 @@ static const char *sentence(neo_pg_status status, const neo_rows *rows)
 
 const char *neo_admin_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
-    return sentence(neo_pg_exec(pg, sql, params, values, pool, rows), rows);
+    return message_of(neo_pg_exec(pg, sql, params, values, pool, rows), rows);
 }
 
 const char *neo_admin_exec_on_one(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
@@ -69,18 +69,18 @@ const char *neo_admin_exec_on_one(neo_pg *pg, const char *sql, int params, const
 
 const char *neo_admin_missing(neo_admin_listing what)
 {
-    static const char *const sentences[NEO_ADMIN_LISTINGS] = {
-        [NEO_ADMIN_TENANTS] = "there is no such tenant; see: neoapictl tenant list",
-        [NEO_ADMIN_ORGANIZATIONS] = "there is no such organization; see: neoapictl organization list",
-        [NEO_ADMIN_USERS] = "there is no such user; see: neoapictl user list",
-        [NEO_ADMIN_PLANS] = "there is no such plan; see: neoapictl plan list",
-        [NEO_ADMIN_KEYS] = "there is no such key; see: neoapictl key list",
-        [NEO_ADMIN_NUMBERS] = "there is no such number; see: neoapictl whatsapp number list",
-        [NEO_ADMIN_LEADS] = "there is no such lead; see: neoapictl lead list",
-        [NEO_ADMIN_TOKENS] = "there is no such token; see: neoapictl token list",
-        [NEO_ADMIN_WEBHOOKS] = "there is no such subscription; see: neoapictl webhook list",
+    static const char *const messages[NEO_ADMIN_LISTINGS] = {
+        [NEO_ADMIN_TENANTS] = "no such tenant; see: neoapictl tenant list",
+        [NEO_ADMIN_ORGANIZATIONS] = "no such organization; see: neoapictl organization list",
+        [NEO_ADMIN_USERS] = "no such user; see: neoapictl user list",
+        [NEO_ADMIN_PLANS] = "no such plan; see: neoapictl plan list",
+        [NEO_ADMIN_KEYS] = "no such key; see: neoapictl key list",
+        [NEO_ADMIN_NUMBERS] = "no such number; see: neoapictl whatsapp number list",
+        [NEO_ADMIN_LEADS] = "no such lead; see: neoapictl lead list",
+        [NEO_ADMIN_TOKENS] = "no such token; see: neoapictl token list",
+        [NEO_ADMIN_WEBHOOKS] = "no such subscription; see: neoapictl webhook list",
     };
-    return sentences[what];
+    return messages[what];
 }
 
 static const char *const listings[NEO_ADMIN_LISTINGS] = {
@@ -140,15 +140,23 @@ const char *neo_admin_create_user(neo_pg *pg, const char *tenant, const char *em
                           values, pool, &rows);
 }
 
-const char *neo_admin_create_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds,
-                                  const char *subscriptions, apr_pool_t *pool)
+const char *neo_admin_create_plan(neo_pg *pg, const neo_new_plan *plan, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *values[] = {name, requests, seconds, subscriptions};
+    const char *values[] = {plan->name,
+                            plan->requests,
+                            plan->seconds,
+                            plan->subscriptions,
+                            plan->concurrent_requests,
+                            plan->idempotency_bytes,
+                            plan->deliveries_per_hour};
     return neo_admin_exec(pg,
-                          "insert into neoapi.plan (name, requests, window_seconds, subscriptions)"
-                          " values ($1, $2, $3, nullif($4::text, 'unlimited')::int)",
-                          4, values, pool, &rows);
+                          "insert into neoapi.plan"
+                          " (name, requests, window_seconds, subscriptions, concurrent_requests, idempotency_bytes,"
+                          " deliveries_per_hour)"
+                          " values ($1, $2, $3, nullif($4::text, 'unlimited')::int, nullif($5::text, 'unlimited')::int,"
+                          " nullif($6::text, 'unlimited')::int, nullif($7::text, 'unlimited')::int)",
+                          7, values, pool, &rows);
 }
 
 const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool)
@@ -207,5 +215,5 @@ const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool)
     const char *values[] = {id};
     return neo_admin_exec_on_one(
         pg, "update neoapi.credential set revoked_at = coalesce(revoked_at, now()) where id = $1 returning true", 1, values,
-        pool, "there is no such key or token; see: neoapictl key list, neoapictl token list");
+        pool, "no such key or token; see: neoapictl key list, neoapictl token list");
 }

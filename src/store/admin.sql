@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Rows that an administrator makes (see admin.c).
+-- Lists and creates what neoapictl administers (see admin.c).
 
 -- ---------------------------------------------------------------- lists; $1 narrows them, null: all
 
@@ -24,7 +24,10 @@ where $1::text is null or tenant_id = $1
 order by id;
 
 -- name: plans
-select name, requests, window_seconds, subscriptions from neoapi.plan where $1::text is null order by name;
+select name, requests, window_seconds, subscriptions, concurrent_requests, idempotency_bytes, deliveries_per_hour
+from neoapi.plan
+where $1::text is null
+order by name;
 
 -- $1 organization.
 -- name: keys

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes and removes rows that an administrator has made (see store/admin.h). */
+/* Changes and removes what neoapictl administers (see store/admin.h). */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* A row's table, the column that identifies it, and an additional condition. */
 static const struct {
-    const char *table, *key, *more;
+    const char *table, *key, *condition;
 } tables[NEO_ADMIN_LISTINGS] = {
     [NEO_ADMIN_TENANTS] = {"tenant", "id", ""},
     [NEO_ADMIN_ORGANIZATIONS] = {"organization", "id", ""},
@@ -39,13 +39,16 @@ static const struct {
     {NEO_ADMIN_PLANS, "requests", "requests = $%d::int"},
     {NEO_ADMIN_PLANS, "window", "window_seconds = $%d::int"},
     {NEO_ADMIN_PLANS, "subscriptions", "subscriptions = nullif($%d::text, 'unlimited')::int"},
+    {NEO_ADMIN_PLANS, "concurrent-requests", "concurrent_requests = nullif($%d::text, 'unlimited')::int"},
+    {NEO_ADMIN_PLANS, "idempotency-bytes", "idempotency_bytes = nullif($%d::text, 'unlimited')::int"},
+    {NEO_ADMIN_PLANS, "deliveries-per-hour", "deliveries_per_hour = nullif($%d::text, 'unlimited')::int"},
     {NEO_ADMIN_KEYS, "name", "name = $%d"},
     {NEO_ADMIN_KEYS, "role", "role = $%d"},
     {NEO_ADMIN_KEYS, "scopes",
      "scopes = (select case when v = 'null' then null else array(select json_array_elements_text(v::json)) end"
      " from (select $%d::text as v) s)"},
     {NEO_ADMIN_TOKENS, "name", "name = $%d"},
-    {NEO_ADMIN_TOKENS, "organizations", NULL}, /* rows of another table: see set_reach */
+    {NEO_ADMIN_TOKENS, "organizations", NULL}, /* rows of another table: see set_organizations */
 };
 
 static const char *sql_of(neo_admin_listing what, const char *name)
@@ -64,13 +67,13 @@ static void add_setting(neo_buf *sql, const char *form, int number)
     neo_buf_printf(sql, "%d%s", number, gap + 2);
 }
 
-static const char *set_reach(neo_pg *pg, const char *token, const char *organizations, apr_pool_t *pool)
+static const char *set_organizations(neo_pg *pg, const char *token, const char *organizations, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *values[] = {token, organizations};
     const char *wrong =
         neo_admin_exec(pg, "delete from neoapi.token_organization where credential_id = $1", 1, values, pool, &rows);
-    return wrong ? wrong : neo_admin_exec(pg, set_reach_sql, 2, values, pool, &rows);
+    return wrong ? wrong : neo_admin_exec(pg, set_organizations_sql, 2, values, pool, &rows);
 }
 
 static const char *change(neo_pg *pg, neo_admin_listing what, const char *id, const neo_admin_setting *settings, int count,
@@ -89,11 +92,11 @@ static const char *change(neo_pg *pg, neo_admin_listing what, const char *id, co
             add_setting(&sql, form, used);
         }
     }
-    neo_buf_printf(&sql, " where %s = $1%s returning true", tables[what].key, tables[what].more);
+    neo_buf_printf(&sql, " where %s = $1%s returning true", tables[what].key, tables[what].condition);
     wrong = neo_admin_exec_on_one(pg, sql.ptr, used, values, pool, neo_admin_missing(what));
     for (int i = 0; i < count && !wrong; i++)
         if (what == NEO_ADMIN_TOKENS && strcmp(settings[i].name, "organizations") == 0)
-            wrong = set_reach(pg, id, settings[i].value, pool);
+            wrong = set_organizations(pg, id, settings[i].value, pool);
     return wrong;
 }
 
@@ -127,7 +130,7 @@ static const char *why_not_rotated(neo_pg *pg, const char *id, apr_pool_t *pool)
     if (!rows.count)
         return neo_admin_missing(strncmp(id, NEO_KEY_PREFIX, NEO_PREFIX_LEN) == 0 ? NEO_ADMIN_KEYS : NEO_ADMIN_TOKENS);
     if (neo_rows_is_true(&rows, 0, 0))
-        return "it is revoked for good; make another one";
+        return "it is revoked, which cannot be undone; create another one";
     return apr_psprintf(pool,
                         "the previous secret is valid until %s and would end now; wait until then, or end it with "
                         "--end-previous (both with --grace 0)",
@@ -201,7 +204,7 @@ static const char *count_resources(neo_pg *pg, const char *id, neo_buf *reasons,
 }
 
 /* Why a row cannot be removed; NULL if it can. */
-static const char *obstacle(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
+static const char *why_not_removable(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
 {
     const char *wrong = NULL, *number = "0";
     neo_buf reasons;
@@ -223,11 +226,11 @@ static const char *obstacle(neo_pg *pg, neo_admin_listing what, const char *id, 
                             : "remove them first, or remove everything with: neoapictl purge");
 }
 
-/* What is removed along with a row. */
+/* The statements that remove what belongs to a row ($1). */
 static const struct {
     neo_admin_listing what;
     const char *sql;
-} remainders[] = {
+} belongings[] = {
     {NEO_ADMIN_USERS, "delete from neoapi.credential where user_id = $1"},
     {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.credential where organization_id = $1"},
     {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.token_organization where organization_id = $1"},
@@ -268,7 +271,7 @@ static const char *remove_row(neo_pg *pg, neo_admin_listing what, const char *id
 {
     neo_rows rows;
     const char *values[] = {id}, *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", tables[what].table,
-                                                        tables[what].key, tables[what].more);
+                                                        tables[what].key, tables[what].condition);
     const char *wrong = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", of_row), 1, values, pool,
                                               neo_admin_missing(what));
     if (!wrong && with_conversations)
@@ -277,10 +280,10 @@ static const char *remove_row(neo_pg *pg, neo_admin_listing what, const char *id
         wrong = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s and revoked_at is not null", of_row), 1, values,
                                       pool, "it is not revoked; revoke it first");
     if (!wrong)
-        wrong = obstacle(pg, what, id, pool);
-    for (apr_size_t i = 0; i < sizeof remainders / sizeof *remainders && !wrong; i++)
-        if (remainders[i].what == what)
-            wrong = neo_admin_exec(pg, remainders[i].sql, 1, values, pool, &rows);
+        wrong = why_not_removable(pg, what, id, pool);
+    for (apr_size_t i = 0; i < sizeof belongings / sizeof *belongings && !wrong; i++)
+        if (belongings[i].what == what)
+            wrong = neo_admin_exec(pg, belongings[i].sql, 1, values, pool, &rows);
     return wrong ? wrong : neo_admin_exec(pg, apr_psprintf(pool, "delete %s", of_row), 1, values, pool, &rows);
 }
 

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Changes of rows that an administrator has made (see admin_change.c).
+-- Changes of what neoapictl administers (see admin_change.c).
 
 -- $1 token, $2 organizations as a JSON array.
--- name: set_reach
+-- name: set_organizations
 insert into neoapi.token_organization (credential_id, tenant_id, organization_id, position)
 select c.id, c.tenant_id, o.id, o.position
 from neoapi.credential c, json_array_elements_text($2::json) with ordinality as o (id, position)

@@ -19,7 +19,7 @@ static long long number_at(const neo_rows *rows, int column)
 }
 
 /* The time in an id. */
-static neo_ms moment_of(const char *id)
+static neo_ms time_of(const char *id)
 {
     unsigned char bytes[NEO_ID_BYTES];
     neo_ms ms = 0;
@@ -31,7 +31,7 @@ static neo_ms moment_of(const char *id)
     return ms;
 }
 
-/* A transaction whose start must not be seen has at least been running since it was seen first. */
+/* If the start of the transaction is not visible to this role, its age is counted from when it was first seen. */
 static neo_pg_status read_log(neo_pg *pg, apr_pool_t *pool, const neo_backlog *last, long long elapsed, neo_backlog *backlog)
 {
     neo_log_holder holder;
@@ -60,7 +60,7 @@ neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, 
     backlog->is_more =
         backlog->due == NEO_BACKLOG_MAX_COUNTED || number_at(&rows, SUBSCRIPTIONS) == NEO_BACKLOG_MAX_SUBSCRIPTIONS;
     backlog->overdue = number_at(&rows, OVERDUE);
-    backlog->oldest = moment_of(neo_rows_value(&rows, 0, OLDEST));
+    backlog->oldest = time_of(neo_rows_value(&rows, 0, OLDEST));
     backlog->messages_stalled = number_at(&rows, MESSAGES_STALLED);
     backlog->failing = number_at(&rows, FAILING);
     backlog->disabled = number_at(&rows, DISABLED);

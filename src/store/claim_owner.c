@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Registers processes and frees the claims of those that have ended (see store/claim_owner.h).
  *
- * Whether a process has ended is asked of the kernel. A free lock alone does not show it: the connection may be interrupted
- * while deliveries are on their way. A pid is only meaningful in its namespace and until the host restarts. If it was assigned
- * again, the process seems to live, and the lease decides. */
+ * kill(pid, 0) shows whether a process has ended. A free lock alone does not: the connection may be interrupted while
+ * deliveries are in flight. A pid is valid only in its namespace and until the host restarts. If it was assigned again, the
+ * process seems to run, and its claims end with their leases. */
 #include "store/claim_owner.h"
 
 #include <apr_strings.h>

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Reads a credential (see credential.c): $1 id.
 -- name: read
-select encode(c.secret_hash, 'base64'),
+select encode(s.secret_hash, 'base64'),
     c.revoked_at is not null,
     c.tenant_id,
     coalesce(c.role, u.role),
@@ -13,9 +13,12 @@ select encode(c.secret_hash, 'base64'),
          from neoapi.token_organization o where o.credential_id = c.id), ''),
     p.requests,
     p.window_seconds,
-    encode(c.previous_secret_hash, 'base64'),
+    p.concurrent_requests,
+    p.idempotency_bytes,
+    encode(s.previous_secret_hash, 'base64'),
     (extract(epoch from c.previous_secret_until) * 1000)::bigint
 from neoapi.credential c
+cross join lateral neoapi.secret_hashes(c.id) s
 join neoapi.tenant t on t.id = c.tenant_id
 join neoapi.plan p on p.name = t.plan
 left join neoapi.app_user u on u.id = c.user_id

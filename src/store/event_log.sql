@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The transaction that holds back the end of the event log (see event_log.c): the oldest one that has written and not ended, in
--- any database. Its age is null if the session belongs to a role whose activity the connected role must not see.
+-- any database. Its age is null if the connected role may not see the activity of the session's role.
 -- name: holder
 select h.transaction::text::bigint, (extract(epoch from clock_timestamp() - h.since) * 1000)::bigint, h.description
 from (

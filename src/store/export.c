@@ -5,8 +5,8 @@
 #include <apr_strings.h>
 #include <stdlib.h>
 
+#include "admin_exec.h"
 #include "sql/export.h"
-#include "store/admin.h"
 #include "store/migrate.h"
 #include "store/write.h"
 
@@ -24,7 +24,7 @@ const char *neo_export_begin(neo_pg *pg, const char *organization, apr_pool_t *p
     if (!wrong)
         wrong = exec(pg, head_sql, organization, pool, &rows);
     if (!wrong && !rows.count)
-        wrong = "there is no such organization; see: neoapictl organization list";
+        wrong = neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
     if (!wrong)
         *head = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
     if (!wrong && !(wrong = exec(pg, left_out_sql, organization, pool, &rows)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Imports rows (see store/import.h). */
+/* Imports the resources of an organization (see store/import.h). */
 #include "store/import.h"
 
 #include <apr_strings.h>
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin_exec.h"
 #include "core/clock.h"
 #include "core/id.h"
 #include "import_sql.h"
@@ -25,11 +26,11 @@ struct neo_import {
     neo_import_events events;
     const neo_resource **kinds;
     neo_sql **write;
-    neo_sql **references;         /* by kind; NULL: its references are foreign keys */
-    neo_sql **resolve_references; /* by kind; NULL: it cannot refer to rows that are written later */
+    neo_sql **references; /* by kind; NULL: its references are foreign keys */
+    neo_sql **finish;     /* by kind, of lines that are written; NULL: neither references to later rows nor a finish_function */
     const char *find;
-    int kind;         /* index of the one being written or resolved */
-    int is_resolving; /* all rows are written; references to later ones are written now */
+    int kind;         /* index of the one being written or finished */
+    int is_finishing; /* all rows are written */
     long long before; /* the last line of the previous batch */
 };
 
@@ -52,7 +53,7 @@ const char *neo_import_lock(neo_pg *pg, const char *organizations, apr_pool_t *p
             return NULL;
         apr_sleep(RETRY_DELAY);
     }
-    return "another import into this organization, or a purge of it, is under way";
+    return "another import into this organization, or a purge of it, is running";
 }
 
 static const char *find_tenant(neo_import *import, apr_pool_t *pool)
@@ -64,7 +65,7 @@ static const char *find_tenant(neo_import *import, apr_pool_t *pool)
     if (wrong)
         return wrong;
     import->tenant = rows.count ? neo_rows_value(&rows, 0, 0) : NULL;
-    return rows.count ? NULL : "there is no such organization; see: neoapictl organization list";
+    return rows.count ? NULL : neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
 }
 
 /* Whether a kind's rows can refer to rows that are written after them. */
@@ -87,14 +88,16 @@ const char *neo_import_begin(neo_pg *pg, const char *organization, neo_import_ev
         count++;
     import->write = apr_palloc(pool, (apr_size_t)count * sizeof *import->write);
     import->references = apr_pcalloc(pool, (apr_size_t)count * sizeof *import->references);
-    import->resolve_references = apr_pcalloc(pool, (apr_size_t)count * sizeof *import->resolve_references);
+    import->finish = apr_pcalloc(pool, (apr_size_t)count * sizeof *import->finish);
     for (int k = 0; k < count; k++) {
         import->write[k] = import->kinds[k]->import_function ? neo_import_call_sql(import->kinds[k], pool)
                                                              : neo_write_import(import->kinds[k], events, pool);
         if (!import->kinds[k]->has_foreign_keys)
             import->references[k] = neo_import_references_sql(&import->kinds[k], 0, pool);
-        if (refers_to_later_kind(import, k))
-            import->resolve_references[k] = neo_import_references_sql(&import->kinds[k], 1, pool);
+        if (import->kinds[k]->finish_function)
+            import->finish[k] = neo_import_finish_sql(import->kinds[k], pool);
+        else if (refers_to_later_kind(import, k))
+            import->finish[k] = neo_import_references_sql(&import->kinds[k], 1, pool);
     }
     import->find = neo_import_find_sql(import->kinds, pool);
     const char *wrong = find_tenant(import, pool);
@@ -182,8 +185,8 @@ const char *neo_import_collect(neo_import *import, const neo_import_line *lines,
 static const char *duplicate_message(const neo_rows *rows, int row, const char *what, apr_pool_t *pool)
 {
     const char *first = neo_rows_value(rows, row, 1);
-    return first ? apr_psprintf(pool, "is that of the %s on line %s", what, first)
-                 : apr_psprintf(pool, "is that of %s, which is not in the file", neo_rows_value(rows, row, 2));
+    return first ? apr_psprintf(pool, "is used by the %s on line %s", what, first)
+                 : apr_psprintf(pool, "is used by %s, which is not in the file", neo_rows_value(rows, row, 2));
 }
 
 static const char *check_index(const neo_import *import, const neo_resource *kind, const neo_rows *index, int row,
@@ -226,7 +229,7 @@ static const char *check_leads(const neo_import *import, neo_import_report repor
     neo_rows rows;
     const char *wrong = exec(import, foreign_leads_sql, 1, &import->organization, pool, &rows);
     for (int r = 0; !wrong && r < rows.count; r++)
-        report(data, atoll(neo_rows_value(&rows, r, 0)), "id", "is that of another organization's lead");
+        report(data, atoll(neo_rows_value(&rows, r, 0)), "id", "is used by a lead of another organization");
     return wrong;
 }
 
@@ -245,7 +248,7 @@ const char *neo_import_validate(neo_import *import, neo_import_report report, vo
         wrong = exec(import, neo_import_missing_sql(neo_import_kinds, pool), 1, &import->organization, pool, &rows);
     for (int r = 0; !wrong && r < rows.count; r++)
         report(data, atoll(neo_rows_value(&rows, r, 0)), neo_rows_value(&rows, r, 1),
-               "refers to nothing in the file or the organization");
+               "refers to a row that is neither in the file nor in the organization");
     return wrong ? wrong : neo_import_check_rules(import->pg, import->organization, report, data, pool);
 }
 
@@ -304,11 +307,11 @@ static void advance_kind(neo_import *import, neo_import_batch *batch)
 {
     import->before = 0;
     import->kind++;
-    if (!import->kinds[import->kind] && !import->is_resolving) {
-        import->is_resolving = 1;
+    if (!import->kinds[import->kind] && !import->is_finishing) {
+        import->is_finishing = 1;
         import->kind = 0;
     }
-    while (import->is_resolving && import->kinds[import->kind] && !import->resolve_references[import->kind])
+    while (import->is_finishing && import->kinds[import->kind] && !import->finish[import->kind])
         import->kind++;
     batch->is_done = !import->kinds[import->kind];
 }
@@ -316,16 +319,16 @@ static void advance_kind(neo_import *import, neo_import_batch *batch)
 static const char *explain(neo_pg_status status, const neo_rows *rows, apr_pool_t *pool)
 {
     if (status == NEO_PG_UNIQUE_VIOLATION)
-        return apr_psprintf(pool, "another row got the same unique value meanwhile (%s)", rows->constraint);
+        return apr_psprintf(pool, "another row got the same unique value during the import (%s)", rows->constraint);
     if (status == NEO_PG_SCHEMA || status == NEO_PG_UNAVAILABLE) /* the temporary tables were lost with the connection */
         return "the connection to the database was lost";
     if (status == NEO_PG_FK_VIOLATION)
-        return "a row that another one refers to was deleted meanwhile";
-    return rows->message ? rows->message : "unknown error of the database";
+        return "a row that another one refers to was deleted during the import";
+    return rows->message;
 }
 
-/* Writes the references of as many lines as a batch of rows has. */
-static neo_pg_status resolve_batch(neo_import *import, apr_pool_t *pool, const char **last, neo_rows *rows)
+/* Finishes as many lines as a batch of rows has. */
+static neo_pg_status finish_batch(neo_import *import, apr_pool_t *pool, const char **last, neo_rows *rows)
 {
     const char *values[] = {import->kinds[import->kind]->name, apr_ltoa(pool, (long)import->before)};
     neo_pg_status status = neo_pg_exec(import->pg,
@@ -333,7 +336,7 @@ static neo_pg_status resolve_batch(neo_import *import, apr_pool_t *pool, const c
                                        " and number > $2::bigint order by number limit " NEO_IMPORT_BATCH_ROWS ") l",
                                        2, values, pool, rows);
     *last = status == NEO_PG_OK ? neo_rows_value(rows, 0, 0) : NULL;
-    return *last ? run(import, import->resolve_references[import->kind], *last, pool, rows) : status;
+    return *last ? run(import, import->finish[import->kind], *last, pool, rows) : status;
 }
 
 const char *neo_import_write(neo_import *import, apr_pool_t *pool, neo_import_batch *batch)
@@ -344,7 +347,7 @@ const char *neo_import_write(neo_import *import, apr_pool_t *pool, neo_import_ba
     *batch = (neo_import_batch){0};
     for (int attempt = 0; attempt < MAX_ATTEMPTS && (status == NEO_PG_RETRY || status == NEO_PG_FK_VIOLATION); attempt++)
         status =
-            import->is_resolving ? resolve_batch(import, pool, &last, &rows) : write_batch(import, pool, batch, &last, &rows);
+            import->is_finishing ? finish_batch(import, pool, &last, &rows) : write_batch(import, pool, batch, &last, &rows);
     if (status != NEO_PG_OK)
         return explain(status, &rows, pool);
     if (last)

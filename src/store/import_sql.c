@@ -54,7 +54,7 @@ const char *neo_import_missing_sql(const neo_resource *const *kinds, apr_pool_t 
     return sql.ptr;
 }
 
-/* `columns` are expressions over a row's columns, so they stand in queries whose only source is that row. */
+/* `columns` are expressions over unqualified columns, so each is used in a query with only one source. */
 const char *neo_import_duplicates_sql(const neo_resource *kind, const char *columns, const char *present, const char *predicate,
                                       apr_pool_t *pool)
 {
@@ -84,6 +84,16 @@ neo_sql *neo_import_call_sql(const neo_resource *kind, apr_pool_t *pool)
                                    " count(*) filter (where outcome = 'skipped') from done",
                                    kind->name, kind->import_function);
     return neo_sql_make(pool, sql, 1);
+}
+
+neo_sql *neo_import_finish_sql(const neo_resource *kind, apr_pool_t *pool)
+{
+    return neo_sql_make(pool,
+                        apr_psprintf(pool,
+                                     "select %s({organization}, l.body) from import_line l where l.kind = '%s'"
+                                     " and l.number > {before}::bigint and l.number <= {since}::bigint",
+                                     kind->finish_function, kind->name),
+                        1);
 }
 
 /* ---------------------------------------------------------------- references */

@@ -21,6 +21,9 @@ const char *neo_import_duplicates_sql(const neo_resource *kind, const char *colu
  * skipped. One row, as neo_write_import. */
 neo_sql *neo_import_call_sql(const neo_resource *kind, apr_pool_t *pool);
 
+/* Calls a kind's finish_function for its lines after {before} and up to {since}. */
+neo_sql *neo_import_finish_sql(const neo_resource *kind, apr_pool_t *pool);
+
 /* Writes the references of a kind's lines after {before} and up to {since}: those to rows that are written by then; with
  * `is_resolving`, all. `kind` points into the kinds in the order in which they are written, terminated by NULL. */
 neo_sql *neo_import_references_sql(const neo_resource *const *kind, int is_resolving, apr_pool_t *pool);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leads that an administrator imports (see store/lead_admin.h). */
+/* Imports leads for neoapictl (see store/lead_admin.h). */
 #include "store/lead_admin.h"
 
+#include "admin_exec.h"
 #include "core/id.h"
 #include "sql/lead_admin.h"
 
@@ -12,7 +13,7 @@ static const char *exec(neo_pg *pg, const char *sql, int params, const char *con
         return NULL;
     if (status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION)
         return "leads or parties were changed at the same time; try again";
-    return rows->message ? rows->message : "unknown error of the database";
+    return rows->message;
 }
 
 const char *neo_admin_find_organization(neo_pg *pg, const char *organization, apr_pool_t *pool)
@@ -20,7 +21,7 @@ const char *neo_admin_find_organization(neo_pg *pg, const char *organization, ap
     neo_rows rows;
     const char *values[] = {organization};
     const char *wrong = exec(pg, "select from neoapi.organization where id = $1", 1, values, pool, &rows);
-    return wrong || rows.count ? wrong : "there is no such organization; see: neoapictl organization list";
+    return wrong || rows.count ? wrong : neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
 }
 
 const char *neo_admin_check_leads(neo_pg *pg, const char *organization, neo_text rows, apr_pool_t *pool, neo_json **problems)

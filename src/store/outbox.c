@@ -21,7 +21,8 @@ enum {
     SECRET,
     PREVIOUS,
     FAILING,
-    SUCCESS_IS_NEWS
+    SUCCESS_IS_NEWS,
+    PER_HOUR
 };
 
 enum { COLUMNS = 12, RELEASE_COLUMNS = 2 }; /* of an outcome; a release takes the first two */
@@ -46,12 +47,18 @@ void neo_outbox_make_statements(apr_pool_t *pool)
 
 enum { LOAD_SUBSCRIPTIONS, LOAD_COUNTS, LOAD_LIMITS, LOAD_COLUMNS };
 
+/* Not less than the count, because no number of free slots may be negative. */
+static int limit_of(const neo_subscription_load *load)
+{
+    return load->limit > load->count ? load->limit : load->count;
+}
+
 static void add_loads(const neo_claim_request *request, neo_buf arrays[LOAD_COLUMNS])
 {
     for (int i = 0; i < request->load_count; i++) {
         neo_array_add_plain(&arrays[LOAD_SUBSCRIPTIONS], request->loads[i].subscription);
         neo_array_add_number(&arrays[LOAD_COUNTS], request->loads[i].count);
-        neo_array_add_number(&arrays[LOAD_LIMITS], request->loads[i].limit);
+        neo_array_add_number(&arrays[LOAD_LIMITS], limit_of(&request->loads[i]));
     }
     for (int i = 0; i < LOAD_COLUMNS; i++)
         neo_array_end(&arrays[i]);
@@ -73,6 +80,7 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .previous_secret = neo_rows_value(rows, row, PREVIOUS),
         .is_failing = neo_rows_is_true(rows, row, FAILING),
         .success_is_news = neo_rows_is_true(rows, row, SUCCESS_IS_NEWS),
+        .per_hour = neo_rows_value(rows, row, PER_HOUR) ? atoi(neo_rows_value(rows, row, PER_HOUR)) : 0,
     };
 }
 

@@ -39,7 +39,7 @@ async_commit as materialized (
     select set_config('synchronous_commit', 'off', true) as off,
         pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ($1::bigint >> 32)::int) as locked),
 due as materialized (
-    select d.at, o.url, o.secret, o.previous, o.failing, o.success_is_news
+    select d.at, o.url, o.secret, o.previous, o.failing, o.success_is_news, o.per_hour
     from (select * from later union all select * from earlier) queue,
     -- The subscription, if it is active, and how many more of its deliveries may be in flight.
     lateral (
@@ -48,6 +48,8 @@ due as materialized (
             s.failing_since is not null as failing,
             s.failing_since is not null or s.is_announced or s.last_success_at > now() - interval '1 minute' is not true
                 as success_is_news,
+            (select p.deliveries_per_hour from neoapi.tenant t join neoapi.plan p on p.name = t.plan where t.id = s.tenant_id)
+                as per_hour,
             coalesce((select b.max - b.n from unnest($6::text[], $7::int[], $8::int[]) as b (id, n, max) where b.id = queue.id),
                 case when s.failing_since is null then $4::int else least($4::int, 2) end) as free_slots
         from neoapi.webhook_subscription s
@@ -71,10 +73,11 @@ taken as (
     from due
     where q.ctid = due.at
     returning q.id, q.organization_id, q.subscription_id, q.number, due.url, due.secret, due.previous, due.failing,
-        due.success_is_news)
+        due.success_is_news, due.per_hour)
 -- The limits keep the planner from reading the whole history: two index look-ups for each delivery.
 select t.id, t.organization_id, t.subscription_id, t.number, h.event_id, h.event_type,
-    neoapi.format_timestamp(h.event_at) as created_at, e.payload, t.url, t.secret, t.previous, t.failing, t.success_is_news
+    neoapi.format_timestamp(h.event_at) as created_at, e.payload, t.url, t.secret, t.previous, t.failing, t.success_is_news,
+    t.per_hour
 from taken t,
 lateral (
     select d.event_id, d.event_type, d.event_at

@@ -171,7 +171,7 @@ static const char *union_of(const filtering *f, const apr_array_header_t *all, c
 /* The first condition about references becomes the source of the list, read in the index's order, so that a page reads only the
  * references on it, however many there are. So does a condition with sources if there is no other one, except about the time of
  * creation, which also holds for the source's ids. Otherwise they are ordinary conditions, also if the list is not in the order
- * of ids or has few: then the planner chooses where to begin, which it cannot with a union or an order. */
+ * of ids or has few: then the planner chooses the first index, which it cannot with a union or an order. */
 static void add_source(filtering *f, const neo_condition *condition)
 {
     int has_sources = condition->filter->kind == NEO_FILTER_SOURCES;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin_exec.h"
 #include "sql/purge.h"
 #include "store/import.h"
 
@@ -37,8 +38,7 @@ static const char *find(neo_purge *purge, apr_pool_t *pool)
     if (wrong)
         return wrong;
     if (!rows.count)
-        return purge->tenant ? "there is no such tenant; see: neoapictl tenant list"
-                             : "there is no such organization; see: neoapictl organization list";
+        return purge->tenant ? neo_admin_missing(NEO_ADMIN_TENANTS) : neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
     purge->name = neo_rows_value(&rows, 0, 0);
     purge->organizations = neo_rows_value(&rows, 0, 1);
     return NULL;
@@ -151,7 +151,7 @@ static const char *end_pass(neo_purge *purge, int *is_over)
     purge->table = 0;
     purge->since_pass = 0;
     purge->is_held_up = 0;
-    return purge->idle < MAX_IDLE ? NULL : "a row that is not removed refers to what is left, or others keep writing";
+    return purge->idle < MAX_IDLE ? NULL : "rows that are not removed refer to the rest, or other sessions keep adding rows";
 }
 
 const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *removed, int *is_over)
@@ -182,7 +182,7 @@ static const char *finish_tenant(neo_purge *purge, apr_pool_t *pool)
     const char *values[] = {purge->tenant, purge->organizations};
     neo_pg_status status = neo_pg_exec(purge->pg, finish_tenant_sql, 2, values, pool, &rows);
     return status == NEO_PG_OK             ? NULL
-           : status == NEO_PG_FK_VIOLATION ? "the tenant was given another organization or user meanwhile"
+           : status == NEO_PG_FK_VIOLATION ? "another organization or user was added to the tenant during the purge"
                                            : rows.message;
 }
 

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deliveries for neoapictl (see store/webhook_admin.h). */
+/* Lists, creates and follows deliveries for neoapictl (see store/webhook_admin.h). */
 #include "store/webhook_admin.h"
 
 #include <apr_strings.h>
 #include <stdlib.h>
 
+#include "admin_exec.h"
 #include "model/operation.h"
 #include "sql/webhook_admin.h"
 #include "store/delivery.h"
 
 #define MAX_ID_AGE_MS 60000 /* how much older a delivery's id may be than the statement that inserts it */
 
-static const char *sentence(neo_pg_status status, const neo_rows *rows)
+static const char *message_of(neo_pg_status status, const neo_rows *rows)
 {
-    if (status == NEO_PG_OK)
-        return NULL;
-    return rows->message ? rows->message : "unknown error of the database";
+    return status == NEO_PG_OK ? NULL : rows->message;
 }
 
 static const char *exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
-    return sentence(neo_pg_exec(pg, sql, params, values, pool, rows), rows);
+    return message_of(neo_pg_exec(pg, sql, params, values, pool, rows), rows);
 }
 
 /* ---------------------------------------------------------------- deliveries */
@@ -31,7 +30,7 @@ static const char *find(neo_pg *pg, const char *subscription, apr_pool_t *pool, 
     const char *values[] = {subscription};
     const char *wrong =
         exec(pg, "select organization_id, id, is_active from neoapi.webhook_subscription where id = $1", 1, values, pool, rows);
-    return wrong || rows->count ? wrong : "there is no such subscription; see: neoapictl webhook list";
+    return wrong || rows->count ? wrong : neo_admin_missing(NEO_ADMIN_WEBHOOKS);
 }
 
 const char *neo_admin_list_deliveries(neo_pg *pg, const char *subscription, const char *status, const char *limit,
@@ -46,7 +45,7 @@ const char *neo_admin_list_deliveries(neo_pg *pg, const char *subscription, cons
         .conditions = &condition, .count = status != NULL, .order = &neo_orders[NEO_NEWEST_FIRST], .limit = atoi(limit)};
     neo_actor actor = {.organization = neo_rows_value(&of, 0, 0)};
     const char *answer = apr_pstrcat(pool, "(", delivery_sql, ")", NULL);
-    wrong = sentence(neo_delivery_list(pg, &actor, subscription, answer, &selection, pool, &rows), &rows);
+    wrong = message_of(neo_delivery_list(pg, &actor, subscription, answer, &selection, pool, &rows), &rows);
     *list = neo_json_make_array(pool);
     for (int i = 0; !wrong && i < rows.count; i++)
         neo_json_append(*list, neo_json_parse(neo_rows_text(&rows, i, 0), pool, &wrong));
@@ -58,9 +57,9 @@ const char *neo_admin_list_deliveries(neo_pg *pg, const char *subscription, cons
 /* Reads the answer of a statement that made deliveries. */
 static const char *read_answer(neo_pg_status status, const neo_rows *rows, apr_pool_t *pool, neo_json **answer)
 {
-    const char *wrong = sentence(status, rows);
+    const char *wrong = message_of(status, rows);
     if (!wrong && rows->count == 0)
-        wrong = "it was deleted meanwhile";
+        wrong = "it has been deleted";
     if (!wrong)
         *answer = neo_json_parse(neo_rows_text(rows, 0, 0), pool, &wrong);
     return wrong;
@@ -72,7 +71,7 @@ const char *neo_admin_retry(neo_pg *pg, const char *delivery, apr_pool_t *pool, 
     const char *values[] = {delivery};
     const char *wrong = exec(pg, owner_sql, 1, values, pool, &of);
     if (!wrong && of.count == 0)
-        wrong = "there is no such delivery; see: neoapictl webhook deliveries";
+        wrong = "no such delivery; see: neoapictl webhook deliveries";
     if (!wrong && !neo_rows_value(&of, 0, 1))
         wrong = "its subscription has been deleted";
     if (wrong)

@@ -154,11 +154,11 @@ neo_pg_status neo_whatsapp_verify(neo_pg *pg, const unsigned char hash[NEO_SHA25
     return neo_pg_run(pg, verify, values, pool, rows);
 }
 
-neo_pg_status neo_whatsapp_receive(neo_pg *pg, neo_text facts, const char *const *numbers, apr_pool_t *pool, neo_rows *rows)
+neo_pg_status neo_whatsapp_receive(neo_pg *pg, neo_text items, const char *const *numbers, apr_pool_t *pool, neo_rows *rows)
 {
     char conversations[NEO_ID_BLOCK_SIZE], messages[NEO_ID_BLOCK_SIZE];
     neo_id_issue_block(conversations, "wac_");
     neo_id_issue_block(messages, "wam_");
-    const char *values[] = {facts.ptr, array_of(numbers, pool), conversations, messages};
+    const char *values[] = {items.ptr, array_of(numbers, pool), conversations, messages};
     return neo_pg_run(pg, receive, values, pool, rows);
 }

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from wait import TIMEOUT_S
 
 numbers = itertools.count(1)
+LIMITS = ("subscriptions", "concurrent_requests", "idempotency_bytes", "deliveries_per_hour")  # unlimited in plans of tests
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
@@ -60,7 +61,7 @@ class AdminFactory:
         self.instance = instance
         self.tenants = {}  # of organizations
         self.people = {}  # the tenant and address of users
-        self.plenty = self.plan(10_000_000, 60)
+        self.plenty = self.plan()
 
     def ctl(self, *args):
         return run_ctl(self.instance, *args)
@@ -69,9 +70,9 @@ class AdminFactory:
         self.instance.sql(f"insert into neoapi.{table} ({', '.join(values)}) values ({', '.join(['%s'] * len(values))})",
                           *values.values())
 
-    def plan(self, requests, window_seconds, subscriptions=None):
+    def plan(self, requests=10_000_000, window_seconds=60, **limits):
         name = f"plan-{secrets.token_hex(8)}"  # a prepared cluster (see prepared_cluster.py) has the plans of another process
-        self.insert("plan", name=name, requests=requests, window_seconds=window_seconds, subscriptions=subscriptions)
+        self.insert("plan", name=name, requests=requests, window_seconds=window_seconds, **{**dict.fromkeys(LIMITS), **limits})
         return name
 
     def tenant(self, plan=None):

@@ -222,6 +222,14 @@ def nodes_of(plan):
         yield from nodes_of(inner)
 
 
+def unrestricted(plan, tables):
+    """Those of the tables of which a scan has no condition about organization_id."""
+    for node in nodes_of(plan):
+        conditions = " ".join(node.get(name, "") for name in ("Index Cond", "Recheck Cond", "Filter"))
+        if node.get("Relation Name") in tables and "Scan" in node["Node Type"] and "organization_id = " not in conditions:
+            yield node["Relation Name"]
+
+
 def rows_seen(node):
     """How many rows a node has produced and discarded."""
     thrown = sum(node.get(f"Rows Removed by {what}", 0) for what in ("Filter", "Index Recheck", "Join Filter"))

@@ -46,7 +46,7 @@ CODES = {
     412: r"conflict\.precondition_failed",
     413: r"validation\.body_too_large",
     415: r"validation\.unsupported_media_type",
-    429: r"rate_limit\.(exceeded|exports)",
+    429: r"rate_limit\.(exceeded|exports|concurrent_requests)",
     500: r"internal\.unexpected",
     503: r"internal\.(unavailable|query_timeout|statement_timeout|provider_unavailable)",
 }
@@ -66,14 +66,14 @@ def moment(text):
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc).timestamp()
 
 
-def check_limits(status, headers, path=None):
+def check_limits(status, headers, code, path=None):
     limit, remaining, reset = (headers.get(f"X-RateLimit-{name}", "") for name in ("Limit", "Remaining", "Reset"))
     for value in (limit, remaining, reset):
         assert re.fullmatch(r"\d+", value), dict(headers)
     now = time.time()
     assert 0 <= int(remaining) <= int(limit) and int(limit) > 0, dict(headers)
     assert now - TIMEOUT_S <= int(reset) <= now + WINDOW + 1, dict(headers)
-    if status == 429 and not (path or "").endswith(("/batch", "/export")):  # which have other limits, too
+    if status == 429 and code != "rate_limit.concurrent_requests" and not (path or "").endswith(("/batch", "/export")):  # other limits
         assert int(remaining) == 0, dict(headers)
 
 
@@ -92,7 +92,8 @@ def check_problem(status, headers, problem, path):
         assert problem.get("instance", path) == path, problem
     check_items(status, problem)
     assert not {"field", "existing_id"} & set(problem) or problem["code"] == "conflict.duplicate", problem
-    assert ({"limit", "limit_value"} & set(problem) != set()) == (problem["code"] == "conflict.limit_reached"), problem
+    has_limit = problem["code"] in ("conflict.limit_reached", "rate_limit.concurrent_requests")
+    assert {"limit", "limit_value"} & set(problem) == ({"limit", "limit_value"} if has_limit else set()), problem
     assert ("retry_after" in problem) == (status == 429), problem
     if status in (429, 503):
         assert re.fullmatch(r"[1-9]\d*", headers.get("Retry-After", "")), dict(headers)
@@ -123,12 +124,13 @@ def check_items(status, problem):
 def check(status, headers, body, method="GET", path=None):
     """Asserts what holds for every response of the API. `body` is bytes, decompressed."""
     assert re.fullmatch("req_" + ULID, headers.get("X-Request-ID", "")), (status, dict(headers), body[:500])
-    check_limits(status, headers, path)
+    problem = json.loads(body) if status >= 400 and body else {}
+    check_limits(status, headers, problem.get("code"), path)
     if method == "HEAD" or status in (204, 304):
         assert not body, body
         return
     if status >= 400:
-        check_problem(status, headers, json.loads(body), path)
+        check_problem(status, headers, problem, path)
     elif headers.get("Content-Type") == "application/json":
         json.loads(body)
     assert status != 500, body  # no test makes the service fail

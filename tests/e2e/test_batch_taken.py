@@ -46,23 +46,34 @@ def test_a_batch_has_from_one_to_a_hundred_operations(own_api):
     ({}, {"operations": "operations_required"}),
     ({"operations": None}, {"operations": "operations_required"}),
     ({"operations": {}, "atomic": "yes"}, {"operations": "operations_invalid", "atomic": "atomic_invalid"}),
-    ({"operations": [{}, 7, {"method": "merge"}]}, {"operations[0].method": "operations_method_required",
-                                                    "operations[1]": "operations_invalid",
-                                                    "operations[2].method": "operations_method_invalid"}),
-    ({"operations": [{"method": "update"}, {"method": "delete", "data": {}}, {"method": "create", "id": "x", "data": 7}]},
-     {"operations[0].id": "operations_id_required", "operations[0].data": "operations_data_required",
-      "operations[1].id": "operations_id_required", "operations[1].data": "operations_data_invalid",
-      "operations[2].id": "operations_id_invalid", "operations[2].data": "operations_data_invalid"}),
+    ({"operations": [create(name="A")], "mode": 1, "atomic": 1}, {"atomic": "atomic_invalid", "mode": None}),
 ])
 def test_a_malformed_batch_is_refused_and_every_error_is_named(own_api, body, fields):
     found = wrong_fields(own_api.post("brokers/batch", json=body))
-    assert found == {path: "validation.broker." + code for path, code in fields.items()}
-
-
-def test_unknown_members_are_refused(own_api):
-    found = wrong_fields(own_api.post("brokers/batch", json={"operations": [{**create(name="A"), "if_match": "x"}], "mode": 1}))
-    assert found == {"mode": "validation.unknown_field", "operations[0].if_match": "validation.unknown_field"}
+    assert found == {path: "validation." + (f"broker.{code}" if code else "unknown_field") for path, code in fields.items()}
     assert count(own_api) == 0
+
+
+MALFORMED = [
+    ({}, {".method": "method_required"}), (7, {"": "invalid"}), ({"method": "merge"}, {".method": "method_invalid"}),
+    ({"method": "update"}, {".id": "id_required", ".data": "data_required"}),
+    ({"method": "delete", "data": {}}, {".id": "id_required", ".data": "data_invalid"}),
+    ({"method": "create", "id": "x", "data": 7}, {".id": "id_invalid", ".data": "data_invalid"}),
+    ({"method": "upsert", "external_id": 7, "data": {"name": "A"}}, {".external_id": "external_id_invalid"}),
+    ({**create(name="A"), "if_match": "x"}, {".if_match": None})]
+
+
+def test_a_malformed_operation_fails_alone_and_every_error_is_named(own_api):
+    operations = [create(name="A"), *[operation for operation, _ in MALFORMED], create(name="B")]
+    expected = {n: {f"operations[{n}]{path}": "validation." + (f"broker.operations_{code}" if code else "unknown_field")
+                    for path, code in wrong.items()} for n, (_, wrong) in enumerate(MALFORMED, 1)}
+    done = results(send(own_api, *operations), 201, *[400] * len(MALFORMED), 201)
+    assert {n: fields(done[n]) for n in expected} == expected
+    assert [broker["name"] for broker in own_api.walk()] == ["B", "A"]
+    response = send(own_api, *operations, atomic=True)
+    assert wrong_fields(response) == expected[1]
+    assert {one["index"]: fields(one) for one in response.json()["failures"]} == expected
+    assert count(own_api) == 2
 
 
 @pytest.mark.parametrize("body", ["[]", "null", "7", '"x"', "{", "[{}]"])
@@ -115,6 +126,13 @@ def test_a_batch_counts_as_one_request_for_ten_operations(instance, admin_factor
     results(last, *[201] * 41)
     assert remaining(last) == 0
     refused(send(api, create(name="A")), 429, "rate_limit.exceeded")
+
+
+def test_a_batch_above_the_whole_limit_names_it(instance, admin_factory):
+    api = Api(instance, admin_factory.key(admin_factory.organization(admin_factory.tenant(admin_factory.plan(5, WINDOW)))))
+    problem = refused(send(api, *[create(name="A")] * 51), 429, "rate_limit.exceeded")
+    assert "counts as 6 requests, more than the plan's limit of 5" in problem["detail"] and "or wait" not in problem["detail"]
+    results(send(api, *[create(name="A")] * 40), *[201] * 40)
 
 
 def test_an_import_of_2600_records_does_not_wait_on_the_default_plan(instance, admin_factory):

@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 from batching import create, delete, fields, results, send, queued_events, update
-from client import ok, refused, wrong_fields
+from client import ok, refused
 from factories import NAMES, ResourceFactory, unique
 from wait import together
 
@@ -59,9 +59,10 @@ def test_a_hundred_upserts_replace_and_create(own_api, factory):
 
 def test_an_invalid_upsert_is_refused(own_api, factory):
     body = factory.body("parties")
-    found = wrong_fields(send(own_api, {"method": "upsert", "data": body}, upsert("a", **body, external_id="b"),
-                              {**create(**body), "external_id": "a"}, {**upsert("a", **body), "id": "x"},
-                              {"method": "upsert", "external_id": 7}, collection="parties"))
+    done = results(send(own_api, {"method": "upsert", "data": body}, upsert("a", **body, external_id="b"),
+                        {**create(**body), "external_id": "a"}, {**upsert("a", **body), "id": "x"},
+                        {"method": "upsert", "external_id": 7}, upsert("a", **body), collection="parties"), *[400] * 5, 201)
+    found = {path: code for result in done[:-1] for path, code in fields(result).items()}
     assert found == {"operations[0].external_id": "validation.party.operations_external_id_required",
                      "operations[1].data.external_id": "validation.party.operations_data_invalid",
                      "operations[2].external_id": "validation.party.operations_external_id_invalid",
@@ -107,3 +108,55 @@ def test_racing_upserts_make_one_resource_each(own_api, factory, rounds):
         assert made.count(201) == 10 and set(made[:-1]) <= {200, 201} and made[-1] in (201, 409)
         found = [one for one in own_api.walk("parties", limit=100) if one.get("external_id", "").startswith(f"{turn}-")]
         assert sorted(one["external_id"] for one in found) == sorted(keys)
+
+
+# ---------------------------------------------------------------- updates and deletes by external id
+
+
+def by(external_id):
+    return {"external_id": external_id}
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+def test_an_update_and_a_delete_find_the_resource_by_its_external_id(own_api, factory, queued_events, collection):
+    kind = NAMES[collection]
+    made = ok(own_api.post(collection, json=factory.body(collection, external_id="a")), 201)
+    before = len(queued_events())
+    done = results(send(own_api, {"method": "update", "id": by("a"), "data": {"metadata": {"n": "1"}}},
+                        {"method": "update", "id": by("a"), "data": {"external_id": "b"}},
+                        {"method": "delete", "id": by("a")}, {"method": "delete", "id": by("b")},
+                        {"method": "delete", "id": by("b")}, collection=collection), 200, 200, 404, 204, 404)
+    assert done[1]["resource"] == {**done[0]["resource"], "external_id": "b", "updated_at": done[1]["resource"]["updated_at"]}
+    assert done[1]["resource"]["id"] == made["id"] and done[2]["error"]["code"] == "not_found." + kind
+    assert [event for event, _ in queued_events()[before:]] == [f"{kind}.updated", f"{kind}.updated", f"{kind}.deleted"]
+
+
+def test_an_external_id_is_looked_up_after_the_earlier_operations(own_api, factory):
+    first = factory.party(external_id="a")
+    def name(id, name, **more):
+        return {"method": "update", "id": id, "data": {"name": name, **more}}
+    done = results(send(own_api, name(by("b"), "Early"), name(first["id"], "1", external_id="b"),
+                        create(**factory.body("parties", external_id="a")), name(by("a"), "2"), name(by("b"), "3"),
+                        upsert("c", **factory.body("parties")), name(by("c"), "4"), delete(first),
+                        name(by("b"), "Late"), name(by("a"), "5", external_id="c"), name(by("a"), "6", external_id=None),
+                        {"method": "delete", "id": by("a")}, collection="parties"),
+                   404, 200, 201, 200, 200, 201, 200, 204, 404, 409, 200, 404)
+    assert done[4]["resource"]["id"] == first["id"] and done[10]["resource"]["id"] == done[2]["resource"]["id"]
+    assert {one["name"]: one.get("external_id") for one in own_api.walk("parties")} == {"6": None, "4": "c"}
+
+
+def test_a_hundred_updates_and_deletes_by_external_id_share_statements(own_api, factory):
+    keys = [f"k{n}" for n in range(100)]
+    results(send(own_api, *[upsert(key, **factory.body("parties")) for key in keys], collection="parties"), *[201] * 100)
+    results(send(own_api, *[{"method": "update", "id": by(key), "data": {"name": key}} for key in keys], collection="parties"),
+            *[200] * 100)
+    assert all(one["name"] == one["external_id"] for one in own_api.walk("parties", limit=100))
+    results(send(own_api, *[{"method": "delete", "id": by(key)} for key in keys], collection="parties", atomic=True), *[204] * 100)
+    assert own_api.walk("parties") == []
+
+
+@pytest.mark.parametrize("id", [{}, {"external_id": 7}, {"external_id": "a", "x": 1}, {"x": "a"}, ["a"]], ids=str)
+def test_an_id_that_is_neither_form_is_refused(own_api, factory, id):
+    party = factory.party(external_id="a")
+    done = results(send(own_api, {"method": "delete", "id": id}, update(party, name="B"), collection="parties"), 400, 200)
+    assert fields(done[0]) == {"operations[0].id": "validation.party.operations_id_invalid"}

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A system clock that steps does not move ids and timestamps: they follow the monotonic clock and the database's."""
 
+import json
 import os
+import re
 import signal
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -71,6 +74,23 @@ def test_a_step_of_the_clock_moves_neither_ids_nor_times(host, clock, create, ow
     processes = len(Path(f"/proc/{host.process.pid}/task/{host.process.pid}/children").read_text().split())
     assert 1 <= steps() - counted <= processes
     assert 1 <= host.log.count("NEO0209") - logged <= processes + 1, "each process logs a step once"
+
+
+def test_doctor_names_the_last_step_of_a_host(instance, clock, create):
+    def found():
+        done = subprocess.run([instance.env["NEOAPI_CTL"], "--json", "doctor", "--httpd-conf", "/nowhere"], text=True,
+                              capture_output=True, timeout=TIMEOUT_S)
+        return {row["check"]: row for row in json.loads(done.stdout)}["clock steps"]
+    instance.sql("delete from neoapi.clock_step")
+    assert found()["result"] == "ok"
+    clock.shift(TWO_DAYS)
+    try:
+        create()
+        eventually(lambda: found()["result"] != "ok", "doctor reports the step")
+        assert re.search(r"^the clock of \S+ was 172(799|800)\d{3} ms ahead of the time at \S+ \S+ UTC$", found()["found"]), found()
+    finally:
+        clock.shift(0)
+        instance.sql("delete from neoapi.clock_step")
 
 
 def test_a_process_that_starts_during_a_step_has_the_right_time(host, clock, create):

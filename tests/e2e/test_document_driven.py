@@ -157,13 +157,13 @@ def is_kept(place, body, answer):
 
 def names(problem, path):
     """Whether a problem names the path, its parent or a member of it. An operation of a batch has the path of a single request,
-    and a wrong id is reported as not found."""
-    if "index" in problem:
+    unless it is malformed itself, and a wrong id is reported as not found."""
+    fields = [item["field"] for item in problem.get("errors", [])]
+    if "index" in problem and not any(one.startswith("operations[") for one in fields):
         about, path = path[:3], path[3:]
         if about[1] != problem["index"] or not path:
             return about[1] == problem["index"] and problem["status"] == (404 if about[2] == "id" else 400)
     said = spelled(path)
-    fields = [item["field"] for item in problem.get("errors", [])]
     return problem["status"] == 400 and any(
         said == one or said.startswith((one + ".", one + "[")) or one.startswith((said + ".", said + "[")) for one in fields)
 

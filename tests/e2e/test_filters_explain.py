@@ -8,7 +8,7 @@ import pytest
 from client import ok, refused
 from conftest import remove
 from admin_factory import AdminFactory
-from bulk_data import TABLES, BulkData, id_of, nodes_of, rows_seen
+from bulk_data import TABLES, BulkData, id_of, nodes_of, rows_seen, unrestricted
 from factories import ResourceFactory
 
 pytestmark = pytest.mark.unsanitized
@@ -86,6 +86,7 @@ def bulk_data():
 
 
 def check(plan, what, most=MAX_ROWS):
+    assert not list(unrestricted(plan, {*TABLES.values(), "reference"})), (what, plan)
     for node in nodes_of(plan):
         assert "Seq Scan" not in node["Node Type"] or node["Relation Name"] not in [*TABLES.values(), "reference"], (what, node)
         assert rows_seen(node) <= most, (what, node)
@@ -197,16 +198,22 @@ def test_writes_read_few_rows_in_large_tables(bulk_data):
 STATUSES = ["pending", "success", "failed"]
 
 
+def event_prefix(most):
+    """Of the ids of the events in the history in which most deliveries have this status."""
+    return "evt_" + most[0]
+
+
 def add_deliveries(instance, subscription, most, count):
     """Adds `count` deliveries of today. Ten have the event party.created, ten each status, and the rest the status `most`."""
+    prefix = event_prefix(most)
     instance.sql("""with s as (select * from neoapi.webhook_subscription where id = %s),
         e as (insert into neoapi.event (organization_id, id, type, resource_id, created_at, actor, payload)
-            select s.organization_id, 'evt_' || lower(right(s.id, 1)) || lpad(n::text, 25, '0'), 'broker.created',
+            select s.organization_id, %s || lpad(n::text, 25, '0'), 'broker.created',
                 case when n < 10 then 'brk_few' else 'brk_' || n %% 4000 end, now(), '', '{}' from s, generate_series(0, %s) n
             on conflict do nothing),
         d as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
             select s.organization_id, left(neoapi.webhook_min_id(current_date), 16) || right(s.id, 4) || lpad(n::text, 10, '0'), s.id,
-                'evt_' || lower(right(s.id, 1)) || lpad(n::text, 25, '0'),
+                %s || lpad(n::text, 25, '0'),
                 case when n < 10 then 'party.created' else 'broker.created' end, now(), now()
             from s, generate_series(0, %s) n returning *, right(id, 10)::int as n),
         f as (select d.*, case when n < 10000 and n %% 1000 < 3 then (array['pending', 'success', 'failed'])[n %% 1000 + 1] else %s end as status from d),
@@ -214,7 +221,7 @@ def add_deliveries(instance, subscription, most, count):
             select id, organization_id, subscription_id, now() from f where status = 'pending')
         insert into neoapi.webhook_attempt (organization_id, delivery_id, subscription_id, number, started_at, duration_ms, outcome)
         select organization_id, id, subscription_id, 1, now(), 1, status from f where status <> 'pending'""",
-                 subscription["id"], count - 1, count - 1, most)
+                 subscription["id"], prefix, count - 1, prefix, count - 1, most)
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +248,7 @@ def listed_plans(plans):
 @pytest.mark.parametrize("most", STATUSES)
 def test_a_delivery_history_is_filtered_by_event_resource_and_time(bulk_data, histories, most, params, matches):
     subscription = histories[most]["id"]
-    params = {name: value.replace("{event}", "evt_" + subscription[-1]).replace("{3}", "3".rjust(25, "0"))
+    params = {name: value.replace("{event}", event_prefix(most)).replace("{3}", "3".rjust(25, "0"))
               .replace("{77}", "77".rjust(25, "0")) for name, value in params.items()}
     answer, plans = bulk_data.watched(lambda: bulk_data.api.get(f"webhooks/{subscription}/deliveries", params=params))
     items = ok(answer)["items"]
@@ -253,7 +260,7 @@ def test_a_delivery_history_is_filtered_by_event_resource_and_time(bulk_data, hi
 
 
 @pytest.mark.parametrize("params", [*({"status": status} for status in [*STATUSES, "failed,pending"]),
-                                    {"event_type": "party.created"}, {"event_type": "none"}, {},
+                                    {"event_type": "party.created"}, {"event_type": "contract.*"}, {},
                                     *({"status": status, "event_type": "party.created"} for status in STATUSES)], ids=str)
 @pytest.mark.parametrize("most", STATUSES)
 def test_a_filtered_delivery_history_is_served_by_an_index(bulk_data, histories, most, params):

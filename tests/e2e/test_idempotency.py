@@ -160,3 +160,36 @@ def test_many_at_once_under_an_old_key_make_one_broker(own_api, instance):
     answers = together(*[lambda: keyed(own_api.with_(), key)] * 12)
     assert {(answer.status_code, answer.content) for answer in answers} == {(201, answers[0].content)}
     assert count(own_api) == 2
+
+
+# ---------------------------------------------------------------- the plan's limit
+
+
+def test_the_plan_limits_what_is_stored(instance, admin_factory):
+    plan = admin_factory.plan(idempotency_bytes=5000)
+    tenant = admin_factory.tenant(plan)
+    api = Api(instance, admin_factory.key(admin_factory.organization(tenant)))
+    first, new = new_key(), {"operations": [{"method": "create", "data": {"name": "A"}}]}
+    sent = keyed(api, first)
+    assert ok(sent, 201)
+    while (answer := keyed(api.with_(), new_key())).status_code == 201:  # on connections of their own, to all processes
+        assert count(api) < 20
+    problem = refused(answer, 409, "conflict.limit_reached")
+    assert (problem["limit"], problem["limit_value"]) == ("idempotency_bytes", 5000)
+    assert 5000 / 2000 < count(api) == kept(instance, api)
+    refused(api.post("brokers/batch", json=new, headers={"Idempotency-Key": new_key()}), 409, "conflict.limit_reached")
+    again = keyed(api, first)
+    assert (again.status_code, again.content) == (201, sent.content) and again.headers["Idempotent-Replayed"] == "true"
+    refused(keyed(api, first, {"name": "Bia"}), 409, "conflict.idempotency_key_reused")
+    ok(api.post("brokers", json={"name": "A"}), 201)
+    ok(keyed(Api(instance, admin_factory.key(admin_factory.organization(tenant))), new_key()), 201)
+    admin_factory.ctl("plan", "change", plan, "--idempotency-bytes", "unlimited")
+    ok(keyed(api, new_key()), 201)
+
+
+def test_a_large_response_uses_the_rest_of_the_limit(instance, admin_factory):
+    """Its size is known only after the write."""
+    api = Api(instance, admin_factory.key(admin_factory.organization(admin_factory.tenant(admin_factory.plan(idempotency_bytes=5000)))))
+    operations = [{"method": "create", "data": {"name": f"A{n}"}} for n in range(50)]
+    ok(api.post("brokers/batch", json={"operations": operations}, headers={"Idempotency-Key": new_key()}))
+    refused(keyed(api, new_key()), 409, "conflict.limit_reached")

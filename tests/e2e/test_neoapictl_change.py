@@ -41,10 +41,14 @@ def test_changes_are_listed(ctl, admin_factory, tenant):
     ctl.ok("user", "change", user, "--email", f"{user}@example.com", "--name", "Ana")
     assert {"name": "Ana", "email": f"{user}@example.com", "role": "org_admin"}.items() <= row(ctl, "user", user).items()
     plan = admin_factory.plan(5, 60)
-    assert ctl.json("plan", "change", plan, "--requests", "7", "--subscriptions", "3") == {"name": plan}
-    assert row(ctl, "plan", plan) == {"name": plan, "requests": 7, "window_seconds": 60, "subscriptions": 3}
-    ctl.ok("plan", "change", plan, "--subscriptions", "unlimited")
-    assert row(ctl, "plan", plan)["subscriptions"] is None
+    assert ctl.json("plan", "change", plan, "--requests", "7", "--subscriptions", "3", "--concurrent-requests", "4",
+                    "--idempotency-bytes", "5", "--deliveries-per-hour", "6") == {"name": plan}
+    assert row(ctl, "plan", plan) == {"name": plan, "requests": 7, "window_seconds": 60, "subscriptions": 3,
+                                      "concurrent_requests": 4, "idempotency_bytes": 5,
+                                      "deliveries_per_hour": 6}
+    limits = ("subscriptions", "concurrent-requests", "idempotency-bytes", "deliveries-per-hour")
+    ctl.ok("plan", "change", plan, *(word for limit in limits for word in ("--" + limit, "unlimited")))
+    assert [row(ctl, "plan", plan)[limit.replace("-", "_")] for limit in limits] == [None] * len(limits)
 
 
 def test_running_servers_apply_a_change_at_once(ctl, instance, admin_factory, tenant):
@@ -180,7 +184,7 @@ def test_a_second_rotation_ends_the_first_secret_and_a_revocation_ends_all(ctl, 
     ctl.ok("key", "revoke", key.id)
     for secret in (second, third):
         refused(Api(instance, secret).get("me"), 401, "unauthorized.revoked_credential")
-    assert "revoked for good" in ctl.refused("key", "rotate", key.id)
+    assert "is revoked" in ctl.refused("key", "rotate", key.id)
     assert "no such key" in ctl.refused("key", "rotate", "nbr_" + UNKNOWN_ULID)
     ctl.refused("key", "rotate", key.id, "--grace", "2592001", code=2)
 

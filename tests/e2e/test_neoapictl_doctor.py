@@ -130,7 +130,7 @@ def test_doctor_counts_all_connections_for_every_role(own_database):
 
 def test_doctor_finds_a_missing_schema(cluster, db):
     status, checks = examined(db, dsn=cluster.admin_dsn)
-    assert status == 1 and checks["schema"]["found"] == "there is no schema"
+    assert status == 1 and checks["schema"]["found"] == "no schema"
 
 
 @pytest.mark.parametrize("mode, content", [(0o644, None), (0o600, b""), (0o600, b"c2hvcnQ=\n"), (None, None)])
@@ -152,6 +152,8 @@ def test_doctor_finds_a_bad_key_file(db, key_file, mode, content):
     ("grant select (name) on neoapi.app_user to neoapi", "runtime role excess privileges"),
     ("grant insert on neoapi.tenant to neoapi", "runtime role excess privileges"),
     ("revoke select on neoapi.credential from neoapi", "runtime role privileges"),
+    ("revoke execute on function neoapi.secret_hashes from neoapi", "runtime role privileges"),
+    ("grant select (secret_hash) on neoapi.credential to neoapi", "runtime role excess privileges"),
     ("revoke update on neoapi.broker from neoapi", "runtime role privileges"),
     ("revoke update on neoapi.webhook_queue from neoapi", "runtime role privileges"),
     ("revoke insert on neoapi.webhook_attempt from neoapi", "runtime role privileges"),

@@ -411,13 +411,13 @@ def test_purge_and_import_exclude_each_other(full_org_api, ctl, instance, tmp_pa
     with ctl.start("import", "-", "--organization", organization, stdin=subprocess.PIPE) as first:
         eventually(lambda: instance.sql("select 1 from pg_locks l join pg_stat_activity a using (pid)"
                                         " where locktype = 'advisory' and a.application_name = 'neoapictl'"), "its lock")
-        assert "under way" in ctl.refused("purge", "organization", organization, "--yes")
-        assert "under way" in ctl.refused("purge", "tenant", full_org_api.credential.tenant, "--yes")
+        assert "is running" in ctl.refused("purge", "organization", organization, "--yes")
+        assert "is running" in ctl.refused("purge", "tenant", full_org_api.credential.tenant, "--yes")
         first.stdin.close()
         assert first.wait(TIMEOUT_S) == 0
     ok(full_org_api.get("me"))
     with purge_that_waits(ctl, full_org_api, "organization", organization) as purge:
-        assert "under way" in ctl.refused("import", path, "--organization", organization)
+        assert "is running" in ctl.refused("import", path, "--organization", organization)
     assert purge.returncode == 0 and rows_of(instance, organization) == {}
 
 
@@ -425,7 +425,7 @@ def test_purge_fails_if_foreign_references_remain(full_org_api, ctl, instance):
     instance.sql(HOLD)
     try:
         instance.sql("insert into public.hold values (%s, %s)", organization_of(full_org_api), full_org_api.broker()["id"])
-        assert "refers to what is left" in ctl.refused("purge", "organization", organization_of(full_org_api), "--yes")
+        assert "refer to the rest" in ctl.refused("purge", "organization", organization_of(full_org_api), "--yes")
     finally:
         instance.sql("drop table public.hold")
     ctl.ok("purge", "organization", organization_of(full_org_api), "--yes")

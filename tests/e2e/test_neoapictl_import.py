@@ -170,7 +170,7 @@ def test_all_errors_are_reported_by_line_and_field_and_no_row_is_imported(own_ap
         (15, "address.postal_code"), (15, "address.state"), (15, "owners[1].party_id"), (15, "owners[0].share_bps"),
         (15, "owners[1].share_bps"), (16, "broker_id"), (17, "owners[1].party_id")}
     code, out, err = ctl.run("import", path, "--organization", organization)
-    assert code == 1 and "line 7: creci is that of the broker on line 1" in err.splitlines()
+    assert code == 1 and "line 7: creci is used by the broker on line 1" in err.splitlines()
     assert re.search(r"^line 2: is not JSON: .*\(column \d+\)$", err, re.M)
     assert "line 16: broker_id must be an id; an import cannot refer by external_id" in err.splitlines()
     assert "22 errors" in err.splitlines()[-1]
@@ -311,7 +311,7 @@ def test_one_import_at_a_time(own_api, ctl, organization, tmp_path):
         eventually(lambda: own_api.instance.sql("select 1 from pg_locks l join pg_stat_activity a using (pid)"
                                                 " where locktype = 'advisory' and a.application_name = 'neoapictl'"),
                    "its lock")
-        assert "under way" in ctl.refused("import", path, "--organization", organization)
+        assert "is running" in ctl.refused("import", path, "--organization", organization)
         first.stdin.close()
         assert first.wait(TIMEOUT_S) == 0
     assert ctl.json("import", path, "--organization", organization)["created"] == 1

@@ -43,7 +43,7 @@ def other_org_api(module_instance, module_admin_factory):
 def limited(module_instance, module_admin_factory):
     """An organization whose plan allows two subscriptions, in a tenant with others."""
     factory = module_admin_factory
-    tenant = factory.tenant(factory.plan(10_000_000, 60, subscriptions=2))
+    tenant = factory.tenant(factory.plan(subscriptions=2))
     return Api(module_instance, factory.key(factory.organization(tenant)))
 
 
@@ -483,7 +483,8 @@ def test_deliveries_are_listed_filtered_and_paged(admin, receiver):
     assert len(everything) == 9 and [item["id"] for item in everything] == sorted((item["id"] for item in everything))[::-1]
     for params, count in [({"status": "success"}, 8), ({"status": "pending"}, 1), ({"status": "failed"}, 0),
                           ({"status": "pending,success"}, 9), ({"event_type": "broker.created"}, 7),
-                          ({"event_type": "broker.deleted,webhook.test"}, 2),
+                          ({"event_type": "broker.deleted,webhook.test"}, 2), ({"event_type": "broker.*"}, 8),
+                          ({"event_type": "party.*,webhook.*"}, 1),
                           ({"event_type": "webhook.test", "status": "success"}, 0), ({"resource_id": brokers[0]["id"]}, 2),
                           ({"event_id": everything[3]["event_id"]}, 1), ({"created_gte": everything[2]["created_at"]}, 3),
                           ({"resource_id": brokers[0]["id"], "created_lte": everything[2]["created_at"]}, 1)]:
@@ -504,11 +505,14 @@ def test_deliveries_are_listed_filtered_and_paged(admin, receiver):
 @pytest.mark.parametrize("params, field",
                          [({"status": "done"}, "status"), ({"status": ""}, "status"), ({"colour": "red"}, "colour"),
                           ({"limit": 0}, "limit"), ({"cursor": "x"}, "cursor"), ({"created_gte": "x"}, "created_gte"), ({"event_id": ""}, "event_id"),
-                          ({"resource_id": ""}, "resource_id")])
+                          ({"resource_id": ""}, "resource_id"), ({"event_type": "foo"}, "event_type"),
+                          ({"event_type": "broker.created,foo.*"}, "event_type"), ({"event_type": ""}, "event_type")])
 def test_wrong_parameters_of_the_history_are_refused(admin, params, field):
     subscription = subscribe(admin, URL)
     response = admin.get(path_of(subscription), params=params)
     assert response.status_code == 400 and field in response.text
+    if params.get("event_type"):
+        assert "must be broker.*, broker.created, " in response.text and "webhook.test" in response.text
 
 
 def test_a_cursor_is_bound_to_its_list(admin, receiver):

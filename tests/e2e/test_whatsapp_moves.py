@@ -20,7 +20,7 @@ from whatsapp import (HERE, PATH, PHONE, SHORT, TIMEOUT, WhatsAppOrg, meta, modu
 
 from callbacks import message, preference, status, system, text
 
-BSUID = "BR.13491208655302741918"
+BSUID, OTHER_BSUID = "BR.13491208655302741918", "BR.22222222222222222222"
 OTHER = "5521987654321"
 MOVED = "5531987654321"
 SILENT = "5541987654321"
@@ -263,6 +263,26 @@ def test_imported_conversations_merge_with_those_that_began_since(org, file):
     assert old["messages"][0] in [{**one, "conversation_id": old["id"]} for one in found["messages"]]
 
 
+def test_imported_contacts_without_messages_merge_with_those_that_began_since(org, file):
+    """Each contact has sent a preference only. One is a lead, so that both conversations have the same record of it."""
+    now, ana = int(time.time()), org.lead()
+    org.notify(preference("resume", PHONE, BSUID, at=now - 60), preference("stop", OTHER, OTHER_BSUID, at=now - 60))
+    rows = len(export(org, file))
+    org.ctl("whatsapp", "number", "remove", org.number_id, "--with-conversations")
+    org.number_id = add_again(org, org.number)
+    org.begin(ana)
+    org.notify(text("Oi", OTHER, at=now - 10))
+    give(org, file)
+    org.notify(text("Sou eu", user_id=BSUID), text("Eu", user_id=OTHER_BSUID))
+    after = read_all(org)
+    assert sorted((one["contact_bsuid"], len(one["messages"]), "opted_out_at" in one) for one in after) == [
+        (BSUID, 2, False), (OTHER_BSUID, 2, True)]
+    for _ in range(2):
+        done = give(org, file)
+        assert (done["created"], done["changed"], done["unchanged"], done["skipped_whatsapp"]) == (0, 0, rows, 0)
+        assert read_all(org) == after
+
+
 def test_repeated_imports_into_a_number_that_was_removed_find_the_conversations(org, file):
     """Each contact has one conversation, which keeps all messages, and further imports add nothing."""
     now, lead, silent = int(time.time()), org.lead(), org.lead(SILENT, "Cid")
@@ -488,7 +508,7 @@ def test_a_lead_belongs_to_one_organization(org, module_instance, module_admin_f
     """`neoapictl lead remove` knows it by its id."""
     neighbour = WhatsAppOrg(module_instance, module_admin_factory, meta, with_number=False)
     line = json.dumps(lead(id=org.lead()))
-    assert "line 1: id is that of another organization's lead" in Ctl(module_instance).run(
+    assert "line 1: id is used by a lead of another organization" in Ctl(module_instance).run(
         "import", "-", "--organization", neighbour.organization, stdin=line)[2]
     assert neighbour.leads() == []
 

@@ -12,7 +12,7 @@ from client import Api, moment, ok, refused
 from whatsapp import (PHONE, description, meta, module_admin_factory, module_instance, org,  # fixtures among them
                       provider)
 
-from callbacks import message, status, system, text
+from callbacks import message, preference, status, system, text
 from meta import error
 
 OTHERS = [f"55119876543{n:02}" for n in range(30, 35)]
@@ -61,6 +61,14 @@ def test_an_edit_changes_the_message_and_is_no_message_itself(org):
                                                "message": {"type": "text", "text": {"body": "Domingo"}}}))
     id = conversations(org)["items"][0]["id"]
     assert [one["body"] for one in messages(org, id)["items"]] == ["Domingo"]
+
+
+def test_a_conversation_without_messages_can_be_read(org):
+    """The contact has sent a preference only."""
+    org.notify(preference("stop", PHONE))
+    found, = conversations(org)["items"]
+    assert found == conversation(org, found["id"]) and messages(org, found["id"])["items"] == []
+    assert found["opted_out_at"] and "last_message" not in found and "last_message_at" not in found
 
 
 def test_conversations_are_listed_by_pages_and_filtered(org):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes cursors, changing a genuine one: the first byte of an input chooses the list, the second where the cursor is changed,
+/* Fuzzes cursors, changing a genuine one: the first byte of an input chooses the list, the second the position of the change,
  * the third how many characters are removed; the rest is inserted. Only the cursor itself is accepted, and only for its list.
  */
 #include <apr_escape.h>

@@ -67,7 +67,7 @@ keep() {
     rm -rf "$folder/$name.fewest"
     mkdir "$folder/$name.fewest"
     unpack "$name" "$folder/$name.corpus"
-    fuzz "$name" -max_len=700 -merge=1 "$folder/$name.fewest" "$folder/$name.corpus" >"$folder/$name.merge.log" 2>&1 ||
+    fuzz "$name" -max_len=700 -set_cover_merge=1 "$folder/$name.fewest" "$folder/$name.corpus" >"$folder/$name.merge.log" 2>&1 ||
         failed "$folder/$name.merge.log"
     /usr/bin/python3 -B "$here/corpus.py" pack "$folder/$name.fewest" "$here/$name.txt"
     echo "fuzz: $name: $(wc -l <"$here/$name.txt") inputs, $(wc -c <"$here/$name.txt") bytes"

@@ -17,16 +17,23 @@ static neo_problem *read_text(const char *text, neo_batch *batch, apr_pool_t *po
     return neo_batch_read(&neo_broker, body, pool, batch);
 }
 
-/* "code field, code field" of everything that is wrong with a body. */
-static const char *complaints(const char *text, apr_pool_t *pool)
+/* Adds "code field, code field" of everything that is wrong. */
+static const char *add(const char *all, const neo_problem *problem, apr_pool_t *pool)
 {
-    neo_batch batch;
-    const neo_problem *problem = read_text(text, &batch, pool);
-    const char *all = "";
     for (int i = 0; problem && i < problem->items->nelts; i++) {
         const neo_problem_item *item = &APR_ARRAY_IDX(problem->items, i, neo_problem_item);
         all = apr_pstrcat(pool, all, *all ? ", " : "", item->code, " ", item->field, NULL);
     }
+    return all;
+}
+
+/* Of a body and of its operations. */
+static const char *complaints(const char *text, apr_pool_t *pool)
+{
+    neo_batch batch;
+    const char *all = add("", read_text(text, &batch, pool), pool);
+    for (int i = 0; i < batch.count; i++)
+        all = add(all, batch.operations[i].problem, pool);
     return all;
 }
 

@@ -16,22 +16,22 @@ static apr_array_header_t *read_value(const char *value, int *dropped, apr_pool_
     const char *text = apr_psprintf(
         pool, "{\"entry\":[{\"id\":\"10203040506\",\"changes\":[{\"value\":{\"metadata\":{\"phone_number_id\":\"%s\"},%s}}]}]}",
         NUMBER, value);
-    apr_array_header_t *facts = neo_callback_read(text_of(text), NULL, pool, &wrong, dropped);
-    if (!facts)
+    apr_array_header_t *items = neo_callback_read(text_of(text), NULL, pool, &wrong, dropped);
+    if (!items)
         fail_msg("%s: %s", wrong, text);
-    return facts;
+    return items;
 }
 
-static const neo_fact *only(const char *value, apr_pool_t *pool)
+static const neo_callback_item *only(const char *value, apr_pool_t *pool)
 {
     int dropped;
-    apr_array_header_t *facts = read_value(value, &dropped, pool);
-    assert_int_equal(facts->nelts, 1);
+    apr_array_header_t *items = read_value(value, &dropped, pool);
+    assert_int_equal(items->nelts, 1);
     assert_int_equal(dropped, 0);
-    return &APR_ARRAY_IDX(facts, 0, neo_fact);
+    return &APR_ARRAY_IDX(items, 0, neo_callback_item);
 }
 
-static const neo_fact *message(const char *rest, apr_pool_t *pool)
+static const neo_callback_item *message(const char *rest, apr_pool_t *pool)
 {
     return only(apr_psprintf(pool,
                              "\"messages\":[{\"id\":\"wamid.1\",\"from\":\"5511987654321\",\"timestamp\":\"1770000000\",%s}]",
@@ -41,20 +41,20 @@ static const neo_fact *message(const char *rest, apr_pool_t *pool)
 
 static void a_text_is_taken_with_its_sender_and_moment(void **state)
 {
-    const neo_fact *fact =
+    const neo_callback_item *item =
         only("\"contacts\":[{\"wa_id\":\"5511987654321\",\"user_id\":\"BR.1\",\"profile\":{\"name\":\"Ana\"}}],"
              "\"messages\":[{\"id\":\"wamid.1\",\"from\":\"5511987654321\",\"timestamp\":\"1770000000\","
              "\"type\":\"text\",\"text\":{\"body\":\"Oi\"}}]",
              *state);
-    assert_int_equal(fact->kind, NEO_FACT_MESSAGE);
-    assert_string_equal(fact->phone_number_id, NUMBER);
-    assert_string_equal(fact->id, "wamid.1");
-    assert_string_equal(fact->wa_id, "5511987654321");
-    assert_string_equal(fact->bsuid, "BR.1");
-    assert_string_equal(fact->name, "Ana");
-    assert_string_equal(fact->body, "Oi");
-    assert_true(fact->at == 1770000000000LL);
-    assert_null(fact->preference);
+    assert_int_equal(item->kind, NEO_ITEM_MESSAGE);
+    assert_string_equal(item->phone_number_id, NUMBER);
+    assert_string_equal(item->id, "wamid.1");
+    assert_string_equal(item->wa_id, "5511987654321");
+    assert_string_equal(item->bsuid, "BR.1");
+    assert_string_equal(item->name, "Ana");
+    assert_string_equal(item->body, "Oi");
+    assert_true(item->at == 1770000000000LL);
+    assert_null(item->preference);
 }
 
 static void each_type_has_its_text(void **state)
@@ -81,13 +81,13 @@ static void each_type_has_its_text(void **state)
         {"\"type\":\"text\",\"text\":[]", "text", NULL, 0},
     };
     for (int i = 0; i < COUNT(known); i++) {
-        const neo_fact *fact = message(known[i].rest, *state);
-        assert_string_equal(fact->type, known[i].type);
-        assert_int_equal(fact->has_media, known[i].has_media);
+        const neo_callback_item *item = message(known[i].rest, *state);
+        assert_string_equal(item->type, known[i].type);
+        assert_int_equal(item->has_media, known[i].has_media);
         if (known[i].body)
-            assert_string_equal(fact->body, known[i].body);
+            assert_string_equal(item->body, known[i].body);
         else
-            assert_null(fact->body);
+            assert_null(item->body);
     }
 }
 
@@ -115,12 +115,12 @@ static void a_text_alone_is_a_preference(void **state)
                  {"\xC2\xBFparar", NULL},
                  {"❓", NULL}};
     for (int i = 0; i < COUNT(known); i++) {
-        const neo_fact *fact =
+        const neo_callback_item *item =
             message(apr_psprintf(*state, "\"type\":\"text\",\"text\":{\"body\":\"%s\"}", known[i].said), *state);
         if (known[i].preference)
-            assert_string_equal(fact->preference, known[i].preference);
+            assert_string_equal(item->preference, known[i].preference);
         else
-            assert_null(fact->preference);
+            assert_null(item->preference);
     }
     assert_null(message("\"type\":\"image\",\"image\":{\"id\":\"1\",\"caption\":\"STOP\"}", *state)->preference);
 }
@@ -131,14 +131,14 @@ static void statuses_are_taken_as_they_are_named_here(void **state)
         {"sent", "sent"}, {"delivered", "delivered"}, {"read", "read"}, {"played", "read"}, {"failed", "failed"}};
     int dropped;
     for (int i = 0; i < COUNT(known); i++) {
-        const neo_fact *fact =
+        const neo_callback_item *item =
             only(apr_psprintf(*state, "\"statuses\":[{\"id\":\"wamid.1\",\"status\":\"%s\",\"timestamp\":\"1\"}]", known[i][0]),
                  *state);
-        assert_string_equal(fact->status, known[i][1]);
+        assert_string_equal(item->status, known[i][1]);
     }
     assert_int_equal(read_value("\"statuses\":[{\"id\":\"x\",\"status\":\"evaporated\"}]", &dropped, *state)->nelts, 0);
     assert_int_equal(dropped, 0);
-    const neo_fact *failed =
+    const neo_callback_item *failed =
         only("\"statuses\":[{\"id\":\"wamid.1\",\"status\":\"failed\",\"biz_opaque_callback_data\":\"wam_1\","
              "\"recipient_user_id\":\"BR.2\",\"errors\":[{\"code\":131026,\"title\":\"no\"}]}]",
              *state);
@@ -151,36 +151,36 @@ static void statuses_are_taken_as_they_are_named_here(void **state)
 
 static void preferences_have_a_number_for_their_moment(void **state)
 {
-    const neo_fact *fact =
+    const neo_callback_item *item =
         only("\"user_preferences\":[{\"wa_id\":\"5511987654321\",\"value\":\"stop\",\"timestamp\":1770000000}]", *state);
-    assert_int_equal(fact->kind, NEO_FACT_PREFERENCE);
-    assert_string_equal(fact->preference, "stop");
-    assert_true(fact->at == 1770000000000LL);
+    assert_int_equal(item->kind, NEO_ITEM_PREFERENCE);
+    assert_string_equal(item->preference, "stop");
+    assert_true(item->at == 1770000000000LL);
 }
 
 static void a_change_of_number_is_reported_with_the_message(void **state)
 {
     int dropped;
-    apr_array_header_t *facts =
+    apr_array_header_t *items =
         read_value("\"messages\":[{\"id\":\"wamid.1\",\"from\":\"5511987654321\",\"type\":\"system\",\"system\":"
                    "{\"type\":\"user_changed_number\",\"wa_id\":\"5521987651234\",\"body\":\"changed\"}}]",
                    &dropped, *state);
-    assert_int_equal(facts->nelts, 2);
-    const neo_fact *moved = &APR_ARRAY_IDX(facts, 1, neo_fact);
-    assert_int_equal(moved->kind, NEO_FACT_MOVED);
-    assert_string_equal(moved->wa_id, "5511987654321");
-    assert_string_equal(moved->new_wa_id, "5521987651234");
+    assert_int_equal(items->nelts, 2);
+    const neo_callback_item *change = &APR_ARRAY_IDX(items, 1, neo_callback_item);
+    assert_int_equal(change->kind, NEO_ITEM_NUMBER_CHANGED);
+    assert_string_equal(change->wa_id, "5511987654321");
+    assert_string_equal(change->new_wa_id, "5521987651234");
 }
 
 static void a_system_message_without_a_change_is_a_message_alone(void **state)
 {
     int dropped;
-    apr_array_header_t *facts =
+    apr_array_header_t *items =
         read_value("\"messages\":[{\"id\":\"wamid.1\",\"from\":\"5511987654321\",\"from_user_id\":\"BR.1\",\"type\":\"system\","
                    "\"system\":{\"type\":\"customer_identity_changed\",\"wa_id\":\"5511987654321\",\"identity\":\"x\"}}]",
                    &dropped, *state);
-    assert_int_equal(facts->nelts, 1);
-    assert_int_equal(APR_ARRAY_IDX(facts, 0, neo_fact).kind, NEO_FACT_MESSAGE);
+    assert_int_equal(items->nelts, 1);
+    assert_int_equal(APR_ARRAY_IDX(items, 0, neo_callback_item).kind, NEO_ITEM_MESSAGE);
 }
 
 static void malformed_items_are_skipped(void **state)
@@ -196,12 +196,12 @@ static void malformed_items_are_skipped(void **state)
                                       "{\"id\":\"a b\",\"from\":\"5511987654321\"}"};
     for (int i = 0; i < COUNT(bad); i++) {
         int dropped;
-        apr_array_header_t *facts = read_value(
+        apr_array_header_t *items = read_value(
             apr_psprintf(*state, "\"messages\":[%s,{\"id\":\"wamid.2\",\"from\":\"5511987654321\",\"type\":\"text\"}]", bad[i]),
             &dropped, *state);
-        assert_int_equal(facts->nelts, 1);
+        assert_int_equal(items->nelts, 1);
         assert_int_equal(dropped, 1);
-        assert_string_equal(APR_ARRAY_IDX(facts, 0, neo_fact).id, "wamid.2");
+        assert_string_equal(APR_ARRAY_IDX(items, 0, neo_callback_item).id, "wamid.2");
     }
 }
 
@@ -245,23 +245,23 @@ static void candidates_are_found_without_reading(void **state)
     assert_null(neo_callback_candidates(text_of(""), *state)[0]);
 }
 
-static void facts_are_json(void **state)
+static void items_are_json(void **state)
 {
     int dropped;
     const char *wrong = "";
-    neo_text text =
-        neo_facts_json(read_value("\"messages\":[{\"id\":\"wamid.\\\"1\",\"from\":\"5511987654321\",\"type\":\"text\",\"text\":"
-                                  "{\"body\":\"\\\"\\n\"}}],"
-                                  "\"statuses\":[{\"id\":\"wamid.2\",\"status\":\"failed\",\"errors\":[{\"code\":0}]}]",
-                                  &dropped, *state),
-                       0, 2, *state);
-    neo_json *facts = neo_json_parse(text, *state, &wrong);
-    assert_non_null(facts);
-    assert_int_equal(neo_json_size(facts), 2);
-    assert_string_equal(neo_json_string(neo_json_get(neo_json_at(facts, 0), "body")), "\"\n");
-    assert_string_equal(neo_json_string(neo_json_get(neo_json_at(facts, 1), "kind")), "status");
-    assert_int_equal(neo_json_integer(neo_json_get(neo_json_at(facts, 1), "error_code")), 0);
-    assert_null(neo_json_get(neo_json_at(facts, 0), "at"));
+    neo_text text = neo_callback_items_json(
+        read_value("\"messages\":[{\"id\":\"wamid.\\\"1\",\"from\":\"5511987654321\",\"type\":\"text\",\"text\":"
+                   "{\"body\":\"\\\"\\n\"}}],"
+                   "\"statuses\":[{\"id\":\"wamid.2\",\"status\":\"failed\",\"errors\":[{\"code\":0}]}]",
+                   &dropped, *state),
+        0, 2, *state);
+    neo_json *items = neo_json_parse(text, *state, &wrong);
+    assert_non_null(items);
+    assert_int_equal(neo_json_size(items), 2);
+    assert_string_equal(neo_json_string(neo_json_get(neo_json_at(items, 0), "body")), "\"\n");
+    assert_string_equal(neo_json_string(neo_json_get(neo_json_at(items, 1), "kind")), "status");
+    assert_int_equal(neo_json_integer(neo_json_get(neo_json_at(items, 1), "error_code")), 0);
+    assert_null(neo_json_get(neo_json_at(items, 0), "at"));
 }
 
 int main(void)
@@ -278,7 +278,7 @@ int main(void)
         pool_test(bytes_that_are_no_text_cost_only_themselves),
         pool_test(a_malformed_callback_is_reported),
         pool_test(candidates_are_found_without_reading),
-        pool_test(facts_are_json),
+        pool_test(items_are_json),
     };
     return run_test_group("callback", tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of errors: every code that can be answered is explained where its documentation_url leads. */
+/* The page of errors: it explains every code, at the anchor of its documentation_url. */
 #include "unit.h"
 
 #include <apr_hash.h>
@@ -68,6 +68,13 @@ static void every_field_has_its_anchors(void **state)
     assert_true(has_anchor(page, "validation.document.related_id_not_found", *state));
 }
 
+static void assert_item_anchors(const char *page, const neo_problem *problem, apr_pool_t *pool)
+{
+    for (int n = 0; problem && n < problem->items->nelts; n++)
+        if (!has_anchor(page, APR_ARRAY_IDX(problem->items, n, neo_problem_item).code, pool))
+            fail_msg("%s has no anchor", APR_ARRAY_IDX(problem->items, n, neo_problem_item).code);
+}
+
 static void whatever_is_wrong_with_a_batch_has_its_anchor(void **state)
 {
     static const char *const bodies[] = {
@@ -81,10 +88,9 @@ static void whatever_is_wrong_with_a_batch_has_its_anchor(void **state)
     neo_batch batch;
     for (int i = 0; i < COUNT(bodies); i++) {
         neo_json *body = neo_json_parse(text_of(bodies[i]), *state, &wrong);
-        const neo_problem *problem = neo_batch_read(&neo_party, body, *state, &batch);
-        for (int n = 0; n < problem->items->nelts; n++)
-            if (!has_anchor(page, APR_ARRAY_IDX(problem->items, n, neo_problem_item).code, *state))
-                fail_msg("%s has no anchor", APR_ARRAY_IDX(problem->items, n, neo_problem_item).code);
+        assert_item_anchors(page, neo_batch_read(&neo_party, body, *state, &batch), *state);
+        for (int n = 0; n < batch.count; n++)
+            assert_item_anchors(page, batch.operations[n].problem, *state);
     }
     assert_false(has_anchor(page, "validation.webhook.operations_required", *state)); /* it has no batch */
 }
@@ -99,7 +105,14 @@ static void codes_that_nothing_can_have_are_not_shown(void **state)
     assert_true(has_anchor(page, "validation.contract.parties_signed_at_invalid", *state));
 }
 
-/* The value of the next attribute of that name; NULL where there is none. */
+static void a_field_has_its_limits_as_sent_or_as_stored(void **state)
+{
+    const char *page = page_of(*state);
+    assert_non_null(strstr(page, "CEP of 8 digits. A dash is accepted and removed. A string; 1 to 8 characters are stored."));
+    assert_non_null(strstr(page, "Municipality. A string of 1 to 100 characters."));
+}
+
+/* The value of the next attribute of that name; NULL if there is none. */
 static const char *next_value(const char **at, const char *opening, apr_pool_t *pool)
 {
     const char *start = strstr(*at, opening);
@@ -137,8 +150,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(every_code_of_the_catalogue_has_its_anchor),     pool_test(every_field_has_its_anchors),
-        pool_test(whatever_is_wrong_with_a_batch_has_its_anchor),  pool_test(codes_that_nothing_can_have_are_not_shown),
-        pool_test(anchors_are_unique_and_every_link_leads_to_one), pool_test(each_explanation_has_status_meaning_and_remedy),
+        pool_test(a_field_has_its_limits_as_sent_or_as_stored),    pool_test(whatever_is_wrong_with_a_batch_has_its_anchor),
+        pool_test(codes_that_nothing_can_have_are_not_shown),      pool_test(anchors_are_unique_and_every_link_leads_to_one),
+        pool_test(each_explanation_has_status_meaning_and_remedy),
     };
     return run_test_group("errors page", tests);
 }

@@ -268,7 +268,7 @@ static void the_caller_whose_window_ends_first_is_dropped(void **state)
 
 static void ended_windows_are_dropped_first(void **state)
 {
-    /* Ends have 26 bits: test also where they wrap around. */
+    /* Ends have 26 bits: also test times at which they wrap around. */
     static const long long starts[] = {NOW, 27LL << 26, 31LL << 26};
     char name[16];
     (void)state;

@@ -8,10 +8,19 @@
 #include "model/openapi_parts.h"
 #include "model/openapi_schema.h"
 
+static neo_openapi_builder builder_of(apr_pool_t *pool)
+{
+    neo_openapi_builder builder = {.pool = pool,
+                                   .base = "https://api.example.com/public/v1",
+                                   .docs_url = "https://docs.example.com",
+                                   .objects = apr_hash_make(pool)};
+    neo_openapi_begin(&builder);
+    return builder;
+}
+
 static neo_json *components_of(const neo_resource *resource, apr_pool_t *pool)
 {
-    neo_openapi_builder builder = {pool, "https://api.example.com/public/v1", "https://docs.example.com",
-                                   neo_json_make_object(pool), apr_hash_make(pool)};
+    const neo_openapi_builder builder = builder_of(pool);
     neo_openapi_schemas(&builder, resource);
     return builder.components;
 }
@@ -167,8 +176,7 @@ static void the_examples_refer_to_one_another(void **state)
 
 static void every_event_is_described_as_a_webhook(void **state)
 {
-    neo_openapi_builder builder = {*state, "https://api.example.com/public/v1", "https://docs.example.com",
-                                   neo_json_make_object(*state), apr_hash_make(*state)};
+    const neo_openapi_builder builder = builder_of(*state);
     neo_json *webhooks = neo_openapi_webhooks(&builder);
     const neo_field *events = neo_field_named(neo_webhook.fields, "events");
     int count = 0;

@@ -4,6 +4,7 @@
 
 #include <apr_strings.h>
 
+#include "model/batch.h"
 #include "model/event.h"
 #include "model/operation.h"
 
@@ -354,6 +355,7 @@ static void problems_follow_from_access_and_accepted_input(void **state)
             {NEO_UNAUTHORIZED_INVALID_CREDENTIAL, row(a)->access != NEO_ACCESS_PUBLIC},
             {NEO_UNAUTHORIZED_REVOKED_CREDENTIAL, row(a)->access != NEO_ACCESS_PUBLIC},
             {NEO_FORBIDDEN_ORGANIZATION, row(a)->access != NEO_ACCESS_PUBLIC},
+            {NEO_RATE_LIMIT_CONCURRENT_REQUESTS, row(a)->access != NEO_ACCESS_PUBLIC},
             {NEO_FORBIDDEN_PERMISSIONS, row(a)->access >= NEO_ACCESS_READ},
             {NEO_VALIDATION_ORGANIZATION_REQUIRED, row(a)->access >= NEO_ACCESS_READ},
             {NEO_NOT_FOUND_RESOURCE, strstr(row(a)->path, "{id}") || a == NEO_ACTION_BATCH ||
@@ -389,6 +391,13 @@ static void every_row_is_described(void **state)
     }
 }
 
+static void the_summary_of_batches_names_every_method(void **state)
+{
+    (void)state;
+    for (neo_method method = 0; method < NEO_METHODS; method++)
+        assert_non_null(strcasestr(row(NEO_ACTION_BATCH)->summary, neo_methods[method]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,6 +417,7 @@ int main(void)
         cmocka_unit_test(accepted_headers_follow_from_the_method),
         cmocka_unit_test(problems_follow_from_access_and_accepted_input),
         cmocka_unit_test(every_row_is_described),
+        cmocka_unit_test(the_summary_of_batches_names_every_method),
     };
     return run_test_group("operation", tests);
 }

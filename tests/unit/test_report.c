@@ -147,7 +147,7 @@ static void foreign_names_are_escaped_in_the_page(void **state)
     assert_lacks(page, "<script");
 }
 
-/* The browser applies the style sheet only where its hash is the policy's. */
+/* The browser applies the style sheet only if the policy has its hash. */
 static void the_policy_permits_the_pages_style_and_nothing_else(void **state)
 {
     fixture *h = new_fixture(*state);

@@ -56,13 +56,13 @@ def text(body, wa_id=None, user_id=None, **more):
 
 
 def system(kind, wa_id=None, user_id=None, new=None, at=None):
-    """A contact becomes another: from what it was to what is new. It comes without the list of contacts."""
+    """A system message: a contact has a new number or id. It has no list of contacts."""
     was = {"previous_user_id": user_id} if user_id else {}
     return message("system", wa_id, user_id, {"body": "The contact has changed", "type": kind, **was, **new}, at=at)
 
 
 def status(of, state, to=None, user_id=None, at=None, opaque=None, errors=None):
-    """What became of a message: of a meta.Send, or of what has that id."""
+    """The status of a message: a meta.Send or an id."""
     found = {"id": getattr(of, "id", of), "status": state, "timestamp": str(int(at if at is not None else time.time()))}
     found.update({"recipient_id": to} if to else {}, **({"recipient_user_id": user_id} if user_id else {}))
     opaque = opaque or getattr(of, "opaque", None)
@@ -88,7 +88,7 @@ def preference(value, wa_id=None, user_id=None, at=None):
 
 
 def change(number, field="messages", **lists):
-    """A value with the lists that are given: messages, statuses, contacts, user_preferences."""
+    """A value with these lists: messages, statuses, contacts, user_preferences."""
     about = {"display_phone_number": re.sub(r"\D", "", number.display), "phone_number_id": number.id}
     return {"field": field, "value": {"messaging_product": "whatsapp", "metadata": about, **lists}}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for Meta's servers: what the WhatsApp Business Cloud API answers to those who send messages.
+"""A stand-in for Meta's servers: the WhatsApp Business Cloud API for sending messages.
 
 with Meta() as meta:
     number = meta.number()          a business's number, with its account, access token and app secret
@@ -29,7 +29,7 @@ import specification
 
 TIMEOUT_S = 60
 USER_ID = r"[A-Z]{2}\.[0-9A-Za-z]{1,128}"
-numbers = itertools.count(secrets.randbelow(10**6) * 10**4)  # nothing is called the same in two processes
+numbers = itertools.count(secrets.randbelow(10**6) * 10**4)  # so that ids differ between processes
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Number:
 
 @dataclass
 class Send:
-    """A message that arrived: when, from which connection, and what became of it."""
+    """A received message: the time, the connection, and the outcome."""
 
     at: float
     path: str
@@ -71,7 +71,7 @@ class Send:
 
     @property
     def parameters(self):
-        """The texts that stand in the template's body."""
+        """The parameters of the template's body."""
         body = [part for part in self.template.get("components", []) if part["type"] == "body"]
         return [one["text"] for part in body for one in part["parameters"]]
 
@@ -102,7 +102,7 @@ TEMPLATES = [
 
 # ---------------------------------------------------------------- errors
 
-# The HTTP status that goes with a code, and the code's title. Clients must decide by the code.
+# The HTTP status and the title of each code. Clients must use the code.
 ERRORS = {
     0: (401, "AuthException"), 190: (401, "Access token has expired"), 3: (500, "API Method"),
     10: (403, "Permission denied"), 200: (403, "API Permission"), 230: (403, "API Permission"), 299: (403, "API Permission"),
@@ -117,7 +117,9 @@ ERRORS = {
     17: (400, "API User Too Many Calls"), 104: (400, "Incorrect signature"), 131005: (403, "Access denied"),
     131031: (403, "Business Account locked"), 131057: (500, "Account in maintenance mode"),
     133004: (503, "Server temporarily unavailable"), 133010: (400, "Phone number not registered"),
-    131045: (500, "Incorrect certificate"),
+    131045: (500, "Incorrect certificate"), 368: (403, "Temporarily blocked for policies violations"),
+    131042: (400, "Business eligibility payment issue"),
+    130497: (403, "Business account is restricted from messaging users in this country"),
     100: (400, "Invalid parameter"), 131008: (400, "Required parameter is missing"),
     131009: (400, "Parameter value is not valid"),
 }
@@ -130,7 +132,7 @@ def error_body(code, details, **more):
 
 
 class Wrong(Exception):
-    """What Meta refuses: a code, and what it says in detail."""
+    """An error response: its code and details."""
 
 
 def require(condition, code, details):
@@ -139,7 +141,7 @@ def require(condition, code, details):
 
 
 def check_message(message, templates):
-    """Raises Wrong for what Meta would not take."""
+    """Raises Wrong if Meta would refuse the request."""
     require(isinstance(message, dict), 100, "the body must be a JSON object")
     known = {"messaging_product", "recipient_type", "to", "type", "template", "biz_opaque_callback_data"}
     require(set(message) <= known, 100, f"unexpected keys {sorted(set(message) - known)}")
@@ -180,10 +182,10 @@ def parameters_of(given):
             yield parameter["text"]
 
 
-# ---------------------------------------------------------------- behaviours: each is handed the handler and the Send
+# ---------------------------------------------------------------- behaviours: called with the handler and the Send
 
 def accepting(wa_id=None, user_id=None, **of_message):
-    """Accepts as Meta does. The contact is who it is sent to, unless `wa_id` (False: none) and `user_id` say otherwise."""
+    """Accepts like Meta. The contact is the recipient, unless `wa_id` (False: none) or `user_id` is given."""
     def behave(handler, send):
         send.is_accepted = True
         is_user_id = re.fullmatch(USER_ID, send.to)
@@ -235,7 +237,7 @@ def after(first, then=accept):
 
 
 def close_before_response(handler, send):
-    """Accepts, and closes the connection before the first byte of the answer."""
+    """Accepts, and closes the connection before the first byte of the response."""
     send.is_accepted = True
     handler.close_connection = True
 
@@ -247,14 +249,14 @@ def close_within_response(handler, send):
 
 
 def hang(handler, send):
-    """Accepts, and never says so."""
+    """Accepts, and never responds."""
     send.is_accepted = True
     handler.server.closing.wait(TIMEOUT_S)
     handler.close_connection = True
 
 
 def drip(handler, send):
-    """Accepts, and says so a byte a second."""
+    """Accepts, and sends one byte of the response per second."""
     send.is_accepted = True
     handler.close_connection = True
     for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + b" " * 1000:
@@ -273,7 +275,7 @@ def huge(handler, send):
 
 
 def one_after_the_other(*behaviours):
-    """Each for one message; the last one for all that follow."""
+    """Uses each behaviour for one message, and the last one for all following messages."""
     rest, lock = itertools.chain(behaviours, itertools.repeat(behaviours[-1])), threading.Lock()
 
     def behave(handler, send):
@@ -298,7 +300,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def answer_checked(self, kind, body):
-        """The answer must be as Meta's OpenAPI document says."""
+        """Checks the response against Meta's OpenAPI document."""
         self.verify(kind, body)
         self.answer(200, body)
 
@@ -309,7 +311,7 @@ class Handler(BaseHTTPRequestHandler):
             self.server.meta.wrong.append((kind, str(wrong), body))
 
     def number_and_resource(self):
-        """The number (or account) that a path is about, and the path's last word."""
+        """The number or account in a path, and the path's last segment."""
         found = re.fullmatch(r"/v\d+\.\d+/(\d+)/(messages|message_templates)", urlsplit(self.path).path)
         require(found, 100, f"Unknown path components: {self.path}")
         by = "id" if found[2] == "messages" else "account"
@@ -393,12 +395,12 @@ class Server(ThreadingHTTPServer):
 
 
 class Meta:
-    """`port`: where it listens; 0: where there is room. `on_send(send)` is called for each message before it is answered."""
+    """`port`: the port to listen on; 0: a free one. `on_send(send)` is called for each message before the response."""
 
     def __init__(self, port=0, on_send=lambda send: None):
         self.behaviour, self.templates, self.numbers = accept, list(TEMPLATES), []
         self.sends, self.wrong, self.on_send = [], [], on_send
-        self.reads, self.reading = [], None  # the paths of GET, and what answers them instead: reading(handler)
+        self.reads, self.reading = [], None  # paths of GET requests; a function that responds to them instead: reading(handler)
         self.server = Server(self, port)
         self.port = self.server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}"

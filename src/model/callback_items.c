@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding the number of a callback before its signature is verified, and facts as JSON (see model/callback.h). */
+/* Finding the number of a callback before its signature is verified, and items as JSON (see model/callback.h). */
 #include <apr_strings.h>
 #include <ctype.h>
 #include <string.h>
@@ -42,7 +42,7 @@ const char *const *neo_callback_candidates(neo_text raw, apr_pool_t *pool)
     return (const char *const *)(void *)found->elts;
 }
 
-/* ---------------------------------------------------------------- facts as JSON */
+/* ---------------------------------------------------------------- items as JSON */
 
 static void put_text(neo_buf *out, const char *name, const char *value)
 {
@@ -52,49 +52,49 @@ static void put_text(neo_buf *out, const char *name, const char *value)
     neo_buf_json(out, value);
 }
 
-static void put_fact(neo_buf *out, const neo_fact *fact, int number)
+static void put_item(neo_buf *out, const neo_callback_item *item, int number)
 {
     static const char *const kinds[] = {"message", "status", "preference", "number_changed"};
-    _Static_assert(sizeof kinds / sizeof *kinds == NEO_FACT_KINDS, "every kind has its name");
+    _Static_assert(sizeof kinds / sizeof *kinds == NEO_ITEM_KINDS, "every kind has its name");
     const struct {
         const char *name, *value;
-    } texts[] = {{"phone_number_id", fact->phone_number_id},
-                 {"id", fact->id},
-                 {"message", fact->message},
-                 {"wa_id", fact->wa_id},
-                 {"bsuid", fact->bsuid},
-                 {"name", fact->name},
-                 {"type", fact->type},
-                 {"body", fact->body},
-                 {"mime_type", fact->mime_type},
-                 {"filename", fact->filename},
-                 {"refers_to", fact->refers_to},
-                 {"status", fact->status},
-                 {"error_title", fact->error_title},
-                 {"preference", fact->preference},
-                 {"new_wa_id", fact->new_wa_id},
-                 {"new_bsuid", fact->new_bsuid}};
-    neo_buf_printf(out, "{\"n\":%d,\"kind\":\"%s\",\"has_media\":%s,\"is_group\":%s", number, kinds[fact->kind],
-                   fact->has_media ? "true" : "false", fact->is_group ? "true" : "false");
+    } texts[] = {{"phone_number_id", item->phone_number_id},
+                 {"id", item->id},
+                 {"message", item->message},
+                 {"wa_id", item->wa_id},
+                 {"bsuid", item->bsuid},
+                 {"name", item->name},
+                 {"type", item->type},
+                 {"body", item->body},
+                 {"mime_type", item->mime_type},
+                 {"filename", item->filename},
+                 {"refers_to", item->refers_to},
+                 {"status", item->status},
+                 {"error_title", item->error_title},
+                 {"preference", item->preference},
+                 {"new_wa_id", item->new_wa_id},
+                 {"new_bsuid", item->new_bsuid}};
+    neo_buf_printf(out, "{\"n\":%d,\"kind\":\"%s\",\"has_media\":%s,\"is_group\":%s", number, kinds[item->kind],
+                   item->has_media ? "true" : "false", item->is_group ? "true" : "false");
     for (apr_size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         put_text(out, texts[i].name, texts[i].value);
-    if (fact->has_error)
-        neo_buf_printf(out, ",\"error_code\":%d", fact->error_code);
-    if (fact->at)
-        neo_buf_printf(out, ",\"at\":%lld", fact->at);
+    if (item->has_error)
+        neo_buf_printf(out, ",\"error_code\":%d", item->error_code);
+    if (item->at)
+        neo_buf_printf(out, ",\"at\":%lld", item->at);
     neo_buf_putc(out, '}');
 }
 
-neo_text neo_facts_json(const apr_array_header_t *facts, int first, int count, apr_pool_t *pool)
+neo_text neo_callback_items_json(const apr_array_header_t *items, int first, int count, apr_pool_t *pool)
 {
     neo_buf out;
-    int end = count < facts->nelts - first ? first + count : facts->nelts;
+    int end = count < items->nelts - first ? first + count : items->nelts;
     neo_buf_init(&out, pool, 512 + (apr_size_t)(end - first) * 400);
     neo_buf_putc(&out, '[');
     for (int i = first; i < end; i++) {
         if (i > first)
             neo_buf_putc(&out, ',');
-        put_fact(&out, &APR_ARRAY_IDX(facts, i, neo_fact), i);
+        put_item(&out, &APR_ARRAY_IDX(items, i, neo_callback_item), i);
     }
     neo_buf_putc(&out, ']');
     return neo_buf_text(&out);
