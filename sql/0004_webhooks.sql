@@ -342,11 +342,13 @@ declare
     types text[] := array(select json_array_elements_text(wanted->'event_types'));
     statuses text[] := array(select json_array_elements_text(wanted->'statuses'));
     total int := 0;
+    locked_at timestamptz;
     step record;
 begin
     recovered := 0;
     "position" := coalesce(wanted->>'position', '');
     perform pg_advisory_xact_lock(hashtext('neoapi.webhook_recover'), hashtext(subscription));
+    locked_at := clock_timestamp(); -- not now(): a call that began later may have had the lock before, and made deliveries due
     for n in 1..10 loop
         with found as materialized (
             select e.id, e.type, e.created_at, e.is_silent
@@ -363,7 +365,7 @@ begin
                 where l.organization_id = d.organization_id and l.subscription_id = d.subscription_id and l.outcome = 'success'
                 and l.delivery_id = d.id limit 1) a on true
             left join lateral (
-                select true as pending, w.claim is null and w.due_at > now() as waits from neoapi.webhook_queue w
+                select true as pending, w.claim is null and w.due_at > locked_at as waits from neoapi.webhook_queue w
                 where w.id = d.id limit 1) q on true
             where d.organization_id = organization and d.subscription_id = subscription
             and d.event_id >= (select min(id) from found) and d.event_id <= (select max(id) from found)),

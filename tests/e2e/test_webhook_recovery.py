@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """POST /webhooks/{id}/recover: sends a subscription the events of the log that have not arrived, each once."""
 
+import json
+from contextlib import closing
+
+import psycopg2
 import pytest
 
 from client import ok, wrong_fields
@@ -119,6 +123,18 @@ def test_calls_at_the_same_time_send_each_event_once(admin, module_instance):
     assert sum(answers) == 300 == queued(module_instance, subscription)
 
 
+def test_a_call_that_waited_for_the_lock_does_not_count_what_another_sent(admin, module_instance):
+    """Its transaction began before the other's, so its now() is before the time at which those deliveries are due."""
+    subscription = inactive(admin)
+    add_events(module_instance, subscription, 3)
+    with closing(psycopg2.connect(module_instance.admin_dsn)) as waited, waited.cursor() as cursor:
+        cursor.execute("select now()")
+        assert recover(admin, subscription) == {"recovered": 3}
+        cursor.execute("select recovered from neoapi.webhook_subscription w, neoapi.webhook_recover(w.organization_id, w.id,"
+                       " %s, '{}', 'evt_', now()) where w.id = %s", [json.dumps(ALL), subscription["id"]])
+        assert cursor.fetchone() == (0,)
+
+
 def test_events_that_were_not_for_the_subscription_are_not_missed(admin, module_instance):
     """Those from before it was created, imported history, and those whose deliveries may have been dropped."""
     admin.broker()
@@ -140,7 +156,8 @@ def test_events_that_were_not_for_the_subscription_are_not_missed(admin, module_
 @pytest.mark.parametrize("body, field", [({"until": "x"}, "until"), ({"statuses": ["success"]}, "statuses"),
                                          ({"statuses": []}, "statuses"), ({"event_types": ["*"]}, "event_types"),
                                          ({"event_types": "broker.created"}, "event_types"), ({"position": "evt_1"}, "position"),
-                                         ({"since": None}, "since"), ({"before": "x"}, "before")])
+                                         ({"since": None}, "since"), ({"before": "x"}, "before"),
+                                         ({"until": "2026-01-01T01:59:59+02:00"}, "until")])
 def test_wrong_requests_are_refused(admin, body, field):
     subscription = inactive(admin)
     assert set(wrong_fields(admin.post(f"webhooks/{subscription['id']}/recover", json={**ALL, **body}))) == {field}
