@@ -402,7 +402,7 @@ bench-peers: all $(BUILD)/bench/mod_bare.so ## benchmark the API against a Node.
 		/usr/bin/python3 -B tests/bench-peers/bench.py '$(BUILD)'
 
 .PHONY: torture
-torture: all ## write and deliver during faults on two hosts, then check that nothing is lost, doubled or stuck (TORTURE_MINUTES=5, TORTURE_SEED=1)
+torture: all ## write and deliver during faults on two hosts; check for lost, duplicate or undelivered data (TORTURE_MINUTES=5, TORTURE_SEED=1)
 	@NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_TORTURE_SEED='$(TORTURE_SEED)' /usr/bin/python3 -B tests/torture/torture.py '$(or $(TORTURE_MINUTES),5)'
 
 bench-remove: ## stop what the benches measure and delete their data

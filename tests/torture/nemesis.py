@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of processes, the database and the clock, one after the other, in a random order."""
+"""Injects faults of processes, the database and the clock, one at a time, in random order."""
 
 import contextlib
 import os
@@ -11,22 +11,22 @@ from pathlib import Path
 import psycopg2
 from wait import eventually
 
-LONGEST_FREEZE_S = 3  # less than the timeout of an attempt
+MAX_FREEZE_S = 3  # less than the timeout of an attempt
 TWO_DAYS = 2 * 24 * 3600
 
 
 @dataclass
 class Fault:
-    """When it was, in seconds since 1970, and the local ports of the TCP connections of a killed process."""
+    """Start and end in seconds since 1970, and the local ports of a killed process's TCP connections."""
 
     kind: str
-    began: float
-    ended: float
+    started_at: float
+    ended_at: float
     ports: set = field(default_factory=set)
 
 
 def thread_states(pid):
-    """The states of a process's threads, as in /proc/PID/stat; empty if it is gone."""
+    """The states of a process's threads, as in /proc/PID/stat; empty if the process does not exist."""
     states = []
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -36,12 +36,12 @@ def thread_states(pid):
 
 
 def is_dead(pid):
-    """Whether its last thread has ended. The first one can be a zombie before; the sockets are closed with the last."""
+    """Whether all threads have ended. The main thread can be a zombie earlier, but sockets are closed with the last thread."""
     return thread_states(pid) in (["Z"], ["X"], [])
 
 
 def local_ports(pid):
-    """Of a process's TCP connections."""
+    """The local ports of a process's TCP connections."""
     sockets = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -51,10 +51,10 @@ def local_ports(pid):
 
 
 class Nemesis:
-    """`run` makes faults for so many seconds, and leaves everything healthy. `faults` are those it has made."""
+    """`run` injects faults for a number of seconds and ends each before it returns. `faults` records them."""
 
-    def __init__(self, instance, second, clock, chance):
-        self.instance, self.second, self.clock, self.chance, self.faults = instance, second, clock, chance, []
+    def __init__(self, instance, second, clock, random):
+        self.instance, self.second, self.clock, self.random, self.faults = instance, second, clock, random, []
         self.kinds = {"kill a child": self.kill_child, "kill the database": self.kill_database, "freeze a child": self.freeze_child,
                       "read-only database": self.read_only, "no connections": self.no_connections, "clock step": self.step_clock,
                       "graceful restart": self.graceful}
@@ -63,20 +63,20 @@ class Nemesis:
     def run(self, seconds):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            time.sleep(self.chance.uniform(0.2, 1.5))
-            kind, = self.chance.choices(list(self.kinds), self.weights)
-            began = time.time()
+            time.sleep(self.random.uniform(0.2, 1.5))
+            kind, = self.random.choices(list(self.kinds), self.weights)
+            started_at = time.time()
             ports = self.kinds[kind]()
-            self.faults.append(Fault(kind, began, time.time(), ports or set()))
+            self.faults.append(Fault(kind, started_at, time.time(), ports or set()))
 
     def child(self):
-        """A process of either host that serves requests."""
-        parent = self.chance.choice([self.instance.pid, self.second.process.pid])
+        """The pid of a random httpd child of either host; None if there is none at the moment."""
+        parent = self.random.choice([self.instance.pid, self.second.process.pid])
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        return int(self.chance.choice(children)) if children else None
+        return int(self.random.choice(children)) if children else None
 
     def kill_child(self):
-        """Ends when its sockets are closed. Returns the ports that these had."""
+        """Returns when the sockets are closed. The result is their local ports."""
         pid, ports = self.child(), set()
         with contextlib.suppress(ProcessLookupError):
             if pid:
@@ -93,7 +93,7 @@ class Nemesis:
         with contextlib.suppress(ProcessLookupError):
             if pid:
                 os.kill(pid, signal.SIGSTOP)
-                time.sleep(self.chance.uniform(0.5, LONGEST_FREEZE_S))
+                time.sleep(self.random.uniform(0.5, MAX_FREEZE_S))
                 os.kill(pid, signal.SIGCONT)
 
     def kill_database(self):
@@ -101,18 +101,18 @@ class Nemesis:
         eventually(lambda: "does not start" not in self.instance.command("start-db", check=False), "PostgreSQL starts")
 
     def sql(self, statement):
-        """As superuser, also while the database is read-only."""
+        """Executes a statement as superuser, even while the database is read-only."""
         connection = psycopg2.connect(self.instance.admin_dsn, options="-c default_transaction_read_only=off")
         connection.autocommit = True
         with contextlib.closing(connection), connection.cursor() as cursor:
             cursor.execute(statement)
 
     def read_only(self):
-        """What a full disk or a standby looks like to the module: every write is refused."""
+        """Every write fails, as on a standby or a full disk."""
         try:
             self.sql("alter role neoapi set default_transaction_read_only = on")
             self.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'neoapi'")
-            time.sleep(self.chance.uniform(0.5, 3))
+            time.sleep(self.random.uniform(0.5, 3))
         finally:
             self.sql("alter role neoapi reset default_transaction_read_only")
             self.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'neoapi'")
@@ -121,17 +121,17 @@ class Nemesis:
         try:
             self.sql("alter role neoapi connection limit 0")
             self.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'neoapi'")
-            time.sleep(self.chance.uniform(0.5, 3))
+            time.sleep(self.random.uniform(0.5, 3))
         finally:
             self.sql("alter role neoapi connection limit -1")
 
     def step_clock(self):
-        self.clock.shift(self.chance.choice([TWO_DAYS, -TWO_DAYS, 30, -30]))
-        time.sleep(self.chance.uniform(0.2, 2))
+        self.clock.shift(self.random.choice([TWO_DAYS, -TWO_DAYS, 30, -30]))
+        time.sleep(self.random.uniform(0.2, 2))
         self.clock.shift(0)
 
     def graceful(self):
-        if self.chance.random() < 0.5:
+        if self.random.random() < 0.5:
             self.instance.command("graceful")
         else:
             self.second.process.send_signal(signal.SIGUSR1)

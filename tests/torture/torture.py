@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes and delivers during faults, then checks that nothing is lost, doubled or stuck: torture.py MINUTES
+"""Fault injection test: torture.py MINUTES
 
-Two Apache instances on one database, clients that write through both, receivers that verify signatures, and a nemesis
-(nemesis.py). At the end it compares what was acknowledged, what is stored and what was received (checker.py), prints a table and
-exits with 1 if something is wrong. NEOAPI_TORTURE_SEED repeats a sequence of faults."""
+Clients write through two httpd instances on one database, and receivers verify the signatures of deliveries, while nemesis.py injects
+faults. Then checker.py compares acknowledged writes, stored rows and received deliveries. Prints a table; the exit status is 1 if a
+check has failed. NEOAPI_TORTURE_SEED repeats a sequence of faults."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
 import requests  # noqa: E402
 from admin_factory import AdminFactory  # noqa: E402
-from checker import ATTEMPT_TIMEOUT_S, Checker, Inbox  # noqa: E402
+from checker import ATTEMPT_TIMEOUT_S, Checker, Consumer  # noqa: E402
 from client import Api  # noqa: E402
 from deployment import sanitizer_settings  # noqa: E402
 from httpd import Httpd  # noqa: E402
@@ -32,29 +32,29 @@ from webhook_fixtures import HERE, queued, start_instance, stop_instance, subscr
 CONF = HERE + f"NeoAPIWebhookTimeout {ATTEMPT_TIMEOUT_S}\nNeoAPIWebhookRetryDelays 0 1 1 2 2 2 4 4 4 4 4 4 4 4 4 4\n"
 WRITERS = 4  # of each host
 REQUEST_TIMEOUT_S = 15
-DRAIN_LIMIT_S = 120  # until everything is delivered after the last fault
+DRAIN_TIMEOUT_S = 120  # for the queue to become empty after the last fault
 
 
 class Writer(threading.Thread):
-    """Creates brokers with an Idempotency-Key, each under a name of its own, and changes some. It repeats a request until the
-    answer is known. `made` is the id of each acknowledged name, `renamed` the name after an acknowledged change, by id."""
+    """Creates brokers with unique names and an Idempotency-Key, and renames some. Requests are retried until they have a result.
+    `created` has the id of each acknowledged creation by name, `renamed` the name of each acknowledged change by id."""
 
     def __init__(self, api, ca, number, end):
         super().__init__(daemon=True)
         self.session, self.url, self.ca, self.end, self.number = requests.Session(), api.url, ca, end, number
         self.session.trust_env, self.session.verify = False, ca
         self.session.headers["X-API-Key"] = api.credential.secret
-        self.made, self.renamed, self.refused, self.unexpected = {}, {}, 0, []
+        self.created, self.renamed, self.retries, self.unexpected = {}, {}, 0, []
 
     def send(self, method, path, body, **headers):
-        """The answer, or None if the end came before one that is not a 503."""
+        """The response; None if the test ended before one that is not to be retried."""
         for _ in range(60):
             with contextlib.suppress(requests.RequestException):
                 answer = self.session.request(method, self.url + path, json=body, timeout=REQUEST_TIMEOUT_S,
                                               headers={"Connection": "close", **headers})
                 if answer.status_code not in (409, 429, 503):
                     return answer
-            self.refused += 1
+            self.retries += 1
             if self.end.wait(0.2):
                 return None
         return None
@@ -66,9 +66,9 @@ class Writer(threading.Thread):
             name = f"Broker {self.number} {number}"
             answer = self.send("POST", "brokers", {"name": name}, **{"Idempotency-Key": str(uuid.uuid4())})
             if answer is not None and answer.status_code == 201:
-                self.made[name] = answer.json()["id"]
+                self.created[name] = answer.json()["id"]
                 if number % 4 == 0:
-                    self.rename(self.made[name], name)
+                    self.rename(self.created[name], name)
             elif answer is not None:
                 self.unexpected.append(f"{answer.status_code} {answer.text[:200]}")
             self.end.wait(0.02)
@@ -83,16 +83,16 @@ class Writer(threading.Thread):
 
 @contextlib.contextmanager
 def two_hosts():
-    """An instance, and another Apache on its database whose clock can be shifted."""
+    """An instance, and a second httpd on its database whose clock can be shifted."""
     instance = start_instance("torture", CONF)
     try:
         with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="neoapi-torture.") as name:
-            place = Path(name)
-            place.chmod(0o755)
-            clock = ShiftedClock(place)
-            (place / "httpd").mkdir()
+            directory = Path(name)
+            directory.chmod(0o755)
+            clock = ShiftedClock(directory)
+            (directory / "httpd").mkdir()
             preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {clock.library}".strip()
-            second = Httpd(instance, place / "httpd", ("DocumentRoot .*", CONF.replace("${INSTANCE}", str(instance.state))),
+            second = Httpd(instance, directory / "httpd", ("DocumentRoot .*", CONF.replace("${INSTANCE}", str(instance.state))),
                            preload=preload)
             try:
                 yield instance, second.start(), clock
@@ -107,10 +107,10 @@ def run(minutes, seed):
     with contextlib.ExitStack() as stack:
         instance, second, clock = stack.enter_context(two_hosts())
         admin = Api(instance, AdminFactory(instance).key())
-        inboxes = [Inbox("fast", 0, 0), Inbox("slow", 0.05, 0), Inbox("faulty", 0, 0.05)]
-        for inbox in inboxes:
-            receiver = stack.enter_context(Receiver(inbox.behave))
-            inbox.secret = subscribe(admin, receiver.url)["secret"]
+        consumers = [Consumer("fast", 0, 0), Consumer("slow", 0.05, 0), Consumer("faulty", 0, 0.05)]
+        for consumer in consumers:
+            receiver = stack.enter_context(Receiver(consumer.behave))
+            consumer.secret = subscribe(admin, receiver.url)["secret"]
         writers = [Writer(api, instance.ca, number, end) for number, api in enumerate(
             [admin, Api(second, admin.credential)] * WRITERS)]
         nemesis = Nemesis(instance, second, clock, random.Random(seed))
@@ -120,14 +120,14 @@ def run(minutes, seed):
         end.set()
         for writer in writers:
             writer.join(2 * REQUEST_TIMEOUT_S)
-        drained, until = False, time.monotonic() + DRAIN_LIMIT_S
+        drained, until = False, time.monotonic() + DRAIN_TIMEOUT_S
         while not drained and time.monotonic() < until:
             drained = queued(instance) == 0
             time.sleep(0.2)
-        return Checker(instance, writers, inboxes, nemesis.faults).report()
+        return Checker(instance, writers, consumers, nemesis.faults).report()
 
 
 if __name__ == "__main__":
-    duration, chosen = float(sys.argv[1]), int(os.environ.get("NEOAPI_TORTURE_SEED") or time.time())
-    print(f"torture: {duration:g} minutes, TORTURE_SEED={chosen}", flush=True)
-    sys.exit(0 if run(duration, chosen) else 1)
+    duration, random_seed = float(sys.argv[1]), int(os.environ.get("NEOAPI_TORTURE_SEED") or time.time())
+    print(f"torture: {duration:g} minutes, TORTURE_SEED={random_seed}", flush=True)
+    sys.exit(0 if run(duration, random_seed) else 1)
