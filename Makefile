@@ -146,7 +146,7 @@ $(SQL_H): $(BUILD)/gen/sql/%.h: $$(wildcard src/*/$$*.sql) sql/embed.sh
 	@mkdir -p $(@D)
 	$(call run,GEN,$@) sh sql/embed.sh statements $< >$@.new && mv $@.new $@
 
-# So are other texts: the constant neo_NAME has the file EMBED.NAME.
+# Other texts, too: the constant neo_NAME has the file EMBED.NAME.
 EMBED.report_style         := src/service/status.css
 EMBED.openapi_json_text    := src/model/openapi.json
 EMBED.openapi_introduction := src/model/openapi.md
@@ -157,7 +157,7 @@ $(filter-out %/migrations.c %/docs.c,$(GEN)) $(CTL_GEN): $(BUILD)/gen/%.c: $$(EM
 	@mkdir -p $(@D)
 	$(call run,GEN,$@) sh sql/embed.sh text neo_$* $< >$@.new && mv $@.new $@
 
-# And the documentation. If Swagger UI could not be fetched for its reference, the next make tries again.
+# The documentation is embedded, too. If Swagger UI could not be fetched for its reference, the next make tries again.
 $(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(if $(wildcard $(FETCHED)/swagger-ui),,again)
 	@mkdir -p $(@D)
 	@sh src/docs/pack.sh '$(VERSION)' '$(FETCHED)' '$@'

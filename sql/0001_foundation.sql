@@ -56,9 +56,9 @@ end $$;
 -- ---------------------------------------------------------------- tenants, organizations, users
 
 create table neoapi.plan (
-    name           text primary key check (name ~ '^[a-z0-9_-]{1,40}$'),
-    requests       int not null check (requests > 0),
-    window_seconds int not null check (window_seconds between 1 and 86400),
+    name                text primary key check (name ~ '^[a-z0-9_-]{1,40}$'),
+    requests            int not null check (requests > 0),
+    window_seconds      int not null check (window_seconds between 1 and 86400),
     -- of each organization; null: unlimited
     subscriptions       int default 50 check (subscriptions > 0), -- of webhooks
     concurrent_requests int default 50 check (concurrent_requests > 0),

@@ -6,7 +6,7 @@
 #include "core/clock.h"
 #include "store/pg.h"
 
-/* Records that this host's system clock is `ahead` milliseconds of the time; negative: behind it. */
+/* Records that this host's system clock is `ahead` milliseconds ahead of the time; negative: behind. */
 NEO_MUSTCHECK neo_pg_status neo_clock_step_record(neo_pg *pg, neo_ms ahead, apr_pool_t *pool);
 
 #endif

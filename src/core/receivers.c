@@ -2,6 +2,7 @@
 /* Statistics of webhook receivers (see core/receivers.h). */
 #include "core/receivers.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define PERIOD   1800000000LL /* microseconds: half an hour */
@@ -49,15 +50,14 @@ void neo_receivers_host(const char *url, char host[NEO_HOST_SIZE])
     host[len] = '\0';
 }
 
-void neo_receivers_name(const char *url, char name[NEO_HOST_SIZE])
+void neo_receivers_hostname(const char *url, char hostname[NEO_HOST_SIZE])
 {
-    neo_receivers_host(url, name);
-    char *port = strrchr(name, ':');
+    neo_receivers_host(url, hostname);
+    char *port = strrchr(hostname, ':');
     if (port && !strchr(port, ']')) /* of an IPv6 address */
         *port = '\0';
-    for (char *c = name; *c; c++)
-        if (*c >= 'A' && *c <= 'Z')
-            *c = (char)(*c - 'A' + 'a');
+    for (char *c = hostname; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
 }
 
 /* FNV-1a. A chosen collision would only merge two rows of a report. */

@@ -253,11 +253,11 @@ static void advance_cursor(neo_courier *c, const char *last, neo_ms now)
  * ended, and its subscription is paused, so that claims of others are not delayed by its queue. */
 static int is_admitted(neo_courier *c, const neo_due_delivery *due)
 {
-    char name[NEO_HOST_SIZE];
+    char hostname[NEO_HOST_SIZE];
     if (!due->per_hour)
         return 1;
-    neo_receivers_name(due->url, name);
-    if (c->host.admit(c->host.context, due->organization, name, due->per_hour))
+    neo_receivers_hostname(due->url, hostname);
+    if (c->host.admit(c->host.context, due->organization, hostname, due->per_hour))
         return 1;
     neo_in_flight_pause(&c->in_flight, due, neo_steady_ms() + PAUSE_MS);
     return 0;
@@ -279,7 +279,7 @@ static void finish_claim(neo_courier *c)
         if (is_admitted(c, &due[i]))
             c->outgoing[c->outgoing_count++] = (outgoing){&due[i], neo_in_flight_add(&c->in_flight, &due[i], c->request.claim)};
     if (c->outgoing_count < count)
-        c->next_poll = 0; /* others may be due that had no room in this claim */
+        c->next_poll = 0; /* the claim may have had no room for other due deliveries */
     neo_courier_metrics_in_flight(&c->settings.metrics, c->outgoing_count);
     c->cursor[0] = '\0';
     c->has_more = is_at_limit(c, due, count);

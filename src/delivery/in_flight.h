@@ -30,7 +30,7 @@ typedef struct neo_in_flight {
     neo_in_flight_delivery *first;
     int count;
     int per_subscription;
-    apr_array_header_t *queues; /* one for each subscription with deliveries in flight or a lowered limit, or that is paused */
+    apr_array_header_t *queues; /* of subscriptions that are paused, or have deliveries in flight or a lowered limit */
     void *owner;
 } neo_in_flight;
 

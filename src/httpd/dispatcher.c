@@ -29,7 +29,7 @@ static void release(void *context, neo_pg *pg)
     neo_database_release(((neo_dispatcher *)context)->database, pg);
 }
 
-/* The credentials' limiter: their names differ. */
+/* Counts with the limiter of credentials, whose names differ from these. */
 static int admit(void *context, const char *organization, const char *receiver, int per_hour)
 {
     const neo_dispatcher *dispatcher = context;

@@ -65,12 +65,6 @@ static int read_hash(const neo_rows *rows, int column, unsigned char hash[NEO_SH
     return neo_base64_decode(text.ptr, text.len, hash, NEO_SHA256_SIZE) == NEO_SHA256_SIZE;
 }
 
-static int read_limit(const neo_rows *rows, int column)
-{
-    const char *limit = neo_rows_value(rows, 0, column);
-    return limit ? atoi(limit) : 0;
-}
-
 neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, neo_credential **credential)
 {
     neo_rows rows;
@@ -94,8 +88,8 @@ neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, 
     c->organization_count = split(neo_rows_value(&rows, 0, ORGANIZATIONS), pool, &c->organizations);
     c->requests = atoi(neo_rows_value(&rows, 0, REQUESTS));
     c->window = atoi(neo_rows_value(&rows, 0, WINDOW));
-    c->concurrent_requests = read_limit(&rows, CONCURRENT);
-    c->idempotency_bytes = read_limit(&rows, STORED);
+    c->concurrent_requests = atoi(neo_rows_value(&rows, 0, CONCURRENT));
+    c->idempotency_bytes = atoi(neo_rows_value(&rows, 0, STORED));
     *credential = c;
     return NEO_PG_OK;
 }

@@ -13,8 +13,8 @@ select encode(s.secret_hash, 'base64'),
          from neoapi.token_organization o where o.credential_id = c.id), ''),
     p.requests,
     p.window_seconds,
-    p.concurrent_requests,
-    p.idempotency_bytes,
+    coalesce(p.concurrent_requests, 0),
+    coalesce(p.idempotency_bytes, 0),
     encode(s.previous_secret_hash, 'base64'),
     (extract(epoch from c.previous_secret_until) * 1000)::bigint
 from neoapi.credential c

@@ -80,7 +80,7 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .previous_secret = neo_rows_value(rows, row, PREVIOUS),
         .is_failing = neo_rows_is_true(rows, row, FAILING),
         .success_is_news = neo_rows_is_true(rows, row, SUCCESS_IS_NEWS),
-        .per_hour = neo_rows_value(rows, row, PER_HOUR) ? atoi(neo_rows_value(rows, row, PER_HOUR)) : 0,
+        .per_hour = atoi(neo_rows_value(rows, row, PER_HOUR)),
     };
 }
 

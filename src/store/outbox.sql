@@ -48,8 +48,8 @@ due as materialized (
             s.failing_since is not null as failing,
             s.failing_since is not null or s.is_announced or s.last_success_at > now() - interval '1 minute' is not true
                 as success_is_news,
-            (select p.deliveries_per_hour from neoapi.tenant t join neoapi.plan p on p.name = t.plan where t.id = s.tenant_id)
-                as per_hour,
+            (select coalesce(p.deliveries_per_hour, 0) from neoapi.tenant t join neoapi.plan p on p.name = t.plan
+                where t.id = s.tenant_id) as per_hour,
             coalesce((select b.max - b.n from unnest($6::text[], $7::int[], $8::int[]) as b (id, n, max) where b.id = queue.id),
                 case when s.failing_since is null then $4::int else least($4::int, 2) end) as free_slots
         from neoapi.webhook_subscription s
