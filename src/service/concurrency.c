@@ -80,34 +80,35 @@ void neo_concurrency_remove(const neo_concurrency *concurrency, pid_t pid)
     atomic_store(&m->pids[slot], 0);
 }
 
-/* Adds the request to a row, and returns the row's sum. */
-static int add(const neo_concurrency *concurrency, size_t row, _Atomic uint16_t **cell)
+static int sum_of(const neo_concurrency *concurrency, size_t row)
 {
     _Atomic uint16_t *cells = row_at(concurrency->memory, row);
     int sum = 0;
-    *cell = &cells[concurrency->slot];
-    atomic_fetch_add(*cell, 1);
     for (int i = atomic_load(&concurrency->memory->used) - 1; i >= 0; i--)
         sum += atomic_load(&cells[i]);
     return sum;
 }
 
-/* A request is added before the sum is read, so that of several at a time no more than the limit pass. All of them may be
- * refused then, although there was room for one; that needs more clients than the limit. */
+/* The request is added to both rows before a sum is read, so that concurrent requests cannot exceed the limit. If more arrive
+ * at once than the limit allows, all of them may be refused, although there was room for some. */
 int neo_concurrency_enter(const neo_concurrency *concurrency, const char *organization, int limit, neo_concurrency_place *place)
 {
+    size_t rows[NEO_CONCURRENCY_TABLES];
     *place = (neo_concurrency_place){{NULL}};
     if (concurrency->slot < 0)
         return 1;
     uint64_t hash = apr_siphash24(organization, strlen(organization), concurrency->memory->key);
-    int least = INT32_MAX;
     for (size_t table = 0; table < NEO_CONCURRENCY_TABLES; table++, hash >>= 32) {
-        int sum = add(concurrency, table * ROWS + hash % ROWS, &place->cells[table]);
-        least = sum < least ? sum : least;
+        rows[table] = table * ROWS + hash % ROWS;
+        place->cells[table] = &row_at(concurrency->memory, rows[table])[concurrency->slot];
+        atomic_fetch_add(place->cells[table], 1);
     }
-    if (least > limit)
+    int is_admitted = 0;
+    for (int table = 0; table < NEO_CONCURRENCY_TABLES && !is_admitted; table++)
+        is_admitted = sum_of(concurrency, rows[table]) <= limit;
+    if (!is_admitted)
         neo_concurrency_leave(place);
-    return least <= limit;
+    return is_admitted;
 }
 
 void neo_concurrency_leave(neo_concurrency_place *place)
