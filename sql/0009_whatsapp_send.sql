@@ -24,27 +24,6 @@ begin
     refusal := case cardinality(numbers) when 0 then 'no_number' when 2 then 'several_numbers' end;
 end $$;
 
--- Locks the conversation with a lead, or inserts it. The lead's contact is the one that had the lead's phone when the lead got it.
--- `created` is true if no response has reported the conversation yet.
-create function neoapi.whatsapp_open_conversation(organization text, number text, lead neoapi.lead, new_id text,
-                                                  out identity bigint, out conversation text, out created boolean)
-    language plpgsql volatile as $$
-declare
-    added neoapi.whatsapp_identity;
-begin
-    perform neoapi.whatsapp_lock_numbers(array[number]);
-    added := neoapi.whatsapp_add_identity(neoapi.whatsapp_lead_identity(lead, number), new_id, null);
-    identity := added.id;
-    conversation := added.conversation_id;
-    perform neoapi.whatsapp_refresh(organization, conversation); -- also applies an opt-out that was imported since
-    select c.is_provisional or c.id = new_id into created from neoapi.whatsapp_conversation c
-    where c.organization_id = organization and c.id = conversation;
-    update neoapi.whatsapp_conversation c
-    set is_provisional = false, updated_at = now(), lead_id = lead.id,
-        triage = case when c.triage = 'pending' and c.triage_at is null then 'assigned' else c.triage end
-    where c.organization_id = organization and c.id = conversation;
-end $$;
-
 -- Inserts a pending message to a lead, and the idempotency key unless it is null. Until whatsapp_finish the key's response_body
 -- is the message's id. Returns one row: what the provider's API needs, or a refusal, after which nothing is inserted. Returns
 -- no row if the key exists.
@@ -56,7 +35,7 @@ create function neoapi.whatsapp_start(
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
     recipient neoapi.lead;
-    identity bigint;
+    contact neoapi.whatsapp_identity; -- the one that had the lead's phone when the lead got it
     opened text; -- the conversation
 begin
     if idempotency_key is not null then
@@ -75,12 +54,14 @@ begin
         select c.id, c.refusal into number_id, refusal from neoapi.whatsapp_choose_number(organization, number) c;
     end if;
     if refusal is null then
-        select o.identity, o.conversation, o.created into identity, opened, created
-        from neoapi.whatsapp_open_conversation(organization, number_id, recipient, conversation) o;
-        select c.contact_wa_id, c.contact_bsuid, n.phone_number_id, n.access_token, n.waba_id,
+        perform neoapi.whatsapp_lock_numbers(array[number_id]);
+        contact := neoapi.whatsapp_add_identity(neoapi.whatsapp_lead_identity(recipient, number_id), conversation, null);
+        opened := contact.conversation_id;
+        perform neoapi.whatsapp_refresh(organization, opened); -- also applies an opt-out that was imported since
+        select c.contact_wa_id, c.contact_bsuid, n.phone_number_id, n.access_token, n.waba_id, c.is_provisional or c.id = conversation,
                case when c.opted_out_at is not null then 'opted_out'
                     when c.contact_wa_id is null and c.contact_bsuid is null then 'no_phone' end
-        into wa_id, bsuid, phone_number_id, access_token, account, refusal
+        into wa_id, bsuid, phone_number_id, access_token, account, created, refusal
         from neoapi.whatsapp_conversation c
         join neoapi.whatsapp_number n on n.organization_id = c.organization_id and n.id = c.number_id
         where c.organization_id = organization and c.id = opened;
@@ -89,14 +70,18 @@ begin
         delete from neoapi.idempotency_key k
         where k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key;
         update neoapi.whatsapp_conversation c set is_provisional = true
-        where created and c.organization_id = organization and c.id = opened;
+        where created and not c.is_provisional and c.organization_id = organization and c.id = opened;
         return next;
         return;
     end if;
+    update neoapi.whatsapp_conversation c
+    set is_provisional = false, updated_at = now(), lead_id = lead,
+        triage = case when c.triage = 'pending' and c.triage_at is null then 'assigned' else c.triage end
+    where c.organization_id = organization and c.id = opened;
     insert into neoapi.whatsapp_message (organization_id, id, conversation_id, identity_id, recipient_wa_id, recipient_bsuid,
         direction, source, type, template_name, template_language, status, status_at, actor_id, actor_type, occurred_at,
         created_conversation)
-    values (organization, message, opened, identity, wa_id, case when wa_id is null then bsuid end, 'outbound', 'api', 'template',
+    values (organization, message, opened, contact.id, wa_id, case when wa_id is null then bsuid end, 'outbound', 'api', 'template',
         template, language, 'pending', now(), actor, actor_type, now(), created);
     update neoapi.idempotency_key k set status = 201
     where created and k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key;

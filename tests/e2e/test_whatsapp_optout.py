@@ -38,6 +38,16 @@ def test_a_stop_word_opts_out(org, word):
     assert PHONE not in problem["detail"] and len(org.meta.sends) == 1 and len(org.messages()) == 2
 
 
+def test_a_refused_request_changes_nothing(org):
+    lead = org.lead()
+    org.begin(lead)
+    org.notify(text("PARAR", PHONE))
+    path = "whatsapp/conversations/" + org.conversation()["id"]
+    before = ok(org.api.get(path))
+    refused(org.start(lead), 409, "conflict.opted_out")
+    assert ok(org.api.get(path)) == before
+
+
 @pytest.mark.parametrize("words", NO_WORDS)
 def test_a_stop_word_in_a_sentence_does_not_opt_out(org, words):
     lead = org.lead()
