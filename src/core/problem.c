@@ -173,8 +173,10 @@ static const neo_code_info catalogue[] = {
          "The request took too long in the database, which cancelled it. Nothing was changed.",
          "Retry after the seconds in Retry-After. If it happens again, send less in one request."},
     [NEO_INTERNAL_PROVIDER_UNAVAILABLE] =
-        {"internal.provider_unavailable", 503, "internal", "WhatsApp is temporarily unavailable. Nothing was sent.",
-         "Retry after the seconds in Retry-After, with the same Idempotency-Key if you sent one."},
+        {"internal.provider_unavailable", 503, "internal",
+         "WhatsApp is temporarily unavailable or does not let the organization's number send. Nothing was sent.",
+         "Retry after the seconds in Retry-After, with the same Idempotency-Key if you sent one. If the message says that the "
+         "number cannot send, ask the administrator: its error log has the cause."},
 };
 _Static_assert(sizeof catalogue / sizeof *catalogue == NEO_CODES, "every code has its row");
 

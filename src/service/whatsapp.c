@@ -173,17 +173,26 @@ static const char *const outcomes[] = {
     [NEO_VERDICT_OPTED_OUT] = "opted_out",
 };
 
+/* Nothing was sent. Whether waiting helps; the client must not read more than that. */
+static neo_problem *unavailable(neo_call *call, const neo_reply *reply)
+{
+    int is_token_readable = reply->title || reply->details; /* see title_of */
+    neo_problem *problem = neo_problem_make(
+        call->pool, NEO_INTERNAL_PROVIDER_UNAVAILABLE,
+        reply->verdict == NEO_VERDICT_FORBIDDEN || !is_token_readable
+            ? "Nothing was sent: the organization's number cannot send until an administrator has corrected its configuration."
+            : "WhatsApp is unavailable; nothing was sent. Try again later.");
+    problem->retry_after = RETRY_SECONDS;
+    return problem;
+}
+
 /* NULL if the message was sent, may have been sent, or failed for good: then it is the response. */
 static neo_problem *problem_of(neo_call *call, const neo_reply *reply)
 {
     neo_problem *problem = NULL;
     switch (reply->verdict) {
     case NEO_VERDICT_LATER:
-    case NEO_VERDICT_FORBIDDEN:
-        problem = neo_problem_make(call->pool, NEO_INTERNAL_PROVIDER_UNAVAILABLE,
-                                   "WhatsApp is unavailable; nothing was sent. Try again later.");
-        problem->retry_after = RETRY_SECONDS;
-        return problem;
+    case NEO_VERDICT_FORBIDDEN: return unavailable(call, reply);
     case NEO_VERDICT_TEMPLATE:
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_TEMPLATE_REJECTED, "whatsapp",
                           reply->is_about_parameters ? "template_parameters" : "template_name",

@@ -130,7 +130,14 @@ def test_configuration_errors_are_logged(org, module_instance, code):
     assert str(code) in line and (org.number_id in line or org.number.id in line)
     for private in (org.number.token, org.number.secret, PHONE):
         assert private not in line
-    assert "token" not in problem["detail"].lower()
+    assert "administrator" in problem["detail"] and "token" not in problem["detail"].lower()
+
+
+def test_a_token_that_cannot_be_decrypted_is_logged(org, module_instance):
+    before = len(module_instance.error_log)
+    module_instance.sql("update neoapi.whatsapp_number set access_token = 'x' where id = %s", org.number_id)
+    problem = refused(org.start(org.lead()), 503, "internal.provider_unavailable")
+    assert "administrator" in problem["detail"] and "NEO0411" in logged_error(module_instance, before)
 
 
 def test_a_token_without_access_to_the_number_is_logged(org, module_instance):
@@ -159,10 +166,12 @@ def test_the_status_decides_about_an_unknown_code(org, module_instance, code, st
     before, lead, key = len(module_instance.error_log), org.lead(), new_key()
     org.meta.behave(answering(status, b'{"error": {"message": "No.", "code": %d}}' % code, JSON))
     answer = org.start(lead, key=key)
-    refused(answer, 503, "internal.provider_unavailable")
+    problem = refused(answer, 503, "internal.provider_unavailable")
     assert int(answer.headers["Retry-After"]) > 0
     line = logged_error(module_instance, before)
     assert ":error]" in line and org.number_id in line and str(code) in line
+    is_temporary = code == 17 or (code == 987654 and status == 429)
+    assert ("administrator" in problem["detail"]) is not is_temporary
     org.meta.behave(accept)
     assert org.begin(lead, key=key)[0]["created"] is True
 
