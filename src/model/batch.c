@@ -132,6 +132,10 @@ static void read_id(reader *r, const neo_json *sent, const char *path, neo_batch
         operation->external_id = neo_json_string_at(value, "external_id");
     if (operation->external_id)
         return;
+    if (has_id && value && neo_json_kind_of(value) == NEO_JSON_OBJECT && neo_has_external_id(r->resource)) {
+        wrong(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "id"), "must be a string or {\"external_id\": \"…\"}");
+        return;
+    }
     const neo_json *id = read_member(r, sent, operation->method, has_id, "id", NEO_JSON_STRING, path);
     operation->id = id ? neo_json_string(id) : NULL;
 }

@@ -69,7 +69,7 @@ static void read_item(neo_work *w, neo_item *i)
     i->row.now = is_create ? neo_id_issue(i->row.id, resource->prefix) : neo_now_ms();
     i->body = i->operation->data;
     if (!is_create && !current.ptr)
-        i->problem = neo_call_not_found(w->call);
+        i->problem = neo_call_not_found(w->call, i->operation->external_id);
     else if (is_update || (!is_create && resource->preconditions)) {
         i->before = neo_json_parse(current, w->call->pool, &wrong);
         i->problem = i->before ? NULL : neo_problem_internal(w->call->pool);
@@ -194,7 +194,7 @@ static neo_pg_status write_alone(neo_work *w, neo_item *i)
     else if (!i->answer.ptr && !i->problem && i->row.target.id)
         return NEO_PG_RETRY; /* the row referred to another one when the targets were locked, which has changed */
     else if (!i->answer.ptr && !i->problem)
-        i->problem = neo_call_not_found(w->call);
+        i->problem = neo_call_not_found(w->call, i->operation->external_id);
     return NEO_PG_OK;
 }
 
@@ -263,7 +263,7 @@ static void choose_method(neo_work *w, neo_item *i)
     }
     i->id = NULL; /* what had the external_id when the batch began has lost it */
     if (!is_upsert(i))
-        i->problem = neo_call_not_found(w->call);
+        i->problem = neo_call_not_found(w->call, i->operation->external_id);
 }
 
 /* How many items from `first` on can share a statement: with one method and no resource twice, because an operation depends on

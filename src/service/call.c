@@ -130,18 +130,18 @@ neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_row
     }
 }
 
-neo_problem *neo_call_not_found(neo_call *call)
+neo_problem *neo_call_not_found(neo_call *call, const char *external_id)
 {
     const char *name = call->match.subresource_id ? call->match.operation->subresource : call->match.resource->name;
     return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, name, "The organization has no %s with this %s.", name,
-                                    call->external_id ? "external id" : "id");
+                                    external_id ? "external id" : "id");
 }
 
 neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const neo_rows *rows)
 {
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, rows);
-    return rows->count ? NULL : neo_call_not_found(call);
+    return rows->count ? NULL : neo_call_not_found(call, call->external_id);
 }
 
 /* ---------------------------------------------------------------- the database */
@@ -157,7 +157,7 @@ neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg)
     const neo_match *match = &call->match;
     if (!neo_id_is(match->id, match->resource->prefix) ||
         (match->subresource_id && !neo_id_is(match->subresource_id, match->operation->prefix)))
-        return neo_call_not_found(call);
+        return neo_call_not_found(call, call->external_id);
     return neo_call_acquire(call, pg);
 }
 

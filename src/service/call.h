@@ -70,8 +70,8 @@ void neo_call_find_duplicate(neo_call *call, neo_pg *pg, const neo_rows *failed,
                              neo_problem *problem);
 /* The problem of a statement that failed, or found no row (404); otherwise NULL. */
 neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const neo_rows *rows);
-/* 404 for the resource or subresource. */
-neo_problem *neo_call_not_found(neo_call *call);
+/* 404 for the resource or subresource; `external_id` is what it was looked up by, or NULL if by its id. */
+neo_problem *neo_call_not_found(neo_call *call, const char *external_id);
 
 /* The id in a representation, which always is its first member. */
 const char *neo_call_id_of(neo_text representation, apr_pool_t *pool);

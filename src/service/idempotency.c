@@ -100,7 +100,7 @@ static neo_problem *resolve_conflict(neo_call *call, neo_pg *pg, const neo_idemp
     if (status != NEO_PG_OK && !is_same_key)
         return neo_call_failed(call, status, rows);
     if (!is_unique_violation && (!call->idempotency || !is_first))
-        return neo_call_not_found(call);
+        return neo_call_not_found(call, call->external_id);
     *again = 1; /* the key existed, and has expired since */
     return NULL;
 }

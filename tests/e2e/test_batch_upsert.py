@@ -160,3 +160,11 @@ def test_an_id_that_is_neither_form_is_refused(own_api, factory, id):
     party = factory.party(external_id="a")
     done = results(send(own_api, {"method": "delete", "id": id}, update(party, name="B"), collection="parties"), 400, 200)
     assert fields(done[0]) == {"operations[0].id": "validation.party.operations_id_invalid"}
+    assert isinstance(id, list) or 'a string or {"external_id": "…"}' in done[0]["error"]["errors"][0]["message"]
+
+
+def test_a_missing_resource_is_described_as_it_was_looked_up(own_api, factory):
+    missing = "pty_01jwr1zbts0h4k8n3p7r1t5w9x"
+    done = results(send(own_api, {"method": "delete", "id": by("a")}, {"method": "delete", "id": missing},
+                        {"method": "update", "id": by("a"), "data": {}}, collection="parties"), 404, 404, 404)
+    assert [one["error"]["detail"].rpartition(" with this ")[2] for one in done] == ["external id.", "id.", "external id."]
