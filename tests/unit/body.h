@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bodies of the resources for tests: the least that each takes, changed by a merge patch, and what validation says of it. */
+/* Minimal bodies of the resources, changed by merge patches, and the result of their validation. */
 #ifndef NEO_TESTS_BODY_H
 #define NEO_TESTS_BODY_H
 
@@ -11,7 +11,7 @@
 static const struct {
     const neo_resource *resource;
     const char *json;
-} least[] = {
+} minimal_bodies[] = {
     {&neo_broker, "{\"name\":\"Ana\"}"},
     {&neo_property,
      "{\"code\":\"AP-1\",\"transaction_type\":\"sale\",\"usage_type\":\"residential\",\"property_type\":\"house\","
@@ -25,25 +25,16 @@ static const struct {
                     "\"},\"file\":{\"url\":\"https://a.example/b\"}}"},
 };
 
-static inline neo_json *parsed(const char *text, apr_pool_t *pool)
-{
-    const char *wrong = NULL;
-    neo_json *value = neo_json_parse(text_of(text), pool, &wrong);
-    if (!value)
-        fail_msg("%s was refused: %s", text, wrong);
-    return value;
-}
-
 static inline neo_json *body_of(const neo_resource *resource, const char *change, apr_pool_t *pool)
 {
     int i = 0;
-    while (least[i].resource != resource)
+    while (minimal_bodies[i].resource != resource)
         i++;
-    return neo_json_merge_patch(parsed(least[i].json, pool), parsed(change, pool), pool);
+    return neo_json_merge_patch(parse_json(minimal_bodies[i].json, pool), parse_json(change, pool), pool);
 }
 
-/* The changed body as it would be stored; the test fails if it is refused. */
-static inline neo_json *taken(const neo_resource *resource, const char *change, apr_pool_t *pool)
+/* The validated body; the test fails if it is refused. */
+static inline neo_json *validated(const neo_resource *resource, const char *change, apr_pool_t *pool)
 {
     neo_json *clean = NULL;
     neo_problem *problem = neo_validate(resource, body_of(resource, change, pool), pool, &clean);
@@ -52,10 +43,10 @@ static inline neo_json *taken(const neo_resource *resource, const char *change, 
     return clean;
 }
 
-/* The field of the changed body as it is kept, as JSON; "" if it is not stored. */
-static inline const char *kept(const neo_resource *resource, const char *change, const char *field, apr_pool_t *pool)
+/* A field of the validated body as JSON; "" if it is absent. */
+static inline const char *stored_field(const neo_resource *resource, const char *change, const char *field, apr_pool_t *pool)
 {
-    const neo_json *value = neo_json_get(taken(resource, change, pool), field);
+    const neo_json *value = neo_json_get(validated(resource, change, pool), field);
     return value ? neo_json_text(value, pool).ptr : "";
 }
 
@@ -64,15 +55,15 @@ static inline neo_problem *refused(const neo_resource *resource, const char *cha
     neo_json *clean;
     neo_problem *problem = neo_validate(resource, body_of(resource, change, pool), pool, &clean);
     if (!problem)
-        fail_msg("%s was taken", change);
+        fail_msg("%s was accepted", change);
     assert_int_equal(neo_problem_status(problem), 400);
     assert_non_null(problem->items);
     return problem;
 }
 
-/* The one thing that is wrong with the changed body; returns its message. */
-static inline const char *wrong(const neo_resource *resource, const char *change, const char *field, const char *code,
-                                apr_pool_t *pool)
+/* The body must have this error and no other. Returns the message. */
+static inline const char *only_error(const neo_resource *resource, const char *change, const char *field, const char *code,
+                                     apr_pool_t *pool)
 {
     neo_problem *problem = refused(resource, change, pool);
     const neo_problem_item *item = &APR_ARRAY_IDX(problem->items, 0, neo_problem_item);

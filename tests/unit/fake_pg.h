@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fake server for PostgreSQL's protocol version 3, as far as our statements need it. It answers what a test wants: rows,
- * errors, or the end of the connection. It runs in threads of the test and listens on a Unix socket. */
+/* A fake PostgreSQL server: the part of protocol version 3 that our statements use. A test determines the responses: rows,
+ * errors, or a closed connection. It runs in threads of the test and listens on a Unix socket. */
 #ifndef NEO_TESTS_FAKE_PG_H
 #define NEO_TESTS_FAKE_PG_H
 
@@ -21,13 +21,13 @@
 
 #define FAKE_MAX 32 /* parameters, columns */
 
-/* The answer to a statement. Rows are texts, `columns` to a row, NULL for null. */
+/* The response to a statement. `values` has `columns` texts for each row, NULL for null. */
 typedef struct {
     const char *error; /* an SQLSTATE instead of rows, or after them with DIES_AFTER; class 57P ends the connection */
     const char *constraint;
     int columns, rows;
     const char *const *values;
-    enum { FAKE_LIVES, FAKE_DIES_BEFORE, FAKE_DIES_AFTER } fate; /* the connection ends without an answer, or after the rows */
+    enum { FAKE_LIVES, FAKE_DIES_BEFORE, FAKE_DIES_AFTER } fate; /* the connection ends without a response, or after the rows */
 } fake_reply;
 
 typedef struct fake_pg fake_pg;
@@ -48,7 +48,7 @@ struct fake_pg {
     atomic_int running;                  /* threads of connections */
 };
 
-#define FAKE_END_MS 5000 /* for the threads of connections, which the test has closed */
+#define FAKE_END_MS 5000 /* until the threads of closed connections must have ended */
 
 /* One connection. */
 typedef struct {
@@ -119,16 +119,16 @@ static inline int fake_int(const char **at, int bytes)
 }
 
 /* Adds a message: its type, its length, its content. */
-static inline void fake_say(fake_session *s, char type, const char *content, apr_size_t len)
+static inline void fake_send(fake_session *s, char type, const char *content, apr_size_t len)
 {
     neo_buf_putc(&s->out, type);
     fake_number(&s->out, 4, (int)len + 4);
     neo_buf_add(&s->out, content, len);
 }
 
-static inline void fake_say_buf(fake_session *s, char type, const neo_buf *content)
+static inline void fake_send_buf(fake_session *s, char type, const neo_buf *content)
 {
-    fake_say(s, type, content->ptr, content->len);
+    fake_send(s, type, content->ptr, content->len);
 }
 
 static inline int fake_flush(fake_session *s)
@@ -139,34 +139,34 @@ static inline int fake_flush(fake_session *s)
     return all;
 }
 
-static inline void fake_say_text(neo_buf *out, const char *text)
+static inline void fake_add_text(neo_buf *out, const char *text)
 {
     neo_buf_add(out, text, strlen(text) + 1);
 }
 
-static inline void fake_say_error(fake_session *s, const char *state, const char *constraint)
+static inline void fake_send_error(fake_session *s, const char *state, const char *constraint)
 {
     neo_buf out;
     neo_buf_init(&out, s->pool, 64);
-    fake_say_text(&out, "SERROR");
+    fake_add_text(&out, "SERROR");
     neo_buf_putc(&out, 'C');
-    fake_say_text(&out, state);
-    fake_say_text(&out, "Mas the test wants it");
+    fake_add_text(&out, state);
+    fake_add_text(&out, "Mas requested by the test");
     if (constraint) {
         neo_buf_putc(&out, 'n');
-        fake_say_text(&out, constraint);
+        fake_add_text(&out, constraint);
     }
     neo_buf_putc(&out, '\0');
-    fake_say_buf(s, 'E', &out);
+    fake_send_buf(s, 'E', &out);
 }
 
-static inline void fake_say_rows(fake_session *s, const fake_reply *reply)
+static inline void fake_send_rows(fake_session *s, const fake_reply *reply)
 {
     neo_buf out;
     neo_buf_init(&out, s->pool, 256);
     fake_number(&out, 2, reply->columns);
     for (int c = 0; c < reply->columns; c++) {
-        fake_say_text(&out, "c");
+        fake_add_text(&out, "c");
         fake_number(&out, 4, 0);
         fake_number(&out, 2, 0);
         fake_number(&out, 4, 25); /* text */
@@ -174,7 +174,7 @@ static inline void fake_say_rows(fake_session *s, const fake_reply *reply)
         fake_number(&out, 4, -1);
         fake_number(&out, 2, 0);
     }
-    fake_say_buf(s, 'T', &out);
+    fake_send_buf(s, 'T', &out);
     for (int r = 0; r < reply->rows; r++) {
         out.len = 0;
         fake_number(&out, 2, reply->columns);
@@ -183,10 +183,10 @@ static inline void fake_say_rows(fake_session *s, const fake_reply *reply)
             fake_number(&out, 4, value ? (int)strlen(value) : -1);
             neo_buf_puts(&out, value ? value : "");
         }
-        fake_say_buf(s, 'D', &out);
+        fake_send_buf(s, 'D', &out);
     }
     const char *tag = strcmp(s->sql, "commit") != 0 ? "SELECT 1" : s->state == 'E' ? "ROLLBACK" : "COMMIT";
-    fake_say(s, 'C', tag, strlen(tag) + 1);
+    fake_send(s, 'C', tag, strlen(tag) + 1);
 }
 
 /* Changes the transaction state as the statement does. */
@@ -202,21 +202,21 @@ static inline void fake_transact(fake_session *s, int is_done)
 
 /* ---------------------------------------------------------------- connections */
 
-/* Executes the bound statement. False if the connection ends. Settings are not passed to the test. */
+/* Executes the bound statement. Returns false if the connection ends. SET statements are not passed to the test. */
 static inline int fake_execute(fake_session *s)
 {
     fake_reply reply = {.columns = 1};
     if (strncmp(s->sql, "select set_config(", 18) == 0) {
-        fake_say_rows(s, &reply);
+        fake_send_rows(s, &reply);
         return 1;
     }
     reply.columns = 0;
     s->fake->answer(s->fake, s->sql, s->values, &reply);
     atomic_fetch_add(&s->fake->executed, 1);
     if (reply.fate == FAKE_DIES_AFTER || (reply.fate == FAKE_LIVES && !reply.error))
-        fake_say_rows(s, &reply);
+        fake_send_rows(s, &reply);
     if (reply.error)
-        fake_say_error(s, reply.error, reply.constraint);
+        fake_send_error(s, reply.error, reply.constraint);
     s->failed = reply.error != NULL;
     fake_transact(s, !reply.error);
     if (reply.fate == FAKE_LIVES && (!reply.error || strncmp(reply.error, "57P", 3) != 0))
@@ -240,14 +240,14 @@ static inline void fake_bind(fake_session *s, const char *at)
         at += len > 0 ? len : 0;
     }
     if (s->sql)
-        fake_say(s, '2', "", 0);
+        fake_send(s, '2', "", 0);
     else
-        fake_say_error(s, "26000", NULL);
+        fake_send_error(s, "26000", NULL);
     s->failed = !s->sql;
 }
 
-/* Handles one message. False if the connection ends. */
-static inline int fake_take(fake_session *s, char type, const char *content)
+/* Handles one message. Returns false if the connection ends. */
+static inline int fake_handle_message(fake_session *s, char type, const char *content)
 {
     if (type == 'X')
         return 0;
@@ -257,7 +257,7 @@ static inline int fake_take(fake_session *s, char type, const char *content)
         if (type == 'Q' && !fake_execute(s))
             return 0;
         s->failed = 0;
-        fake_say(s, 'Z', &s->state, 1);
+        fake_send(s, 'Z', &s->state, 1);
         return fake_flush(s);
     }
     if (s->failed)
@@ -266,14 +266,14 @@ static inline int fake_take(fake_session *s, char type, const char *content)
         const char *sql = content + strlen(content) + 1;
         apr_hash_set(s->statements, apr_pstrdup(s->pool, content), APR_HASH_KEY_STRING, apr_pstrdup(s->pool, sql));
         atomic_fetch_add(&s->fake->prepared, 1);
-        fake_say(s, '1', "", 0);
+        fake_send(s, '1', "", 0);
     } else if (type == 'B')
         fake_bind(s, content);
     return type == 'E' ? fake_execute(s) : 1;
 }
 
 /* The start-up message has no type. No password is required. */
-static inline int fake_greet(fake_session *s)
+static inline int fake_handshake(fake_session *s)
 {
     char head[8];
     const char *at = head;
@@ -282,12 +282,12 @@ static inline int fake_greet(fake_session *s)
     int rest = fake_int(&at, 4) - (int)sizeof head;
     if (!fake_read(s->socket, apr_palloc(s->pool, (apr_size_t)rest + 1), (size_t)rest))
         return 0;
-    fake_say(s, 'R', "\0\0\0\0", 4);
-    fake_say(s, 'S', "client_encoding\0UTF8", 21);
-    fake_say(s, 'S', "server_version\00015.0", 20);
-    fake_say(s, 'K', "\0\0\0\1\0\0\0\1", 8);
+    fake_send(s, 'R', "\0\0\0\0", 4);
+    fake_send(s, 'S', "client_encoding\0UTF8", 21);
+    fake_send(s, 'S', "server_version\00015.0", 20);
+    fake_send(s, 'K', "\0\0\0\1\0\0\0\1", 8);
     s->state = 'I';
-    fake_say(s, 'Z', &s->state, 1);
+    fake_send(s, 'Z', &s->state, 1);
     return fake_flush(s);
 }
 
@@ -295,11 +295,11 @@ static inline void *fake_serve(void *data)
 {
     fake_session *s = data;
     char type, head[4];
-    for (int goes_on = fake_greet(s); goes_on && fake_read(s->socket, &type, 1) && fake_read(s->socket, head, 4);) {
+    for (int goes_on = fake_handshake(s); goes_on && fake_read(s->socket, &type, 1) && fake_read(s->socket, head, 4);) {
         const char *at = head;
         apr_size_t len = (apr_size_t)fake_int(&at, 4) - 4;
         char *content = apr_pcalloc(s->pool, len + 1);
-        goes_on = fake_read(s->socket, content, len) && fake_take(s, type, content);
+        goes_on = fake_read(s->socket, content, len) && fake_handle_message(s, type, content);
     }
     fake_pg *fake = s->fake;
     close(s->socket);
@@ -327,12 +327,12 @@ static inline void *fake_listen(void *data)
     return NULL;
 }
 
-static inline apr_status_t fake_end(void *data)
+static inline apr_status_t fake_stop(void *data)
 {
     fake_pg *fake = data;
     shutdown(fake->listening, SHUT_RDWR);
     pthread_join(fake->thread, NULL);
-    for (int waited = 0; atomic_load(&fake->running) && waited < FAKE_END_MS; waited++) /* their memory is theirs until then */
+    for (int waited = 0; atomic_load(&fake->running) && waited < FAKE_END_MS; waited++) /* they use their memory until then */
         usleep(1000);
     close(fake->listening);
     unlink(fake->path);
@@ -340,13 +340,13 @@ static inline apr_status_t fake_end(void *data)
     return APR_SUCCESS;
 }
 
-/* Ends the latest connection while it is idle, as a server does at shutdown. */
-static inline void fake_cut(fake_pg *fake)
+/* Closes the latest connection while it is idle, as a server does at shutdown. */
+static inline void fake_disconnect(fake_pg *fake)
 {
     shutdown(atomic_load(&fake->latest), SHUT_RDWR);
 }
 
-/* A server that ends with the pool. */
+/* Starts a server, which stops when the pool is destroyed. */
 static inline fake_pg *fake_start(fake_answer answer, void *data, apr_pool_t *pool)
 {
     fake_pg *fake = apr_pcalloc(pool, sizeof *fake);
@@ -361,7 +361,7 @@ static inline fake_pg *fake_start(fake_answer answer, void *data, apr_pool_t *po
     assert_int_equal(bind(fake->listening, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(fake->listening, 8), 0);
     assert_int_equal(pthread_create(&fake->thread, NULL, fake_listen, fake), 0);
-    apr_pool_cleanup_register(pool, fake, fake_end, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, fake, fake_stop, apr_pool_cleanup_null);
     return fake;
 }
 
@@ -373,6 +373,34 @@ static inline neo_pg *fake_connect(fake_pg *fake, apr_pool_t *pool)
     if (!pg)
         fail_msg("no connection to the fake server: %s", wrong);
     return pg;
+}
+
+/* ---------------------------------------------------------------- a client */
+
+/* A server, a connection to it and a statement with one parameter. */
+typedef struct {
+    fake_pg *server;
+    neo_pg *pg;
+    neo_statement *statement;
+    neo_rows rows;
+    apr_pool_t *pool;
+} fake_client;
+
+static const char *const fake_values[] = {"1"};
+
+static inline fake_client *fake_client_start(fake_answer answer, void *data, const char *sql, int writes, apr_pool_t *pool)
+{
+    fake_client *c = apr_pcalloc(pool, sizeof *c);
+    c->server = fake_start(answer, data, pool);
+    c->pg = fake_connect(c->server, pool);
+    c->statement = neo_statement_make(pool, sql, 1, writes);
+    c->pool = pool;
+    return c;
+}
+
+static inline neo_pg_status fake_client_run(fake_client *c)
+{
+    return neo_pg_run(c->pg, c->statement, fake_values, c->pool, &c->rows);
 }
 
 #endif

@@ -11,13 +11,13 @@ static neo_buf empty(apr_pool_t *pool)
     return array;
 }
 
-static void without_elements_it_is_empty(void **state)
+static void an_array_without_elements_is_empty(void **state)
 {
     neo_buf array = empty(*state);
     assert_string_equal(neo_array_end(&array), "{}");
 }
 
-static void plain_elements_and_numbers_stand_as_they_are(void **state)
+static void plain_elements_and_numbers_are_not_quoted(void **state)
 {
     neo_buf array = empty(*state);
     neo_array_add_plain(&array, "brk_01");
@@ -26,7 +26,7 @@ static void plain_elements_and_numbers_stand_as_they_are(void **state)
     assert_string_equal(neo_array_end(&array), "{brk_01,-9223372036854775808,0}");
 }
 
-static void no_value_is_told_from_a_text_of_that_name(void **state)
+static void null_differs_from_the_text_null(void **state)
 {
     neo_buf array = empty(*state);
     neo_array_add(&array, NULL);
@@ -35,7 +35,7 @@ static void no_value_is_told_from_a_text_of_that_name(void **state)
     assert_string_equal(neo_array_end(&array), "{NULL,\"NULL\",\"\"}");
 }
 
-static void quotes_and_backslashes_are_escaped_wherever_they_stand(void **state)
+static void quotes_and_backslashes_are_escaped_at_any_position(void **state)
 {
     neo_buf array = empty(*state);
     neo_array_add(&array, "\"");
@@ -47,10 +47,10 @@ static void quotes_and_backslashes_are_escaped_wherever_they_stand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(without_elements_it_is_empty),
-        pool_test(plain_elements_and_numbers_stand_as_they_are),
-        pool_test(no_value_is_told_from_a_text_of_that_name),
-        pool_test(quotes_and_backslashes_are_escaped_wherever_they_stand),
+        pool_test(an_array_without_elements_is_empty),
+        pool_test(plain_elements_and_numbers_are_not_quoted),
+        pool_test(null_differs_from_the_text_null),
+        pool_test(quotes_and_backslashes_are_escaped_at_any_position),
     };
     return run_test_group("array", tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches: what is accepted, and that all errors are reported at once. */
+/* Reading of batches: all errors are reported at once. */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -10,14 +10,10 @@
 
 static neo_problem *read_text(const char *text, neo_batch *batch, apr_pool_t *pool)
 {
-    const char *wrong = NULL;
-    neo_json *body = neo_json_parse(text_of(text), pool, &wrong);
-    if (!body)
-        fail_msg("%s was refused: %s", text, wrong);
-    return neo_batch_read(&neo_broker, body, pool, batch);
+    return neo_batch_read(&neo_broker, parse_json(text, pool), pool, batch);
 }
 
-/* Adds "code field, code field" of everything that is wrong. */
+/* Appends "code field, code field" for all errors of a problem. */
 static const char *add(const char *all, const neo_problem *problem, apr_pool_t *pool)
 {
     for (int i = 0; problem && i < problem->items->nelts; i++) {
@@ -27,8 +23,8 @@ static const char *add(const char *all, const neo_problem *problem, apr_pool_t *
     return all;
 }
 
-/* Of a body and of its operations. */
-static const char *complaints(const char *text, apr_pool_t *pool)
+/* All errors of a body and of its operations. */
+static const char *problems_of(const char *text, apr_pool_t *pool)
 {
     neo_batch batch;
     const char *all = add("", read_text(text, &batch, pool), pool);
@@ -67,8 +63,8 @@ static void atomic_is_read(void **state)
     assert_int_equal(batch.is_atomic, 0);
     assert_null(read_text("{\"atomic\":null," ONE "}", &batch, *state));
     assert_int_equal(batch.is_atomic, 0);
-    assert_string_equal(complaints("{\"atomic\":\"true\"," ONE "}", *state), "validation.broker.atomic_invalid atomic");
-    assert_string_equal(complaints("{\"atomic\":1," ONE "}", *state), "validation.broker.atomic_invalid atomic");
+    assert_string_equal(problems_of("{\"atomic\":\"true\"," ONE "}", *state), "validation.broker.atomic_invalid atomic");
+    assert_string_equal(problems_of("{\"atomic\":1," ONE "}", *state), "validation.broker.atomic_invalid atomic");
 }
 
 static const char *batch_of(int count, apr_pool_t *pool)
@@ -85,17 +81,17 @@ static void a_batch_has_from_1_to_100_operations(void **state)
     assert_null(read_text(batch_of(1, *state), &batch, *state));
     assert_null(read_text(batch_of(NEO_BATCH_MAX_OPERATIONS, *state), &batch, *state));
     assert_int_equal(batch.count, 100);
-    assert_string_equal(complaints(batch_of(0, *state), *state), "validation.broker.operations_invalid operations");
-    assert_string_equal(complaints(batch_of(101, *state), *state), "validation.batch_too_large operations");
-    assert_string_equal(complaints("{}", *state), "validation.broker.operations_required operations");
-    assert_string_equal(complaints("{\"operations\":null}", *state), "validation.broker.operations_required operations");
-    assert_string_equal(complaints("{\"operations\":{}}", *state), "validation.broker.operations_invalid operations");
-    assert_string_equal(complaints("[]", *state), "validation.malformed_json body");
+    assert_string_equal(problems_of(batch_of(0, *state), *state), "validation.broker.operations_invalid operations");
+    assert_string_equal(problems_of(batch_of(101, *state), *state), "validation.batch_too_large operations");
+    assert_string_equal(problems_of("{}", *state), "validation.broker.operations_required operations");
+    assert_string_equal(problems_of("{\"operations\":null}", *state), "validation.broker.operations_required operations");
+    assert_string_equal(problems_of("{\"operations\":{}}", *state), "validation.broker.operations_invalid operations");
+    assert_string_equal(problems_of("[]", *state), "validation.malformed_json body");
 }
 
-static void everything_that_is_wrong_is_named_at_once(void **state)
+static void all_errors_are_reported_at_once(void **state)
 {
-    static const char *const known[][2] = {
+    static const char *const cases[][2] = {
         {"null", "_invalid operations[0]"},
         {"7", "_invalid operations[0]"},
         {"{}", "_method_required operations[0].method"},
@@ -112,24 +108,24 @@ static void everything_that_is_wrong_is_named_at_once(void **state)
         {"{},{\"method\":\"delete\"}",
          "_method_required operations[0].method, validation.broker.operations_id_required operations[1].id"},
     };
-    for (int i = 0; i < COUNT(known); i++)
-        assert_string_equal(complaints(apr_pstrcat(*state, "{\"operations\":[", known[i][0], "]}", NULL), *state),
-                            apr_pstrcat(*state, "validation.broker.operations", known[i][1], NULL));
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_string_equal(problems_of(apr_pstrcat(*state, "{\"operations\":[", cases[i][0], "]}", NULL), *state),
+                            apr_pstrcat(*state, "validation.broker.operations", cases[i][1], NULL));
 }
 
 static void unknown_members_are_named_unless_their_names_are_too_long(void **state)
 {
     const char *name = apr_pstrcat(*state, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL);
-    assert_string_equal(complaints("{\"operations\":[{\"method\":\"delete\",\"id\":\"x\",\"if\":1}],\"Atomic\":true}", *state),
+    assert_string_equal(problems_of("{\"operations\":[{\"method\":\"delete\",\"id\":\"x\",\"if\":1}],\"Atomic\":true}", *state),
                         "validation.unknown_field Atomic, validation.unknown_field operations[0].if");
     assert_string_equal(
-        complaints(
+        problems_of(
             apr_psprintf(*state, "{\"operations\":[{\"method\":\"delete\",\"id\":\"x\",\"%s\":1}],\"%s\":1}", name, name),
             *state),
         "validation.unknown_field body, validation.unknown_field operations[0]");
 }
 
-static void a_problem_of_a_part_is_one_of_the_whole(void **state)
+static void a_problem_within_a_batch_has_the_path_of_its_operation(void **state)
 {
     neo_problem *problem = NULL;
     neo_problem_field(&problem, *state, NEO_VALIDATION_FIELD_INVALID, "broker", "email", "must be an e-mail address");
@@ -161,9 +157,9 @@ int main(void)
         pool_test(each_method_is_read_with_its_members),
         pool_test(atomic_is_read),
         pool_test(a_batch_has_from_1_to_100_operations),
-        pool_test(everything_that_is_wrong_is_named_at_once),
+        pool_test(all_errors_are_reported_at_once),
         pool_test(unknown_members_are_named_unless_their_names_are_too_long),
-        pool_test(a_problem_of_a_part_is_one_of_the_whole),
+        pool_test(a_problem_within_a_batch_has_the_path_of_its_operation),
         cmocka_unit_test(every_resource_with_batches_can_have_them),
     };
     return run_test_group("batch", tests);

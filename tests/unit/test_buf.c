@@ -46,7 +46,7 @@ static void growth_keeps_every_byte_and_the_nul_at_the_end(void **state)
         assert_int_equal(buf.ptr[i], 'a' + i % 26);
 }
 
-static void one_addition_may_be_many_times_the_room(void **state)
+static void an_addition_can_exceed_the_capacity_many_times(void **state)
 {
     static const char block[100000] = {'x'};
     neo_buf buf;
@@ -60,7 +60,7 @@ static void one_addition_may_be_many_times_the_room(void **state)
     assert_int_equal(buf.ptr[buf.len - 1], '7');
 }
 
-static void the_room_that_is_just_enough_is_not_exceeded(void **state)
+static void an_exact_capacity_is_not_exceeded(void **state)
 {
     for (int len = 0; len < 140; len++) {
         neo_buf buf;
@@ -95,20 +95,20 @@ static void json_escapes_every_control_character(void **state)
     static const char *const short_forms[0x20] = {
         ['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
     for (int c = 1; c < 0x20; c++) {
-        char text[] = {'a', (char)c, 'z', '\0'}, wanted[16], number[8];
+        char text[] = {'a', (char)c, 'z', '\0'}, expected[16], number[8];
         snprintf(number, sizeof number, "\\u%04X", c);
-        snprintf(wanted, sizeof wanted, "\"a%sz\"", short_forms[c] ? short_forms[c] : number);
-        assert_string_equal(json_of(text, *state), wanted);
+        snprintf(expected, sizeof expected, "\"a%sz\"", short_forms[c] ? short_forms[c] : number);
+        assert_string_equal(json_of(text, *state), expected);
     }
     assert_string_equal(json_of("\n\n", *state), "\"\\n\\n\"");
 }
 
-static void json_leaves_every_other_character_as_it_is(void **state)
+static void json_does_not_escape_other_characters(void **state)
 {
     static const char text[] = " ~\x7F São Paulo – \xE2\x80\xA8 \xF0\x9F\x8F\xA0";
-    char wanted[sizeof text + 2];
-    snprintf(wanted, sizeof wanted, "\"%s\"", text);
-    assert_string_equal(json_of(text, *state), wanted);
+    char expected[sizeof text + 2];
+    snprintf(expected, sizeof expected, "\"%s\"", text);
+    assert_string_equal(json_of(text, *state), expected);
 }
 
 int main(void)
@@ -117,12 +117,12 @@ int main(void)
         pool_test(a_new_buffer_is_an_empty_text),
         pool_test(additions_are_appended),
         pool_test(growth_keeps_every_byte_and_the_nul_at_the_end),
-        pool_test(one_addition_may_be_many_times_the_room),
-        pool_test(the_room_that_is_just_enough_is_not_exceeded),
+        pool_test(an_addition_can_exceed_the_capacity_many_times),
+        pool_test(an_exact_capacity_is_not_exceeded),
         pool_test(bytes_may_include_nul),
         pool_test(json_escapes_quotes_and_backslashes),
         pool_test(json_escapes_every_control_character),
-        pool_test(json_leaves_every_other_character_as_it_is),
+        pool_test(json_does_not_escape_other_characters),
     };
     return run_test_group("buf", tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules between resources: which writes need related resources, and what the rules refuse. */
+/* Rules between resources: which writes read related resources, and which are refused. */
 #include "unit.h"
 
 #include "model/business_rules.h"
@@ -11,10 +11,7 @@
 
 static neo_json *json(const char *text, apr_pool_t *pool)
 {
-    const char *wrong;
-    neo_json *value = text ? neo_json_parse((neo_text){text, strlen(text)}, pool, &wrong) : NULL;
-    assert_true(!text == !value);
-    return value;
+    return text ? parse_json(text, pool) : NULL;
 }
 
 static neo_rule_input input_of(const neo_resource *resource, const char *before, const char *after, apr_pool_t *pool)
@@ -28,7 +25,7 @@ typedef struct {
     int needs;
 } write_case;
 
-static void only_writes_whose_rules_depend_on_others_need_them(void **state)
+static void only_writes_with_rules_about_related_resources_read_them(void **state)
 {
     static const write_case cases[] = {
         {&neo_proposal, NULL, "{" PURCHASE ",\"status\":\"draft\"}", 1},
@@ -55,7 +52,7 @@ static void only_writes_whose_rules_depend_on_others_need_them(void **state)
     }
 }
 
-static void rules_about_the_resource_itself_are_checked_without_others(void **state)
+static void rules_about_the_resource_itself_are_checked_without_related_ones(void **state)
 {
     static const struct {
         const neo_resource *resource;
@@ -79,7 +76,7 @@ static void rules_about_the_resource_itself_are_checked_without_others(void **st
     }
 }
 
-/* What the proposal of `input` is refused for; NULL if it is not. */
+/* The problem of accepting a proposal for the property; NULL if it is accepted. */
 static neo_problem *acceptance(const char *property, const char *today, int is_history, apr_pool_t *pool)
 {
     neo_rule_input input =
@@ -106,8 +103,8 @@ static void time_rules_do_not_apply_to_history(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(only_writes_whose_rules_depend_on_others_need_them),
-        pool_test(rules_about_the_resource_itself_are_checked_without_others),
+        pool_test(only_writes_with_rules_about_related_resources_read_them),
+        pool_test(rules_about_the_resource_itself_are_checked_without_related_ones),
         pool_test(time_rules_do_not_apply_to_history),
     };
     return run_test_group("business_rules", tests);

@@ -39,7 +39,7 @@ static const neo_callback_item *message(const char *rest, apr_pool_t *pool)
                 pool);
 }
 
-static void a_text_is_taken_with_its_sender_and_moment(void **state)
+static void a_text_message_has_its_sender_and_timestamp(void **state)
 {
     const neo_callback_item *item =
         only("\"contacts\":[{\"wa_id\":\"5511987654321\",\"user_id\":\"BR.1\",\"profile\":{\"name\":\"Ana\"}}],"
@@ -62,7 +62,7 @@ static void each_type_has_its_text(void **state)
     static const struct {
         const char *rest, *type, *body;
         int has_media;
-    } known[] = {
+    } cases[] = {
         {"\"type\":\"image\",\"image\":{\"id\":\"1\",\"caption\":\"a house\"}", "image", "a house", 1},
         {"\"type\":\"audio\",\"audio\":{\"id\":\"1\"}", "audio", NULL, 1},
         {"\"type\":\"sticker\",\"sticker\":{}", "sticker", NULL, 0},
@@ -80,22 +80,22 @@ static void each_type_has_its_text(void **state)
         {"\"type\":7", "unsupported", NULL, 0},
         {"\"type\":\"text\",\"text\":[]", "text", NULL, 0},
     };
-    for (int i = 0; i < COUNT(known); i++) {
-        const neo_callback_item *item = message(known[i].rest, *state);
-        assert_string_equal(item->type, known[i].type);
-        assert_int_equal(item->has_media, known[i].has_media);
-        if (known[i].body)
-            assert_string_equal(item->body, known[i].body);
+    for (int i = 0; i < COUNT(cases); i++) {
+        const neo_callback_item *item = message(cases[i].rest, *state);
+        assert_string_equal(item->type, cases[i].type);
+        assert_int_equal(item->has_media, cases[i].has_media);
+        if (cases[i].body)
+            assert_string_equal(item->body, cases[i].body);
         else
             assert_null(item->body);
     }
 }
 
-static void a_text_alone_is_a_preference(void **state)
+static void only_a_text_that_is_a_stop_word_is_a_preference(void **state)
 {
     static const struct {
-        const char *said, *preference;
-    } known[] = {{"STOP", "stop"},
+        const char *text, *preference;
+    } cases[] = {{"STOP", "stop"},
                  {" parar\\n", "stop"},
                  {"Sair", "stop"},
                  {"CANCELAR", "stop"},
@@ -114,27 +114,27 @@ static void a_text_alone_is_a_preference(void **state)
                  {"parar?", NULL},
                  {"\xC2\xBFparar", NULL},
                  {"❓", NULL}};
-    for (int i = 0; i < COUNT(known); i++) {
+    for (int i = 0; i < COUNT(cases); i++) {
         const neo_callback_item *item =
-            message(apr_psprintf(*state, "\"type\":\"text\",\"text\":{\"body\":\"%s\"}", known[i].said), *state);
-        if (known[i].preference)
-            assert_string_equal(item->preference, known[i].preference);
+            message(apr_psprintf(*state, "\"type\":\"text\",\"text\":{\"body\":\"%s\"}", cases[i].text), *state);
+        if (cases[i].preference)
+            assert_string_equal(item->preference, cases[i].preference);
         else
             assert_null(item->preference);
     }
     assert_null(message("\"type\":\"image\",\"image\":{\"id\":\"1\",\"caption\":\"STOP\"}", *state)->preference);
 }
 
-static void statuses_are_taken_as_they_are_named_here(void **state)
+static void statuses_are_mapped_to_the_names_of_the_api(void **state)
 {
-    static const char *const known[][2] = {
+    static const char *const cases[][2] = {
         {"sent", "sent"}, {"delivered", "delivered"}, {"read", "read"}, {"played", "read"}, {"failed", "failed"}};
     int dropped;
-    for (int i = 0; i < COUNT(known); i++) {
+    for (int i = 0; i < COUNT(cases); i++) {
         const neo_callback_item *item =
-            only(apr_psprintf(*state, "\"statuses\":[{\"id\":\"wamid.1\",\"status\":\"%s\",\"timestamp\":\"1\"}]", known[i][0]),
+            only(apr_psprintf(*state, "\"statuses\":[{\"id\":\"wamid.1\",\"status\":\"%s\",\"timestamp\":\"1\"}]", cases[i][0]),
                  *state);
-        assert_string_equal(item->status, known[i][1]);
+        assert_string_equal(item->status, cases[i][1]);
     }
     assert_int_equal(read_value("\"statuses\":[{\"id\":\"x\",\"status\":\"evaporated\"}]", &dropped, *state)->nelts, 0);
     assert_int_equal(dropped, 0);
@@ -149,7 +149,7 @@ static void statuses_are_taken_as_they_are_named_here(void **state)
     assert_true(failed->at == 0);
 }
 
-static void preferences_have_a_number_for_their_moment(void **state)
+static void preferences_have_a_numeric_timestamp(void **state)
 {
     const neo_callback_item *item =
         only("\"user_preferences\":[{\"wa_id\":\"5511987654321\",\"value\":\"stop\",\"timestamp\":1770000000}]", *state);
@@ -172,7 +172,7 @@ static void a_change_of_number_is_reported_with_the_message(void **state)
     assert_string_equal(change->new_wa_id, "5521987651234");
 }
 
-static void a_system_message_without_a_change_is_a_message_alone(void **state)
+static void a_system_message_without_a_change_is_only_a_message(void **state)
 {
     int dropped;
     apr_array_header_t *items =
@@ -205,21 +205,21 @@ static void malformed_items_are_skipped(void **state)
     }
 }
 
-static void bytes_that_are_no_text_cost_only_themselves(void **state)
+static void invalid_characters_of_a_text_are_replaced(void **state)
 {
-    static const char *const said[][2] = {{"a\\u0000b", "a\xEF\xBF\xBD"
-                                                        "b"},
-                                          {"\\ud83d!", "\xEF\xBF\xBD!"},
-                                          {"\\ude00!", "\xEF\xBF\xBD!"},
-                                          {"\\ud83d\\ude00", "\xF0\x9F\x98\x80"},
-                                          {"\xFF", "?"},
-                                          {"\xC3", "?"},
-                                          {"a\tb", "a b"},
-                                          {"\\u0007x", " x"}};
-    for (int i = 0; i < COUNT(said); i++)
+    static const char *const texts[][2] = {{"a\\u0000b", "a\xEF\xBF\xBD"
+                                                         "b"},
+                                           {"\\ud83d!", "\xEF\xBF\xBD!"},
+                                           {"\\ude00!", "\xEF\xBF\xBD!"},
+                                           {"\\ud83d\\ude00", "\xF0\x9F\x98\x80"},
+                                           {"\xFF", "?"},
+                                           {"\xC3", "?"},
+                                           {"a\tb", "a b"},
+                                           {"\\u0007x", " x"}};
+    for (int i = 0; i < COUNT(texts); i++)
         assert_string_equal(
-            message(apr_psprintf(*state, "\"type\":\"text\",\"text\":{\"body\":\"%s\"}", said[i][0]), *state)->body,
-            said[i][1]);
+            message(apr_psprintf(*state, "\"type\":\"text\",\"text\":{\"body\":\"%s\"}", texts[i][0]), *state)->body,
+            texts[i][1]);
 }
 
 static void a_malformed_callback_is_reported(void **state)
@@ -233,7 +233,7 @@ static void a_malformed_callback_is_reported(void **state)
     }
 }
 
-static void candidates_are_found_without_reading(void **state)
+static void candidates_are_found_without_parsing(void **state)
 {
     const char *text =
         "{\"entry\": [{\"id\" : \"10203040506\", \"x\": {\"phone_number_id\":\t\"" NUMBER "\"}}, {\"phone_number_id\":\"" NUMBER
@@ -267,17 +267,17 @@ static void items_are_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(a_text_is_taken_with_its_sender_and_moment),
+        pool_test(a_text_message_has_its_sender_and_timestamp),
         pool_test(each_type_has_its_text),
-        pool_test(a_text_alone_is_a_preference),
-        pool_test(statuses_are_taken_as_they_are_named_here),
-        pool_test(preferences_have_a_number_for_their_moment),
+        pool_test(only_a_text_that_is_a_stop_word_is_a_preference),
+        pool_test(statuses_are_mapped_to_the_names_of_the_api),
+        pool_test(preferences_have_a_numeric_timestamp),
         pool_test(a_change_of_number_is_reported_with_the_message),
-        pool_test(a_system_message_without_a_change_is_a_message_alone),
+        pool_test(a_system_message_without_a_change_is_only_a_message),
         pool_test(malformed_items_are_skipped),
-        pool_test(bytes_that_are_no_text_cost_only_themselves),
+        pool_test(invalid_characters_of_a_text_are_replaced),
         pool_test(a_malformed_callback_is_reported),
-        pool_test(candidates_are_found_without_reading),
+        pool_test(candidates_are_found_without_parsing),
         pool_test(items_are_json),
     };
     return run_test_group("callback", tests);

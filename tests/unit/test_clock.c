@@ -9,13 +9,13 @@
 typedef struct {
     const char *text;
     neo_ms ms;
-} moment;
+} timestamp;
 
-static void assert_reads(const char *text, neo_ms wanted)
+static void assert_parses(const char *text, neo_ms expected)
 {
     neo_ms ms = -1;
-    if (!neo_ms_parse(text, &ms) || ms != wanted)
-        fail_msg("%s gave %lld, not %lld", text, ms, wanted);
+    if (!neo_ms_parse(text, &ms) || ms != expected)
+        fail_msg("%s gave %lld, not %lld", text, ms, expected);
 }
 
 static void assert_refused(const char *text)
@@ -25,9 +25,9 @@ static void assert_refused(const char *text)
         fail_msg("%s was taken for %lld", text, ms);
 }
 
-static void a_moment_is_written_to_the_millisecond(void **state)
+static void a_timestamp_is_written_with_milliseconds(void **state)
 {
-    static const moment known[] = {
+    static const timestamp cases[] = {
         {"1800-01-01T00:00:00.000Z", NEO_MS_FIRST},
         {"1888-05-13T12:00:00.250Z", -2576145599750LL},
         {"1969-12-31T23:59:59.999Z", -1},
@@ -38,21 +38,21 @@ static void a_moment_is_written_to_the_millisecond(void **state)
         {"9999-12-31T23:59:59.999Z", NEO_MS_LAST},
     };
     (void)state;
-    for (int i = 0; i < COUNT(known); i++) {
+    for (int i = 0; i < COUNT(cases); i++) {
         char text[NEO_MS_TEXT_SIZE];
-        neo_ms_format(text, known[i].ms);
-        assert_string_equal(text, known[i].text);
-        assert_reads(text, known[i].ms);
+        neo_ms_format(text, cases[i].ms);
+        assert_string_equal(text, cases[i].text);
+        assert_parses(text, cases[i].ms);
     }
 }
 
-static void every_day_of_four_centuries_is_read_back(void **state)
+static void every_day_of_four_centuries_is_parsed_as_written(void **state)
 {
     (void)state;
     for (neo_ms ms = NEO_MS_FIRST; ms < NEO_MS_FIRST + 146097 * DAY; ms += DAY + 61001) {
         char text[NEO_MS_TEXT_SIZE];
         neo_ms_format(text, ms);
-        assert_reads(text, ms);
+        assert_parses(text, ms);
     }
 }
 
@@ -72,11 +72,11 @@ static void the_clock_is_now(void **state)
 static void a_fraction_of_any_length_is_cut_at_the_millisecond(void **state)
 {
     (void)state;
-    assert_reads("1970-01-01T00:00:01Z", 1000);
-    assert_reads("1970-01-01T00:00:01.5Z", 1500);
-    assert_reads("1970-01-01T00:00:01.05Z", 1050);
-    assert_reads("1970-01-01T00:00:01.0009Z", 1000);
-    assert_reads("1970-01-01T00:00:01.9999999999999999999999999999Z", 1999);
+    assert_parses("1970-01-01T00:00:01Z", 1000);
+    assert_parses("1970-01-01T00:00:01.5Z", 1500);
+    assert_parses("1970-01-01T00:00:01.05Z", 1050);
+    assert_parses("1970-01-01T00:00:01.0009Z", 1000);
+    assert_parses("1970-01-01T00:00:01.9999999999999999999999999999Z", 1999);
     assert_refused("1970-01-01T00:00:01.Z");
     assert_refused("1970-01-01T00:00:01,5Z");
     assert_refused("1970-01-01T00:00:01.5");
@@ -87,12 +87,12 @@ static void a_fraction_of_any_length_is_cut_at_the_millisecond(void **state)
 static void an_offset_is_taken_into_account(void **state)
 {
     (void)state;
-    assert_reads("2026-01-31T13:45:10.123+00:00", 1769867110123LL);
-    assert_reads("2026-01-31T13:45:10.123-00:00", 1769867110123LL);
-    assert_reads("2026-01-31T10:45:10.123-03:00", 1769867110123LL);
-    assert_reads("2026-02-01T03:30:10.123+13:45", 1769867110123LL);
-    assert_reads("2026-01-30T13:46:10.123-23:59", 1769867110123LL);
-    assert_reads("2026-01-31t13:45:10.123z", 1769867110123LL);
+    assert_parses("2026-01-31T13:45:10.123+00:00", 1769867110123LL);
+    assert_parses("2026-01-31T13:45:10.123-00:00", 1769867110123LL);
+    assert_parses("2026-01-31T10:45:10.123-03:00", 1769867110123LL);
+    assert_parses("2026-02-01T03:30:10.123+13:45", 1769867110123LL);
+    assert_parses("2026-01-30T13:46:10.123-23:59", 1769867110123LL);
+    assert_parses("2026-01-31t13:45:10.123z", 1769867110123LL);
     static const char *const wrong[] = {"+24:00",  "+00:60", "+1:00",  "+0100", "+01",    "+01:0", "+01:000",
                                         "-",       "+",      "Z ",     " Z",    "ZZ",     "UTC",   "",
                                         "+01:00Z", "+-1:00", "+01:-1", "+:",    "+01:0a", "+a1:00"};
@@ -158,30 +158,30 @@ static void a_day_that_the_month_does_not_have_is_refused(void **state)
     }
 }
 
-static void a_moment_before_1970_is_negative(void **state)
+static void a_timestamp_before_1970_is_negative(void **state)
 {
     (void)state;
-    assert_reads("1970-01-01T01:00:00+01:00", 0);
-    assert_reads("1970-01-01T00:00:00+00:01", -60000);
-    assert_reads("1969-12-31T23:59:59Z", -1000);
-    assert_reads("1969-12-31T23:59:59.999-01:00", 3599999);
+    assert_parses("1970-01-01T01:00:00+01:00", 0);
+    assert_parses("1970-01-01T00:00:00+00:01", -60000);
+    assert_parses("1969-12-31T23:59:59Z", -1000);
+    assert_parses("1969-12-31T23:59:59.999-01:00", 3599999);
 }
 
-static void a_moment_before_the_first_year_is_refused(void **state)
+static void a_timestamp_before_the_first_year_is_refused(void **state)
 {
     (void)state;
-    assert_reads("1799-12-31T23:00:00-01:00", NEO_MS_FIRST);
+    assert_parses("1799-12-31T23:00:00-01:00", NEO_MS_FIRST);
     assert_refused("1799-12-31T23:59:59.999Z");
     assert_refused("1800-01-01T00:00:00+00:01");
     assert_refused("0000-01-01T00:00:00Z");
     assert_refused("0001-01-01T00:00:00Z");
 }
 
-static void a_moment_that_has_no_text_of_four_digits_for_its_year_is_refused(void **state)
+static void a_timestamp_after_the_year_9999_is_refused(void **state)
 {
     (void)state;
-    assert_reads("9999-12-31T23:59:59.999Z", NEO_MS_LAST);
-    assert_reads("9999-12-31T23:59:59.999+01:00", NEO_MS_LAST - 3600000);
+    assert_parses("9999-12-31T23:59:59.999Z", NEO_MS_LAST);
+    assert_parses("9999-12-31T23:59:59.999+01:00", NEO_MS_LAST - 3600000);
     assert_refused("9999-12-31T23:59:59.999-00:01");
     assert_refused("9999-12-31T23:59:59-23:59");
 }
@@ -204,7 +204,7 @@ static void a_clock_that_differs_from_the_reference_by_more_than_a_second_is_not
     (void)state;
     neo_clock_compare(now - 900, 0); /* within the tolerance: the system clock's */
     assert_true(neo_now_ms() >= now);
-    neo_clock_compare(now - 60000, NEO_MAX_CLOCK_STEP_MS); /* too old to say anything */
+    neo_clock_compare(now - 60000, NEO_MAX_CLOCK_STEP_MS); /* too old to be used */
     assert_true(neo_now_ms() >= now);
     assert_int_equal(neo_clock_take_steps(), 0);
     neo_clock_compare(now - 60000, 0);
@@ -216,13 +216,13 @@ static void a_clock_that_differs_from_the_reference_by_more_than_a_second_is_not
     assert_int_equal(neo_clock_take_steps(), 0);
 }
 
-static void a_process_that_starts_during_a_step_has_the_time_of_the_others(void **state)
+static void a_process_that_starts_during_a_clock_step_has_the_corrected_time(void **state)
 {
     long long shared = 0;
     neo_ms now = neo_now_ms();
     (void)state;
     neo_clock_start(&shared);
-    assert_true(neo_now_ms() >= now); /* nothing is known yet */
+    assert_true(neo_now_ms() >= now); /* no comparison yet */
     neo_clock_compare(now - 60000, 0);
     neo_clock_start(NULL);
     assert_true(neo_now_ms() >= now);
@@ -238,18 +238,18 @@ static void a_process_that_starts_during_a_step_has_the_time_of_the_others(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_moment_is_written_to_the_millisecond),
-        cmocka_unit_test(every_day_of_four_centuries_is_read_back),
+        cmocka_unit_test(a_timestamp_is_written_with_milliseconds),
+        cmocka_unit_test(every_day_of_four_centuries_is_parsed_as_written),
         cmocka_unit_test(the_clock_is_now),
         cmocka_unit_test(a_fraction_of_any_length_is_cut_at_the_millisecond),
         cmocka_unit_test(an_offset_is_taken_into_account),
         cmocka_unit_test(an_invalid_date_time_is_refused),
         cmocka_unit_test(a_day_that_the_month_does_not_have_is_refused),
-        cmocka_unit_test(a_moment_before_1970_is_negative),
-        cmocka_unit_test(a_moment_before_the_first_year_is_refused),
-        cmocka_unit_test(a_moment_that_has_no_text_of_four_digits_for_its_year_is_refused),
+        cmocka_unit_test(a_timestamp_before_1970_is_negative),
+        cmocka_unit_test(a_timestamp_before_the_first_year_is_refused),
+        cmocka_unit_test(a_timestamp_after_the_year_9999_is_refused),
         cmocka_unit_test(a_clock_that_differs_from_the_reference_by_more_than_a_second_is_not_followed),
-        cmocka_unit_test(a_process_that_starts_during_a_step_has_the_time_of_the_others),
+        cmocka_unit_test(a_process_that_starts_during_a_clock_step_has_the_corrected_time),
         cmocka_unit_test(a_date_is_ten_characters_and_nothing_else),
     };
     return run_test_group("clock", tests);

@@ -19,7 +19,7 @@ static void *shared(size_t size)
     return memory;
 }
 
-/* As the process `pid` has it. */
+/* The handle that the process `pid` has. */
 static neo_concurrency joined(void *memory, pid_t pid)
 {
     neo_concurrency concurrency = neo_concurrency_attach(memory, PROCESSES);
@@ -27,7 +27,7 @@ static neo_concurrency joined(void *memory, pid_t pid)
     return concurrency;
 }
 
-/* The number of requests that can enter; they stay. */
+/* Returns how many of `tries` requests can enter. They do not leave. */
 static int enter(const neo_concurrency *concurrency, const char *organization, int limit, int tries)
 {
     neo_concurrency_place place;
@@ -37,7 +37,7 @@ static int enter(const neo_concurrency *concurrency, const char *organization, i
     return entered;
 }
 
-static void a_request_that_leaves_makes_room_for_another(void **state)
+static void a_finished_request_frees_its_slot(void **state)
 {
     neo_concurrency concurrency = joined(shared(neo_concurrency_size(PROCESSES)), 1);
     neo_concurrency_place first, second;
@@ -88,7 +88,7 @@ static void all_processes_count_together_until_they_end(void **state)
     assert_int_equal(enter(&next, "a", PROCESSES, 5), 2);
 }
 
-static void a_killed_process_holds_no_places(void **state)
+static void a_killed_process_holds_no_slots(void **state)
 {
     void *memory = shared(neo_concurrency_size(PROCESSES));
     neo_concurrency mine = joined(memory, getpid());
@@ -120,7 +120,7 @@ static void race(void *memory, atomic_int *inside, int limit)
     _exit(0);
 }
 
-static void no_more_than_the_limit_pass_of_many_processes(void **state)
+static void many_processes_do_not_exceed_the_limit(void **state)
 {
     void *memory = shared(neo_concurrency_size(PROCESSES));
     atomic_int *inside = shared(sizeof *inside);
@@ -166,11 +166,11 @@ static void an_organization_has_as_many_requests_in_progress_as_its_plan_allows(
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_that_leaves_makes_room_for_another),
+        cmocka_unit_test(a_finished_request_frees_its_slot),
         cmocka_unit_test(organizations_do_not_limit_each_other),
         cmocka_unit_test(all_processes_count_together_until_they_end),
-        cmocka_unit_test(a_killed_process_holds_no_places),
-        cmocka_unit_test(no_more_than_the_limit_pass_of_many_processes),
+        cmocka_unit_test(a_killed_process_holds_no_slots),
+        cmocka_unit_test(many_processes_do_not_exceed_the_limit),
         pool_test(an_organization_has_as_many_requests_in_progress_as_its_plan_allows),
     };
     return run_test_group("concurrency", tests);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache of credentials: its entries, when it is fresh, and how long an entry is valid. */
+/* The cache of credentials: entries, freshness, validity. */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -15,7 +15,7 @@
 
 static const char *const organizations[] = {"org_01jd3x00000000000000000000", "org_01jd3x00000000000000000001"};
 
-/* A token; all its texts are in the pool, so the cache must copy them. */
+/* A token whose strings are in the pool, so that the cache must copy them. */
 static neo_credential *token(const char *id, apr_pool_t *pool)
 {
     neo_credential *c = apr_pcalloc(pool, sizeof *c);
@@ -37,8 +37,8 @@ static neo_credential *token(const char *id, apr_pool_t *pool)
     return c;
 }
 
-/* As after reading it from the database. */
-static void keep(neo_credential_cache *cache, const neo_credential *credential)
+/* Caches a credential as if it had been read from the database. */
+static void put(neo_credential_cache *cache, const neo_credential *credential)
 {
     neo_credential_cache_put(cache, neo_credential_cache_generation(cache), credential);
 }
@@ -50,7 +50,7 @@ static neo_credential_cache *listening(apr_pool_t *pool)
     return cache;
 }
 
-static void assert_is_whole(const neo_credential *c, const char *id)
+static void assert_complete(const neo_credential *c, const char *id)
 {
     assert_non_null(c);
     assert_string_equal(c->id, id);
@@ -77,9 +77,9 @@ static void an_entry_is_a_complete_copy(void **state)
     neo_credential_cache *cache = listening(*state);
     apr_pool_t *reading;
     apr_pool_create(&reading, *state);
-    keep(cache, token(ID, reading));
+    put(cache, token(ID, reading));
     apr_pool_destroy(reading);
-    assert_is_whole(neo_credential_cache_get(cache, ID, *state), ID);
+    assert_complete(neo_credential_cache_get(cache, ID, *state), ID);
     assert_null(neo_credential_cache_get(cache, OTHER_ID, *state));
 }
 
@@ -87,7 +87,7 @@ static void a_key_without_a_user_is_cached(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     neo_credential key = {.id = "nbr_01jd3xabcdefghjkmnpqrstvwx", .is_revoked = 1, .tenant = "t", .role = "org_viewer"};
-    keep(cache, &key);
+    put(cache, &key);
     const neo_credential *found = neo_credential_cache_get(cache, key.id, *state);
     assert_non_null(found);
     assert_null(found->user);
@@ -101,19 +101,19 @@ static void a_key_without_a_user_is_cached(void **state)
 static void the_cache_is_not_used_before_the_listener_is_connected(void **state)
 {
     neo_credential_cache *cache = neo_credential_cache_make(*state);
-    keep(cache, token(ID, *state));
+    put(cache, token(ID, *state));
     assert_null(neo_credential_cache_get(cache, ID, *state));
     neo_credential_cache_mark_fresh(cache);
-    assert_is_whole(neo_credential_cache_get(cache, ID, *state), ID);
+    assert_complete(neo_credential_cache_get(cache, ID, *state), ID);
 }
 
 static void the_cache_is_not_used_after_the_listener_has_lost_its_connection(void **state)
 {
     neo_credential_cache *cache = listening(*state);
-    keep(cache, token(ID, *state));
+    put(cache, token(ID, *state));
     neo_credential_cache_distrust(cache);
     assert_null(neo_credential_cache_get(cache, ID, *state));
-    keep(cache, token(OTHER_ID, *state));
+    put(cache, token(OTHER_ID, *state));
     assert_null(neo_credential_cache_get(cache, OTHER_ID, *state));
     neo_credential_cache_mark_fresh(cache);
     assert_null(neo_credential_cache_get(cache, ID, *state)); /* a change may have been missed */
@@ -122,13 +122,13 @@ static void the_cache_is_not_used_after_the_listener_has_lost_its_connection(voi
 static void a_change_clears_the_cache(void **state)
 {
     neo_credential_cache *cache = listening(*state);
-    keep(cache, token(ID, *state));
-    keep(cache, token(OTHER_ID, *state));
+    put(cache, token(ID, *state));
+    put(cache, token(OTHER_ID, *state));
     neo_credential_cache_clear(cache);
     assert_null(neo_credential_cache_get(cache, ID, *state));
     assert_null(neo_credential_cache_get(cache, OTHER_ID, *state));
-    keep(cache, token(ID, *state));
-    assert_is_whole(neo_credential_cache_get(cache, ID, *state), ID);
+    put(cache, token(ID, *state));
+    assert_complete(neo_credential_cache_get(cache, ID, *state), ID);
 }
 
 static void a_credential_read_before_a_change_is_not_cached(void **state)
@@ -151,14 +151,14 @@ static void an_entry_is_valid_until_the_request_ends_even_if_dropped(void **stat
     apr_pool_t *first, *second;
     apr_pool_create(&first, *state);
     apr_pool_create(&second, *state);
-    keep(cache, token(ID, *state));
+    put(cache, token(ID, *state));
     const neo_credential *one = neo_credential_cache_get(cache, ID, first);
     const neo_credential *two = neo_credential_cache_get(cache, ID, second);
     assert_ptr_equal(one, two);
     neo_credential_cache_clear(cache);
-    assert_is_whole(one, ID);
+    assert_complete(one, ID);
     apr_pool_destroy(first);
-    assert_is_whole(two, ID);
+    assert_complete(two, ID);
     apr_pool_destroy(second);
 }
 
@@ -167,9 +167,9 @@ static void the_first_of_two_equal_entries_is_kept(void **state)
     neo_credential_cache *cache = listening(*state);
     neo_credential *again = token(ID, *state);
     again->role = "org_viewer";
-    keep(cache, token(ID, *state));
-    keep(cache, again);
-    assert_is_whole(neo_credential_cache_get(cache, ID, *state), ID);
+    put(cache, token(ID, *state));
+    put(cache, again);
+    assert_complete(neo_credential_cache_get(cache, ID, *state), ID);
 }
 
 static const char *nth_id(char id[NEO_ID_SIZE], int n)
@@ -188,7 +188,7 @@ static void a_full_cache_still_accepts_credentials(void **state)
     apr_pool_create(&request, *state);
     for (int i = 0; i < 2 * MAX_ENTRIES + 100; i++) {
         nth_id(one->id, i);
-        keep(cache, one);
+        put(cache, one);
         assert_non_null(neo_credential_cache_get(cache, one->id, request)); /* the newest is always cached */
         apr_pool_clear(request);
     }
@@ -197,7 +197,7 @@ static void a_full_cache_still_accepts_credentials(void **state)
     assert_int_equal(known, 100);
 }
 
-/* ---------------------------------------------------------------- the text that was right */
+/* ---------------------------------------------------------------- verified secrets */
 
 #define SECRET(id, last)                                                                                                       \
     id "_0123456789012345678901234567890123456789012"                                                                          \
@@ -205,9 +205,9 @@ static void a_full_cache_still_accepts_credentials(void **state)
 _Static_assert(sizeof SECRET(ID, "f") == NEO_SECRET_SIZE, "it has the form");
 
 /* Caches a token and a text as its verified secret. */
-static const neo_credential *kept_and_remembered(neo_credential_cache *cache, const char *text, apr_pool_t *pool)
+static const neo_credential *cached_and_verified(neo_credential_cache *cache, const char *text, apr_pool_t *pool)
 {
-    keep(cache, token(ID, pool));
+    put(cache, token(ID, pool));
     const neo_credential *found = neo_credential_cache_get(cache, ID, pool);
     neo_credential_cache_set_verified(cache, found, text);
     return found;
@@ -218,9 +218,9 @@ static void only_the_secret_verified_last_is_recognised(void **state)
     neo_credential_cache *cache = listening(*state);
     static const char *const others[] = {
         "", "x", ID, SECRET(ID, "g"), SECRET(OTHER_ID, "f"), SECRET(ID, "f") "f", SECRET(ID, "")};
-    keep(cache, token(OTHER_ID, *state));
+    put(cache, token(OTHER_ID, *state));
     assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
-    const neo_credential *one = kept_and_remembered(cache, SECRET(ID, "f"), *state);
+    const neo_credential *one = cached_and_verified(cache, SECRET(ID, "f"), *state);
     assert_ptr_equal(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state), one);
     for (int i = 0; i < COUNT(others); i++)
         assert_null(neo_credential_cache_get_verified(cache, others[i], *state));
@@ -232,12 +232,12 @@ static void only_the_secret_verified_last_is_recognised(void **state)
 static void a_secret_is_not_recognised_if_its_credential_is_not_cached(void **state)
 {
     neo_credential_cache *cache = listening(*state);
-    kept_and_remembered(cache, SECRET(ID, "f"), *state);
+    cached_and_verified(cache, SECRET(ID, "f"), *state);
     neo_credential_cache_clear(cache);
     assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
-    keep(cache, token(ID, *state)); /* it was read again, and its secret may have changed */
+    put(cache, token(ID, *state)); /* it was read again, and its secret may have changed */
     assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
-    kept_and_remembered(cache, SECRET(ID, "f"), *state);
+    cached_and_verified(cache, SECRET(ID, "f"), *state);
     neo_credential_cache_distrust(cache);
     assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
 }
@@ -247,49 +247,50 @@ static void an_old_secret_is_not_recognised_for_the_new_credential(void **state)
     neo_credential_cache *cache = listening(*state);
     neo_credential *rotated = token(ID, *state);
     memset(rotated->hash, 0, sizeof rotated->hash);
-    keep(cache, token(ID, *state));
+    put(cache, token(ID, *state));
     const neo_credential *before = neo_credential_cache_get(cache, ID, *state);
     neo_credential_cache_clear(cache);
-    keep(cache, rotated);
+    put(cache, rotated);
     neo_credential_cache_set_verified(cache, before, SECRET(ID, "f"));
     assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
 }
 
 /* ---------------------------------------------------------------- threads */
 
-#define FINDERS 4
+#define READERS 4
 #define IDS     32
 
 typedef struct {
     neo_credential_cache *cache;
     atomic_int is_over, version; /* the version in the database, which each change increments */
     atomic_int found, stale, changes;
-} hammer;
+} stress;
 
 /* A request: reads the cache, then the database. Counts results older than the last change that was notified. */
-static void request(hammer *h, const char *id, apr_pool_t *pool)
+static void request(stress *s, const char *id, apr_pool_t *pool)
 {
-    int told = atomic_load(&h->version) - 1;
-    const neo_credential *c = neo_credential_cache_get(h->cache, id, pool);
+    int notified = atomic_load(&s->version) - 1;
+    const neo_credential *c = neo_credential_cache_get(s->cache, id, pool);
     if (c) {
-        atomic_fetch_add(&h->found, 1);
-        atomic_fetch_add(&h->stale, c->requests < told || strcmp(c->id, id) != 0 || strcmp(c->email, "ana@example.com") != 0);
+        atomic_fetch_add(&s->found, 1);
+        atomic_fetch_add(&s->stale,
+                         c->requests < notified || strcmp(c->id, id) != 0 || strcmp(c->email, "ana@example.com") != 0);
         return;
     }
-    unsigned int generation = neo_credential_cache_generation(h->cache);
+    unsigned int generation = neo_credential_cache_generation(s->cache);
     neo_credential *read = token(id, pool);
-    read->requests = atomic_load(&h->version);
-    neo_credential_cache_put(h->cache, generation, read);
+    read->requests = atomic_load(&s->version);
+    neo_credential_cache_put(s->cache, generation, read);
 }
 
 static void *send_requests(void *data)
 {
-    hammer *h = data;
+    stress *s = data;
     apr_pool_t *pool;
     char id[NEO_ID_SIZE];
     apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
-    for (int i = 0; !atomic_load(&h->is_over); i++) {
-        request(h, nth_id(id, i % IDS), pool);
+    for (int i = 0; !atomic_load(&s->is_over); i++) {
+        request(s, nth_id(id, i % IDS), pool);
         if (i % 8 == 0)
             apr_pool_clear(pool);
     }
@@ -300,32 +301,32 @@ static void *send_requests(void *data)
 /* Changes the database, then notifies. */
 static void *change(void *data)
 {
-    hammer *h = data;
+    stress *s = data;
     for (int i = 0; i < 2000; i++) {
-        atomic_fetch_add(&h->version, 1);
-        i % 16 ? neo_credential_cache_clear(h->cache) : neo_credential_cache_distrust(h->cache);
-        neo_credential_cache_mark_fresh(h->cache);
-        atomic_fetch_add(&h->changes, 1);
+        atomic_fetch_add(&s->version, 1);
+        i % 16 ? neo_credential_cache_clear(s->cache) : neo_credential_cache_distrust(s->cache);
+        neo_credential_cache_mark_fresh(s->cache);
+        atomic_fetch_add(&s->changes, 1);
     }
     return NULL;
 }
 
 static void concurrent_requests_never_get_an_outdated_credential(void **state)
 {
-    hammer h = {.cache = listening(*state)};
-    pthread_t finders[FINDERS], changer;
-    for (int i = 0; i < FINDERS; i++)
-        assert_int_equal(pthread_create(&finders[i], NULL, send_requests, &h), 0);
-    for (int rounds = 0; rounds < 20 || atomic_load(&h.found) == 0; rounds++) {
-        assert_int_equal(pthread_create(&changer, NULL, change, &h), 0);
+    stress s = {.cache = listening(*state)};
+    pthread_t readers[READERS], changer;
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(pthread_create(&readers[i], NULL, send_requests, &s), 0);
+    for (int rounds = 0; rounds < 20 || atomic_load(&s.found) == 0; rounds++) {
+        assert_int_equal(pthread_create(&changer, NULL, change, &s), 0);
         pthread_join(changer, NULL); /* also shows that readers do not starve it */
     }
-    atomic_store(&h.is_over, 1);
-    for (int i = 0; i < FINDERS; i++)
-        pthread_join(finders[i], NULL);
-    assert_true(atomic_load(&h.changes) >= 20 * 2000);
-    assert_true(atomic_load(&h.found) > 0);
-    assert_int_equal(atomic_load(&h.stale), 0);
+    atomic_store(&s.is_over, 1);
+    for (int i = 0; i < READERS; i++)
+        pthread_join(readers[i], NULL);
+    assert_true(atomic_load(&s.changes) >= 20 * 2000);
+    assert_true(atomic_load(&s.found) > 0);
+    assert_int_equal(atomic_load(&s.stale), 0);
 }
 
 static void the_first_verified_use_in_an_hour_is_noted_once(void **state)
@@ -336,7 +337,7 @@ static void the_first_verified_use_in_an_hour_is_noted_once(void **state)
     char text[NEO_SECRET_SIZE];
     apr_cpystrn(text, secret, sizeof text);
     neo_credential *credential = token(id, *state);
-    keep(cache, credential);
+    put(cache, credential);
     assert_non_null(neo_credential_cache_get(cache, id, *state)); /* not verified yet */
     assert_null(neo_credential_cache_take_used(cache, *state));
     neo_credential_cache_set_verified(cache, credential, text);

@@ -11,8 +11,8 @@
 #include "core/crypto.h"
 #include "core/encode.h"
 
-#define TEXT  "the cursor stands at brk_01jd3x"
-#define PLACE "brokers"
+#define TEXT    "the cursor ends at brk_01jd3x"
+#define CONTEXT "brokers"
 
 static const char *sha256_of(const void *data, apr_size_t len, apr_pool_t *pool)
 {
@@ -39,15 +39,15 @@ static void sha256_matches_the_published_values(void **state)
 static void pieces_are_hashed_with_their_lengths(void **state)
 {
     neo_text pieces[] = {text_of("abc"), text_of(""), text_of("de")};
-    unsigned char hash[NEO_SHA256_SIZE], wanted[NEO_SHA256_SIZE];
+    unsigned char hash[NEO_SHA256_SIZE], expected[NEO_SHA256_SIZE];
     static const char input[] = "\3\0\0\0\0\0\0\0abc\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0de";
     (void)state;
     neo_sha256_pieces(pieces, 3, hash);
-    neo_sha256(input, sizeof input - 1, wanted);
-    assert_memory_equal(hash, wanted, sizeof hash);
+    neo_sha256(input, sizeof input - 1, expected);
+    assert_memory_equal(hash, expected, sizeof hash);
 }
 
-static void no_two_lists_of_pieces_hash_alike(void **state)
+static void different_lists_of_pieces_have_different_hashes(void **state)
 {
     neo_text lists[][3] = {
         {{"ab", 2}, {"c", 1}, {"", 0}},  {{"a", 1}, {"bc", 2}, {"", 0}}, {{"abc", 3}, {"", 0}, {"", 0}},
@@ -65,7 +65,7 @@ static void no_two_lists_of_pieces_hash_alike(void **state)
             assert_memory_not_equal(hashes[i], hashes[j], NEO_SHA256_SIZE);
 }
 
-static void equality_looks_at_every_byte_and_no_more(void **state)
+static void equality_compares_every_byte_within_the_length(void **state)
 {
     unsigned char a[32] = {0}, b[33] = {0};
     (void)state;
@@ -102,7 +102,7 @@ typedef struct {
 static sealed seal(const neo_keys *keys)
 {
     sealed s;
-    assert_int_equal(neo_seal(keys, text_of(PLACE), TEXT, sizeof TEXT - 1, s.bytes), sizeof s.bytes);
+    assert_int_equal(neo_seal(keys, text_of(CONTEXT), TEXT, sizeof TEXT - 1, s.bytes), sizeof s.bytes);
     return s;
 }
 
@@ -121,10 +121,10 @@ static void a_sealed_text_can_be_opened(void **state)
 {
     neo_keys keys = keys_of(1);
     (void)state;
-    assert_true(opens(&keys, PLACE, seal(&keys)));
+    assert_true(opens(&keys, CONTEXT, seal(&keys)));
 }
 
-static void a_seal_is_never_the_same_twice_and_shows_nothing(void **state)
+static void equal_texts_have_different_ciphertexts(void **state)
 {
     neo_keys keys = keys_of(1);
     sealed a = seal(&keys), b = seal(&keys);
@@ -167,22 +167,22 @@ static void a_changed_bit_anywhere_does_not_open(void **state)
     for (int bit = 0; bit < 8 * (int)sizeof s.bytes; bit++) {
         sealed changed = s;
         changed.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
-        assert_false(opens(&keys, PLACE, changed));
+        assert_false(opens(&keys, CONTEXT, changed));
     }
 }
 
-static void a_cut_or_longer_seal_does_not_open(void **state)
+static void a_truncated_or_extended_ciphertext_does_not_open(void **state)
 {
     neo_keys keys = keys_of(1);
     sealed s = seal(&keys);
     unsigned char longer[sizeof s.bytes + 1] = {0}, out[sizeof longer];
     (void)state;
     for (apr_size_t len = 0; len < sizeof s.bytes; len++)
-        assert_int_equal(neo_open(&keys, text_of(PLACE), s.bytes, len, out), -1);
+        assert_int_equal(neo_open(&keys, text_of(CONTEXT), s.bytes, len, out), -1);
     for (apr_size_t cut = 1; cut < sizeof s.bytes; cut++)
-        assert_int_equal(neo_open(&keys, text_of(PLACE), s.bytes + cut, sizeof s.bytes - cut, out), -1);
+        assert_int_equal(neo_open(&keys, text_of(CONTEXT), s.bytes + cut, sizeof s.bytes - cut, out), -1);
     memcpy(longer, s.bytes, sizeof s.bytes);
-    assert_int_equal(neo_open(&keys, text_of(PLACE), longer, sizeof longer, out), -1);
+    assert_int_equal(neo_open(&keys, text_of(CONTEXT), longer, sizeof longer, out), -1);
 }
 
 static void every_key_opens_and_the_first_one_seals(void **state)
@@ -192,11 +192,11 @@ static void every_key_opens_and_the_first_one_seals(void **state)
     for (int i = 0; i < keys.count; i++) {
         neo_keys one = {.count = 1};
         memcpy(one.key[0], keys.key[i], NEO_KEY_SIZE);
-        assert_true(opens(&keys, PLACE, seal(&one)));
-        assert_int_equal(opens(&one, PLACE, seal(&keys)), i == 0);
+        assert_true(opens(&keys, CONTEXT, seal(&one)));
+        assert_int_equal(opens(&one, CONTEXT, seal(&keys)), i == 0);
     }
-    assert_false(opens(&other, PLACE, seal(&keys)));
-    assert_false(opens(&none, PLACE, seal(&keys)));
+    assert_false(opens(&other, CONTEXT, seal(&keys)));
+    assert_false(opens(&none, CONTEXT, seal(&keys)));
 }
 
 /* RFC 5869, appendix A.1 */
@@ -219,13 +219,13 @@ static void *seal_often(void *data)
 {
     for (int i = 0; i < 2000; i++) {
         sealed s = seal(data);
-        if (!opens(data, PLACE, s))
+        if (!opens(data, CONTEXT, s))
             return data;
     }
     return NULL;
 }
 
-static void threads_do_not_disturb_each_other(void **state)
+static void threads_can_seal_concurrently(void **state)
 {
     neo_keys keys = keys_of(2);
     pthread_t threads[8];
@@ -254,7 +254,7 @@ static const char *write_file(const char *text, mode_t mode, apr_pool_t *pool)
 }
 
 /* The error of a key file with that text and mode; NULL if there is none. */
-static const char *complaint(neo_keys *keys, const char *text, mode_t mode, apr_pool_t *pool)
+static const char *key_file_error(neo_keys *keys, const char *text, mode_t mode, apr_pool_t *pool)
 {
     const char *path = write_file(text, mode, pool);
     const char *wrong = neo_keys_read(keys, path, pool);
@@ -264,12 +264,12 @@ static const char *complaint(neo_keys *keys, const char *text, mode_t mode, apr_
     return wrong;
 }
 
-static void assert_complains(const char *text, mode_t mode, const char *of, apr_pool_t *pool)
+static void assert_key_file_error(const char *text, mode_t mode, const char *of, apr_pool_t *pool)
 {
     neo_keys keys;
-    const char *wrong = complaint(&keys, text, mode, pool);
+    const char *wrong = key_file_error(&keys, text, mode, pool);
     if (!wrong || !strstr(wrong, of))
-        fail_msg("the complaint is \"%s\", not of \"%s\"", wrong ? wrong : "(none)", of);
+        fail_msg("the error is \"%s\", not \"%s\"", wrong ? wrong : "(none)", of);
 }
 
 #define KEY_A "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
@@ -283,11 +283,11 @@ static void a_key_file_has_a_key_a_line(void **state)
     neo_keys keys;
     unsigned char ones[NEO_KEY_SIZE];
     memset(ones, 0xFF, sizeof ones);
-    assert_null(complaint(&keys, file, 0640, *state));
+    assert_null(key_file_error(&keys, file, 0640, *state));
     assert_int_equal(keys.count, 2);
     assert_memory_equal(keys.key[0], ones, sizeof ones);
     assert_memory_equal(keys.key[1], zeros, sizeof zeros);
-    assert_null(complaint(&keys, KEY_C, 0400, *state));
+    assert_null(key_file_error(&keys, KEY_C, 0400, *state));
     assert_int_equal(keys.count, 1);
 }
 
@@ -297,34 +297,34 @@ static void a_key_file_may_hold_eight_keys(void **state)
     const char *file = "";
     for (int i = 0; i < 8; i++)
         file = apr_pstrcat(*state, file, KEY_A "\n", NULL);
-    assert_null(complaint(&keys, file, 0600, *state));
+    assert_null(key_file_error(&keys, file, 0600, *state));
     assert_int_equal(keys.count, 8);
-    assert_complains(apr_pstrcat(*state, file, KEY_A "\n", NULL), 0600, "more than 8 keys", *state);
+    assert_key_file_error(apr_pstrcat(*state, file, KEY_A "\n", NULL), 0600, "more than 8 keys", *state);
 }
 
-static void a_remark_may_be_longer_than_any_buffer(void **state)
+static void a_comment_can_be_longer_than_any_buffer(void **state)
 {
     char remark[5000];
     neo_keys keys;
     memset(remark, '-', sizeof remark);
     remark[0] = '#';
     remark[sizeof remark - 1] = '\0';
-    assert_null(complaint(&keys, apr_pstrcat(*state, remark, "\n", KEY_A, "\n", NULL), 0600, *state));
+    assert_null(key_file_error(&keys, apr_pstrcat(*state, remark, "\n", KEY_A, "\n", NULL), 0600, *state));
     assert_int_equal(keys.count, 1);
 }
 
-static void a_line_that_is_no_key_is_named_as_wrong(void **state)
+static void an_invalid_line_is_named(void **state)
 {
     static const char *const lines[] = {KEY_B,       "AAAA" KEY_A,      "x", "key=" KEY_A, KEY_A "\n" KEY_C "=",
                                         KEY_A KEY_A, KEY_A "\n\xC3\xA9"};
     for (int i = 0; i < COUNT(lines); i++)
-        assert_complains(lines[i], 0600, "each line must be 32 random bytes in base64", *state);
+        assert_key_file_error(lines[i], 0600, "each line must be 32 random bytes in base64", *state);
 }
 
 static void a_file_without_a_key_is_refused(void **state)
 {
-    assert_complains("", 0600, "has no key", *state);
-    assert_complains("\n\n# " KEY_A "\n", 0600, "has no key", *state);
+    assert_key_file_error("", 0600, "has no key", *state);
+    assert_key_file_error("\n\n# " KEY_A "\n", 0600, "has no key", *state);
 }
 
 static void a_file_that_others_can_read_or_change_is_refused(void **state)
@@ -332,14 +332,14 @@ static void a_file_that_others_can_read_or_change_is_refused(void **state)
     static const mode_t open_modes[] = {0644, 0666, 0604, 0602, 0620, 0660};
     static const mode_t closed_modes[] = {0400, 0600, 0440, 0640, 0700};
     for (int i = 0; i < COUNT(open_modes); i++)
-        assert_complains(KEY_A "\n", open_modes[i], "chmod 0600", *state);
+        assert_key_file_error(KEY_A "\n", open_modes[i], "chmod 0600", *state);
     for (int i = 0; i < COUNT(closed_modes); i++) {
         neo_keys keys;
-        assert_null(complaint(&keys, KEY_A "\n", closed_modes[i], *state));
+        assert_null(key_file_error(&keys, KEY_A "\n", closed_modes[i], *state));
     }
 }
 
-static void a_file_that_is_not_there_is_named(void **state)
+static void a_missing_file_is_named(void **state)
 {
     neo_keys keys;
     const char *path = write_file("", 0600, *state);
@@ -364,25 +364,25 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(sha256_matches_the_published_values),
         cmocka_unit_test(pieces_are_hashed_with_their_lengths),
-        cmocka_unit_test(no_two_lists_of_pieces_hash_alike),
-        cmocka_unit_test(equality_looks_at_every_byte_and_no_more),
+        cmocka_unit_test(different_lists_of_pieces_have_different_hashes),
+        cmocka_unit_test(equality_compares_every_byte_within_the_length),
         cmocka_unit_test(random_bytes_differ),
         cmocka_unit_test(a_sealed_text_can_be_opened),
-        cmocka_unit_test(a_seal_is_never_the_same_twice_and_shows_nothing),
+        cmocka_unit_test(equal_texts_have_different_ciphertexts),
         cmocka_unit_test(every_length_can_be_sealed),
         cmocka_unit_test(another_context_does_not_open_it),
         cmocka_unit_test(a_changed_bit_anywhere_does_not_open),
-        cmocka_unit_test(a_cut_or_longer_seal_does_not_open),
+        cmocka_unit_test(a_truncated_or_extended_ciphertext_does_not_open),
         cmocka_unit_test(every_key_opens_and_the_first_one_seals),
         cmocka_unit_test(derived_keys_are_those_of_the_standard),
-        cmocka_unit_test(threads_do_not_disturb_each_other),
+        cmocka_unit_test(threads_can_seal_concurrently),
         pool_test(a_key_file_has_a_key_a_line),
         pool_test(a_key_file_may_hold_eight_keys),
-        pool_test(a_remark_may_be_longer_than_any_buffer),
-        pool_test(a_line_that_is_no_key_is_named_as_wrong),
+        pool_test(a_comment_can_be_longer_than_any_buffer),
+        pool_test(an_invalid_line_is_named),
         pool_test(a_file_without_a_key_is_refused),
         pool_test(a_file_that_others_can_read_or_change_is_refused),
-        pool_test(a_file_that_is_not_there_is_named),
+        pool_test(a_missing_file_is_named),
         pool_test(a_directory_is_no_key_file),
     };
     return run_test_group("crypto", tests);

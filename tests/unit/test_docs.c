@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The documentation: every page is whole, is filled in, and needs nothing that is not packed beside it. */
+/* The documentation: pages are complete, their placeholders are replaced, and they load only packed assets. */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -34,7 +34,7 @@ static void every_page_of_the_navigation_exists(void **state)
     }
 }
 
-static void a_page_has_no_blanks_and_nothing_from_elsewhere(void **state)
+static void a_page_has_no_placeholders_and_no_external_resources(void **state)
 {
     static const char *const wrong[] = {"{{", "<style", " style=", " onclick=", "@import", "javascript:", "<script>"};
     for (int i = 0; i < neo_docs_count; i++) {
@@ -93,7 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(every_page_of_the_navigation_exists),
-        pool_test(a_page_has_no_blanks_and_nothing_from_elsewhere),
+        pool_test(a_page_has_no_placeholders_and_no_external_resources),
         pool_test(examples_name_the_deployment_and_every_event_is_listed),
         pool_test(assets_are_sent_as_packed_and_cacheable),
         pool_test(only_packed_files_are_found),

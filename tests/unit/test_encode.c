@@ -17,7 +17,7 @@ static int decode(const char *text, unsigned char *out)
 static void base64_matches_the_published_values(void **state)
 {
     /* RFC 4648, section 10, without the padding that base64url leaves out */
-    static const char *const known[][3] = {
+    static const char *const cases[][3] = {
         {"", "", ""},
         {"f", "Zg", "Zg=="},
         {"fo", "Zm8", "Zm8="},
@@ -28,17 +28,17 @@ static void base64_matches_the_published_values(void **state)
         {"\xFB\xEF\xBE\xFF", "----_w", "++++/w=="},
     };
     unsigned char out[64];
-    for (int i = 0; i < COUNT(known); i++) {
-        apr_size_t len = strlen(known[i][0]);
-        assert_string_equal(neo_base64url(known[i][0], len, *state), known[i][1]);
+    for (int i = 0; i < COUNT(cases); i++) {
+        apr_size_t len = strlen(cases[i][0]);
+        assert_string_equal(neo_base64url(cases[i][0], len, *state), cases[i][1]);
         for (int form = 1; form < 3; form++) {
-            assert_int_equal(decode(known[i][form], out), len);
-            assert_memory_equal(out, known[i][0], len);
+            assert_int_equal(decode(cases[i][form], out), len);
+            assert_memory_equal(out, cases[i][0], len);
         }
     }
 }
 
-static void base64_of_any_bytes_is_read_back_in_either_alphabet(void **state)
+static void base64_of_any_bytes_is_decoded_in_either_alphabet(void **state)
 {
     unsigned char bytes[200], out[200];
     for (apr_size_t len = 0; len <= sizeof bytes; len++) {
@@ -91,7 +91,7 @@ static void base64_has_no_other_characters(void **state)
     assert_int_equal(decode(" AAAA", out), -1);
 }
 
-static void base64_keeps_to_the_room(void **state)
+static void base64_does_not_overrun_its_buffer(void **state)
 {
     unsigned char out[8];
     (void)state;
@@ -105,7 +105,7 @@ static void base64_keeps_to_the_room(void **state)
 
 /* hexadecimal, base62, CRC-32 */
 
-static void hexadecimal_is_lowercase_and_keeps_zeros(void **state)
+static void hexadecimal_is_lowercase_with_leading_zeros(void **state)
 {
     char text[17];
     (void)state;
@@ -115,21 +115,21 @@ static void hexadecimal_is_lowercase_and_keeps_zeros(void **state)
     assert_string_equal(text, "");
 }
 
-static void base62_is_a_number_with_zeros_in_front(void **state)
+static void base62_is_padded_with_zeros(void **state)
 {
     static const struct {
         unsigned char data[4];
         const char *text;
-    } known[] = {
+    } cases[] = {
         {{0, 0, 0, 0}, "000000"},  {{0, 0, 0, 9}, "000009"},  {{0, 0, 0, 10}, "00000A"},
         {{0, 0, 0, 35}, "00000Z"}, {{0, 0, 0, 36}, "00000a"}, {{0, 0, 0, 61}, "00000z"},
         {{0, 0, 0, 62}, "000010"}, {{0, 0, 1, 0}, "000048"},  {{0xFF, 0xFF, 0xFF, 0xFF}, "4gfFC3"},
     };
     char text[7];
     (void)state;
-    for (int i = 0; i < COUNT(known); i++) {
-        neo_base62(known[i].data, 4, text, 6);
-        assert_string_equal(text, known[i].text);
+    for (int i = 0; i < COUNT(cases); i++) {
+        neo_base62(cases[i].data, 4, text, 6);
+        assert_string_equal(text, cases[i].text);
     }
 }
 
@@ -145,7 +145,7 @@ static void base62_of_32_bytes_fills_43_digits(void **state)
     assert_string_equal(text, "0000000000000000000000000000000000000000000");
 }
 
-static void base62_takes_64_bytes(void **state)
+static void base62_encodes_64_bytes(void **state)
 {
     unsigned char bytes[64] = {0};
     char text[88];
@@ -157,16 +157,16 @@ static void base62_takes_64_bytes(void **state)
 }
 
 /* Values of SipHash-2-4 that were computed by other code. */
-static void a_print_is_the_same_everywhere(void **state)
+static void fingerprints_match_another_implementation(void **state)
 {
-    static const char *const known[][2] = {{"", "8bfe7b2f372b8eba"},          {"a", "920dc2457ffb31d8"},
+    static const char *const cases[][2] = {{"", "8bfe7b2f372b8eba"},          {"a", "920dc2457ffb31d8"},
                                            {"0123456", "3482785fdb2da18c"},   {"01234567", "e3d6a19440a7d97e"},
                                            {"012345678", "ec53269353e4c3e0"}, {"select 1", "bd8c96f7edb16e0f"}};
-    char print[NEO_FINGERPRINT_SIZE];
+    char fingerprint[NEO_FINGERPRINT_SIZE];
     (void)state;
-    for (int i = 0; i < COUNT(known); i++) {
-        neo_fingerprint(known[i][0], strlen(known[i][0]), print);
-        assert_string_equal(print, known[i][1]);
+    for (int i = 0; i < COUNT(cases); i++) {
+        neo_fingerprint(cases[i][0], strlen(cases[i][0]), fingerprint);
+        assert_string_equal(fingerprint, cases[i][1]);
     }
 }
 
@@ -186,7 +186,7 @@ static void integers_are_read_to_the_limits_of_their_type(void **state)
     static const struct {
         const char *text;
         long long value;
-    } known[] = {
+    } cases[] = {
         {"0", 0},
         {"-0", 0},
         {"1", 1},
@@ -198,9 +198,9 @@ static void integers_are_read_to_the_limits_of_their_type(void **state)
     };
     long long value;
     (void)state;
-    for (int i = 0; i < COUNT(known); i++) {
-        assert_true(neo_integer_parse(known[i].text, &value));
-        assert_true(value == known[i].value);
+    for (int i = 0; i < COUNT(cases); i++) {
+        assert_true(neo_integer_parse(cases[i].text, &value));
+        assert_true(value == cases[i].value);
     }
 }
 
@@ -261,17 +261,17 @@ static void every_code_point_but_the_surrogates_is_well_formed(void **state)
     for (unsigned int c = 0; c < 0x110000 + 0x1000; c++) {
         unsigned char bytes[5] = {0};
         apr_size_t len = put_utf8(c, bytes);
-        int wanted = c < 0x110000 && (c < 0xD800 || c > 0xDFFF);
-        if (neo_utf8_is_valid((char *)bytes, len) != wanted)
-            fail_msg("U+%04X is %s", c, wanted ? "refused" : "taken");
-        if (c && wanted)
+        int expected = c < 0x110000 && (c < 0xD800 || c > 0xDFFF);
+        if (neo_utf8_is_valid((char *)bytes, len) != expected)
+            fail_msg("U+%04X is %s", c, expected ? "refused" : "accepted");
+        if (c && expected)
             assert_int_equal(neo_utf8_length((char *)bytes), 1);
         if (len > 1)
             assert_false(neo_utf8_is_valid((char *)bytes, len - 1));
     }
 }
 
-static void malformed_sequences_are_refused_wherever_they_stand(void **state)
+static void malformed_sequences_are_refused_at_any_position(void **state)
 {
     static const char *const wrong[] = {
         "\x80", /* a continuation alone */
@@ -325,21 +325,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(base64_matches_the_published_values),
-        pool_test(base64_of_any_bytes_is_read_back_in_either_alphabet),
+        pool_test(base64_of_any_bytes_is_decoded_in_either_alphabet),
         cmocka_unit_test(base64_with_unused_bits_that_are_not_zero_is_refused),
         cmocka_unit_test(base64_with_a_broken_end_is_refused),
         cmocka_unit_test(base64_has_no_other_characters),
-        cmocka_unit_test(base64_keeps_to_the_room),
-        cmocka_unit_test(hexadecimal_is_lowercase_and_keeps_zeros),
-        cmocka_unit_test(base62_is_a_number_with_zeros_in_front),
+        cmocka_unit_test(base64_does_not_overrun_its_buffer),
+        cmocka_unit_test(hexadecimal_is_lowercase_with_leading_zeros),
+        cmocka_unit_test(base62_is_padded_with_zeros),
         cmocka_unit_test(base62_of_32_bytes_fills_43_digits),
-        cmocka_unit_test(base62_takes_64_bytes),
-        cmocka_unit_test(a_print_is_the_same_everywhere),
+        cmocka_unit_test(base62_encodes_64_bytes),
+        cmocka_unit_test(fingerprints_match_another_implementation),
         cmocka_unit_test(crc32_matches_the_published_values),
         cmocka_unit_test(integers_are_read_to_the_limits_of_their_type),
         cmocka_unit_test(invalid_and_large_integers_are_refused),
         cmocka_unit_test(every_code_point_but_the_surrogates_is_well_formed),
-        cmocka_unit_test(malformed_sequences_are_refused_wherever_they_stand),
+        cmocka_unit_test(malformed_sequences_are_refused_at_any_position),
         cmocka_unit_test(well_formed_texts_are_counted_in_code_points),
     };
     return run_test_group("encode", tests);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of errors: it explains every code, at the anchor of its documentation_url. */
+/* The error page explains every code at the anchor of its documentation_url. */
 #include "unit.h"
 
 #include <apr_hash.h>
@@ -75,7 +75,7 @@ static void assert_item_anchors(const char *page, const neo_problem *problem, ap
             fail_msg("%s has no anchor", APR_ARRAY_IDX(problem->items, n, neo_problem_item).code);
 }
 
-static void whatever_is_wrong_with_a_batch_has_its_anchor(void **state)
+static void every_error_of_a_batch_has_its_anchor(void **state)
 {
     static const char *const bodies[] = {
         "{}",
@@ -92,10 +92,10 @@ static void whatever_is_wrong_with_a_batch_has_its_anchor(void **state)
         for (int n = 0; n < batch.count; n++)
             assert_item_anchors(page, batch.operations[n].problem, *state);
     }
-    assert_false(has_anchor(page, "validation.webhook.operations_required", *state)); /* it has no batch */
+    assert_false(has_anchor(page, "validation.webhook.operations_required", *state)); /* webhooks have no batches */
 }
 
-static void codes_that_nothing_can_have_are_not_shown(void **state)
+static void impossible_codes_are_not_shown(void **state)
 {
     const char *page = page_of(*state);
     assert_false(has_anchor(page, "validation.broker.tenant_id_invalid", *state));
@@ -149,9 +149,12 @@ static void each_explanation_has_status_meaning_and_remedy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(every_code_of_the_catalogue_has_its_anchor),     pool_test(every_field_has_its_anchors),
-        pool_test(a_field_has_its_limits_as_sent_or_as_stored),    pool_test(whatever_is_wrong_with_a_batch_has_its_anchor),
-        pool_test(codes_that_nothing_can_have_are_not_shown),      pool_test(anchors_are_unique_and_every_link_leads_to_one),
+        pool_test(every_code_of_the_catalogue_has_its_anchor),
+        pool_test(every_field_has_its_anchors),
+        pool_test(a_field_has_its_limits_as_sent_or_as_stored),
+        pool_test(every_error_of_a_batch_has_its_anchor),
+        pool_test(impossible_codes_are_not_shown),
+        pool_test(anchors_are_unique_and_every_link_leads_to_one),
         pool_test(each_explanation_has_status_meaning_and_remedy),
     };
     return run_test_group("errors page", tests);

@@ -33,12 +33,12 @@ static void walk(const neo_field *fields, const place *outer, place_test test, a
 
 static void for_each_field(place_test test, apr_pool_t *pool)
 {
-    for (int i = 0; i < COUNT(least); i++)
-        walk(least[i].resource->fields, &(place){least[i].resource, NULL, "", "", ""}, test, pool);
+    for (int i = 0; i < COUNT(minimal_bodies); i++)
+        walk(minimal_bodies[i].resource->fields, &(place){minimal_bodies[i].resource, NULL, "", "", ""}, test, pool);
 }
 
-/* Whether the value is reported as wrong at its path; other errors are ignored. */
-static int is_named(const place *p, const char *value, apr_pool_t *pool)
+/* Whether an error with the path of the value is reported; other errors are ignored. */
+static int is_reported(const place *p, const char *value, apr_pool_t *pool)
 {
     neo_json *clean;
     const char *change = apr_pstrcat(pool, p->open, value, p->close, NULL), *code = "";
@@ -51,15 +51,15 @@ static int is_named(const place *p, const char *value, apr_pool_t *pool)
     return len > 8 && strcmp(code + len - 8, "_invalid") == 0;
 }
 
-static void assert_wrong(const place *p, const char *value, apr_pool_t *pool)
+static void assert_refused_value(const place *p, const char *value, apr_pool_t *pool)
 {
-    if (!is_named(p, value, pool))
+    if (!is_reported(p, value, pool))
         fail_msg("%s: %s takes %.60s", p->resource->name, p->path, value);
 }
 
-static void assert_right(const place *p, const char *value, apr_pool_t *pool)
+static void assert_accepted_value(const place *p, const char *value, apr_pool_t *pool)
 {
-    if (is_named(p, value, pool))
+    if (is_reported(p, value, pool))
         fail_msg("%s: %s does not take %.60s", p->resource->name, p->path, value);
 }
 
@@ -90,9 +90,9 @@ static void refuses_other_kinds(const place *p, apr_pool_t *pool)
     };
     for (int v = 0; v < COUNT(values); v++)
         if (values[v].kind != kind_of(p->field))
-            assert_wrong(p, values[v].text, pool);
+            assert_refused_value(p, values[v].text, pool);
     if (p->field->type != NEO_DECIMAL)
-        assert_wrong(p, "1.5", pool);
+        assert_refused_value(p, "1.5", pool);
 }
 
 static void every_field_refuses_every_other_kind_of_value(void **state)
@@ -100,15 +100,15 @@ static void every_field_refuses_every_other_kind_of_value(void **state)
     for_each_field(refuses_other_kinds, *state);
 }
 
-static void takes_its_example(const place *p, apr_pool_t *pool)
+static void accepts_its_example(const place *p, apr_pool_t *pool)
 {
-    if (p->field->example && p->field->type != NEO_LIST) /* whose sums are those of the whole example */
-        assert_right(p, p->field->example, pool);
+    if (p->field->example && p->field->type != NEO_LIST) /* elements of a list must match the sums of the whole example */
+        assert_accepted_value(p, p->field->example, pool);
 }
 
-static void every_field_takes_its_example(void **state)
+static void every_field_accepts_its_example(void **state)
 {
-    for_each_field(takes_its_example, *state);
+    for_each_field(accepts_its_example, *state);
 }
 
 static const char *repeated(const char *text, long long times, apr_pool_t *pool)
@@ -126,18 +126,18 @@ static void has_the_limits_of_its_table(const place *p, apr_pool_t *pool)
 {
     const neo_field *f = p->field;
     if (f->type == NEO_INTEGER || f->type == NEO_DECIMAL) {
-        assert_right(p, apr_psprintf(pool, "%ld", (long)f->min), pool);
-        assert_right(p, apr_psprintf(pool, "%ld", (long)f->max), pool);
-        assert_wrong(p, apr_psprintf(pool, "%ld", (long)f->min - 1), pool);
-        assert_wrong(p, apr_psprintf(pool, "%ld", (long)f->max + 1), pool);
+        assert_accepted_value(p, apr_psprintf(pool, "%ld", (long)f->min), pool);
+        assert_accepted_value(p, apr_psprintf(pool, "%ld", (long)f->max), pool);
+        assert_refused_value(p, apr_psprintf(pool, "%ld", (long)f->min - 1), pool);
+        assert_refused_value(p, apr_psprintf(pool, "%ld", (long)f->max + 1), pool);
     }
     if (f->type != NEO_STRING)
         return;
-    assert_wrong(p, repeated("a", f->max + 1, pool), pool);
-    assert_wrong(p, repeated(" ", 3, pool), pool);
-    assert_wrong(p, "\"a\\u0001b\"", pool);
+    assert_refused_value(p, repeated("a", f->max + 1, pool), pool);
+    assert_refused_value(p, repeated(" ", 3, pool), pool);
+    assert_refused_value(p, "\"a\\u0001b\"", pool);
     if (!f->rule)
-        assert_right(p, repeated("\xF0\x9F\x8F\xA0", f->max, pool), pool);
+        assert_accepted_value(p, repeated("\xF0\x9F\x8F\xA0", f->max, pool), pool);
 }
 
 static void every_field_has_the_limits_of_its_table(void **state)
@@ -145,19 +145,19 @@ static void every_field_has_the_limits_of_its_table(void **state)
     for_each_field(has_the_limits_of_its_table, *state);
 }
 
-static void takes_its_values_only(const place *p, apr_pool_t *pool)
+static void accepts_only_its_values(const place *p, apr_pool_t *pool)
 {
     for (const char *const *v = p->field->values; v && *v; v++) {
         const char *value = apr_psprintf(pool, p->field->type == NEO_ENUM ? "\"%s\"" : "[\"%s\"]", *v);
-        assert_right(p, value, pool);
+        assert_accepted_value(p, value, pool);
     }
     if (p->field->values)
-        assert_wrong(p, p->field->type == NEO_ENUM ? "\"Sale\"" : "[\"Seller\"]", pool);
+        assert_refused_value(p, p->field->type == NEO_ENUM ? "\"Sale\"" : "[\"Seller\"]", pool);
 }
 
-static void every_enumeration_takes_its_values_only(void **state)
+static void every_enumeration_accepts_only_its_values(void **state)
 {
-    for_each_field(takes_its_values_only, *state);
+    for_each_field(accepts_only_its_values, *state);
 }
 
 /* Required members of an optional object or list are required only if that is present. */
@@ -186,9 +186,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(every_field_refuses_every_other_kind_of_value),
-        pool_test(every_field_takes_its_example),
+        pool_test(every_field_accepts_its_example),
         pool_test(every_field_has_the_limits_of_its_table),
-        pool_test(every_enumeration_takes_its_values_only),
+        pool_test(every_enumeration_accepts_only_its_values),
         pool_test(every_required_field_is),
     };
     return run_test_group("every field", tests);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each type of field in a resource that has it: valid values are stored, errors have the path of the value. */
+/* Types of fields: valid values are stored, and errors have the path of the value. */
 #include "body.h"
 
 #include <apr_strings.h>
@@ -13,11 +13,11 @@ static void money_is_an_integer_up_to_two_to_the_53(void **state)
 {
     static const char *const right[] = {"0", "1", "98000000", "9007199254740991"};
     for (int i = 0; i < COUNT(right); i++)
-        assert_string_equal(kept(&neo_property, apr_psprintf(*state, "{\"sale_price\":%s}", right[i]), "sale_price", *state),
-                            right[i]);
+        assert_string_equal(
+            stored_field(&neo_property, apr_psprintf(*state, "{\"sale_price\":%s}", right[i]), "sale_price", *state), right[i]);
 }
 
-static void money_that_is_anything_else_is_refused_by_name(void **state)
+static void other_values_of_money_are_refused(void **state)
 {
     static const char *const values[][2] = {
         {"9007199254740992", "must be an integer from 0 to 9007199254740991"},
@@ -35,21 +35,21 @@ static void money_that_is_anything_else_is_refused_by_name(void **state)
         {"[100]", "must be an integer from 0 to 9007199254740991, not an array"},
     };
     for (int i = 0; i < COUNT(values); i++)
-        assert_string_equal(
-            wrong(&neo_property, apr_psprintf(*state, "{\"sale_price\":%s}", values[i][0]), "sale_price", SALE_PRICE, *state),
-            values[i][1]);
+        assert_string_equal(only_error(&neo_property, apr_psprintf(*state, "{\"sale_price\":%s}", values[i][0]), "sale_price",
+                                       SALE_PRICE, *state),
+                            values[i][1]);
 }
 
 static void integers_have_their_limits(void **state)
 {
-    taken(&neo_property, "{\"floor\":-20}", *state);
-    taken(&neo_property, "{\"floor\":300}", *state);
-    assert_string_equal(wrong(&neo_property, "{\"floor\":-21}", "floor", "validation.property.floor_invalid", *state),
+    validated(&neo_property, "{\"floor\":-20}", *state);
+    validated(&neo_property, "{\"floor\":300}", *state);
+    assert_string_equal(only_error(&neo_property, "{\"floor\":-21}", "floor", "validation.property.floor_invalid", *state),
                         "must be an integer from -20 to 300");
-    wrong(&neo_property, "{\"floor\":301}", "floor", "validation.property.floor_invalid", *state);
-    taken(&neo_contract, "{\"payment_day\":31}", *state);
-    wrong(&neo_contract, "{\"payment_day\":0}", "payment_day", "validation.contract.payment_day_invalid", *state);
-    wrong(&neo_contract, "{\"payment_day\":32}", "payment_day", "validation.contract.payment_day_invalid", *state);
+    only_error(&neo_property, "{\"floor\":301}", "floor", "validation.property.floor_invalid", *state);
+    validated(&neo_contract, "{\"payment_day\":31}", *state);
+    only_error(&neo_contract, "{\"payment_day\":0}", "payment_day", "validation.contract.payment_day_invalid", *state);
+    only_error(&neo_contract, "{\"payment_day\":32}", "payment_day", "validation.contract.payment_day_invalid", *state);
 }
 
 static void decimals_are_stored_as_written(void **state)
@@ -57,22 +57,22 @@ static void decimals_are_stored_as_written(void **state)
     static const char *const same[] = {"72.3", "0.1", "0", "1800", "92.50000000000001", "1000000000000"};
     static const char *const written[] = {"72.3", "0.1", "0", "1800", "92.5", "1000000000000"};
     for (int i = 0; i < COUNT(same); i++)
-        assert_string_equal(kept(&neo_property, apr_psprintf(*state, "{\"lot_area\":%s}", same[i]), "lot_area", *state),
+        assert_string_equal(stored_field(&neo_property, apr_psprintf(*state, "{\"lot_area\":%s}", same[i]), "lot_area", *state),
                             written[i]);
-    taken(&neo_property, "{\"address\":{\"latitude\":-90,\"longitude\":180.0}}", *state);
+    validated(&neo_property, "{\"address\":{\"latitude\":-90,\"longitude\":180.0}}", *state);
 }
 
-static void a_decimal_out_of_range_or_of_another_kind_is_refused(void **state)
+static void a_decimal_out_of_range_or_of_another_type_is_refused(void **state)
 {
     static const char *const values[] = {"-0.1", "1000000000001", "1e13", "1e400", "\"72.5\"", "true", "{}"};
     for (int i = 0; i < COUNT(values); i++)
-        wrong(&neo_property, apr_psprintf(*state, "{\"lot_area\":%s}", values[i]), "lot_area",
-              "validation.property.lot_area_invalid", *state);
-    assert_string_equal(wrong(&neo_property, "{\"address\":{\"latitude\":90.01}}", "address.latitude",
-                              "validation.property.address_latitude_invalid", *state),
+        only_error(&neo_property, apr_psprintf(*state, "{\"lot_area\":%s}", values[i]), "lot_area",
+                   "validation.property.lot_area_invalid", *state);
+    assert_string_equal(only_error(&neo_property, "{\"address\":{\"latitude\":90.01}}", "address.latitude",
+                                   "validation.property.address_latitude_invalid", *state),
                         "must be a number from -90 to 90");
-    wrong(&neo_property, "{\"address\":{\"longitude\":-180.5}}", "address.longitude",
-          "validation.property.address_longitude_invalid", *state);
+    only_error(&neo_property, "{\"address\":{\"longitude\":-180.5}}", "address.longitude",
+               "validation.property.address_longitude_invalid", *state);
 }
 
 /* Dates and texts. */
@@ -84,63 +84,66 @@ static void a_date_is_a_day_of_the_calendar(void **state)
                                          "\"31/01/2026\"", "\"1799-12-31\"", "\"\"",           "20260131",
                                          "null "};
     for (int i = 0; i < COUNT(right); i++)
-        assert_string_equal(
-            kept(&neo_property, apr_psprintf(*state, "{\"exclusive_until\":\"%s\"}", right[i]), "exclusive_until", *state),
-            apr_psprintf(*state, "\"%s\"", right[i]));
+        assert_string_equal(stored_field(&neo_property, apr_psprintf(*state, "{\"exclusive_until\":\"%s\"}", right[i]),
+                                         "exclusive_until", *state),
+                            apr_psprintf(*state, "\"%s\"", right[i]));
     for (int i = 0; i < COUNT(values) - 1; i++)
-        wrong(&neo_property, apr_psprintf(*state, "{\"exclusive_until\":%s}", values[i]), "exclusive_until",
-              "validation.property.exclusive_until_invalid", *state);
+        only_error(&neo_property, apr_psprintf(*state, "{\"exclusive_until\":%s}", values[i]), "exclusive_until",
+                   "validation.property.exclusive_until_invalid", *state);
 }
 
 static void a_timestamp_is_stored_in_the_response_format(void **state)
 {
-    static const char *const moments[][2] = {{"2026-01-31T13:45:10.123Z", "2026-01-31T13:45:10.123Z"},
-                                             {"2026-01-31t10:45:10-03:00", "2026-01-31T13:45:10.000Z"},
-                                             {"2026-01-31T13:45:10.1239999Z", "2026-01-31T13:45:10.123Z"},
-                                             {"1965-03-20T09:30:00-03:00", "1965-03-20T12:30:00.000Z"}};
-    for (int i = 0; i < COUNT(moments); i++) {
-        const char *wanted = apr_psprintf(*state, "\"%s\"", moments[i][1]);
-        assert_string_equal(
-            kept(&neo_party, apr_psprintf(*state, "{\"lgpd_consent_at\":\"%s\"}", moments[i][0]), "lgpd_consent_at", *state),
-            wanted);
-        assert_non_null(strstr(kept(&neo_contract,
-                                    apr_psprintf(*state,
-                                                 "{\"parties\":[{\"party_id\":\"" NEO_SAMPLE_OWNER
-                                                 "\",\"role\":\"seller\",\"signed_at\":\"%s\"}]}",
-                                                 moments[i][0]),
-                                    "parties", *state),
-                               wanted));
+    static const char *const timestamps[][2] = {{"2026-01-31T13:45:10.123Z", "2026-01-31T13:45:10.123Z"},
+                                                {"2026-01-31t10:45:10-03:00", "2026-01-31T13:45:10.000Z"},
+                                                {"2026-01-31T13:45:10.1239999Z", "2026-01-31T13:45:10.123Z"},
+                                                {"1965-03-20T09:30:00-03:00", "1965-03-20T12:30:00.000Z"}};
+    for (int i = 0; i < COUNT(timestamps); i++) {
+        const char *expected = apr_psprintf(*state, "\"%s\"", timestamps[i][1]);
+        assert_string_equal(stored_field(&neo_party, apr_psprintf(*state, "{\"lgpd_consent_at\":\"%s\"}", timestamps[i][0]),
+                                         "lgpd_consent_at", *state),
+                            expected);
+        assert_non_null(strstr(stored_field(&neo_contract,
+                                            apr_psprintf(*state,
+                                                         "{\"parties\":[{\"party_id\":\"" NEO_SAMPLE_OWNER
+                                                         "\",\"role\":\"seller\",\"signed_at\":\"%s\"}]}",
+                                                         timestamps[i][0]),
+                                            "parties", *state),
+                               expected));
     }
     static const char *const values[] = {"2026-01-31", "1799-12-31T23:59:59Z"};
     for (int i = 0; i < COUNT(values); i++)
-        assert_string_equal(wrong(&neo_party, apr_psprintf(*state, "{\"lgpd_consent_at\":\"%s\"}", values[i]),
-                                  "lgpd_consent_at", "validation.party.lgpd_consent_at_invalid", *state),
+        assert_string_equal(only_error(&neo_party, apr_psprintf(*state, "{\"lgpd_consent_at\":\"%s\"}", values[i]),
+                                       "lgpd_consent_at", "validation.party.lgpd_consent_at_invalid", *state),
                             "must be an RFC 3339 date-time from 1800 to 9999, such as 2026-01-31T13:45:10.123Z");
 }
 
 static void only_texts_of_several_lines_may_have_line_breaks(void **state)
 {
-    assert_string_equal(kept(&neo_property, "{\"description\":\"Sala\\n\\tcom varanda\\r\\n\"}", "description", *state),
+    assert_string_equal(stored_field(&neo_property, "{\"description\":\"Sala\\n\\tcom varanda\\r\\n\"}", "description", *state),
                         "\"Sala\\n\\tcom varanda\\r\\n\"");
-    wrong(&neo_property, "{\"description\":\" \\n\\t \"}", "description", "validation.property.description_invalid", *state);
-    wrong(&neo_property, "{\"description\":\"a\\u0007\"}", "description", "validation.property.description_invalid", *state);
-    wrong(&neo_property, "{\"title\":\"a\\nb\"}", "title", "validation.property.title_invalid", *state);
+    only_error(&neo_property, "{\"description\":\" \\n\\t \"}", "description", "validation.property.description_invalid",
+               *state);
+    only_error(&neo_property, "{\"description\":\"a\\u0007\"}", "description", "validation.property.description_invalid",
+               *state);
+    only_error(&neo_property, "{\"title\":\"a\\nb\"}", "title", "validation.property.title_invalid", *state);
 }
 
 /* Lists. */
 
 static void a_list_of_texts_names_the_wrong_ones(void **state)
 {
-    assert_string_equal(kept(&neo_property, "{\"features\":[\"Piscina\",\"Varanda\",\"Piscina\"]}", "features", *state),
+    assert_string_equal(stored_field(&neo_property, "{\"features\":[\"Piscina\",\"Varanda\",\"Piscina\"]}", "features", *state),
                         "[\"Piscina\",\"Varanda\",\"Piscina\"]");
-    assert_string_equal(kept(&neo_property, "{\"features\":[]}", "features", *state), "");
+    assert_string_equal(stored_field(&neo_property, "{\"features\":[]}", "features", *state), "");
     assert_string_equal(
-        wrong(&neo_property, "{\"features\":[\"a\",7]}", "features[1]", "validation.property.features_invalid", *state),
+        only_error(&neo_property, "{\"features\":[\"a\",7]}", "features[1]", "validation.property.features_invalid", *state),
         "must be a string of 1 to 100 characters, not an integer");
-    wrong(&neo_property, "{\"features\":[null]}", "features[0]", "validation.property.features_invalid", *state);
-    wrong(&neo_property, "{\"features\":[\"\"]}", "features[0]", "validation.property.features_invalid", *state);
-    assert_string_equal(wrong(&neo_property, "{\"features\":{}}", "features", "validation.property.features_invalid", *state),
-                        "must be an array of at most 100 strings of 1 to 100 characters, not an object");
+    only_error(&neo_property, "{\"features\":[null]}", "features[0]", "validation.property.features_invalid", *state);
+    only_error(&neo_property, "{\"features\":[\"\"]}", "features[0]", "validation.property.features_invalid", *state);
+    assert_string_equal(
+        only_error(&neo_property, "{\"features\":{}}", "features", "validation.property.features_invalid", *state),
+        "must be an array of at most 100 strings of 1 to 100 characters, not an object");
 }
 
 static const char *repeated(const char *element, int times, apr_pool_t *pool)
@@ -151,48 +154,49 @@ static const char *repeated(const char *element, int times, apr_pool_t *pool)
     return list;
 }
 
-static void a_list_that_is_too_long_is_one_mistake(void **state)
+static void a_list_that_is_too_long_is_one_error(void **state)
 {
     static const char *const elements[] = {"\"a\"", "7"};
-    taken(&neo_property, apr_psprintf(*state, "{\"features\":[%s]}", repeated("\"a\"", 100, *state)), *state);
+    validated(&neo_property, apr_psprintf(*state, "{\"features\":[%s]}", repeated("\"a\"", 100, *state)), *state);
     for (int i = 0; i < COUNT(elements); i++)
-        assert_string_equal(wrong(&neo_property,
-                                  apr_psprintf(*state, "{\"features\":[%s]}", repeated(elements[i], 101, *state)), "features",
-                                  "validation.property.features_invalid", *state),
+        assert_string_equal(only_error(&neo_property,
+                                       apr_psprintf(*state, "{\"features\":[%s]}", repeated(elements[i], 101, *state)),
+                                       "features", "validation.property.features_invalid", *state),
                             "must have at most 100 elements, not 101");
-    wrong(&neo_property, apr_psprintf(*state, "{\"media\":[%s]}", repeated("{\"x\":1}", 101, *state)), "media",
-          "validation.property.media_invalid", *state);
+    only_error(&neo_property, apr_psprintf(*state, "{\"media\":[%s]}", repeated("{\"x\":1}", 101, *state)), "media",
+               "validation.property.media_invalid", *state);
 }
 
 static void the_members_of_a_list_are_checked_with_their_paths(void **state)
 {
-    assert_string_equal(wrong(&neo_property, "{\"media\":[{\"url\":\"https://a.example/1\"},{\"caption\":\"b\"}]}",
-                              "media[1].url", "validation.property.media_url_required", *state),
+    assert_string_equal(only_error(&neo_property, "{\"media\":[{\"url\":\"https://a.example/1\"},{\"caption\":\"b\"}]}",
+                                   "media[1].url", "validation.property.media_url_required", *state),
                         "is required");
-    wrong(&neo_property, "{\"media\":[{\"url\":\"https://a.example/1\",\"position\":-1}]}", "media[0].position",
-          "validation.property.media_position_invalid", *state);
-    assert_string_equal(wrong(&neo_property, "{\"media\":[5]}", "media[0]", "validation.property.media_invalid", *state),
+    only_error(&neo_property, "{\"media\":[{\"url\":\"https://a.example/1\",\"position\":-1}]}", "media[0].position",
+               "validation.property.media_position_invalid", *state);
+    assert_string_equal(only_error(&neo_property, "{\"media\":[5]}", "media[0]", "validation.property.media_invalid", *state),
                         "must be an object, not an integer");
-    wrong(&neo_contract, "{\"commission\":{\"splits\":[{\"broker_id\":\"" NEO_SAMPLE_BROKER "\",\"bps\":10001}]}}",
-          "commission.splits[0].bps", "validation.contract.commission_splits_bps_invalid", *state);
+    only_error(&neo_contract, "{\"commission\":{\"splits\":[{\"broker_id\":\"" NEO_SAMPLE_BROKER "\",\"bps\":10001}]}}",
+               "commission.splits[0].bps", "validation.contract.commission_splits_bps_invalid", *state);
 }
 
-static void unknown_names_are_found_in_lists_too(void **state)
+static void unknown_members_of_elements_are_refused(void **state)
 {
-    wrong(&neo_property, "{\"media\":[{\"url\":\"https://a.example/1\",\"kind\":\"x\"}]}", "media[0].kind",
-          "validation.unknown_field", *state);
-    wrong(&neo_contract, "{\"commission\":{\"splits\":[{\"broker_id\":\"" NEO_SAMPLE_BROKER "\",\"bps\":10000,\"id\":null}]}}",
-          "commission.splits[0].id", "validation.unknown_field", *state);
-    wrong(&neo_document, "{\"file\":{\"name\":\"x\"}}", "file.name", "validation.unknown_field", *state);
+    only_error(&neo_property, "{\"media\":[{\"url\":\"https://a.example/1\",\"kind\":\"x\"}]}", "media[0].kind",
+               "validation.unknown_field", *state);
+    only_error(&neo_contract,
+               "{\"commission\":{\"splits\":[{\"broker_id\":\"" NEO_SAMPLE_BROKER "\",\"bps\":10000,\"id\":null}]}}",
+               "commission.splits[0].id", "validation.unknown_field", *state);
+    only_error(&neo_document, "{\"file\":{\"name\":\"x\"}}", "file.name", "validation.unknown_field", *state);
 }
 
 static void a_required_list_must_not_be_empty(void **state)
 {
-    assert_string_equal(wrong(&neo_contract, "{\"parties\":[]}", "parties", "validation.contract.parties_invalid", *state),
+    assert_string_equal(only_error(&neo_contract, "{\"parties\":[]}", "parties", "validation.contract.parties_invalid", *state),
                         "must not be empty");
-    wrong(&neo_proposal, "{\"proponent_ids\":[]}", "proponent_ids", "validation.proposal.proponent_ids_invalid", *state);
-    wrong(&neo_party, "{\"roles\":[]}", "roles", "validation.party.roles_invalid", *state);
-    wrong(&neo_contract, "{\"parties\":null}", "parties", "validation.contract.parties_required", *state);
+    only_error(&neo_proposal, "{\"proponent_ids\":[]}", "proponent_ids", "validation.proposal.proponent_ids_invalid", *state);
+    only_error(&neo_party, "{\"roles\":[]}", "roles", "validation.party.roles_invalid", *state);
+    only_error(&neo_contract, "{\"parties\":null}", "parties", "validation.contract.parties_required", *state);
 }
 
 /* Maps. */
@@ -218,14 +222,14 @@ static const char *map_of(int members, int key, int value, apr_pool_t *pool)
 /* '0' and the 39 characters after it need no escapes, but for '\' at the 44th. */
 static void metadata_has_limits_in_members_keys_and_values(void **state)
 {
-    taken(&neo_property, map_of(40, 40, 500, *state), *state);
+    validated(&neo_property, map_of(40, 40, 500, *state), *state);
     const char *key = apr_pstrcat(*state, "metadata.k", "123456789012345678901234567890123456789012", NULL);
     assert_string_equal(
-        wrong(&neo_property, apr_psprintf(*state, "{\"metadata\":{\"%s\":\"\"}}", key + 9), key, METADATA, *state),
+        only_error(&neo_property, apr_psprintf(*state, "{\"metadata\":{\"%s\":\"\"}}", key + 9), key, METADATA, *state),
         "must have a name of 1 to 40 characters, not 43");
-    assert_string_equal(wrong(&neo_property, map_of(1, 1, 501, *state), "metadata.0", METADATA, *state),
+    assert_string_equal(only_error(&neo_property, map_of(1, 1, 501, *state), "metadata.0", METADATA, *state),
                         "must have at most 500 characters, not 501");
-    wrong(&neo_property, "{\"metadata\":{\"\":\"a\"}}", "metadata.", METADATA, *state);
+    only_error(&neo_property, "{\"metadata\":{\"\":\"a\"}}", "metadata.", METADATA, *state);
 }
 
 static const char *members(int count, apr_pool_t *pool)
@@ -238,35 +242,35 @@ static const char *members(int count, apr_pool_t *pool)
 
 static void metadata_has_fifty_members_at_most(void **state)
 {
-    taken(&neo_property, members(50, *state), *state);
-    assert_string_equal(wrong(&neo_property, members(51, *state), "metadata", METADATA, *state),
+    validated(&neo_property, members(50, *state), *state);
+    assert_string_equal(only_error(&neo_property, members(51, *state), "metadata", METADATA, *state),
                         "must have at most 50 members, not 51");
 }
 
-static void metadata_keeps_any_text_and_nothing_but_texts(void **state)
+static void metadata_values_are_any_texts(void **state)
 {
     assert_string_equal(
-        kept(&neo_property, "{\"metadata\":{\"b\":\"\",\"a.b[0]\":\"x\\ny\",\"id\":\"1\"}}", "metadata", *state),
+        stored_field(&neo_property, "{\"metadata\":{\"b\":\"\",\"a.b[0]\":\"x\\ny\",\"id\":\"1\"}}", "metadata", *state),
         "{\"b\":\"\",\"a.b[0]\":\"x\\ny\",\"id\":\"1\"}");
-    assert_string_equal(kept(&neo_property, "{\"metadata\":{}}", "metadata", *state), "");
-    assert_string_equal(wrong(&neo_property, "{\"metadata\":{\"a\":\"1\",\"b\":2}}", "metadata.b", METADATA, *state),
+    assert_string_equal(stored_field(&neo_property, "{\"metadata\":{}}", "metadata", *state), "");
+    assert_string_equal(only_error(&neo_property, "{\"metadata\":{\"a\":\"1\",\"b\":2}}", "metadata.b", METADATA, *state),
                         "must be a string, not an integer");
-    wrong(&neo_property, "{\"metadata\":{\"a.b\":{\"b\":\"c\"}}}", "metadata.a.b", METADATA, *state);
-    wrong(&neo_property, "{\"metadata\":[\"a\"]}", "metadata", METADATA, *state);
-    wrong(&neo_property, "{\"metadata\":\"a\"}", "metadata", METADATA, *state);
+    only_error(&neo_property, "{\"metadata\":{\"a.b\":{\"b\":\"c\"}}}", "metadata.a.b", METADATA, *state);
+    only_error(&neo_property, "{\"metadata\":[\"a\"]}", "metadata", METADATA, *state);
+    only_error(&neo_property, "{\"metadata\":\"a\"}", "metadata", METADATA, *state);
 }
 
 static void a_patch_changes_single_members_of_metadata(void **state)
 {
     neo_json *clean = NULL, *current = body_of(&neo_property, "{\"metadata\":{\"a\":\"1\",\"b\":\"2\"}}", *state);
-    assert_null(
-        neo_validate_patch(&neo_property, current, parsed("{\"metadata\":{\"a\":null,\"c\":\"3\"}}", *state), *state, &clean));
+    assert_null(neo_validate_patch(&neo_property, current, parse_json("{\"metadata\":{\"a\":null,\"c\":\"3\"}}", *state),
+                                   *state, &clean));
     assert_string_equal(neo_json_text(neo_json_get(clean, "metadata"), *state).ptr, "{\"b\":\"2\",\"c\":\"3\"}");
 }
 
 /* References. */
 
-static void a_reference_has_the_form_of_an_id_of_its_kind(void **state)
+static void a_reference_is_an_id_of_its_kind(void **state)
 {
     static const char *const values[] = {"\"" NEO_SAMPLE_OWNER "\"",
                                          "\"brk_\"",
@@ -276,25 +280,25 @@ static void a_reference_has_the_form_of_an_id_of_its_kind(void **state)
                                          "\"brk_81kga4ssqb9w2q7r4y6z0a1b3c\"",
                                          "7",
                                          "{}"};
-    taken(&neo_property, "{\"broker_id\":\"" NEO_SAMPLE_BROKER "\"}", *state);
+    validated(&neo_property, "{\"broker_id\":\"" NEO_SAMPLE_BROKER "\"}", *state);
     for (int i = 0; i < COUNT(values); i++)
-        wrong(&neo_property, apr_psprintf(*state, "{\"broker_id\":%s}", values[i]), "broker_id",
-              "validation.property.broker_id_invalid", *state);
+        only_error(&neo_property, apr_psprintf(*state, "{\"broker_id\":%s}", values[i]), "broker_id",
+                   "validation.property.broker_id_invalid", *state);
     assert_string_equal(
-        wrong(&neo_property, "{\"broker_id\":\"x\"}", "broker_id", "validation.property.broker_id_invalid", *state),
+        only_error(&neo_property, "{\"broker_id\":\"x\"}", "broker_id", "validation.property.broker_id_invalid", *state),
         "must be the id of a broker (brk_…) or {\"external_id\": \"…\"}");
 }
 
 static void references_in_lists_are_checked_one_by_one(void **state)
 {
-    taken(&neo_proposal, "{\"proponent_ids\":[\"" NEO_SAMPLE_BUYER "\",\"" NEO_SAMPLE_SPOUSE "\"]}", *state);
-    wrong(&neo_proposal, "{\"proponent_ids\":[\"" NEO_SAMPLE_BUYER "\",\"" NEO_SAMPLE_BROKER "\"]}", "proponent_ids[1]",
-          "validation.proposal.proponent_ids_invalid", *state);
-    assert_string_equal(wrong(&neo_proposal, "{\"proponent_ids\":[\"" NEO_SAMPLE_BUYER "\",\"" NEO_SAMPLE_BUYER "\"]}",
-                              "proponent_ids[1]", "validation.proposal.proponent_ids_invalid", *state),
+    validated(&neo_proposal, "{\"proponent_ids\":[\"" NEO_SAMPLE_BUYER "\",\"" NEO_SAMPLE_SPOUSE "\"]}", *state);
+    only_error(&neo_proposal, "{\"proponent_ids\":[\"" NEO_SAMPLE_BUYER "\",\"" NEO_SAMPLE_BROKER "\"]}", "proponent_ids[1]",
+               "validation.proposal.proponent_ids_invalid", *state);
+    assert_string_equal(only_error(&neo_proposal, "{\"proponent_ids\":[\"" NEO_SAMPLE_BUYER "\",\"" NEO_SAMPLE_BUYER "\"]}",
+                                   "proponent_ids[1]", "validation.proposal.proponent_ids_invalid", *state),
                         "must not repeat an earlier element");
-    wrong(&neo_contract, "{\"parties\":[{\"party_id\":\"" NEO_SAMPLE_BROKER "\",\"role\":\"seller\"}]}", "parties[0].party_id",
-          "validation.contract.parties_party_id_invalid", *state);
+    only_error(&neo_contract, "{\"parties\":[{\"party_id\":\"" NEO_SAMPLE_BROKER "\",\"role\":\"seller\"}]}",
+               "parties[0].party_id", "validation.contract.parties_party_id_invalid", *state);
 }
 
 static void a_documents_related_id_must_match_its_type(void **state)
@@ -309,36 +313,37 @@ static void a_documents_related_id_must_match_its_type(void **state)
             const char *change =
                 apr_psprintf(*state, "{\"related\":{\"type\":\"%s\",\"id\":\"%s\"}}", kinds[i][0], kinds[id][1]);
             if (i == id)
-                taken(&neo_document, change, *state);
+                validated(&neo_document, change, *state);
             else
-                wrong(&neo_document, change, "related.id", "validation.document.related_id_invalid", *state);
+                only_error(&neo_document, change, "related.id", "validation.document.related_id_invalid", *state);
         }
-    wrong(&neo_document, "{\"related\":{\"type\":\"document\"}}", "related.type", "validation.document.related_type_invalid",
-          *state);
-    wrong(&neo_document, "{\"related\":{\"type\":null}}", "related.type", "validation.document.related_type_required", *state);
+    only_error(&neo_document, "{\"related\":{\"type\":\"document\"}}", "related.type",
+               "validation.document.related_type_invalid", *state);
+    only_error(&neo_document, "{\"related\":{\"type\":null}}", "related.type", "validation.document.related_type_required",
+               *state);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(money_is_an_integer_up_to_two_to_the_53),
-        pool_test(money_that_is_anything_else_is_refused_by_name),
+        pool_test(other_values_of_money_are_refused),
         pool_test(integers_have_their_limits),
         pool_test(decimals_are_stored_as_written),
-        pool_test(a_decimal_out_of_range_or_of_another_kind_is_refused),
+        pool_test(a_decimal_out_of_range_or_of_another_type_is_refused),
         pool_test(a_date_is_a_day_of_the_calendar),
         pool_test(a_timestamp_is_stored_in_the_response_format),
         pool_test(only_texts_of_several_lines_may_have_line_breaks),
         pool_test(a_list_of_texts_names_the_wrong_ones),
-        pool_test(a_list_that_is_too_long_is_one_mistake),
+        pool_test(a_list_that_is_too_long_is_one_error),
         pool_test(the_members_of_a_list_are_checked_with_their_paths),
-        pool_test(unknown_names_are_found_in_lists_too),
+        pool_test(unknown_members_of_elements_are_refused),
         pool_test(a_required_list_must_not_be_empty),
         pool_test(metadata_has_limits_in_members_keys_and_values),
         pool_test(metadata_has_fifty_members_at_most),
-        pool_test(metadata_keeps_any_text_and_nothing_but_texts),
+        pool_test(metadata_values_are_any_texts),
         pool_test(a_patch_changes_single_members_of_metadata),
-        pool_test(a_reference_has_the_form_of_an_id_of_its_kind),
+        pool_test(a_reference_is_an_id_of_its_kind),
         pool_test(references_in_lists_are_checked_one_by_one),
         pool_test(a_documents_related_id_must_match_its_type),
     };

@@ -16,7 +16,7 @@ static void add(neo_histogram *histogram, long long microseconds, unsigned int t
     histogram->sum += (uint64_t)microseconds * times;
 }
 
-static void a_duration_is_in_the_first_class_that_is_long_enough(void **state)
+static void a_duration_is_in_the_first_bucket_that_holds_it(void **state)
 {
     (void)state;
     assert_int_equal(neo_histogram_bucket(-5), 0);
@@ -31,18 +31,18 @@ static void a_duration_is_in_the_first_class_that_is_long_enough(void **state)
 
 static void exported_bounds_are_round(void **state)
 {
-    static const double wanted[] = {5e-5, 1e-4, 2e-4, 5e-4, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30};
+    static const double expected[] = {5e-5, 1e-4, 2e-4, 5e-4, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30};
     int count = 0;
     (void)state;
     for (int i = 0; i < NEO_BUCKETS - 1; i++)
         if (neo_histogram_is_coarse(i)) {
-            assert_true(count < COUNT(wanted));
-            assert_true(is_near((double)neo_histogram_bound(i) / 1e6, wanted[count++]));
+            assert_true(count < COUNT(expected));
+            assert_true(is_near((double)neo_histogram_bound(i) / 1e6, expected[count++]));
         }
-    assert_int_equal(count, COUNT(wanted));
+    assert_int_equal(count, COUNT(expected));
 }
 
-static void quantiles_are_within_their_class(void **state)
+static void quantiles_are_within_their_bucket(void **state)
 {
     neo_histogram histogram = {0};
     (void)state;
@@ -59,7 +59,7 @@ static void quantiles_are_within_their_class(void **state)
     assert_true(neo_histogram_quantile(&histogram, 0.2) < neo_histogram_quantile(&histogram, 0.8));
 }
 
-static void a_value_above_every_bound_counts_as_the_last(void **state)
+static void a_value_above_all_bounds_is_in_the_last_bucket(void **state)
 {
     neo_histogram histogram = {0};
     (void)state;
@@ -67,7 +67,7 @@ static void a_value_above_every_bound_counts_as_the_last(void **state)
     assert_true(is_near(neo_histogram_quantile(&histogram, 0.5), 30e6));
 }
 
-static void histograms_add_up(void **state)
+static void histograms_can_be_added(void **state)
 {
     neo_histogram all = {0}, more = {0};
     (void)state;
@@ -83,11 +83,11 @@ static void histograms_add_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_duration_is_in_the_first_class_that_is_long_enough),
+        cmocka_unit_test(a_duration_is_in_the_first_bucket_that_holds_it),
         cmocka_unit_test(exported_bounds_are_round),
-        cmocka_unit_test(quantiles_are_within_their_class),
-        cmocka_unit_test(a_value_above_every_bound_counts_as_the_last),
-        cmocka_unit_test(histograms_add_up),
+        cmocka_unit_test(quantiles_are_within_their_bucket),
+        cmocka_unit_test(a_value_above_all_bounds_is_in_the_last_bucket),
+        cmocka_unit_test(histograms_can_be_added),
     };
     return run_test_group("histogram", tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ids: increasing across threads, and nothing else is accepted as an id. */
+/* Ids increase across threads; malformed ids are refused. */
 #include "unit.h"
 
 #include <pthread.h>
@@ -32,7 +32,7 @@ static void an_id_is_a_prefix_and_26_digits(void **state)
     assert_true(neo_id_is(i.id, "brk_"));
 }
 
-static void an_id_carries_the_moment_it_was_issued(void **state)
+static void an_id_contains_its_creation_time(void **state)
 {
     char id[NEO_ID_SIZE], low[NEO_ID_SIZE], high[NEO_ID_SIZE];
     neo_ms before = neo_now_ms(), ms = neo_id_issue(id, "brk_"), after = neo_now_ms();
@@ -79,7 +79,7 @@ static void issue_in_threads(issued *ids)
         assert_int_equal(pthread_join(threads[t], NULL), 0);
 }
 
-static void ids_of_eight_threads_rise_in_each_and_never_meet(void **state)
+static void ids_increase_in_each_thread_and_are_unique(void **state)
 {
     issued *ids = apr_palloc(*state, THREADS * EACH * sizeof *ids);
     issue_in_threads(ids);
@@ -94,7 +94,7 @@ static void ids_of_eight_threads_rise_in_each_and_never_meet(void **state)
 
 /* Blocks for the database. */
 
-static void assert_block_lies_between(const char *before, const char *id_block, const char *after)
+static void assert_block_is_between(const char *before, const char *id_block, const char *after)
 {
     char first[NEO_ID_SIZE], last[NEO_ID_SIZE];
     assert_int_equal(strlen(id_block), NEO_ID_LEN - 4);
@@ -105,7 +105,7 @@ static void assert_block_lies_between(const char *before, const char *id_block, 
     assert_true(strcmp(last, after) < 0);
 }
 
-static void a_block_lies_after_what_was_issued_and_before_what_will_be(void **state)
+static void a_block_is_after_earlier_ids_and_before_later_ones(void **state)
 {
     (void)state;
     for (int i = 0; i < 1000; i++) {
@@ -115,19 +115,19 @@ static void a_block_lies_after_what_was_issued_and_before_what_will_be(void **st
         neo_id_issue_block(next_id_block, "brk_");
         assert_true(strcmp(id_block, next_id_block) < 0);
         issued after = issue("brk_");
-        assert_block_lies_between(before.id, id_block, after.id);
-        assert_block_lies_between(before.id, next_id_block, after.id);
+        assert_block_is_between(before.id, id_block, after.id);
+        assert_block_is_between(before.id, next_id_block, after.id);
     }
 }
 
 /* Bounds, packing. */
 
-static void the_bounds_of_a_millisecond_hold_all_its_ids(void **state)
+static void the_bounds_of_a_millisecond_contain_all_its_ids(void **state)
 {
     static const struct {
         neo_ms ms;
         const char *first, *last;
-    } known[] = {
+    } cases[] = {
         {0, "brk_00000000000000000000000000", "brk_0000000000zzzzzzzzzzzzzzzz"},
         {1, "brk_00000000010000000000000000", "brk_0000000001zzzzzzzzzzzzzzzz"},
         {1469918176385LL, "brk_01aryz6s410000000000000000", "brk_01aryz6s41zzzzzzzzzzzzzzzz"},
@@ -135,17 +135,17 @@ static void the_bounds_of_a_millisecond_hold_all_its_ids(void **state)
     };
     char id[NEO_ID_SIZE];
     (void)state;
-    for (int i = 0; i < COUNT(known); i++) {
-        neo_id_bound(id, "brk_", known[i].ms, 0);
-        assert_string_equal(id, known[i].first);
+    for (int i = 0; i < COUNT(cases); i++) {
+        neo_id_bound(id, "brk_", cases[i].ms, 0);
+        assert_string_equal(id, cases[i].first);
         assert_true(neo_id_is(id, "brk_"));
-        neo_id_bound(id, "brk_", known[i].ms, 1);
-        assert_string_equal(id, known[i].last);
+        neo_id_bound(id, "brk_", cases[i].ms, 1);
+        assert_string_equal(id, cases[i].last);
         assert_true(neo_id_is(id, "brk_"));
     }
 }
 
-static void the_bounds_of_every_moment_that_can_be_written_are_in_order(void **state)
+static void bounds_increase_with_time(void **state)
 {
     char low[NEO_ID_SIZE], high[NEO_ID_SIZE];
     (void)state;
@@ -160,7 +160,7 @@ static void the_bounds_of_every_moment_that_can_be_written_are_in_order(void **s
     }
 }
 
-static void packing_is_undone_by_unpacking(void **state)
+static void unpacking_reverses_packing(void **state)
 {
     unsigned char bytes[NEO_ID_BYTES], packed[NEO_ID_BYTES];
     char id[NEO_ID_SIZE];
@@ -174,7 +174,7 @@ static void packing_is_undone_by_unpacking(void **state)
     }
 }
 
-static void packed_ids_sort_as_their_texts(void **state)
+static void packed_ids_sort_like_their_texts(void **state)
 {
     unsigned char a[NEO_ID_BYTES], b[NEO_ID_BYTES];
     char a_id[NEO_ID_SIZE], b_id[NEO_ID_SIZE];
@@ -191,7 +191,7 @@ static void packed_ids_sort_as_their_texts(void **state)
     }
 }
 
-static void every_bit_of_an_id_has_its_place(void **state)
+static void every_packed_bit_changes_one_digit(void **state)
 {
     char none[NEO_ID_SIZE], id[NEO_ID_SIZE];
     unsigned char bytes[NEO_ID_BYTES] = {0};
@@ -209,7 +209,7 @@ static void every_bit_of_an_id_has_its_place(void **state)
 
 /* Malformed ids. */
 
-static void an_id_of_another_kind_is_not_one(void **state)
+static void an_id_with_another_prefix_is_refused(void **state)
 {
     static const char *const wrong[] = {"brp_", "BRK_", "brk-", "bro_", "_brk", "nbr_", "whs_"};
     issued i = issue("brk_");
@@ -219,7 +219,7 @@ static void an_id_of_another_kind_is_not_one(void **state)
     assert_false(neo_id_is(i.id + NEO_PREFIX_LEN, "brk_"));
 }
 
-static void only_the_digits_of_lowercase_crockford_make_an_id(void **state)
+static void only_lowercase_crockford_digits_are_accepted(void **state)
 {
     (void)state;
     for (int at = NEO_PREFIX_LEN; at < NEO_ID_LEN; at++)
@@ -231,7 +231,7 @@ static void only_the_digits_of_lowercase_crockford_make_an_id(void **state)
         }
 }
 
-static void only_thirty_characters_make_an_id(void **state)
+static void an_id_has_thirty_characters(void **state)
 {
     issued i = issue("brk_");
     char longer[NEO_ID_SIZE + 1];
@@ -248,18 +248,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_is_a_prefix_and_26_digits),
-        cmocka_unit_test(an_id_carries_the_moment_it_was_issued),
+        cmocka_unit_test(an_id_contains_its_creation_time),
         cmocka_unit_test(kinds_share_one_sequence),
-        pool_test(ids_of_eight_threads_rise_in_each_and_never_meet),
-        cmocka_unit_test(a_block_lies_after_what_was_issued_and_before_what_will_be),
-        cmocka_unit_test(the_bounds_of_a_millisecond_hold_all_its_ids),
-        cmocka_unit_test(the_bounds_of_every_moment_that_can_be_written_are_in_order),
-        cmocka_unit_test(packing_is_undone_by_unpacking),
-        cmocka_unit_test(packed_ids_sort_as_their_texts),
-        cmocka_unit_test(every_bit_of_an_id_has_its_place),
-        cmocka_unit_test(an_id_of_another_kind_is_not_one),
-        cmocka_unit_test(only_the_digits_of_lowercase_crockford_make_an_id),
-        cmocka_unit_test(only_thirty_characters_make_an_id),
+        pool_test(ids_increase_in_each_thread_and_are_unique),
+        cmocka_unit_test(a_block_is_after_earlier_ids_and_before_later_ones),
+        cmocka_unit_test(the_bounds_of_a_millisecond_contain_all_its_ids),
+        cmocka_unit_test(bounds_increase_with_time),
+        cmocka_unit_test(unpacking_reverses_packing),
+        cmocka_unit_test(packed_ids_sort_like_their_texts),
+        cmocka_unit_test(every_packed_bit_changes_one_digit),
+        cmocka_unit_test(an_id_with_another_prefix_is_refused),
+        cmocka_unit_test(only_lowercase_crockford_digits_are_accepted),
+        cmocka_unit_test(an_id_has_thirty_characters),
     };
     return run_test_group("id", tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Look-ups of credentials: what is read from the database, and how much of it an address can cause. */
+/* Look-ups of credentials: the queries that are sent, and their limit per address. */
 #include "fake_host.h"
 #include "fake_pg.h"
 
@@ -7,7 +7,7 @@ typedef struct {
     neo_site *site;
     fake_host *host;
     fake_pg *server;
-} scene;
+} fixture;
 
 /* No credential has the id. */
 static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
@@ -18,9 +18,9 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
     *reply = (fake_reply){.columns = 12};
 }
 
-static scene *scene_of(apr_pool_t *pool)
+static fixture *new_fixture(apr_pool_t *pool)
 {
-    scene *s = apr_pcalloc(pool, sizeof *s);
+    fixture *s = apr_pcalloc(pool, sizeof *s);
     s->site = site_of(pool);
     s->server = fake_start(answer, s, pool);
     s->host = host_with(fake_connect(s->server, pool), pool);
@@ -28,7 +28,7 @@ static scene *scene_of(apr_pool_t *pool)
 }
 
 /* Sends `me` with the secret, or with a new one that no credential has; returns the status. */
-static int guess(scene *s, const char *secret, apr_pool_t *pool)
+static int guess(fixture *s, const char *secret, apr_pool_t *pool)
 {
     apr_table_setn(s->host->headers, "X-API-Key", secret ? secret : key_of("org_admin", pool)->secret);
     return ask(s->site, s->host, "GET", "me", pool);
@@ -36,7 +36,7 @@ static int guess(scene *s, const char *secret, apr_pool_t *pool)
 
 static void an_unknown_credential_is_read_once(void **state)
 {
-    scene *s = scene_of(*state);
+    fixture *s = new_fixture(*state);
     const char *secret = key_of("org_admin", *state)->secret;
     for (int i = 0; i < 5; i++)
         assert_int_equal(guess(s, secret, *state), 401);
@@ -52,7 +52,7 @@ static void an_unknown_credential_is_read_once(void **state)
 
 static void guesses_of_an_address_cause_few_queries(void **state)
 {
-    scene *s = scene_of(*state);
+    fixture *s = new_fixture(*state);
     fake_key *key = key_of("org_admin", *state);
     for (int i = 0; i < 1000; i++)
         assert_int_equal(guess(s, NULL, *state), i < NEO_ADDRESS_LOOKUPS ? 401 : 429);

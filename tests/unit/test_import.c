@@ -11,7 +11,7 @@
 #define HERE  "org_01jp2azpts9g3j7m2n6q0s4v8w"
 #define THERE "org_01jp2azpts9g3j7m2n6q0s4v8x"
 
-static void each_kind_comes_after_those_that_it_refers_to_and_secrets_not_at_all(void **state)
+static void kinds_are_imported_after_those_they_refer_to_and_secrets_never(void **state)
 {
     const neo_resource **order = neo_import_order(*state);
     int count = 0;
@@ -23,7 +23,7 @@ static void each_kind_comes_after_those_that_it_refers_to_and_secrets_not_at_all
     assert_true(count >= 6);
 }
 
-static void a_moved_id_is_always_the_same_of_its_organization_and_keeps_its_moment(void **state)
+static void an_id_from_another_organization_is_mapped_to_a_stable_id_with_its_time(void **state)
 {
     const char *moved = neo_import_moved_id(HERE, NEO_SAMPLE_BROKER, *state);
     assert_true(neo_id_is(moved, "brk_"));
@@ -33,7 +33,7 @@ static void a_moved_id_is_always_the_same_of_its_organization_and_keeps_its_mome
     assert_string_not_equal(moved, neo_import_moved_id(THERE, NEO_SAMPLE_BROKER, *state));
 }
 
-static void a_new_id_carries_its_moment(void **state)
+static void a_new_id_contains_the_creation_time(void **state)
 {
     char id[NEO_ID_SIZE], first[NEO_ID_SIZE], last[NEO_ID_SIZE];
     (void)state;
@@ -43,31 +43,32 @@ static void a_new_id_carries_its_moment(void **state)
     assert_true(neo_id_is(id, "pty_") && strcmp(first, id) < 0 && strcmp(id, last) < 0);
 }
 
-static const char *shouted(void *data, const neo_resource *kind, const char *given)
+static const char *uppercased(void *data, const neo_resource *kind, const char *given)
 {
     return apr_pstrcat(data, kind->name, "!", given, NULL);
 }
 
-static const char *renamed(const neo_resource *resource, const char *body, apr_pool_t *pool)
+static const char *with_mapped_references(const neo_resource *resource, const char *body, apr_pool_t *pool)
 {
-    return neo_json_text(neo_import_rename(resource, parsed(body, pool), shouted, pool, pool), pool).ptr;
+    return neo_json_text(neo_import_rename(resource, parse_json(body, pool), uppercased, pool, pool), pool).ptr;
 }
 
-static void references_are_renamed_wherever_they_stand_and_nothing_else_is(void **state)
+static void only_references_are_mapped_at_any_depth(void **state)
 {
     assert_string_equal(
-        renamed(&neo_property,
-                "{\"id\":\"1\",\"broker_id\":7,\"owners\":[{\"party_id\":\"a\",\"share_bps\":1}],\"code\":\"a\"}", *state),
+        with_mapped_references(
+            &neo_property, "{\"id\":\"1\",\"broker_id\":7,\"owners\":[{\"party_id\":\"a\",\"share_bps\":1}],\"code\":\"a\"}",
+            *state),
         "{\"id\":\"1\",\"broker_id\":\"broker!7\",\"owners\":[{\"party_id\":\"party!a\",\"share_bps\":1}],\"code\":\"a\"}");
-    assert_string_equal(renamed(&neo_proposal, "{\"proponent_ids\":[\"a\",2,null]}", *state),
+    assert_string_equal(with_mapped_references(&neo_proposal, "{\"proponent_ids\":[\"a\",2,null]}", *state),
                         "{\"proponent_ids\":[\"party!a\",\"party!2\",null]}");
-    assert_string_equal(renamed(&neo_document, "{\"related\":{\"type\":\"contract\",\"id\":\"x\"}}", *state),
+    assert_string_equal(with_mapped_references(&neo_document, "{\"related\":{\"type\":\"contract\",\"id\":\"x\"}}", *state),
                         "{\"related\":{\"type\":\"contract\",\"id\":\"contract!x\"}}");
     static const char *const odd[] = {"{\"owners\":7}", "{\"owners\":[7]}", "{\"broker_id\":{}}", "{\"broker_id\":\"\"}",
                                       "{\"owners\":[{\"party_id\":[\"a\"]}]}"};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
-        assert_string_equal(renamed(&neo_property, odd[i], *state), odd[i]);
-    assert_string_equal(renamed(&neo_document, "{\"related\":{\"type\":\"planet\",\"id\":\"x\"}}", *state),
+        assert_string_equal(with_mapped_references(&neo_property, odd[i], *state), odd[i]);
+    assert_string_equal(with_mapped_references(&neo_document, "{\"related\":{\"type\":\"planet\",\"id\":\"x\"}}", *state),
                         "{\"related\":{\"type\":\"planet\",\"id\":\"x\"}}");
 }
 
@@ -78,7 +79,7 @@ static neo_problem *checked(const neo_resource *resource, const char *change, ap
     return neo_import_check(resource, body_of(resource, change, pool), &owner, pool, row, &clean);
 }
 
-static void a_row_has_its_place_and_of_what_the_service_sets_what_is_given(void **state)
+static void a_row_has_the_target_organization_and_the_given_service_fields(void **state)
 {
     neo_json *row;
     assert_null(checked(&neo_proposal,
@@ -95,7 +96,7 @@ static void a_row_has_its_place_and_of_what_the_service_sets_what_is_given(void 
     assert_null(neo_json_get(row, "created_at"));
 }
 
-static void what_is_wrong_is_named_also_of_what_the_service_sets(void **state)
+static void errors_of_service_fields_are_reported(void **state)
 {
     neo_json *row;
     neo_problem *problem = checked(&neo_broker, "{\"name\":\"\",\"created_at\":\"yesterday\",\"updated_by\":7}", *state, &row);
@@ -116,18 +117,18 @@ static void a_row_cannot_be_older_than_the_first_id(void **state)
     assert_string_equal(problem->detail, "created_at: must not be before 1970-01-01T00:00:00Z");
 }
 
-/* ---------------------------------------------------------------- what is no resource of the API */
+/* ---------------------------------------------------------------- kinds that the API has no resource for */
 
 static const char *phone_of(const neo_resource *kind, const char *body, const char *field, apr_pool_t *pool)
 {
     const neo_import_owner owner = {"tnt_1", HERE, "led_1"};
     neo_json *row, *clean;
-    if (neo_import_check(kind, parsed(body, pool), &owner, pool, &row, &clean))
+    if (neo_import_check(kind, parse_json(body, pool), &owner, pool, &row, &clean))
         return "refused";
     return neo_json_string(neo_json_get(row, field));
 }
 
-static void a_lead_comes_back_as_it_was_kept_and_from_elsewhere_as_lead_import_takes_it(void **state)
+static void an_exported_lead_is_unchanged_and_another_is_normalized(void **state)
 {
     static const char *const phones[][2] = {
         {"+14155552671", "14155552671"},
@@ -150,8 +151,8 @@ static void a_lead_comes_back_as_it_was_kept_and_from_elsewhere_as_lead_import_t
                         "Ana Paula");
 }
 
-/* No opt-out is lost because our rule refuses the number that WhatsApp has for the contact. */
-static void an_opt_out_comes_back_whatever_the_contact_is_called(void **state)
+/* An opt-out must not be lost because our rule refuses WhatsApp's number of the contact. */
+static void an_opt_out_is_accepted_with_any_number_of_whatsapp(void **state)
 {
     static const char *const phones[][2] = {
         {"+5511987654321", "5511987654321"},
@@ -176,20 +177,20 @@ static void an_opt_out_comes_back_whatever_the_contact_is_called(void **state)
     "\"text\","                                                                                                                \
     "\"status_at\":\"2026-01-31T10:00:00Z\",\"occurred_at\":\"2026-01-31T10:00:00Z\"," body "}"
 
-static void a_message_comes_back_whatever_its_text_is_but_complete(void **state)
+static void a_complete_message_is_accepted_with_any_text(void **state)
 {
     const neo_import_owner owner = {HERE, HERE, "wam_01kghd2t9bf1j5m9p2s6v8x4z7"};
     neo_json *row, *clean;
     assert_null(neo_import_check(&neo_whatsapp_message,
-                                 parsed(MESSAGE("\"status\":\"received\",\"body\":\" \\u0085\""), *state), &owner, *state, &row,
-                                 &clean));
+                                 parse_json(MESSAGE("\"status\":\"received\",\"body\":\" \\u0085\""), *state), &owner, *state,
+                                 &row, &clean));
     assert_string_equal(neo_json_string(neo_json_get(row, "body")), " \xC2\x85");
     neo_problem *problem =
-        neo_import_check(&neo_whatsapp_message, parsed(MESSAGE("\"body\":7"), *state), &owner, *state, &row, &clean);
+        neo_import_check(&neo_whatsapp_message, parse_json(MESSAGE("\"body\":7"), *state), &owner, *state, &row, &clean);
     assert_int_equal(problem->items->nelts, 2); /* body, status */
 }
 
-static void every_kind_that_is_taken_along_is_found_by_its_name_alone(void **state)
+static void exported_kinds_are_found_by_their_names_only(void **state)
 {
     (void)state;
     for (const neo_resource *const *k = neo_import_kinds; *k; k++) {
@@ -205,17 +206,17 @@ static void every_kind_that_is_taken_along_is_found_by_its_name_alone(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(each_kind_comes_after_those_that_it_refers_to_and_secrets_not_at_all),
-        pool_test(a_moved_id_is_always_the_same_of_its_organization_and_keeps_its_moment),
-        pool_test(a_new_id_carries_its_moment),
-        pool_test(references_are_renamed_wherever_they_stand_and_nothing_else_is),
-        pool_test(a_row_has_its_place_and_of_what_the_service_sets_what_is_given),
-        pool_test(what_is_wrong_is_named_also_of_what_the_service_sets),
+        pool_test(kinds_are_imported_after_those_they_refer_to_and_secrets_never),
+        pool_test(an_id_from_another_organization_is_mapped_to_a_stable_id_with_its_time),
+        pool_test(a_new_id_contains_the_creation_time),
+        pool_test(only_references_are_mapped_at_any_depth),
+        pool_test(a_row_has_the_target_organization_and_the_given_service_fields),
+        pool_test(errors_of_service_fields_are_reported),
         pool_test(a_row_cannot_be_older_than_the_first_id),
-        pool_test(a_lead_comes_back_as_it_was_kept_and_from_elsewhere_as_lead_import_takes_it),
-        pool_test(an_opt_out_comes_back_whatever_the_contact_is_called),
-        pool_test(a_message_comes_back_whatever_its_text_is_but_complete),
-        pool_test(every_kind_that_is_taken_along_is_found_by_its_name_alone),
+        pool_test(an_exported_lead_is_unchanged_and_another_is_normalized),
+        pool_test(an_opt_out_is_accepted_with_any_number_of_whatsapp),
+        pool_test(a_complete_message_is_accepted_with_any_text),
+        pool_test(exported_kinds_are_found_by_their_names_only),
     };
     return run_test_group("import", tests);
 }

@@ -8,20 +8,11 @@
 #include "core/encode.h"
 #include "core/json.h"
 
-static neo_json *parse(const char *text, apr_pool_t *pool)
-{
-    const char *wrong = NULL;
-    neo_json *value = neo_json_parse(text_of(text), pool, &wrong);
-    if (!value)
-        fail_msg("%s was refused: %s", text, wrong);
-    return value;
-}
-
-static const char *refusal_of(neo_text text, apr_pool_t *pool)
+static const char *error_of(neo_text text, apr_pool_t *pool)
 {
     const char *wrong = NULL;
     if (neo_json_parse(text, pool, &wrong))
-        fail_msg("%.60s was taken", text.ptr);
+        fail_msg("%.60s was accepted", text.ptr);
     assert_non_null(wrong);
     return wrong;
 }
@@ -35,29 +26,29 @@ static const char *text_of_json(const neo_json *value, apr_pool_t *pool)
 
 /* Reading. */
 
-static void every_kind_of_value_can_stand_alone(void **state)
+static void every_type_of_value_is_a_document(void **state)
 {
     static const struct {
         const char *text;
         neo_json_kind kind;
         const char *name;
-    } known[] = {
+    } cases[] = {
         {"null", NEO_JSON_NULL, "null"},          {"true", NEO_JSON_BOOLEAN, "a boolean"},
         {"false", NEO_JSON_BOOLEAN, "a boolean"}, {"-12", NEO_JSON_INTEGER, "an integer"},
         {"1.5", NEO_JSON_REAL, "a number"},       {"\"x\"", NEO_JSON_STRING, "a string"},
         {"[1]", NEO_JSON_ARRAY, "an array"},      {" {\"a\":1}\n", NEO_JSON_OBJECT, "an object"},
     };
-    for (int i = 0; i < COUNT(known); i++) {
-        neo_json *value = parse(known[i].text, *state);
-        assert_int_equal(neo_json_kind_of(value), known[i].kind);
-        assert_string_equal(neo_json_kind_name(known[i].kind), known[i].name);
+    for (int i = 0; i < COUNT(cases); i++) {
+        neo_json *value = parse_json(cases[i].text, *state);
+        assert_int_equal(neo_json_kind_of(value), cases[i].kind);
+        assert_string_equal(neo_json_kind_name(cases[i].kind), cases[i].name);
     }
 }
 
-static void values_are_read_as_written(void **state)
+static void values_are_parsed(void **state)
 {
     neo_json *value =
-        parse("{\"s\":\"\\u00e9\\ud83c\\udfe0\\n\",\"i\":42,\"r\":2.5,\"t\":true,\"f\":false,\"a\":[1,2,3]}", *state);
+        parse_json("{\"s\":\"\\u00e9\\ud83c\\udfe0\\n\",\"i\":42,\"r\":2.5,\"t\":true,\"f\":false,\"a\":[1,2,3]}", *state);
     assert_string_equal(neo_json_string(neo_json_get(value, "s")), "\xC3\xA9\xF0\x9F\x8F\xA0\n");
     assert_int_equal(neo_json_integer(neo_json_get(value, "i")), 42);
     assert_true(neo_json_real(neo_json_get(value, "r")) == 2.5);
@@ -120,13 +111,13 @@ static const char *const malformed[] = {"",
 static void malformed_json_is_refused(void **state)
 {
     for (int i = 0; i < COUNT(malformed); i++)
-        assert_non_null(strstr(refusal_of(text_of(malformed[i]), *state), "(line "));
+        assert_non_null(strstr(error_of(text_of(malformed[i]), *state), "(line "));
 }
 
-static void the_refusal_gives_line_and_column_and_repeats_nothing(void **state)
+static void an_error_has_line_and_column_and_no_input(void **state)
 {
     static const char text[] = "{\n  \"name\": \"Ana\",\n  \"creci\" \"<script>near\xFF\"\n}";
-    const char *wrong = refusal_of(text_of(text), *state);
+    const char *wrong = error_of(text_of(text), *state);
     assert_non_null(strstr(wrong, "line 3"));
     assert_non_null(strstr(wrong, "column"));
     assert_null(strstr(wrong, "near"));
@@ -139,8 +130,8 @@ static void a_repeated_key_is_refused_at_any_depth(void **state)
     static const char *const wrong[] = {"{\"a\":1,\"a\":1}", "{\"a\":{\"b\":1,\"c\":2,\"b\":3}}", "[{\"a\":null,\"a\":null}]",
                                         "{\"a\":1,\"\\u0061\":2}", "{\"\":1,\"\":2}"};
     for (int i = 0; i < COUNT(wrong); i++)
-        assert_non_null(strstr(refusal_of(text_of(wrong[i]), *state), "duplicate object key"));
-    parse("{\"a\":1,\"A\":2,\"b\":{\"a\":3}}", *state);
+        assert_non_null(strstr(error_of(text_of(wrong[i]), *state), "duplicate object key"));
+    parse_json("{\"a\":1,\"A\":2,\"b\":{\"a\":3}}", *state);
 }
 
 static void nul_is_refused_everywhere(void **state)
@@ -148,12 +139,12 @@ static void nul_is_refused_everywhere(void **state)
     static const char *const escaped[] = {"\"\\u0000\"", "\"a\\u0000b\"", "{\"\\u0000\":1}", "{\"a\\u0000b\":1}"};
     static const char raw[] = "{\"a\":\"b\0c\"}";
     for (int i = 0; i < COUNT(escaped); i++)
-        assert_memory_equal(refusal_of(text_of(escaped[i]), *state), "\\u0000 is not allowed in strings (", 33);
-    refusal_of((neo_text){raw, sizeof raw - 1}, *state);
-    refusal_of((neo_text){"{}\0", 3}, *state);
-    refusal_of((neo_text){"\0{}", 3}, *state);
-    refusal_of((neo_text){"{\"a\0b\":1}", 9}, *state);
-    refusal_of((neo_text){"", 0}, *state);
+        assert_memory_equal(error_of(text_of(escaped[i]), *state), "\\u0000 is not allowed in strings (", 33);
+    error_of((neo_text){raw, sizeof raw - 1}, *state);
+    error_of((neo_text){"{}\0", 3}, *state);
+    error_of((neo_text){"\0{}", 3}, *state);
+    error_of((neo_text){"{\"a\0b\":1}", 9}, *state);
+    error_of((neo_text){"", 0}, *state);
 }
 
 static void invalid_utf8_is_refused(void **state)
@@ -163,7 +154,7 @@ static void invalid_utf8_is_refused(void **state)
         "\"S\xE3o\"", "\"\xC3\"",     "{\"\xFF\":1}",     "\xFF\xFE{\0}\0",   "\"\xF0\x9F\x8F\"",
         "\x80"};
     for (int i = 0; i < COUNT(wrong); i++) {
-        const char *message = refusal_of(text_of(wrong[i]), *state);
+        const char *message = error_of(text_of(wrong[i]), *state);
         assert_true(neo_utf8_is_valid(message, strlen(message)));
     }
 }
@@ -180,23 +171,23 @@ static neo_text nested(int depth, apr_pool_t *pool)
     return neo_buf_text(&buf);
 }
 
-static void deep_nesting_is_read_or_refused_and_never_harms(void **state)
+static void deep_nesting_is_parsed_or_refused(void **state)
 {
     const char *wrong = NULL;
     neo_text deep = nested(1000, *state);
     neo_json *value = neo_json_parse(deep, *state, &wrong);
     assert_non_null(value);
     assert_string_equal(text_of_json(value, *state), deep.ptr);
-    assert_non_null(strstr(refusal_of(nested(3000, *state), *state), "depth"));
-    assert_non_null(strstr(refusal_of(nested(1000000, *state), *state), "depth"));
+    assert_non_null(strstr(error_of(nested(3000, *state), *state), "depth"));
+    assert_non_null(strstr(error_of(nested(1000000, *state), *state), "depth"));
 }
 
-static void unclosed_brackets_are_refused_whatever_their_number(void **state)
+static void any_number_of_unclosed_brackets_is_refused(void **state)
 {
     static const int counts[] = {1, 1000, 2047, 2048, 2049, 1000000};
     for (int i = 0; i < COUNT(counts); i++) {
         char *text = memset(apr_palloc(*state, (apr_size_t)counts[i]), '[', (apr_size_t)counts[i]);
-        refusal_of((neo_text){text, (apr_size_t)counts[i]}, *state);
+        error_of((neo_text){text, (apr_size_t)counts[i]}, *state);
     }
 }
 
@@ -205,23 +196,23 @@ static void integers_keep_all_63_bits(void **state)
     static const struct {
         const char *text;
         long long value;
-    } known[] = {
+    } cases[] = {
         {"9007199254740993", 9007199254740993LL}, /* 2^53 + 1 */
         {"9223372036854775807", LLONG_MAX},
         {"-9223372036854775808", LLONG_MIN},
         {"0", 0},
     };
-    for (int i = 0; i < COUNT(known); i++) {
-        neo_json *value = parse(known[i].text, *state);
+    for (int i = 0; i < COUNT(cases); i++) {
+        neo_json *value = parse_json(cases[i].text, *state);
         assert_int_equal(neo_json_kind_of(value), NEO_JSON_INTEGER);
-        assert_true(neo_json_integer(value) == known[i].value);
-        assert_string_equal(text_of_json(value, *state), known[i].text);
+        assert_true(neo_json_integer(value) == cases[i].value);
+        assert_string_equal(text_of_json(value, *state), cases[i].text);
     }
-    assert_int_equal(neo_json_kind_of(parse("1E3", *state)), NEO_JSON_REAL);
-    assert_int_equal(neo_json_kind_of(parse("1.0", *state)), NEO_JSON_REAL);
+    assert_int_equal(neo_json_kind_of(parse_json("1E3", *state)), NEO_JSON_REAL);
+    assert_int_equal(neo_json_kind_of(parse_json("1.0", *state)), NEO_JSON_REAL);
 }
 
-static void a_number_that_does_not_fit_is_read_as_one_that_no_field_takes(void **state)
+static void a_number_out_of_range_becomes_one_that_no_field_accepts(void **state)
 {
     static const char *const large[][2] = {
         {"9223372036854775808", "1e300"},
@@ -234,7 +225,7 @@ static void a_number_that_does_not_fit_is_read_as_one_that_no_field_takes(void *
         {"1e-999", "0.0"},
     };
     for (int i = 0; i < COUNT(large); i++)
-        assert_string_equal(text_of_json(parse(large[i][0], *state), *state), large[i][1]);
+        assert_string_equal(text_of_json(parse_json(large[i][0], *state), *state), large[i][1]);
 }
 
 static void malformed_json_is_refused_beside_a_large_number(void **state)
@@ -255,8 +246,8 @@ static void malformed_json_is_refused_beside_a_large_number(void **state)
                                         "1e999 2",
                                         "[1e999]\""};
     for (int i = 0; i < COUNT(wrong); i++)
-        refusal_of(text_of(wrong[i]), *state);
-    refusal_of((neo_text){"[1e999]\0", 8}, *state);
+        error_of(text_of(wrong[i]), *state);
+    error_of((neo_text){"[1e999]\0", 8}, *state);
 }
 
 static void a_decimal_is_written_as_it_was_read_up_to_fifteen_digits(void **state)
@@ -264,17 +255,17 @@ static void a_decimal_is_written_as_it_was_read_up_to_fifteen_digits(void **stat
     static const char *const same[] = {"0.1",  "72.3",   "-23.58934", "999999999999.999",  "0.000123456789012345",
                                        "92.5", "148.75", "-0.5",      "123456789012345.0", "-46.6348112345678"};
     for (int i = 0; i < COUNT(same); i++)
-        assert_string_equal(text_of_json(parse(same[i], *state), *state), same[i]);
-    assert_string_equal(text_of_json(parse("-23.561414999999997", *state), *state), "-23.561415");
+        assert_string_equal(text_of_json(parse_json(same[i], *state), *state), same[i]);
+    assert_string_equal(text_of_json(parse_json("-23.561414999999997", *state), *state), "-23.561415");
 }
 
 /* Members, making and writing. */
 
-static void members_come_in_the_order_they_were_written(void **state)
+static void members_keep_their_order(void **state)
 {
     static const char text[] = "{\"z\":1,\"a\":{\"y\":[],\"b\":{}},\"m\":\"\",\"0\":null}";
     static const char *const keys[] = {"z", "a", "m", "0"};
-    neo_json *value = parse(text, *state);
+    neo_json *value = parse_json(text, *state);
     int n = 0;
     for (void *m = neo_json_first(value); m; m = neo_json_next(value, m), n++) {
         assert_string_equal(neo_json_member_key(m), keys[n]);
@@ -282,14 +273,14 @@ static void members_come_in_the_order_they_were_written(void **state)
     }
     assert_int_equal(n, 4);
     assert_string_equal(text_of_json(value, *state), text);
-    assert_null(neo_json_first(parse("{}", *state)));
+    assert_null(neo_json_first(parse_json("{}", *state)));
 }
 
-static void json_survives_reading_and_writing(void **state)
+static void json_is_unchanged_by_parsing_and_writing(void **state)
 {
     static const char text[] = "{\"a key\\\"\\\\\\n\\u0001\":[true,false,null,[],{},[[-1]],\"\\b\\f\\r\\t\\u001F\x7F/\",0.5,"
                                "9223372036854775807],\"\":{\"\xC3\xA9\":{\"x\":\"\"}}}";
-    assert_string_equal(text_of_json(parse(text, *state), *state), text);
+    assert_string_equal(text_of_json(parse_json(text, *state), *state), text);
 }
 
 static void new_values_are_written_compactly_in_order(void **state)
@@ -309,7 +300,7 @@ static void new_values_are_written_compactly_in_order(void **state)
     assert_string_equal(text_of_json(neo_json_get(object, "list"), *state), "2");
 }
 
-static void a_value_lives_as_long_as_its_pool_and_no_longer(void **state)
+static void a_value_is_freed_with_its_pool(void **state)
 {
     apr_pool_t *pool, *inner;
     apr_pool_create(&pool, *state);
@@ -325,7 +316,7 @@ static void a_value_lives_as_long_as_its_pool_and_no_longer(void **state)
 
 static const char *merged(const char *target, const char *patch, apr_pool_t *pool)
 {
-    neo_json *target_value = parse(target, pool), *patch_value = parse(patch, pool);
+    neo_json *target_value = parse_json(target, pool), *patch_value = parse_json(patch, pool);
     const char *before = text_of_json(target_value, pool), *patch_before = text_of_json(patch_value, pool);
     const char *after = text_of_json(neo_json_merge_patch(target_value, patch_value, pool), pool);
     assert_string_equal(text_of_json(target_value, pool), before);
@@ -357,7 +348,7 @@ static void merge_patches_are_those_of_the_rfc(void **state)
         assert_string_equal(merged(examples[i][0], examples[i][1], *state), examples[i][2]);
 }
 
-static void a_merge_patch_leaves_the_rest_and_its_order(void **state)
+static void a_merge_patch_keeps_other_members_and_their_order(void **state)
 {
     assert_string_equal(merged("{\"z\":1,\"y\":{\"b\":1,\"a\":2},\"x\":3}", "{\"y\":{\"b\":9},\"w\":4}", *state),
                         "{\"z\":1,\"y\":{\"b\":9,\"a\":2},\"x\":3,\"w\":4}");
@@ -381,25 +372,25 @@ static void a_merge_patch_may_be_deep(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(every_kind_of_value_can_stand_alone),
-        pool_test(values_are_read_as_written),
+        pool_test(every_type_of_value_is_a_document),
+        pool_test(values_are_parsed),
         pool_test(malformed_json_is_refused),
-        pool_test(the_refusal_gives_line_and_column_and_repeats_nothing),
+        pool_test(an_error_has_line_and_column_and_no_input),
         pool_test(a_repeated_key_is_refused_at_any_depth),
         pool_test(nul_is_refused_everywhere),
         pool_test(invalid_utf8_is_refused),
-        pool_test(deep_nesting_is_read_or_refused_and_never_harms),
-        pool_test(unclosed_brackets_are_refused_whatever_their_number),
+        pool_test(deep_nesting_is_parsed_or_refused),
+        pool_test(any_number_of_unclosed_brackets_is_refused),
         pool_test(integers_keep_all_63_bits),
-        pool_test(a_number_that_does_not_fit_is_read_as_one_that_no_field_takes),
+        pool_test(a_number_out_of_range_becomes_one_that_no_field_accepts),
         pool_test(malformed_json_is_refused_beside_a_large_number),
         pool_test(a_decimal_is_written_as_it_was_read_up_to_fifteen_digits),
-        pool_test(members_come_in_the_order_they_were_written),
-        pool_test(json_survives_reading_and_writing),
+        pool_test(members_keep_their_order),
+        pool_test(json_is_unchanged_by_parsing_and_writing),
         pool_test(new_values_are_written_compactly_in_order),
-        pool_test(a_value_lives_as_long_as_its_pool_and_no_longer),
+        pool_test(a_value_is_freed_with_its_pool),
         pool_test(merge_patches_are_those_of_the_rfc),
-        pool_test(a_merge_patch_leaves_the_rest_and_its_order),
+        pool_test(a_merge_patch_keeps_other_members_and_their_order),
         pool_test(a_merge_patch_may_be_deep),
     };
     return run_test_group("json", tests);

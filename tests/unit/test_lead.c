@@ -26,9 +26,9 @@ static const char *table_of(const char *text, apr_pool_t *pool)
     return out.ptr;
 }
 
-static void tables_are_read_as_rfc_4180_has_them(void **state)
+static void csv_is_parsed_as_in_rfc_4180(void **state)
 {
-    static const char *const known[][2] = {
+    static const char *const cases[][2] = {
         {"a,b\nc,d\n", "1:a|b;2:c|d;"},
         {"a,b\r\nc,d", "1:a|b;2:c|d;"},
         {"a\rb\r", "1:a;2:b;"},
@@ -46,11 +46,11 @@ static void tables_are_read_as_rfc_4180_has_them(void **state)
         {"a\n\"b\nc", "1:a;2:!;"},
         {"a\n\xFF\nb\n", "1:a;2:!;3:b;"},
     };
-    for (int i = 0; i < COUNT(known); i++)
-        assert_string_equal(table_of(known[i][0], *state), known[i][1]);
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_string_equal(table_of(cases[i][0], *state), cases[i][1]);
 }
 
-static void a_nul_is_no_text(void **state)
+static void nul_is_refused(void **state)
 {
     static const char text[] = "a\nb\0c\nd\n";
     neo_csv csv;
@@ -63,22 +63,22 @@ static void a_nul_is_no_text(void **state)
 
 /* ---------------------------------------------------------------- telephone numbers */
 
-static void numbers_become_digits(void **state)
+static void phones_are_normalized_to_digits(void **state)
 {
-    static const char *const known[][2] = {
+    static const char *const cases[][2] = {
         {"+55 (11) 98765-4321", "5511987654321"}, {"11 98765-4321", "5511987654321"},   {"5511987654321", "5511987654321"},
         {"0055 11 98765 4321", "5511987654321"},  {"1140001234", "551140001234"},       {"551140001234", "551140001234"},
         {"+55 11 4000.1234", "551140001234"},     {"+1 (415) 555-2671", "14155552671"}, {"+351 912 345 678", "351912345678"},
         {"(55) 99123-4567", "5555991234567"},
     };
-    for (int i = 0; i < COUNT(known); i++) {
+    for (int i = 0; i < COUNT(cases); i++) {
         const char *digits = NULL;
-        assert_null(neo_phone_digits(known[i][0], *state, &digits));
-        assert_string_equal(digits, known[i][1]);
+        assert_null(neo_phone_digits(cases[i][0], *state, &digits));
+        assert_string_equal(digits, cases[i][1]);
     }
 }
 
-static void an_invalid_number_is_reported(void **state)
+static void an_invalid_phone_is_reported(void **state)
 {
     static const char *const none[] = {"",
                                        "+",
@@ -147,10 +147,10 @@ static void columns_have_several_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(tables_are_read_as_rfc_4180_has_them),
-        pool_test(a_nul_is_no_text),
-        pool_test(numbers_become_digits),
-        pool_test(an_invalid_number_is_reported),
+        pool_test(csv_is_parsed_as_in_rfc_4180),
+        pool_test(nul_is_refused),
+        pool_test(phones_are_normalized_to_digits),
+        pool_test(an_invalid_phone_is_reported),
         pool_test(phone_keys_are_those_of_the_database),
         pool_test(every_wrong_value_is_reported),
         pool_test(a_lead_is_normalized),

@@ -157,7 +157,7 @@ static int burst(neo_limiter *limiter, int count, long long now)
     return passed;
 }
 
-static void no_edge_of_a_window_lets_twice_the_limit_pass(void **state)
+static void a_window_boundary_does_not_allow_twice_the_limit(void **state)
 {
     neo_limiter *limiter = limiter_for(64);
     (void)state;
@@ -165,7 +165,7 @@ static void no_edge_of_a_window_lets_twice_the_limit_pass(void **state)
     assert_int_equal(burst(limiter, 700, NOW + 59), 599);
     assert_int_equal(burst(limiter, 700, NOW + 61), 1); /* the first one left the window */
     assert_int_equal(burst(limiter, 700, NOW + 118), 0);
-    assert_int_equal(burst(limiter, 700, NOW + 119), 600); /* with the one before, which is in the same step */
+    assert_int_equal(burst(limiter, 700, NOW + 119), 600); /* the request before is in the same step */
 }
 
 static void requests_leave_the_window_after_one_window(void **state)
@@ -213,8 +213,8 @@ static int survives(neo_limiter *limiter, int callers)
     return !passes(limiter, "a", 1, 1, 60, NOW + 1);
 }
 
-/* The same names share a bucket or not, depending on the memory's key. */
-static void nobody_can_choose_callers_that_displace_another(void **state)
+/* Which names share a bucket depends on the key of the memory. */
+static void callers_cannot_be_chosen_to_evict_another(void **state)
 {
     int survived = 0;
     (void)state;
@@ -356,7 +356,7 @@ static void concurrent_first_requests_of_a_caller_share_a_slot(void **state)
     assert_int_equal(run(&crowded, count_new_callers), 15000);
 }
 
-/* Other callers come and go: the slot of one that stays must never be taken over. */
+/* Other callers are added and evicted: the slot of an active one must never be taken over. */
 static void *count_among_others(void *data)
 {
     race *r = data;
@@ -372,7 +372,7 @@ static void *count_among_others(void *data)
     return NULL;
 }
 
-static void a_caller_keeps_its_count_while_others_come_and_go(void **state)
+static void a_caller_keeps_its_count_while_others_are_added_and_evicted(void **state)
 {
     (void)state;
     race r = {.limiter = limiter_for(8), .rounds = 10000, .limit = 30000};
@@ -410,8 +410,8 @@ static void exactly_the_limit_passes_of_several_processes(void **state)
     assert_int_equal(atomic_load(passed), 30001);
 }
 
-/* Takes slots over all the time, until it is killed. */
-static pid_t fork_restless(neo_limiter *limiter, atomic_int *steps)
+/* Takes over slots continuously until it is killed. */
+static pid_t fork_busy_process(neo_limiter *limiter, atomic_int *steps)
 {
     pid_t pid = fork();
     char name[16];
@@ -425,20 +425,20 @@ static pid_t fork_restless(neo_limiter *limiter, atomic_int *steps)
     }
 }
 
-static void a_process_that_is_killed_leaves_nothing_locked(void **state)
+static void a_killed_process_leaves_no_slot_locked(void **state)
 {
     neo_limiter *limiter = limiter_for(8);
     atomic_int *steps = shared(sizeof *steps);
     char name[16];
     (void)state;
     for (int victim = 0; victim < 50; victim++) {
-        int before = atomic_load(steps), patience = 10000;
-        pid_t pid = fork_restless(limiter, steps);
-        while (atomic_load(steps) < before + 1000 + 37 * victim && patience--)
+        int before = atomic_load(steps), remaining_polls = 10000;
+        pid_t pid = fork_busy_process(limiter, steps);
+        while (atomic_load(steps) < before + 1000 + 37 * victim && remaining_polls--)
             nanosleep(&(struct timespec){0, 1000000}, NULL);
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
-        assert_true(patience > 0); /* no slot was left locked by an earlier one */
+        assert_true(remaining_polls > 0); /* no slot was left locked by an earlier one */
         for (int i = 0; i < 100; i++) {
             snprintf(name, sizeof name, "%d of %d", i, victim);
             assert_true(passes(limiter, name, 1, 1, 60, NOW + 1000));
@@ -457,19 +457,19 @@ int main(void)
         cmocka_unit_test(the_greatest_limit_that_a_plan_can_have_is_counted),
         cmocka_unit_test(a_lower_limit_leaves_0_remaining),
         cmocka_unit_test(a_shorter_window_starts_at_once),
-        cmocka_unit_test(no_edge_of_a_window_lets_twice_the_limit_pass),
+        cmocka_unit_test(a_window_boundary_does_not_allow_twice_the_limit),
         cmocka_unit_test(requests_leave_the_window_after_one_window),
         cmocka_unit_test(the_reset_of_a_refused_cost_is_when_it_passes),
-        cmocka_unit_test(nobody_can_choose_callers_that_displace_another),
+        cmocka_unit_test(callers_cannot_be_chosen_to_evict_another),
         cmocka_unit_test(a_clock_that_is_set_back_starts_a_new_window),
         cmocka_unit_test(each_caller_has_a_count_of_its_own),
         cmocka_unit_test(the_caller_whose_window_ends_first_is_dropped),
         cmocka_unit_test(ended_windows_are_dropped_first),
         cmocka_unit_test(exactly_the_limit_passes_of_eight_threads),
         cmocka_unit_test(concurrent_first_requests_of_a_caller_share_a_slot),
-        cmocka_unit_test(a_caller_keeps_its_count_while_others_come_and_go),
+        cmocka_unit_test(a_caller_keeps_its_count_while_others_are_added_and_evicted),
         cmocka_unit_test(exactly_the_limit_passes_of_several_processes),
-        cmocka_unit_test(a_process_that_is_killed_leaves_nothing_locked),
+        cmocka_unit_test(a_killed_process_leaves_no_slot_locked),
     };
     return run_test_group("limiter", tests);
 }

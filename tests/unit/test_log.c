@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log messages reach the sink, cut if they are too long. */
+/* Log messages are passed to the sink, truncated if they are too long. */
 #include "unit.h"
 
 #include <unistd.h>
@@ -11,52 +11,52 @@ static struct {
     void *log_context;
     char message[4096];
     int count;
-} got;
+} logged;
 
-static void keep(const neo_message_row *row, void *log_context, const char *message)
+static void record(const neo_message_row *row, void *log_context, const char *message)
 {
-    got.row = row;
-    got.log_context = log_context;
-    snprintf(got.message, sizeof got.message, "%s", message);
-    got.count++;
+    logged.row = row;
+    logged.log_context = log_context;
+    snprintf(logged.message, sizeof logged.message, "%s", message);
+    logged.count++;
 }
 
-static int start_listening(void **state)
+static int install_sink(void **state)
 {
     (void)state;
-    memset(&got, 0, sizeof got);
-    neo_log_to(keep);
+    memset(&logged, 0, sizeof logged);
+    neo_log_to(record);
     return 0;
 }
 
-static int stop_listening(void **state)
+static int remove_sink(void **state)
 {
     (void)state;
     neo_log_to(NULL);
     return 0;
 }
 
-static void a_message_reaches_the_sink_with_what_it_is_about(void **state)
+static void a_message_is_passed_with_its_context(void **state)
 {
     int request;
     (void)state;
     neo_log(NEO_LOG_NOT_USED, &request, "%s took %d ms", "it", 12);
-    assert_int_equal(got.count, 1);
-    assert_string_equal(got.row->id, "NEO0116");
-    assert_int_equal(got.row->level, NEO_LEVEL_NOTICE);
-    assert_ptr_equal(got.log_context, &request);
-    assert_string_equal(got.message, "it took 12 ms");
+    assert_int_equal(logged.count, 1);
+    assert_string_equal(logged.row->id, "NEO0116");
+    assert_int_equal(logged.row->level, NEO_LEVEL_NOTICE);
+    assert_ptr_equal(logged.log_context, &request);
+    assert_string_equal(logged.message, "it took 12 ms");
 }
 
-static void a_message_that_is_too_long_is_cut(void **state)
+static void a_message_that_is_too_long_is_truncated(void **state)
 {
     (void)state;
     neo_log(NEO_LOG_STATEMENT_FAILED, NULL, "%0100000d", 7);
-    assert_int_equal(strspn(got.message, "0"), strlen(got.message));
-    assert_in_range(strlen(got.message), 1000, 4000);
+    assert_int_equal(strspn(logged.message, "0"), strlen(logged.message));
+    assert_in_range(strlen(logged.message), 1000, 4000);
 }
 
-/* What is written to standard error while a message of each level is logged. */
+/* Logs a message of each level and returns the output on standard error. */
 static void read_standard_error(char *out, size_t room)
 {
     FILE *file = tmpfile();
@@ -74,7 +74,7 @@ static void read_standard_error(char *out, size_t room)
     fclose(file);
 }
 
-static void without_a_sink_what_matters_goes_to_standard_error(void **state)
+static void without_a_sink_warnings_and_errors_go_to_standard_error(void **state)
 {
     char written[400];
     (void)state;
@@ -82,11 +82,11 @@ static void without_a_sink_what_matters_goes_to_standard_error(void **state)
     read_standard_error(written, sizeof written);
     assert_string_equal(written, "error: NEO0204: one 1: update it with: neoapictl migrate\n"
                                  "warning: NEO0304: three: no action needed; they are sent when their leases expire\n");
-    assert_int_equal(got.count, 0);
+    assert_int_equal(logged.count, 0);
 }
 
 /* Ids are documented and must not change. */
-static void every_message_has_an_identifier_of_its_own_and_says_what_to_do(void **state)
+static void every_message_has_a_unique_identifier_and_a_remedy(void **state)
 {
     (void)state;
     for (int i = 0; i < NEO_MESSAGES; i++) {
@@ -103,10 +103,10 @@ static void every_message_has_an_identifier_of_its_own_and_says_what_to_do(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_message_reaches_the_sink_with_what_it_is_about, start_listening, stop_listening),
-        cmocka_unit_test_setup_teardown(a_message_that_is_too_long_is_cut, start_listening, stop_listening),
-        cmocka_unit_test_setup_teardown(without_a_sink_what_matters_goes_to_standard_error, start_listening, stop_listening),
-        cmocka_unit_test(every_message_has_an_identifier_of_its_own_and_says_what_to_do),
+        cmocka_unit_test_setup_teardown(a_message_is_passed_with_its_context, install_sink, remove_sink),
+        cmocka_unit_test_setup_teardown(a_message_that_is_too_long_is_truncated, install_sink, remove_sink),
+        cmocka_unit_test_setup_teardown(without_a_sink_warnings_and_errors_go_to_standard_error, install_sink, remove_sink),
+        cmocka_unit_test(every_message_has_a_unique_identifier_and_a_remedy),
     };
     return run_test_group("log", tests);
 }

@@ -24,10 +24,10 @@ static neo_metrics *metrics(void)
     return neo_metrics_attach(memory, ROUTES, PROCESSES, START);
 }
 
-static void count(neo_metrics *f, int times, int status, long long now)
+static void count(neo_metrics *m, int times, int status, long long now)
 {
     for (int i = 0; i < times; i++)
-        neo_metrics_request(f, 1, status, 300, now);
+        neo_metrics_request(m, 1, status, 300, now);
 }
 
 static uint64_t all_of(const neo_counters *counters)
@@ -51,66 +51,66 @@ static uint64_t with_status(const neo_route_counters *counters, int status)
 
 static void a_request_is_counted_by_route_status_and_time(void **state)
 {
-    neo_metrics *f = metrics();
+    neo_metrics *m = metrics();
     neo_route_counters route;
     neo_counters total;
     (void)state;
-    neo_metrics_request(f, 3, 201, 1400, START);
-    neo_metrics_request(f, 3, 429, 90, START);
-    neo_metrics_request(f, 4, 503, 9000000, START);
-    neo_metrics_route(f, 3, &route);
+    neo_metrics_request(m, 3, 201, 1400, START);
+    neo_metrics_request(m, 3, 429, 90, START);
+    neo_metrics_request(m, 4, 503, 9000000, START);
+    neo_metrics_route(m, 3, &route);
     assert_int_equal(with_status(&route, 201), 1);
     assert_int_equal(with_status(&route, 429), 1);
     assert_int_equal(with_status(&route, 503), 0);
     assert_int_equal(route.times[0].count[neo_histogram_bucket(1400)], 1);
     assert_int_equal(route.times[2].sum, 90);
-    neo_metrics_unknown_number(f);
-    neo_metrics_total(f, &total);
+    neo_metrics_unknown_number(m);
+    neo_metrics_total(m, &total);
     assert_int_equal(all_of(&total), 3);
     assert_int_equal(total.limited, 1);
     assert_int_equal(total.unknown_numbers, 1);
     assert_int_equal(neo_histogram_count(&total.requests[3]), 1);
 }
 
-static void a_status_that_is_not_listed_counts_as_its_classes_first(void **state)
+static void an_unlisted_status_counts_as_the_first_of_its_class(void **state)
 {
     static const int pairs[][2] = {{206, 200}, {307, 300}, {418, 400}, {599, 500}, {199, 500}, {600, 500}, {0, 500}};
     (void)state;
     for (int i = 0; i < COUNT(pairs); i++) {
-        neo_metrics *f = metrics();
+        neo_metrics *m = metrics();
         neo_route_counters route;
-        neo_metrics_request(f, 0, pairs[i][0], 1, START);
-        neo_metrics_route(f, 0, &route);
+        neo_metrics_request(m, 0, pairs[i][0], 1, START);
+        neo_metrics_route(m, 0, &route);
         assert_int_equal(with_status(&route, pairs[i][1]), 1);
     }
 }
 
-static void nothing_is_lost_between_processes(void **state)
+static void no_count_is_lost_between_processes(void **state)
 {
-    neo_metrics *f = metrics();
+    neo_metrics *m = metrics();
     neo_counters total;
     (void)state;
     for (int i = 0; i < 4; i++)
         if (fork() == 0) {
             for (int n = 0; n < 20000; n++)
-                neo_metrics_request(f, n % ROUTES, 200, 100, START + n * SECOND / 100);
+                neo_metrics_request(m, n % ROUTES, 200, 100, START + n * SECOND / 100);
             _exit(0);
         }
     while (wait(NULL) > 0)
         continue;
-    neo_metrics_total(f, &total);
+    neo_metrics_total(m, &total);
     assert_int_equal(all_of(&total), 80000);
 }
 
 static void connections_are_counted_with_their_times(void **state)
 {
-    neo_metrics *f = metrics();
+    neo_metrics *m = metrics();
     neo_counters total;
     (void)state;
-    neo_metrics_connection_acquired(f, 40, 1);
-    neo_metrics_connection_released(f, 700);
-    neo_metrics_connection_acquired(f, 3 * SECOND, 0);
-    neo_metrics_total(f, &total);
+    neo_metrics_connection_acquired(m, 40, 1);
+    neo_metrics_connection_released(m, 700);
+    neo_metrics_connection_acquired(m, 3 * SECOND, 0);
+    neo_metrics_total(m, &total);
     assert_int_equal(neo_histogram_count(&total.wait), 2);
     assert_int_equal(total.held.sum, 700);
     assert_int_equal(total.no_connection, 1);
@@ -128,14 +128,14 @@ static void attempts_are_counted_by_how_they_end(void **state)
         {"timeout", 0, NEO_ATTEMPT_TIMEOUT},   {"blocked_address", 0, NEO_ATTEMPT_BLOCKED},
         {"not_sent", 0, NEO_ATTEMPT_NOT_SENT}, {"tls_failed", 0, NEO_ATTEMPT_CONNECTION},
     };
-    neo_metrics *f = metrics();
+    neo_metrics *m = metrics();
     neo_counters total;
     (void)state;
     for (int i = 0; i < COUNT(rows); i++) {
         assert_int_equal(neo_attempt_of(rows[i].error, rows[i].status), rows[i].kind);
-        neo_metrics_attempt(f, rows[i].kind, i < 3, 1000, START);
+        neo_metrics_attempt(m, rows[i].kind, i < 3, 1000, START);
     }
-    neo_metrics_total(f, &total);
+    neo_metrics_total(m, &total);
     assert_int_equal(total.outcomes[NEO_ATTEMPT_OK], 2);
     assert_int_equal(total.outcomes[NEO_ATTEMPT_STATUS], 2);
     assert_int_equal(total.delivered, 2);
@@ -145,112 +145,112 @@ static void attempts_are_counted_by_how_they_end(void **state)
 
 /* ---------------------------------------------------------------- the last hour */
 
-/* What was counted in a minute; 59 is this one. */
-static uint64_t in_minute(neo_metrics *f, long long now, int minute)
+/* The count of a minute of the last hour; 59 is the current one. */
+static uint64_t in_minute(neo_metrics *m, long long now, int minute)
 {
     static neo_counters sums[NEO_MINUTES + 1];
-    neo_metrics_minutes(f, now, sums);
+    neo_metrics_minutes(m, now, sums);
     return all_of(&sums[minute + 1]) - all_of(&sums[minute]);
 }
 
-static void each_minute_of_the_last_hour_has_its_own(void **state)
+static void each_minute_of_the_last_hour_has_its_own_count(void **state)
 {
-    neo_metrics *f = metrics();
+    neo_metrics *m = metrics();
     (void)state;
-    count(f, 3, 200, START + SECOND);
-    count(f, 5, 200, START + MINUTE_US);
-    count(f, 7, 404, START + 2 * MINUTE_US + 59 * SECOND);
-    assert_int_equal(in_minute(f, START + 2 * MINUTE_US + 59 * SECOND, 59), 7);
-    assert_int_equal(in_minute(f, START + 3 * MINUTE_US, 59), 0);
-    assert_int_equal(in_minute(f, START + 3 * MINUTE_US, 58), 7);
-    assert_int_equal(in_minute(f, START + 3 * MINUTE_US, 57), 5);
-    assert_int_equal(in_minute(f, START + 3 * MINUTE_US, 56), 3);
-    assert_int_equal(in_minute(f, START + 3 * MINUTE_US, 55), 0);
-    assert_int_equal(in_minute(f, START + 59 * MINUTE_US, 0), 3);
-    assert_int_equal(in_minute(f, START + 60 * MINUTE_US, 0), 5);
+    count(m, 3, 200, START + SECOND);
+    count(m, 5, 200, START + MINUTE_US);
+    count(m, 7, 404, START + 2 * MINUTE_US + 59 * SECOND);
+    assert_int_equal(in_minute(m, START + 2 * MINUTE_US + 59 * SECOND, 59), 7);
+    assert_int_equal(in_minute(m, START + 3 * MINUTE_US, 59), 0);
+    assert_int_equal(in_minute(m, START + 3 * MINUTE_US, 58), 7);
+    assert_int_equal(in_minute(m, START + 3 * MINUTE_US, 57), 5);
+    assert_int_equal(in_minute(m, START + 3 * MINUTE_US, 56), 3);
+    assert_int_equal(in_minute(m, START + 3 * MINUTE_US, 55), 0);
+    assert_int_equal(in_minute(m, START + 59 * MINUTE_US, 0), 3);
+    assert_int_equal(in_minute(m, START + 60 * MINUTE_US, 0), 5);
     for (int i = 0; i < NEO_MINUTES; i++)
-        assert_int_equal(in_minute(f, START + 3 * HOUR, i), 0);
+        assert_int_equal(in_minute(m, START + 3 * HOUR, i), 0);
 }
 
-static void what_comes_after_a_long_silence_is_now(void **state)
+static void counts_after_a_long_pause_are_in_the_current_minute(void **state)
 {
-    neo_metrics *f = metrics();
+    neo_metrics *m = metrics();
     (void)state;
-    count(f, 4, 200, START);
-    count(f, 6, 200, START + 100 * HOUR);
-    assert_int_equal(in_minute(f, START + 100 * HOUR, 59), 6);
+    count(m, 4, 200, START);
+    count(m, 6, 200, START + 100 * HOUR);
+    assert_int_equal(in_minute(m, START + 100 * HOUR, 59), 6);
     for (int i = 0; i < 59; i++)
-        assert_int_equal(in_minute(f, START + 100 * HOUR, i), 0);
+        assert_int_equal(in_minute(m, START + 100 * HOUR, i), 0);
 }
 
-static void a_clock_that_steps_back_loses_nothing(void **state)
+static void a_clock_step_backwards_loses_no_counts(void **state)
 {
-    neo_metrics *f = metrics();
+    neo_metrics *m = metrics();
     neo_counters total;
     (void)state;
-    count(f, 4, 200, START + 10 * HOUR);
-    count(f, 6, 200, START + 2 * HOUR);
-    neo_metrics_total(f, &total);
+    count(m, 4, 200, START + 10 * HOUR);
+    count(m, 6, 200, START + 2 * HOUR);
+    neo_metrics_total(m, &total);
     assert_int_equal(all_of(&total), 10);
-    assert_int_equal(in_minute(f, START + 2 * HOUR, 59), 6);
+    assert_int_equal(in_minute(m, START + 2 * HOUR, 59), 6);
 }
 
-static void a_route_is_known_for_the_last_hour_and_a_little_more(void **state)
+static void recent_counts_of_a_route_cover_the_last_hour_in_quarters(void **state)
 {
-    neo_metrics *f = metrics();
+    neo_metrics *m = metrics();
     neo_route_counters recent;
     long long since;
     (void)state;
-    count(f, 10, 200, START);
-    neo_metrics_route_recent(f, 1, START + 20 * MINUTE_US, &recent, &since);
+    count(m, 10, 200, START);
+    neo_metrics_route_recent(m, 1, START + 20 * MINUTE_US, &recent, &since);
     assert_int_equal(with_status(&recent, 200), 10);
     assert_true(since == START);
     for (int i = 1; i <= 8; i++)
-        count(f, 1, 200, START + i * 15 * MINUTE_US);
+        count(m, 1, 200, START + i * 15 * MINUTE_US);
     long long now = START + 2 * HOUR + 14 * MINUTE_US;
-    neo_metrics_route_recent(f, 1, now, &recent, &since);
+    neo_metrics_route_recent(m, 1, now, &recent, &since);
     assert_true(since == START + HOUR);
     assert_int_equal(with_status(&recent, 200), 5); /* of the quarters 4 to 8 */
-    neo_metrics_route_recent(f, 1, now + 10 * HOUR, &recent, &since);
+    neo_metrics_route_recent(m, 1, now + 10 * HOUR, &recent, &since);
     assert_int_equal(with_status(&recent, 200), 0);
-    neo_metrics_route(f, 1, &recent);
+    neo_metrics_route(m, 1, &recent);
     assert_int_equal(with_status(&recent, 200), 18);
 }
 
 /* A reader that read the counters just before others counted, and then finds a later snapshot. */
-static void a_copy_that_is_ahead_takes_nothing_below_zero(void **state)
+static void a_snapshot_ahead_of_the_counters_is_clamped_at_zero(void **state)
 {
     size_t words = neo_metrics_size(ROUTES, PROCESSES) / sizeof(uint64_t);
-    neo_metrics *f = metrics();
-    uint64_t *now = (uint64_t *)(void *)f, *before = test_calloc(words, sizeof *before),
+    neo_metrics *m = metrics();
+    uint64_t *now = (uint64_t *)(void *)m, *before = test_calloc(words, sizeof *before),
              *counted = test_calloc(words, sizeof *counted);
     neo_route_counters recent;
     long long since;
     (void)state;
     memcpy(before, now, words * sizeof *before);
-    count(f, 10, 200, START);
+    count(m, 10, 200, START);
     memcpy(counted, now, words * sizeof *counted);
-    neo_metrics_route_recent(f, 1, START + HOUR, &recent, &since); /* takes a snapshot */
+    neo_metrics_route_recent(m, 1, START + HOUR, &recent, &since); /* takes a snapshot */
     for (size_t i = 0; i < words; i++)
         if (before[i] != counted[i])
             now[i] = before[i];
-    neo_metrics_route_recent(f, 1, START + 2 * HOUR - SECOND, &recent, &since);
+    neo_metrics_route_recent(m, 1, START + 2 * HOUR - SECOND, &recent, &since);
     assert_int_equal(with_status(&recent, 200), 0);
     assert_int_equal(recent.times[0].sum, 0);
     test_free(before);
     test_free(counted);
 }
 
-static void figures_outlive_whoever_made_them(void **state)
+static void counters_are_kept_when_memory_is_attached_again(void **state)
 {
-    neo_metrics *f = metrics();
+    neo_metrics *m = metrics();
     neo_counters total;
     (void)state;
-    count(f, 4, 200, START);
-    assert_ptr_equal(neo_metrics_attach(f, ROUTES, PROCESSES, START + HOUR), f);
-    neo_metrics_total(f, &total);
+    count(m, 4, 200, START);
+    assert_ptr_equal(neo_metrics_attach(m, ROUTES, PROCESSES, START + HOUR), m);
+    neo_metrics_total(m, &total);
     assert_int_equal(all_of(&total), 4);
-    assert_true(neo_metrics_started(f) == START);
+    assert_true(neo_metrics_started(m) == START);
 }
 
 /* ---------------------------------------------------------------- processes */
@@ -270,55 +270,55 @@ static void end_process(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-static void only_processes_that_live_are_counted(void **state)
+static void only_running_processes_are_counted(void **state)
 {
-    neo_metrics *f = metrics();
+    neo_metrics *m = metrics();
     neo_process sum;
     int processes;
     pid_t one = start_process(), other = start_process();
     (void)state;
-    neo_metrics_register(f, one)->in_use = 3;
-    neo_process *slot = neo_metrics_register(f, other);
+    neo_metrics_register(m, one)->in_use = 3;
+    neo_process *slot = neo_metrics_register(m, other);
     slot->in_use = 4;
-    neo_metrics_current(f, &sum, &processes);
+    neo_metrics_current(m, &sum, &processes);
     assert_int_equal(processes, 2);
     assert_int_equal(sum.in_use, 7);
     end_process(one);
-    neo_metrics_current(f, &sum, &processes);
+    neo_metrics_current(m, &sum, &processes);
     assert_int_equal(processes, 1);
     assert_int_equal(sum.in_use, 4);
-    assert_int_equal(neo_metrics_register(f, getpid())->in_use, 0); /* in the slot of the one that died */
+    assert_int_equal(neo_metrics_register(m, getpid())->in_use, 0); /* in the slot of the process that ended */
     neo_metrics_unregister(slot);
     end_process(other);
-    neo_metrics_current(f, &sum, &processes);
+    neo_metrics_current(m, &sum, &processes);
     assert_int_equal(processes, 1);
 }
 
-static void a_process_without_a_place_works_all_the_same(void **state)
+static void a_process_without_a_slot_gets_an_unreported_one(void **state)
 {
-    neo_metrics *f = metrics();
+    neo_metrics *m = metrics();
     neo_process sum;
     int processes;
     pid_t pids[PROCESSES];
     (void)state;
     for (int i = 0; i < PROCESSES; i++)
-        neo_metrics_register(f, pids[i] = start_process());
-    neo_metrics_register(f, getpid())->in_use = 9;
-    neo_metrics_current(f, &sum, &processes);
+        neo_metrics_register(m, pids[i] = start_process());
+    neo_metrics_register(m, getpid())->in_use = 9;
+    neo_metrics_current(m, &sum, &processes);
     assert_int_equal(processes, PROCESSES);
     assert_int_equal(sum.in_use, 0);
     for (int i = 0; i < PROCESSES; i++)
         end_process(pids[i]);
 }
 
-static void the_janitors_rounds_are_told(void **state)
+static void cleanups_are_counted(void **state)
 {
-    neo_metrics *f = metrics();
+    neo_metrics *m = metrics();
     neo_cleanup_stats cleanup;
     (void)state;
-    neo_metrics_cleanup(f, 1, 5000, START + 3);
-    neo_metrics_cleanup(f, 0, 1, START + 9);
-    neo_metrics_cleanup_stats(f, &cleanup);
+    neo_metrics_cleanup(m, 1, 5000, START + 3);
+    neo_metrics_cleanup(m, 0, 1, START + 9);
+    neo_metrics_cleanup_stats(m, &cleanup);
     assert_true(cleanup.last == START + 3 && cleanup.took == 5000);
     assert_int_equal(cleanup.runs, 1);
     assert_int_equal(cleanup.failures, 1);
@@ -328,19 +328,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_is_counted_by_route_status_and_time),
-        cmocka_unit_test(a_status_that_is_not_listed_counts_as_its_classes_first),
-        cmocka_unit_test(nothing_is_lost_between_processes),
+        cmocka_unit_test(an_unlisted_status_counts_as_the_first_of_its_class),
+        cmocka_unit_test(no_count_is_lost_between_processes),
         cmocka_unit_test(connections_are_counted_with_their_times),
         cmocka_unit_test(attempts_are_counted_by_how_they_end),
-        cmocka_unit_test(each_minute_of_the_last_hour_has_its_own),
-        cmocka_unit_test(what_comes_after_a_long_silence_is_now),
-        cmocka_unit_test(a_clock_that_steps_back_loses_nothing),
-        cmocka_unit_test(a_route_is_known_for_the_last_hour_and_a_little_more),
-        cmocka_unit_test(a_copy_that_is_ahead_takes_nothing_below_zero),
-        cmocka_unit_test(figures_outlive_whoever_made_them),
-        cmocka_unit_test(only_processes_that_live_are_counted),
-        cmocka_unit_test(a_process_without_a_place_works_all_the_same),
-        cmocka_unit_test(the_janitors_rounds_are_told),
+        cmocka_unit_test(each_minute_of_the_last_hour_has_its_own_count),
+        cmocka_unit_test(counts_after_a_long_pause_are_in_the_current_minute),
+        cmocka_unit_test(a_clock_step_backwards_loses_no_counts),
+        cmocka_unit_test(recent_counts_of_a_route_cover_the_last_hour_in_quarters),
+        cmocka_unit_test(a_snapshot_ahead_of_the_counters_is_clamped_at_zero),
+        cmocka_unit_test(counters_are_kept_when_memory_is_attached_again),
+        cmocka_unit_test(only_running_processes_are_counted),
+        cmocka_unit_test(a_process_without_a_slot_gets_an_unreported_one),
+        cmocka_unit_test(cleanups_are_counted),
     };
     return run_test_group("figures", tests);
 }

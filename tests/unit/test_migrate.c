@@ -15,7 +15,7 @@ static void migrations_are_numbered_from_one_without_a_gap(void **state)
     assert_int_equal(neo_schema_needed(), neo_migration_count);
 }
 
-static void a_migration_is_called_by_its_number(void **state)
+static void a_migrations_name_begins_with_its_number(void **state)
 {
     (void)state;
     for (int i = 0; i < neo_migration_count; i++) {
@@ -45,7 +45,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(migrations_are_numbered_from_one_without_a_gap),
-        cmocka_unit_test(a_migration_is_called_by_its_number),
+        cmocka_unit_test(a_migrations_name_begins_with_its_number),
         cmocka_unit_test(a_migration_has_no_transaction_of_its_own),
     };
     return run_test_group("migrate", tests);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OpenAPI document and the page of errors: they have everything that the model's tables have, and their examples are true.
- */
+/* The OpenAPI document describes everything in the model's tables, and its examples are valid. */
 #include "unit.h"
 
 #include <apr_lib.h>
@@ -27,10 +26,10 @@ static neo_json *document(void)
     return made;
 }
 
-static void assert_has(const char *text, const char *wanted)
+static void assert_has(const char *text, const char *expected)
 {
-    if (!strstr(text, wanted))
-        fail_msg("there is no %s in:\n%.2000s", wanted, text);
+    if (!strstr(text, expected))
+        fail_msg("there is no %s in:\n%.2000s", expected, text);
 }
 
 static neo_json *member(neo_json *object, const char *key)
@@ -86,7 +85,7 @@ static const char *path_of(const neo_operation *operation, const neo_resource *r
                 : apr_pstrcat(pool, "/", operation->path, NULL);
 }
 
-/* The resource of an operation's path: the one at hand if it has {collection}; NULL if it has none. */
+/* The resource of an operation's path: `at_hand` if the path has {collection}; NULL if it has no resource. */
 static const neo_resource *resource_of(const neo_operation *operation, const neo_resource *at_hand, apr_pool_t *pool)
 {
     const char *first = apr_pstrmemdup(pool, operation->path, strcspn(operation->path, "/"));
@@ -134,8 +133,8 @@ static void assert_fields(const neo_field *fields, const char *schema)
         assert_non_null(property(schema, f->name));
 }
 
-/* Whether a field of a resource is in a shape: secrets once, events what is marked for them. */
-static int is_wanted(const neo_field *field, neo_shape shape)
+/* Whether a shape has the field: secrets only when they are created, events only marked fields. */
+static int is_expected(const neo_field *field, neo_shape shape)
 {
     if (shape == NEO_SHAPE_EVENT)
         return !!(field->flags & NEO_IN_EVENT);
@@ -159,8 +158,8 @@ static void every_field_is_in_the_schema_of_each_shape_that_has_it(void **state)
             const char *schema = neo_openapi_schema_name(*r, shape, *state);
             neo_json *sample = neo_openapi_sample(*r, shape, *state);
             for (const neo_field *f = (*r)->fields; f->name; f++) {
-                assert_int_equal(is_wanted(f, shape), is_described(f, schema));
-                assert_false(!is_wanted(f, shape) && neo_json_get(sample, f->name));
+                assert_int_equal(is_expected(f, shape), is_described(f, schema));
+                assert_false(!is_expected(f, shape) && neo_json_get(sample, f->name));
             }
         }
 }
@@ -175,7 +174,7 @@ static neo_json *response_at(neo_json *operation, const char *status)
     return resolved(member(member(operation, "responses"), status));
 }
 
-static void a_secret_is_in_the_answer_to_creation_and_rotation_alone(void **state)
+static void a_secret_is_only_in_responses_to_creation_and_rotation(void **state)
 {
     static const char *const methods[] = {"get", "put", "patch"};
     neo_json *rotated = response_at(operation_at("/webhooks/{id}/rotate-secret", "post"), "200");
@@ -194,7 +193,7 @@ static void a_secret_is_in_the_answer_to_creation_and_rotation_alone(void **stat
                         "whsec_", 6);
 }
 
-static void an_object_has_a_schema_of_its_own(void **state)
+static void objects_have_their_own_schemas(void **state)
 {
     const neo_field *field = neo_field_named(neo_broker.fields, "bank_account");
     (void)state;
@@ -203,7 +202,7 @@ static void an_object_has_a_schema_of_its_own(void **state)
     assert_fields(field->fields, "BankAccountPatch");
 }
 
-static void only_what_is_sent_is_closed_to_other_names(void **state)
+static void only_request_schemas_forbid_other_members(void **state)
 {
     assert_has(neo_json_text(component("schemas", "BrokerPatch"), *state).ptr, "\"additionalProperties\":false");
     assert_has(text_of_member(component("schemas", "BrokerInput"), "allOf", *state), "\"#/components/schemas/BrokerPatch\"");
@@ -217,7 +216,7 @@ static void a_create_requires_what_the_table_requires_and_a_patch_nothing(void *
     assert_null(neo_json_get(component("schemas", "BrokerPatch"), "required"));
 }
 
-static void a_body_takes_null_where_the_field_can_be_left_out(void **state)
+static void optional_fields_of_a_body_accept_null(void **state)
 {
     static const char *const shapes[] = {"BrokerInput", "BrokerPatch"};
     for (int i = 0; i < COUNT(shapes); i++) {
@@ -229,17 +228,17 @@ static void a_body_takes_null_where_the_field_can_be_left_out(void **state)
     assert_null(strstr(neo_json_text(component("schemas", "BrokerEventPayload"), *state).ptr, "null"));
 }
 
-static void lengths_formats_and_values_are_told(void **state)
+static void lengths_formats_and_values_are_described(void **state)
 {
     static const struct {
         const char *field, *key, *json;
-    } known[] = {{"name", "maxLength", "200"},
+    } cases[] = {{"name", "maxLength", "200"},
                  {"email", "format", "\"email\""},
                  {"created_at", "format", "\"date-time\""},
                  {"visibility", "enum", "[\"private\",\"restricted\",\"public\"]"},
                  {"id", "pattern", "\"^brk_[0-7][0-9a-hjkmnp-tv-z]{25}$\""}};
-    for (int i = 0; i < COUNT(known); i++)
-        assert_string_equal(text_of_member(property("Broker", known[i].field), known[i].key, *state), known[i].json);
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_string_equal(text_of_member(property("Broker", cases[i].field), cases[i].key, *state), cases[i].json);
     assert_string_equal(text_of_member(property("BrokerInput", "id"), "readOnly", *state), "true");
 }
 
@@ -271,7 +270,7 @@ static void assert_success(const neo_operation *operation, const neo_resource *r
     assert_int_equal(!!operation->media_type, !!neo_json_get(success, "content"));
 }
 
-static void every_operation_tells_its_success(void **state)
+static void every_operation_describes_its_success(void **state)
 {
     for_each_operation(assert_success, *state);
 }
@@ -293,7 +292,7 @@ static void assert_problems(const neo_operation *operation, const neo_resource *
     }
 }
 
-static void every_operation_tells_every_status_it_can_answer(void **state)
+static void every_operation_describes_its_problems(void **state)
 {
     for_each_operation(assert_problems, *state);
 }
@@ -303,15 +302,15 @@ static void assert_parameters(const neo_operation *operation, const neo_resource
     static const struct {
         unsigned int accepts;
         const char *parameter;
-    } taken[] = {{NEO_ACCEPTS_PAGE, "Limit"},
-                 {NEO_ACCEPTS_PAGE, "Cursor"},
-                 {NEO_ACCEPTS_IDEMPOTENCY_KEY, "IdempotencyKey"},
-                 {NEO_ACCEPTS_IF_MATCH, "IfMatch"},
-                 {NEO_ACCEPTS_IF_NONE_MATCH, "IfNoneMatch"},
-                 {NEO_ACCEPTS_IMPORT, "Import"}};
-    for (int i = 0; i < COUNT(taken); i++)
-        assert_int_equal(!!(neo_operation_accepts(operation, resource) & taken[i].accepts),
-                         refers_to(made, "parameters", taken[i].parameter, pool));
+    } parameters[] = {{NEO_ACCEPTS_PAGE, "Limit"},
+                      {NEO_ACCEPTS_PAGE, "Cursor"},
+                      {NEO_ACCEPTS_IDEMPOTENCY_KEY, "IdempotencyKey"},
+                      {NEO_ACCEPTS_IF_MATCH, "IfMatch"},
+                      {NEO_ACCEPTS_IF_NONE_MATCH, "IfNoneMatch"},
+                      {NEO_ACCEPTS_IMPORT, "Import"}};
+    for (int i = 0; i < COUNT(parameters); i++)
+        assert_int_equal(!!(neo_operation_accepts(operation, resource) & parameters[i].accepts),
+                         refers_to(made, "parameters", parameters[i].parameter, pool));
     int is_of_resource = operation->accepts & NEO_ACCEPTS_FILTERS && !operation->filters;
     assert_int_equal(is_of_resource, refers_to(made, "parameters", "created_gte", pool));
     for (const neo_filter *f = is_of_resource ? resource->filters : NULL; f && f->name; f++)
@@ -325,7 +324,7 @@ static void assert_parameters(const neo_operation *operation, const neo_resource
                      !!neo_json_get(neo_json_get(body, "content"), "application/merge-patch+json"));
 }
 
-static void every_operation_tells_what_it_takes(void **state)
+static void every_operation_describes_its_parameters_and_body(void **state)
 {
     for_each_operation(assert_parameters, *state);
 }
@@ -341,7 +340,7 @@ static void assert_scope(const neo_operation *operation, const neo_resource *res
     assert_int_equal(operation->access == NEO_ACCESS_PUBLIC, security && neo_json_size(security) == 0);
 }
 
-static void every_operation_tells_the_scope_it_needs(void **state)
+static void every_operation_names_its_scope(void **state)
 {
     assert_string_equal(text_of_member(document(), "security", *state), "[{\"apiKey\":[]}]");
     for_each_operation(assert_scope, *state);
@@ -374,9 +373,9 @@ static void a_path_has_the_methods_that_allow_names(void **state)
     for_each_operation(assert_methods, *state);
 }
 
-/* ---------------------------------------------------------------- what receivers get */
+/* ---------------------------------------------------------------- webhooks */
 
-static void every_event_of_a_resource_is_told_of_with_its_payload_and_signatures(void **state)
+static void every_event_is_described_with_its_payload_and_signatures(void **state)
 {
     static const char *const happened[] = {"created", "updated", "deleted"};
     static const char *const parameters[] = {"WebhookSignature", "StandardId", "StandardTimestamp", "StandardSignature"};
@@ -394,7 +393,7 @@ static void every_event_of_a_resource_is_told_of_with_its_payload_and_signatures
     member(webhooks, "webhook.test");
 }
 
-static void what_is_answered_of_a_delivery_is_described(void **state)
+static void responses_of_receivers_are_described(void **state)
 {
     static const char *const members[] = {"id",          "subscription_id", "event_type", "status",
                                           "http_status", "attempt_count",   "created_at", "completed_at"};
@@ -413,14 +412,14 @@ static void the_bodies_of_the_examples_are_valid(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++) {
         neo_shape most = neo_openapi_has_schema(*r, NEO_SHAPE_CREATED) ? NEO_SHAPE_CREATED : NEO_SHAPE_ANSWER;
-        neo_json *clean, *whole = neo_openapi_sample(*r, most, *state); /* what was read can be sent back */
+        neo_json *clean, *whole = neo_openapi_sample(*r, most, *state); /* a response can be sent back */
         assert_null(neo_validate(*r, neo_openapi_sample(*r, NEO_SHAPE_INPUT, *state), *state, &clean));
         assert_null(neo_validate(*r, whole, *state, &clean));
         assert_null(neo_validate_patch(*r, whole, neo_openapi_sample(*r, NEO_SHAPE_PATCH, *state), *state, &clean));
     }
 }
 
-static void the_ids_of_the_examples_are_ids(void **state)
+static void the_ids_of_the_examples_are_valid(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++) {
         neo_json *sample = neo_openapi_sample(*r, NEO_SHAPE_ANSWER, *state);
@@ -433,7 +432,7 @@ static void the_ids_of_the_examples_are_ids(void **state)
     }
 }
 
-static void the_id_of_an_example_was_issued_when_it_was_created(void **state)
+static void the_id_of_an_example_contains_its_created_at(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++) {
         neo_json *sample = neo_openapi_sample(*r, NEO_SHAPE_ANSWER, *state);
@@ -445,19 +444,19 @@ static void the_id_of_an_example_was_issued_when_it_was_created(void **state)
     }
 }
 
-static void an_example_of_a_problem_is_what_the_service_answers(void **state)
+static void examples_of_problems_equal_those_of_the_service(void **state)
 {
     static const struct {
         const char *key, *json;
-    } known[] = {{"type", "\"validation\""},
+    } cases[] = {{"type", "\"validation\""},
                  {"title", "\"Validation Failed\""},
                  {"status", "400"},
                  {"code", "\"validation.failed\""},
                  {"instance", "\"/public/v1/brokers\""},
                  {"documentation_url", "\"" DOCS "/errors#validation.failed\""}};
     neo_json *example = member(component("examples", "validation.failed.body"), "value");
-    for (int i = 0; i < COUNT(known); i++)
-        assert_string_equal(text_of_member(example, known[i].key, *state), known[i].json);
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_string_equal(text_of_member(example, cases[i].key, *state), cases[i].json);
     assert_has(text_of_member(example, "errors", *state), "\"code\":\"validation.broker.name_required\"");
     member(member(component("examples", "rate_limit.exceeded"), "value"), "retry_after");
     assert_memory_equal(neo_json_string(member(member(component("examples", "not_found"), "value"), "instance")),
@@ -471,23 +470,23 @@ int main(void)
         pool_test(the_description_is_the_same_each_time),
         pool_test(the_description_has_less_than_4_kb_for_each_operation),
         pool_test(every_field_is_in_the_schema_of_each_shape_that_has_it),
-        pool_test(a_secret_is_in_the_answer_to_creation_and_rotation_alone),
-        pool_test(an_object_has_a_schema_of_its_own),
-        pool_test(only_what_is_sent_is_closed_to_other_names),
+        pool_test(a_secret_is_only_in_responses_to_creation_and_rotation),
+        pool_test(objects_have_their_own_schemas),
+        pool_test(only_request_schemas_forbid_other_members),
         pool_test(a_create_requires_what_the_table_requires_and_a_patch_nothing),
-        pool_test(a_body_takes_null_where_the_field_can_be_left_out),
-        pool_test(lengths_formats_and_values_are_told),
-        pool_test(every_operation_tells_its_success),
-        pool_test(every_operation_tells_every_status_it_can_answer),
-        pool_test(every_operation_tells_what_it_takes),
-        pool_test(every_operation_tells_the_scope_it_needs),
+        pool_test(optional_fields_of_a_body_accept_null),
+        pool_test(lengths_formats_and_values_are_described),
+        pool_test(every_operation_describes_its_success),
+        pool_test(every_operation_describes_its_problems),
+        pool_test(every_operation_describes_its_parameters_and_body),
+        pool_test(every_operation_names_its_scope),
         pool_test(a_path_has_the_methods_that_allow_names),
-        pool_test(every_event_of_a_resource_is_told_of_with_its_payload_and_signatures),
-        pool_test(what_is_answered_of_a_delivery_is_described),
+        pool_test(every_event_is_described_with_its_payload_and_signatures),
+        pool_test(responses_of_receivers_are_described),
         pool_test(the_bodies_of_the_examples_are_valid),
-        pool_test(the_ids_of_the_examples_are_ids),
-        pool_test(the_id_of_an_example_was_issued_when_it_was_created),
-        pool_test(an_example_of_a_problem_is_what_the_service_answers),
+        pool_test(the_ids_of_the_examples_are_valid),
+        pool_test(the_id_of_an_example_contains_its_created_at),
+        pool_test(examples_of_problems_equal_those_of_the_service),
     };
     return run_test_group("openapi", tests);
 }

@@ -59,7 +59,7 @@ static void each_type_has_its_schema(void **state)
     static const struct {
         const neo_resource *resource;
         const char *schema, *field, *json;
-    } known[] = {
+    } cases[] = {
         {&neo_property, "PropertyInput", "sale_price",
          "{\"type\":[\"integer\",\"null\"],\"format\":\"int64\",\"minimum\":0,\"maximum\":9007199254740991}"},
         {&neo_property, "PropertyInput", "floor", "{\"type\":[\"integer\",\"null\"],\"minimum\":-20,\"maximum\":300}"},
@@ -83,26 +83,25 @@ static void each_type_has_its_schema(void **state)
         {&neo_party, "PartyInput", "phone",
          "{\"type\":[\"string\",\"null\"],\"pattern\":\"^[ .()-]*[+][ .()-]*[1-9]([ .()-]*[0-9]){6,14}[ .()-]*$\"}"},
     };
-    for (int i = 0; i < COUNT(known); i++)
-        assert_string_equal(property(known[i].resource, known[i].schema, known[i].field, *state), known[i].json);
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_string_equal(property(cases[i].resource, cases[i].schema, cases[i].field, *state), cases[i].json);
 }
 
 #define CHARACTER "[^\\x00-\\x1f\\x7f-\\x9f]*"
 
-static void a_text_that_is_sent_has_no_control_characters(void **state)
+static void a_text_in_a_request_has_no_control_characters(void **state)
 {
     static const struct {
         const neo_resource *resource;
         const char *schema, *field, *pattern;
-    } known[] = {
+    } cases[] = {
         {&neo_broker, "BrokerInput", "name", "^" CHARACTER "$"},
         {&neo_broker, "BrokerPatch", "creci", "^" CHARACTER "[0-9A-Za-z]" CHARACTER "$"},
         {&neo_proposal, "ProposalInput", "notes", "^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f]*$"},
     };
-    for (int i = 0; i < COUNT(known); i++) {
-        const char *wrong, *text = property(known[i].resource, known[i].schema, known[i].field, *state);
-        neo_json *schema = neo_json_parse(text_of(text), *state, &wrong);
-        assert_string_equal(neo_json_string(neo_json_get(schema, "pattern")), known[i].pattern);
+    for (int i = 0; i < COUNT(cases); i++) {
+        neo_json *schema = parse_json(property(cases[i].resource, cases[i].schema, cases[i].field, *state), *state);
+        assert_string_equal(neo_json_string(neo_json_get(schema, "pattern")), cases[i].pattern);
     }
 }
 
@@ -127,13 +126,13 @@ static void a_patch_clears_fields_and_members_but_sends_elements_whole(void **st
     assert_null(neo_json_get(schema_of(&neo_property, "AddressPatch", *state), "required"));
 }
 
-static void a_list_that_is_read_is_never_empty(void **state)
+static void a_list_in_a_response_is_never_empty(void **state)
 {
     assert_non_null(strstr(property(&neo_property, "Property", "features", *state), "\"minItems\":1"));
     assert_null(strstr(property(&neo_property, "PropertyInput", "features", *state), "minItems"));
 }
 
-static void an_event_has_objects_as_they_are_read(void **state)
+static void a_payload_has_objects_as_in_responses(void **state)
 {
     assert_string_equal(property(&neo_property, "PropertyEventPayload", "address", *state),
                         "{\"$ref\":\"#/components/schemas/Address\"}");
@@ -145,22 +144,22 @@ static int is_writable(const neo_field *field)
     return !(field->flags & NEO_SERVER);
 }
 
-/* Every field of every resource has an example, alone or within the whole; the whole is a body that is taken. */
-static void the_whole_examples_are_taken_and_go_together(void **state)
+/* Every field has an example, by itself or in the example of its resource, which is a valid body. */
+static void complete_examples_are_valid_and_consistent(void **state)
 {
-    for (int i = 0; i < COUNT(least); i++) {
-        neo_json *clean, *sample = neo_openapi_sample(least[i].resource, NEO_SHAPE_INPUT, *state);
-        neo_problem *problem = neo_validate(least[i].resource, sample, *state, &clean);
+    for (int i = 0; i < COUNT(minimal_bodies); i++) {
+        neo_json *clean, *sample = neo_openapi_sample(minimal_bodies[i].resource, NEO_SHAPE_INPUT, *state);
+        neo_problem *problem = neo_validate(minimal_bodies[i].resource, sample, *state, &clean);
         if (problem)
-            fail_msg("%s: %s", least[i].resource->name, problem->detail);
-        for (const neo_field *f = least[i].resource->fields; f->name; f++)
+            fail_msg("%s: %s", minimal_bodies[i].resource->name, problem->detail);
+        for (const neo_field *f = minimal_bodies[i].resource->fields; f->name; f++)
             if (is_writable(f))
                 assert_int_equal(!neo_json_get(sample, f->name), !!(f->flags & NEO_NOT_IN_EXAMPLE));
         assert_string_equal(neo_json_text(clean, *state).ptr, neo_json_text(sample, *state).ptr);
     }
 }
 
-/* So that the examples tell one story: what they refer to is there. */
+/* Each reference of an example is the id of another example. */
 static void the_examples_refer_to_one_another(void **state)
 {
     static const char *const ids[] = {NEO_SAMPLE_BROKER,   NEO_SAMPLE_OWNER,    NEO_SAMPLE_PROPERTY,
@@ -183,19 +182,19 @@ static void every_event_is_described_as_a_webhook(void **state)
     for (; events->values[count] && strcmp(events->values[count], "*") != 0; count++)
         assert_non_null(neo_json_get(neo_json_get(webhooks, events->values[count]), "post"));
     assert_true(count >= 18);
-    assert_int_equal(neo_json_size(webhooks), count + 1); /* and the test */
+    assert_int_equal(neo_json_size(webhooks), count + 1); /* and webhook.test */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(each_type_has_its_schema),
-        pool_test(a_text_that_is_sent_has_no_control_characters),
+        pool_test(a_text_in_a_request_has_no_control_characters),
         pool_test(roles_and_events_are_unique_and_not_empty),
         pool_test(a_patch_clears_fields_and_members_but_sends_elements_whole),
-        pool_test(a_list_that_is_read_is_never_empty),
-        pool_test(an_event_has_objects_as_they_are_read),
-        pool_test(the_whole_examples_are_taken_and_go_together),
+        pool_test(a_list_in_a_response_is_never_empty),
+        pool_test(a_payload_has_objects_as_in_responses),
+        pool_test(complete_examples_are_valid_and_consistent),
         pool_test(the_examples_refer_to_one_another),
         pool_test(every_event_is_described_as_a_webhook),
     };

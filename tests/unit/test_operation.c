@@ -24,7 +24,7 @@ static const neo_operation *row(neo_action action)
     return &neo_operations[action];
 }
 
-static void assert_leads(const char *path, const char *method, neo_action action, apr_pool_t *pool)
+static void assert_matches(const char *path, const char *method, neo_action action, apr_pool_t *pool)
 {
     neo_match match;
     assert_true(neo_operation_match(path, method, pool, &match));
@@ -43,12 +43,12 @@ static void assert_allows(const char *path, const char *method, const char *allo
 
 /* Matching. */
 
-static void every_path_and_method_lead_to_their_operation(void **state)
+static void every_path_and_method_match_their_operation(void **state)
 {
     static const struct {
         const char *method, *path;
         neo_action action;
-    } known[] = {
+    } cases[] = {
         {"GET", "me", NEO_ACTION_ME},
         {"GET", "openapi.yaml", NEO_ACTION_OPENAPI},
         {"GET", "docs/errors", NEO_ACTION_ERRORS},
@@ -77,11 +77,11 @@ static void every_path_and_method_lead_to_their_operation(void **state)
         {"GET", "events", NEO_ACTION_LIST_EVENTS},
         {"GET", "events/evt_35357c0000001f4a7a00003a91", NEO_ACTION_READ_EVENT},
     };
-    assert_int_equal(COUNT(known), NEO_ACTIONS);
-    for (int i = 0; i < COUNT(known); i++) {
-        assert_leads(known[i].path, known[i].method, known[i].action, *state);
-        if (strcmp(known[i].method, "GET") == 0)
-            assert_leads(known[i].path, "HEAD", known[i].action, *state);
+    assert_int_equal(COUNT(cases), NEO_ACTIONS);
+    for (int i = 0; i < COUNT(cases); i++) {
+        assert_matches(cases[i].path, cases[i].method, cases[i].action, *state);
+        if (strcmp(cases[i].method, "GET") == 0)
+            assert_matches(cases[i].path, "HEAD", cases[i].action, *state);
     }
 }
 
@@ -100,7 +100,7 @@ static void every_resource_has_its_operations(void **state)
     }
 }
 
-static void a_path_that_is_no_resources_has_neither_resource_nor_id(void **state)
+static void paths_without_a_resource_have_no_resource_and_no_id(void **state)
 {
     static const char *const paths[] = {"me", "openapi.yaml", "docs/errors"};
     for (int i = 0; i < COUNT(paths); i++) {
@@ -123,7 +123,7 @@ static void operations_on_a_path_have_their_own_resource(void **state)
     assert_string_equal(match.id, CONVERSATION + strlen("whatsapp/conversations/"));
 }
 
-static void an_id_is_handed_on_whatever_it_is(void **state)
+static void any_id_is_passed_on(void **state)
 {
     static const char *const ids[] = {"x", "{id}", "batches", "BRK_", "..", ".", "a b", "\xC3\xA9", "?", "{collection}"};
     for (int i = 0; i < COUNT(ids); i++) {
@@ -254,7 +254,7 @@ static const char *const other_paths[] = {"",
                                           "brokers?x=1",
                                           "x/y/z"};
 
-static void no_other_path_is_the_apis(void **state)
+static void other_paths_do_not_match(void **state)
 {
     static const char *const methods[] = {"GET", "HEAD", "POST", "OPTIONS", "DELETE"};
     neo_match match;
@@ -264,18 +264,18 @@ static void no_other_path_is_the_apis(void **state)
                 fail_msg("\"%s\" was taken for a path", other_paths[p]);
 }
 
-static void only_the_documents_need_no_credential(void **state)
+static void only_documentation_needs_no_credential(void **state)
 {
     static const struct {
         const char *path;
         int is_public;
-    } known[] = {{"me", 0}, {"brokers", 0}, {"brokers/" ID, 0}, {"openapi.yaml", 1}, {"docs/errors", 1}};
+    } cases[] = {{"me", 0}, {"brokers", 0}, {"brokers/" ID, 0}, {"openapi.yaml", 1}, {"docs/errors", 1}};
     static const char *const methods[] = {"GET", "HEAD", "OPTIONS", "POST", "TRACE"};
-    for (int i = 0; i < COUNT(known); i++)
+    for (int i = 0; i < COUNT(cases); i++)
         for (int m = 0; m < COUNT(methods); m++) {
             neo_match match;
-            assert_true(neo_operation_match(known[i].path, methods[m], *state, &match));
-            assert_int_equal(match.is_public, known[i].is_public);
+            assert_true(neo_operation_match(cases[i].path, methods[m], *state, &match));
+            assert_int_equal(match.is_public, cases[i].is_public);
         }
 }
 
@@ -344,8 +344,8 @@ static void problems_follow_from_access_and_accepted_input(void **state)
         unsigned long long problems = neo_operation_problems(row(a), &neo_broker);
         const struct {
             neo_code code;
-            int wanted;
-        } known[] = {
+            int expected;
+        } cases[] = {
             {NEO_RATE_LIMIT_EXCEEDED, 1},
             {NEO_INTERNAL_UNEXPECTED, 1},
             {NEO_INTERNAL_UNAVAILABLE, 1},
@@ -373,9 +373,9 @@ static void problems_follow_from_access_and_accepted_input(void **state)
             {NEO_CONFLICT_IN_USE, a == NEO_ACTION_DELETE || a == NEO_ACTION_DELETE_EXTERNAL || a == NEO_ACTION_BATCH},
             {NEO_VALIDATION_BATCH_TOO_LARGE, a == NEO_ACTION_BATCH},
         };
-        for (int i = 0; i < COUNT(known); i++)
-            if (!!(problems & NEO_PROBLEM_BIT(known[i].code)) != known[i].wanted)
-                fail_msg("%s: %s", row(a)->verb, neo_code_row(known[i].code)->code);
+        for (int i = 0; i < COUNT(cases); i++)
+            if (!!(problems & NEO_PROBLEM_BIT(cases[i].code)) != cases[i].expected)
+                fail_msg("%s: %s", row(a)->verb, neo_code_row(cases[i].code)->code);
         assert_int_equal(problems & row(a)->problems, row(a)->problems);
         assert_int_equal(problems >> NEO_CODES, 0);
     }
@@ -401,17 +401,17 @@ static void the_summary_of_batches_names_every_method(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(every_path_and_method_lead_to_their_operation),
+        pool_test(every_path_and_method_match_their_operation),
         pool_test(every_resource_has_its_operations),
         pool_test(operations_on_a_path_have_their_own_resource),
-        pool_test(a_path_that_is_no_resources_has_neither_resource_nor_id),
-        pool_test(an_id_is_handed_on_whatever_it_is),
+        pool_test(paths_without_a_resource_have_no_resource_and_no_id),
+        pool_test(any_id_is_passed_on),
         pool_test(a_subresource_has_both_ids),
         cmocka_unit_test(a_list_has_its_own_filters_or_those_of_its_resource),
         pool_test(only_resources_that_have_batches_have_their_path),
         pool_test(options_and_405_name_the_allowed_methods),
-        pool_test(no_other_path_is_the_apis),
-        pool_test(only_the_documents_need_no_credential),
+        pool_test(other_paths_do_not_match),
+        pool_test(only_documentation_needs_no_credential),
         cmocka_unit_test(no_two_rows_have_the_same_path_and_method_or_the_same_verb),
         cmocka_unit_test(access_follows_the_method),
         cmocka_unit_test(accepted_headers_follow_from_the_method),

@@ -6,7 +6,7 @@
 
 #include "store/pg.h"
 
-static void a_connection_that_cannot_be_made_says_why(void **state)
+static void a_failed_connection_has_a_reason(void **state)
 {
     static const char *const infos[] = {"host=/nonexistent dbname=none", "no such option=1",
                                         "service=no_such_service_of_neoapi"};
@@ -17,7 +17,7 @@ static void a_connection_that_cannot_be_made_says_why(void **state)
     }
 }
 
-static void every_statement_has_a_slot_of_its_own_and_a_copy_of_its_sql(void **state)
+static void every_statement_has_its_own_slot_and_a_copy_of_its_sql(void **state)
 {
     char sql[] = "select $1";
     neo_statement *first = neo_statement_make(*state, sql, 1, 0);
@@ -41,7 +41,7 @@ static void a_statements_name_is_that_of_its_sql_alone(void **state)
     assert_int_equal(strspn(one->name + strlen("neoapi_"), "0123456789abcdef"), 16);
 }
 
-static void a_statement_made_when_it_is_needed_is_the_same_each_time_while_there_is_room(void **state)
+static void statements_made_on_demand_are_reused_and_limited(void **state)
 {
     const neo_statement *first = neo_statement_of("select 0", 0), *again = neo_statement_of("select 0", 0);
     int made = 1;
@@ -63,10 +63,10 @@ static void a_statement_made_when_it_is_needed_is_the_same_each_time_while_there
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(a_connection_that_cannot_be_made_says_why),
-        pool_test(every_statement_has_a_slot_of_its_own_and_a_copy_of_its_sql),
+        pool_test(a_failed_connection_has_a_reason),
+        pool_test(every_statement_has_its_own_slot_and_a_copy_of_its_sql),
         pool_test(a_statements_name_is_that_of_its_sql_alone),
-        pool_test(a_statement_made_when_it_is_needed_is_the_same_each_time_while_there_is_room),
+        pool_test(statements_made_on_demand_are_reused_and_limited),
     };
     return run_test_group("pg", tests);
 }

@@ -11,8 +11,7 @@ typedef struct {
     atomic_int at, deallocated;
 } script;
 
-static const char *const one[] = {"1"};
-static const fake_reply row = {.columns = 1, .rows = 1, .values = one};
+static const fake_reply row = {.columns = 1, .rows = 1, .values = fake_values};
 
 static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
 {
@@ -27,34 +26,15 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
     *reply = s->steps[at < s->count ? at : s->count - 1];
 }
 
-/* A server with such a script, a connection to it, and a statement. */
-typedef struct {
-    fake_pg *server;
-    neo_pg *pg;
-    neo_statement *statement;
-    neo_rows rows;
-    apr_pool_t *pool;
-} bench;
-
-static bench *set_up(script *s, int writes, apr_pool_t *pool)
+static fake_client *client_of(script *s, int writes, apr_pool_t *pool)
 {
-    bench *b = apr_pcalloc(pool, sizeof *b);
-    b->server = fake_start(answer, s, pool);
-    b->pg = fake_connect(b->server, pool);
-    b->statement = neo_statement_make(pool, "select $1", 1, writes);
-    b->pool = pool;
-    return b;
+    return fake_client_start(answer, s, "select $1", writes, pool);
 }
 
-static neo_pg_status run(bench *b)
+static void assert_row(const fake_client *c)
 {
-    return neo_pg_run(b->pg, b->statement, one, b->pool, &b->rows);
-}
-
-static void assert_row(const bench *b)
-{
-    assert_int_equal(b->rows.count, 1);
-    assert_string_equal(neo_rows_value(&b->rows, 0, 0), "1");
+    assert_int_equal(c->rows.count, 1);
+    assert_string_equal(neo_rows_value(&c->rows, 0, 0), "1");
 }
 
 /* ---------------------------------------------------------------- success */
@@ -62,27 +42,27 @@ static void assert_row(const bench *b)
 static void a_statement_is_prepared_once_on_a_connection(void **state)
 {
     script s = {.steps = {row}, .count = 1};
-    bench *b = set_up(&s, 1, *state);
+    fake_client *c = client_of(&s, 1, *state);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(run(b), NEO_PG_OK);
-        assert_row(b);
+        assert_int_equal(fake_client_run(c), NEO_PG_OK);
+        assert_row(c);
     }
-    assert_int_equal(b->server->prepared, 1);
-    assert_int_equal(b->server->executed, 3);
-    assert_int_equal(b->server->connections, 1);
+    assert_int_equal(c->server->prepared, 1);
+    assert_int_equal(c->server->executed, 3);
+    assert_int_equal(c->server->connections, 1);
 }
 
-static void a_connection_that_ended_while_idle_costs_no_statement(void **state)
+static void a_connection_that_ended_while_idle_is_replaced(void **state)
 {
     for (int writes = 0; writes < 2; writes++) {
         script s = {.steps = {row}, .count = 1};
-        bench *b = set_up(&s, writes, *state);
+        fake_client *c = client_of(&s, writes, *state);
         for (int i = 1; i <= 3; i++) {
-            assert_int_equal(run(b), NEO_PG_OK);
-            assert_row(b);
-            assert_int_equal(b->server->executed, i);
-            assert_int_equal(b->server->prepared, i); /* anew on each connection */
-            fake_cut(b->server);
+            assert_int_equal(fake_client_run(c), NEO_PG_OK);
+            assert_row(c);
+            assert_int_equal(c->server->executed, i);
+            assert_int_equal(c->server->prepared, i); /* anew on each connection */
+            fake_disconnect(c->server);
         }
     }
 }
@@ -90,16 +70,16 @@ static void a_connection_that_ended_while_idle_costs_no_statement(void **state)
 static void a_server_is_used_again_after_an_outage(void **state)
 {
     script s = {.steps = {row}, .count = 1};
-    bench *b = set_up(&s, 1, *state);
-    atomic_store(&b->server->refuses, 1);
-    fake_cut(b->server);
-    assert_int_equal(run(b), NEO_PG_UNAVAILABLE);
-    assert_int_equal(run(b), NEO_PG_UNAVAILABLE);
-    assert_int_equal(b->server->executed, 0);
-    assert_non_null(b->rows.message);
-    atomic_store(&b->server->refuses, 0);
-    assert_int_equal(run(b), NEO_PG_OK);
-    assert_row(b);
+    fake_client *c = client_of(&s, 1, *state);
+    atomic_store(&c->server->refuses, 1);
+    fake_disconnect(c->server);
+    assert_int_equal(fake_client_run(c), NEO_PG_UNAVAILABLE);
+    assert_int_equal(fake_client_run(c), NEO_PG_UNAVAILABLE);
+    assert_int_equal(c->server->executed, 0);
+    assert_non_null(c->rows.message);
+    atomic_store(&c->server->refuses, 0);
+    assert_int_equal(fake_client_run(c), NEO_PG_OK);
+    assert_row(c);
 }
 
 /* ---------------------------------------------------------------- the connection ends during a statement */
@@ -108,20 +88,20 @@ static void a_server_is_used_again_after_an_outage(void **state)
 static void assert_ends(apr_pool_t *pool, int writes, fake_reply first, int executions, neo_pg_status status)
 {
     script s = {.steps = {first, row}, .count = 2};
-    bench *b = set_up(&s, writes, pool);
-    assert_int_equal(run(b), status);
-    assert_int_equal(b->server->executed, executions);
+    fake_client *c = client_of(&s, writes, pool);
+    assert_int_equal(fake_client_run(c), status);
+    assert_int_equal(c->server->executed, executions);
     if (status == NEO_PG_OK)
-        assert_row(b);
-    assert_int_equal(run(b), NEO_PG_OK); /* the next one succeeds */
-    assert_row(b);
-    assert_int_equal(b->server->executed, executions + 1);
+        assert_row(c);
+    assert_int_equal(fake_client_run(c), NEO_PG_OK); /* the next one succeeds */
+    assert_row(c);
+    assert_int_equal(c->server->executed, executions + 1);
 }
 
 static const fake_reply dies_silently = {.fate = FAKE_DIES_BEFORE}, is_shut_down = {.error = "57P01"},
-                        dies_when_done = {.columns = 1, .rows = 1, .values = one, .fate = FAKE_DIES_AFTER},
+                        dies_when_done = {.columns = 1, .rows = 1, .values = fake_values, .fate = FAKE_DIES_AFTER},
                         is_shut_down_when_done = {
-                            .error = "57P01", .columns = 1, .rows = 1, .values = one, .fate = FAKE_DIES_AFTER};
+                            .error = "57P01", .columns = 1, .rows = 1, .values = fake_values, .fate = FAKE_DIES_AFTER};
 
 static void a_read_is_retried_after_any_lost_connection(void **state)
 {
@@ -147,14 +127,14 @@ static void a_completed_write_with_unknown_outcome_is_not_retried(void **state)
     assert_ends(*state, 1, is_shut_down_when_done, 1, NEO_PG_UNAVAILABLE);
 }
 
-static void nothing_is_executed_more_than_twice(void **state)
+static void a_statement_is_executed_at_most_twice(void **state)
 {
     static const fake_reply ends[] = {{.fate = FAKE_DIES_BEFORE}, {.error = "57P01"}, {.error = "40001"}, {.error = "26000"}};
     for (int i = 0; i < COUNT(ends); i++) {
         script s = {.steps = {ends[i]}, .count = 1};
-        bench *b = set_up(&s, 0, *state);
-        assert_int_not_equal(run(b), NEO_PG_OK);
-        assert_int_equal(b->server->executed, 2);
+        fake_client *c = client_of(&s, 0, *state);
+        assert_int_not_equal(fake_client_run(c), NEO_PG_OK);
+        assert_int_equal(c->server->executed, 2);
     }
 }
 
@@ -171,21 +151,21 @@ static void a_write_that_was_rolled_back_or_never_begun_is_retried(void **state)
 static void a_statement_whose_plan_is_stale_is_prepared_anew(void **state)
 {
     script s = {.steps = {row, {.error = "0A000"}, row}, .count = 3};
-    bench *b = set_up(&s, 1, *state);
-    assert_int_equal(run(b), NEO_PG_OK);
-    assert_int_equal(run(b), NEO_PG_OK);
-    assert_row(b);
+    fake_client *c = client_of(&s, 1, *state);
+    assert_int_equal(fake_client_run(c), NEO_PG_OK);
+    assert_int_equal(fake_client_run(c), NEO_PG_OK);
+    assert_row(c);
     assert_int_equal(s.deallocated, 1);
-    assert_int_equal(b->server->prepared, 2);
-    assert_int_equal(b->server->connections, 1);
+    assert_int_equal(c->server->prepared, 2);
+    assert_int_equal(c->server->connections, 1);
 }
 
 static void a_connection_to_a_former_primary_is_replaced(void **state)
 {
     script s = {.steps = {{.error = "25006"}, row}, .count = 2};
-    bench *b = set_up(&s, 1, *state);
-    assert_int_equal(run(b), NEO_PG_OK);
-    assert_int_equal(b->server->connections, 2);
+    fake_client *c = client_of(&s, 1, *state);
+    assert_int_equal(fake_client_run(c), NEO_PG_OK);
+    assert_int_equal(c->server->connections, 2);
 }
 
 static void other_errors_are_returned_without_a_retry(void **state)
@@ -193,52 +173,52 @@ static void other_errors_are_returned_without_a_retry(void **state)
     static const struct {
         const char *state;
         neo_pg_status status;
-    } known[] = {
+    } cases[] = {
         {"23505", NEO_PG_UNIQUE_VIOLATION}, {"23503", NEO_PG_FK_VIOLATION}, {"53300", NEO_PG_UNAVAILABLE},
         {"57014", NEO_PG_TIMEOUT},          {"55P03", NEO_PG_UNAVAILABLE},  {"42P01", NEO_PG_SCHEMA},
         {"42703", NEO_PG_SCHEMA},           {"42883", NEO_PG_SCHEMA},       {"3F000", NEO_PG_SCHEMA},
         {"42501", NEO_PG_FAILED},           {"22P02", NEO_PG_FAILED},       {"XX000", NEO_PG_FAILED},
     };
-    for (int i = 0; i < COUNT(known); i++)
+    for (int i = 0; i < COUNT(cases); i++)
         for (int writes = 0; writes < 2; writes++) {
-            script s = {.steps = {{.error = known[i].state, .constraint = "broker_creci_key"}}, .count = 1};
-            bench *b = set_up(&s, writes, *state);
-            assert_int_equal(run(b), known[i].status);
-            assert_string_equal(b->rows.constraint, "broker_creci_key");
-            assert_string_equal(b->rows.message, "as the test wants it");
-            assert_int_equal(b->server->executed, 1);
-            assert_int_equal(b->server->connections, 1);
+            script s = {.steps = {{.error = cases[i].state, .constraint = "broker_creci_key"}}, .count = 1};
+            fake_client *c = client_of(&s, writes, *state);
+            assert_int_equal(fake_client_run(c), cases[i].status);
+            assert_string_equal(c->rows.constraint, "broker_creci_key");
+            assert_string_equal(c->rows.message, "as the test wants it");
+            assert_int_equal(c->server->executed, 1);
+            assert_int_equal(c->server->connections, 1);
         }
 }
 
 static void a_query_with_a_custom_plan_is_retried_only_over_a_new_connection(void **state)
 {
     script dies = {.steps = {dies_silently, row}, .count = 2}, fails = {.steps = {{.error = "22P02"}}, .count = 1};
-    bench *b = set_up(&dies, 0, *state);
-    assert_int_equal(neo_pg_query(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_OK);
-    assert_row(b);
-    assert_int_equal(b->server->executed, 2);
-    b = set_up(&fails, 0, *state);
-    assert_int_equal(neo_pg_query(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_FAILED);
-    assert_int_equal(b->server->executed, 1);
+    fake_client *c = client_of(&dies, 0, *state);
+    assert_int_equal(neo_pg_query(c->pg, "select $1", 1, fake_values, c->pool, &c->rows), NEO_PG_OK);
+    assert_row(c);
+    assert_int_equal(c->server->executed, 2);
+    c = client_of(&fails, 0, *state);
+    assert_int_equal(neo_pg_query(c->pg, "select $1", 1, fake_values, c->pool, &c->rows), NEO_PG_FAILED);
+    assert_int_equal(c->server->executed, 1);
 }
 
 static void an_administrators_statement_is_not_retried_over_a_new_connection(void **state)
 {
     script s = {.steps = {is_shut_down, row}, .count = 2};
-    bench *b = set_up(&s, 0, *state);
-    assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_UNAVAILABLE);
-    assert_int_equal(b->server->executed, 1);
-    assert_int_equal(b->server->connections, 1);
+    fake_client *c = client_of(&s, 0, *state);
+    assert_int_equal(neo_pg_exec(c->pg, "select $1", 1, fake_values, c->pool, &c->rows), NEO_PG_UNAVAILABLE);
+    assert_int_equal(c->server->executed, 1);
+    assert_int_equal(c->server->connections, 1);
 }
 
 /* How often a statement of neoapictl is executed that is rolled back each time but the last. */
 static void assert_executed(apr_pool_t *pool, const char *sql, int params, int executions, neo_pg_status status)
 {
     script s = {.steps = {{.error = "40P01"}, {.error = "40001"}, {.error = "40P01"}, row}, .count = 4};
-    bench *b = set_up(&s, 0, pool);
-    assert_int_equal(neo_pg_exec(b->pg, sql, params, one, b->pool, &b->rows), status);
-    assert_int_equal(b->server->executed, executions);
+    fake_client *c = client_of(&s, 0, pool);
+    assert_int_equal(neo_pg_exec(c->pg, sql, params, fake_values, c->pool, &c->rows), status);
+    assert_int_equal(c->server->executed, executions);
 }
 
 static void an_administrators_statement_is_retried_after_a_rollback(void **state)
@@ -246,31 +226,31 @@ static void an_administrators_statement_is_retried_after_a_rollback(void **state
     assert_executed(*state, "select $1", 1, 4, NEO_PG_OK);
     assert_executed(*state, "select 1; select 2", 0, 1, NEO_PG_UNAVAILABLE); /* the first of them may have been committed */
     script s = {.steps = {{.error = "40P01"}}, .count = 1};
-    bench *b = set_up(&s, 0, *state);
-    assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_UNAVAILABLE);
-    assert_int_equal(b->server->executed, 10);
+    fake_client *c = client_of(&s, 0, *state);
+    assert_int_equal(neo_pg_exec(c->pg, "select $1", 1, fake_values, c->pool, &c->rows), NEO_PG_UNAVAILABLE);
+    assert_int_equal(c->server->executed, 10);
 }
 
 static void an_administrators_statement_in_a_transaction_is_not_retried(void **state)
 {
     script s = {.steps = {{0}, {.error = "40P01"}, row}, .count = 3};
-    bench *b = set_up(&s, 0, *state);
-    assert_int_equal(neo_pg_exec(b->pg, "begin", 0, NULL, b->pool, &b->rows), NEO_PG_OK);
-    assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_UNAVAILABLE);
-    assert_int_equal(b->server->executed, 2);
+    fake_client *c = client_of(&s, 0, *state);
+    assert_int_equal(neo_pg_exec(c->pg, "begin", 0, NULL, c->pool, &c->rows), NEO_PG_OK);
+    assert_int_equal(neo_pg_exec(c->pg, "select $1", 1, fake_values, c->pool, &c->rows), NEO_PG_UNAVAILABLE);
+    assert_int_equal(c->server->executed, 2);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(a_statement_is_prepared_once_on_a_connection),
-        pool_test(a_connection_that_ended_while_idle_costs_no_statement),
+        pool_test(a_connection_that_ended_while_idle_is_replaced),
         pool_test(a_server_is_used_again_after_an_outage),
         pool_test(a_read_is_retried_after_any_lost_connection),
         pool_test(a_write_is_not_retried_after_a_silent_disconnect),
         pool_test(a_write_that_the_server_aborted_is_retried),
         pool_test(a_completed_write_with_unknown_outcome_is_not_retried),
-        pool_test(nothing_is_executed_more_than_twice),
+        pool_test(a_statement_is_executed_at_most_twice),
         pool_test(a_write_that_was_rolled_back_or_never_begun_is_retried),
         pool_test(a_statement_whose_plan_is_stale_is_prepared_anew),
         pool_test(a_connection_to_a_former_primary_is_replaced),

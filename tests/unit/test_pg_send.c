@@ -7,8 +7,7 @@ typedef struct {
     atomic_int at;
 } script;
 
-static const char *const one[] = {"1"};
-static const fake_reply row = {.columns = 1, .rows = 1, .values = one};
+static const fake_reply row = {.columns = 1, .rows = 1, .values = fake_values};
 
 static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
 {
@@ -18,37 +17,24 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
     *reply = atomic_fetch_add(&s->at, 1) == 0 ? s->first : s->then;
 }
 
-typedef struct {
-    fake_pg *server;
-    neo_pg *pg;
-    neo_statement *statement;
-    neo_rows rows;
-    apr_pool_t *pool;
-} bench;
-
-static bench *set_up(script *s, apr_pool_t *pool)
+static fake_client *client_of(script *s, apr_pool_t *pool)
 {
-    bench *b = apr_pcalloc(pool, sizeof *b);
-    b->server = fake_start(answer, s, pool);
-    b->pg = fake_connect(b->server, pool);
-    b->statement = neo_statement_make(pool, "update t set a = $1", 1, 1);
-    b->pool = pool;
-    return b;
+    return fake_client_start(answer, s, "update t set a = $1", 1, pool);
 }
 
-static void send_it(bench *b)
+static void send_query(fake_client *c)
 {
-    neo_pg_send(b->pg, b->statement, one);
+    neo_pg_send(c->pg, c->statement, fake_values);
 }
 
-static neo_pg_status receive(bench *b)
+static neo_pg_status receive(fake_client *c)
 {
-    return neo_pg_receive(b->pg, b->statement, one, b->pool, &b->rows);
+    return neo_pg_receive(c->pg, c->statement, fake_values, c->pool, &c->rows);
 }
 
-static void wait_until_it_is_answered(bench *b)
+static void await_result(fake_client *c)
 {
-    for (int waited = 0; !neo_pg_is_answered(b->pg); waited++) {
+    for (int waited = 0; !neo_pg_is_answered(c->pg); waited++) {
         struct timespec nap = {0, 1000000};
         assert_true(waited < 5000);
         nanosleep(&nap, NULL);
@@ -58,62 +44,62 @@ static void wait_until_it_is_answered(bench *b)
 static void a_sent_query_is_answered_and_received(void **state)
 {
     script s = {row, row, 0};
-    bench *b = set_up(&s, *state);
+    fake_client *c = client_of(&s, *state);
     for (int i = 1; i <= 3; i++) {
-        send_it(b);
-        wait_until_it_is_answered(b);
-        assert_int_equal(b->server->executed, i);
-        assert_int_equal(receive(b), NEO_PG_OK);
-        assert_string_equal(neo_rows_value(&b->rows, 0, 0), "1");
+        send_query(c);
+        await_result(c);
+        assert_int_equal(c->server->executed, i);
+        assert_int_equal(receive(c), NEO_PG_OK);
+        assert_string_equal(neo_rows_value(&c->rows, 0, 0), "1");
     }
-    assert_int_equal(b->server->executed, 3);
-    assert_int_equal(b->server->prepared, 1);
+    assert_int_equal(c->server->executed, 3);
+    assert_int_equal(c->server->prepared, 1);
 }
 
-static void an_answer_that_is_not_there_is_waited_for(void **state)
+static void receive_waits_for_the_result(void **state)
 {
     script s = {row, row, 0};
-    bench *b = set_up(&s, *state);
-    send_it(b);
-    assert_int_equal(receive(b), NEO_PG_OK);
-    assert_int_equal(b->server->executed, 1);
+    fake_client *c = client_of(&s, *state);
+    send_query(c);
+    assert_int_equal(receive(c), NEO_PG_OK);
+    assert_int_equal(c->server->executed, 1);
 }
 
-static void a_connection_that_ended_before_costs_no_statement(void **state)
+static void a_connection_that_ended_before_is_replaced(void **state)
 {
     script s = {row, row, 0};
-    bench *b = set_up(&s, *state);
-    fake_cut(b->server);
-    send_it(b);
-    assert_int_equal(receive(b), NEO_PG_OK);
-    assert_int_equal(b->server->executed, 1);
-    assert_int_equal(b->server->connections, 2);
+    fake_client *c = client_of(&s, *state);
+    fake_disconnect(c->server);
+    send_query(c);
+    assert_int_equal(receive(c), NEO_PG_OK);
+    assert_int_equal(c->server->executed, 1);
+    assert_int_equal(c->server->connections, 2);
 }
 
 static void a_query_that_could_not_be_sent_runs_on_receive(void **state)
 {
     script s = {row, row, 0};
-    bench *b = set_up(&s, *state);
-    atomic_store(&b->server->refuses, 1);
-    fake_cut(b->server);
-    send_it(b);
-    assert_int_equal(b->server->executed, 0);
-    assert_true(neo_pg_is_answered(b->pg));
-    atomic_store(&b->server->refuses, 0);
-    assert_int_equal(receive(b), NEO_PG_OK);
-    assert_int_equal(b->server->executed, 1);
+    fake_client *c = client_of(&s, *state);
+    atomic_store(&c->server->refuses, 1);
+    fake_disconnect(c->server);
+    send_query(c);
+    assert_int_equal(c->server->executed, 0);
+    assert_true(neo_pg_is_answered(c->pg));
+    atomic_store(&c->server->refuses, 0);
+    assert_int_equal(receive(c), NEO_PG_OK);
+    assert_int_equal(c->server->executed, 1);
 }
 
 static void a_write_with_a_lost_connection_is_not_retried(void **state)
 {
     script s = {{.fate = FAKE_DIES_BEFORE}, row, 0};
-    bench *b = set_up(&s, *state);
-    send_it(b);
-    wait_until_it_is_answered(b);
-    assert_int_equal(receive(b), NEO_PG_UNAVAILABLE);
-    assert_int_equal(b->server->executed, 1);
-    send_it(b);
-    assert_int_equal(receive(b), NEO_PG_OK);
+    fake_client *c = client_of(&s, *state);
+    send_query(c);
+    await_result(c);
+    assert_int_equal(receive(c), NEO_PG_UNAVAILABLE);
+    assert_int_equal(c->server->executed, 1);
+    send_query(c);
+    assert_int_equal(receive(c), NEO_PG_OK);
 }
 
 static void a_rolled_back_query_is_retried(void **state)
@@ -121,29 +107,29 @@ static void a_rolled_back_query_is_retried(void **state)
     static const char *const states[] = {"40001", "40P01", "26000"};
     for (int i = 0; i < COUNT(states); i++) {
         script s = {{.error = states[i]}, row, 0};
-        bench *b = set_up(&s, *state);
-        send_it(b);
-        assert_int_equal(receive(b), NEO_PG_OK);
-        assert_string_equal(neo_rows_value(&b->rows, 0, 0), "1");
-        assert_int_equal(b->server->executed, 2);
+        fake_client *c = client_of(&s, *state);
+        send_query(c);
+        assert_int_equal(receive(c), NEO_PG_OK);
+        assert_string_equal(neo_rows_value(&c->rows, 0, 0), "1");
+        assert_int_equal(c->server->executed, 2);
     }
 }
 
 static void a_failure_is_returned(void **state)
 {
     script s = {{.error = "42501"}, row, 0};
-    bench *b = set_up(&s, *state);
-    send_it(b);
-    assert_int_equal(receive(b), NEO_PG_FAILED);
-    assert_int_equal(b->server->executed, 1);
+    fake_client *c = client_of(&s, *state);
+    send_query(c);
+    assert_int_equal(receive(c), NEO_PG_FAILED);
+    assert_int_equal(c->server->executed, 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(a_sent_query_is_answered_and_received),
-        pool_test(an_answer_that_is_not_there_is_waited_for),
-        pool_test(a_connection_that_ended_before_costs_no_statement),
+        pool_test(receive_waits_for_the_result),
+        pool_test(a_connection_that_ended_before_is_replaced),
         pool_test(a_query_that_could_not_be_sent_runs_on_receive),
         pool_test(a_write_with_a_lost_connection_is_not_retried),
         pool_test(a_rolled_back_query_is_retried),

@@ -3,18 +3,16 @@
  * connection stays in one. */
 #include "fake_pg.h"
 
-static const char *const one[] = {"1"};
-
-/* The failure, the statement that fails and how often; and what the server received. */
+/* Which statement fails, how and how often; and what the server received. */
 typedef struct {
     const char *at;
     fake_reply how;
     atomic_int times, begun, committed, rolled_back;
-} trouble;
+} failure;
 
 static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
 {
-    trouble *t = fake->data;
+    failure *t = fake->data;
     (void)values;
     atomic_fetch_add(&t->begun, strncmp(sql, "begin", 5) == 0);
     atomic_fetch_add(&t->committed, strcmp(sql, "commit") == 0);
@@ -22,137 +20,119 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
     if (t->at && strncmp(sql, t->at, strlen(t->at)) == 0 && atomic_fetch_sub(&t->times, 1) > 0)
         *reply = t->how;
     else if (strncmp(sql, "insert", 6) == 0)
-        *reply = (fake_reply){.columns = 1, .rows = 1, .values = one};
+        *reply = (fake_reply){.columns = 1, .rows = 1, .values = fake_values};
 }
 
-typedef struct {
-    fake_pg *server;
-    neo_pg *pg;
-    neo_statement *statement;
-    neo_rows rows;
-    apr_pool_t *pool;
-} bench;
-
-static bench *set_up(trouble *t, apr_pool_t *pool)
+static fake_client *client_of(failure *t, apr_pool_t *pool)
 {
-    bench *b = apr_pcalloc(pool, sizeof *b);
-    b->server = fake_start(answer, t, pool);
-    b->pg = fake_connect(b->server, pool);
-    b->statement = neo_statement_make(pool, "insert $1", 1, 1);
-    b->pool = pool;
-    return b;
+    return fake_client_start(answer, t, "insert $1", 1, pool);
 }
 
-static neo_pg_status begin(bench *b)
+static neo_pg_status begin(fake_client *c)
 {
-    return neo_pg_begin(b->pg, b->pool, &b->rows);
+    return neo_pg_begin(c->pg, c->pool, &c->rows);
 }
 
-static neo_pg_status run(bench *b)
+static neo_pg_status savepoint(fake_client *c, int roll_back)
 {
-    return neo_pg_run(b->pg, b->statement, one, b->pool, &b->rows);
+    return neo_pg_savepoint(c->pg, roll_back, c->pool, &c->rows);
 }
 
-static neo_pg_status mark(bench *b, int back)
+static neo_pg_status commit(fake_client *c)
 {
-    return neo_pg_savepoint(b->pg, back, b->pool, &b->rows);
+    return neo_pg_commit(c->pg, c->pool, &c->rows);
 }
 
-static neo_pg_status commit(bench *b)
+/* The connection is outside a transaction and can execute another. */
+static void assert_works(fake_client *c)
 {
-    return neo_pg_commit(b->pg, b->pool, &b->rows);
-}
-
-/* The connection is as good as new. */
-static void assert_works(bench *b)
-{
-    trouble *t = b->server->data;
+    failure *t = c->server->data;
     int committed = t->committed;
-    assert_int_equal(begin(b), NEO_PG_OK);
-    assert_int_equal(run(b), NEO_PG_OK);
-    assert_string_equal(neo_rows_value(&b->rows, 0, 0), "1");
-    assert_int_equal(commit(b), NEO_PG_OK);
+    assert_int_equal(begin(c), NEO_PG_OK);
+    assert_int_equal(fake_client_run(c), NEO_PG_OK);
+    assert_string_equal(neo_rows_value(&c->rows, 0, 0), "1");
+    assert_int_equal(commit(c), NEO_PG_OK);
     assert_int_equal(t->committed, committed + 1);
-    assert_int_equal(run(b), NEO_PG_OK);
+    assert_int_equal(fake_client_run(c), NEO_PG_OK);
 }
 
-static void statements_between_are_committed_together(void **state)
+static void the_statements_of_a_transaction_are_committed_together(void **state)
 {
-    trouble t = {0};
-    bench *b = set_up(&t, *state);
-    assert_int_equal(begin(b), NEO_PG_OK);
-    assert_int_equal(run(b), NEO_PG_OK);
-    assert_int_equal(mark(b, 0), NEO_PG_OK);
-    assert_int_equal(run(b), NEO_PG_OK);
-    assert_int_equal(commit(b), NEO_PG_OK);
-    neo_pg_roll_back(b->pg); /* no effect outside a transaction */
+    failure t = {0};
+    fake_client *c = client_of(&t, *state);
+    assert_int_equal(begin(c), NEO_PG_OK);
+    assert_int_equal(fake_client_run(c), NEO_PG_OK);
+    assert_int_equal(savepoint(c, 0), NEO_PG_OK);
+    assert_int_equal(fake_client_run(c), NEO_PG_OK);
+    assert_int_equal(commit(c), NEO_PG_OK);
+    neo_pg_roll_back(c->pg); /* no effect outside a transaction */
     assert_int_equal(t.begun, 1);
     assert_int_equal(t.rolled_back, 0);
-    assert_int_equal(b->server->connections, 1);
-    assert_works(b);
+    assert_int_equal(c->server->connections, 1);
+    assert_works(c);
 }
 
-static void a_conflict_can_be_gone_back_from(void **state)
+static void a_conflict_can_be_rolled_back_to_the_savepoint(void **state)
 {
     static const struct {
         const char *state;
         neo_pg_status status;
-    } known[] = {{"23505", NEO_PG_UNIQUE_VIOLATION}, {"23503", NEO_PG_FK_VIOLATION}};
-    for (int i = 0; i < COUNT(known); i++) {
-        trouble t = {.at = "insert", .how = {.error = known[i].state, .constraint = "broker_creci_key"}, .times = 1};
-        bench *b = set_up(&t, *state);
-        assert_int_equal(begin(b), NEO_PG_OK);
-        assert_int_equal(run(b), known[i].status);
-        assert_string_equal(b->rows.constraint, "broker_creci_key");
-        assert_int_equal(mark(b, 1), NEO_PG_OK);
-        assert_int_equal(run(b), NEO_PG_OK);
-        assert_int_equal(commit(b), NEO_PG_OK);
-        assert_works(b);
+    } cases[] = {{"23505", NEO_PG_UNIQUE_VIOLATION}, {"23503", NEO_PG_FK_VIOLATION}};
+    for (int i = 0; i < COUNT(cases); i++) {
+        failure t = {.at = "insert", .how = {.error = cases[i].state, .constraint = "broker_creci_key"}, .times = 1};
+        fake_client *c = client_of(&t, *state);
+        assert_int_equal(begin(c), NEO_PG_OK);
+        assert_int_equal(fake_client_run(c), cases[i].status);
+        assert_string_equal(c->rows.constraint, "broker_creci_key");
+        assert_int_equal(savepoint(c, 1), NEO_PG_OK);
+        assert_int_equal(fake_client_run(c), NEO_PG_OK);
+        assert_int_equal(commit(c), NEO_PG_OK);
+        assert_works(c);
     }
 }
 
 static void a_transient_error_asks_for_a_retry(void **state)
 {
-    static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "40001"}, {.error = "26000"},        {.error = "0A000"},
+    static const fake_reply failures[] = {{.error = "40P01"}, {.error = "40001"}, {.error = "26000"},        {.error = "0A000"},
                                           {.error = "25006"}, {.error = "57P01"}, {.fate = FAKE_DIES_BEFORE}};
     static const char *const places[] = {"insert", "savepoint"};
-    for (int i = 0; i < COUNT(troubles); i++)
+    for (int i = 0; i < COUNT(failures); i++)
         for (int p = 0; p < COUNT(places); p++) {
-            trouble t = {.at = places[p], .how = troubles[i], .times = 1};
-            bench *b = set_up(&t, *state);
-            assert_int_equal(begin(b), NEO_PG_OK);
-            assert_int_equal(p == 0 ? run(b) : mark(b, 0), NEO_PG_RETRY);
-            neo_pg_roll_back(b->pg);
+            failure t = {.at = places[p], .how = failures[i], .times = 1};
+            fake_client *c = client_of(&t, *state);
+            assert_int_equal(begin(c), NEO_PG_OK);
+            assert_int_equal(p == 0 ? fake_client_run(c) : savepoint(c, 0), NEO_PG_RETRY);
+            neo_pg_roll_back(c->pg);
             assert_int_equal(t.committed, 0);
-            assert_works(b);
+            assert_works(c);
         }
 }
 
-static void nothing_is_repeated_in_between(void **state)
+static void a_statement_within_a_transaction_is_not_retried(void **state)
 {
-    trouble t = {.at = "insert", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1};
-    bench *b = set_up(&t, *state);
-    assert_int_equal(begin(b), NEO_PG_OK);
-    int executed = b->server->executed;
-    assert_int_equal(run(b), NEO_PG_RETRY);
-    assert_int_equal(b->server->executed, executed + 1);
-    neo_pg_roll_back(b->pg);
-    assert_works(b);
+    failure t = {.at = "insert", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1};
+    fake_client *c = client_of(&t, *state);
+    assert_int_equal(begin(c), NEO_PG_OK);
+    int executed = c->server->executed;
+    assert_int_equal(fake_client_run(c), NEO_PG_RETRY);
+    assert_int_equal(c->server->executed, executed + 1);
+    neo_pg_roll_back(c->pg);
+    assert_works(c);
 }
 
-static void a_connection_that_is_lost_before_the_beginning_costs_nothing(void **state)
+static void a_connection_lost_before_begin_is_replaced(void **state)
 {
-    trouble t = {.at = "begin", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1};
-    bench *b = set_up(&t, *state);
-    assert_works(b);
-    fake_cut(b->server);
-    assert_works(b);
-    atomic_store(&b->server->refuses, 1);
-    fake_cut(b->server);
-    assert_int_equal(begin(b), NEO_PG_UNAVAILABLE);
-    neo_pg_roll_back(b->pg);
-    atomic_store(&b->server->refuses, 0);
-    assert_works(b);
+    failure t = {.at = "begin", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1};
+    fake_client *c = client_of(&t, *state);
+    assert_works(c);
+    fake_disconnect(c->server);
+    assert_works(c);
+    atomic_store(&c->server->refuses, 1);
+    fake_disconnect(c->server);
+    assert_int_equal(begin(c), NEO_PG_UNAVAILABLE);
+    neo_pg_roll_back(c->pg);
+    atomic_store(&c->server->refuses, 0);
+    assert_works(c);
 }
 
 static void a_commit_without_a_response_has_an_unknown_outcome(void **state)
@@ -160,7 +140,7 @@ static void a_commit_without_a_response_has_an_unknown_outcome(void **state)
     static const struct {
         fake_reply how;
         neo_pg_status status;
-    } known[] = {
+    } cases[] = {
         {{.fate = FAKE_DIES_BEFORE}, NEO_PG_UNAVAILABLE},
         {{.fate = FAKE_DIES_AFTER}, NEO_PG_UNAVAILABLE},
         {{.error = "57P01", .fate = FAKE_DIES_AFTER}, NEO_PG_UNAVAILABLE},
@@ -169,57 +149,57 @@ static void a_commit_without_a_response_has_an_unknown_outcome(void **state)
         {{.error = "53100"}, NEO_PG_UNAVAILABLE},
         {{.error = "XX000"}, NEO_PG_FAILED},
     };
-    for (int i = 0; i < COUNT(known); i++) {
-        trouble t = {.at = "commit", .how = known[i].how, .times = 1};
-        bench *b = set_up(&t, *state);
-        assert_int_equal(begin(b), NEO_PG_OK);
-        assert_int_equal(run(b), NEO_PG_OK);
-        assert_int_equal(commit(b), known[i].status);
-        assert_works(b);
+    for (int i = 0; i < COUNT(cases); i++) {
+        failure t = {.at = "commit", .how = cases[i].how, .times = 1};
+        fake_client *c = client_of(&t, *state);
+        assert_int_equal(begin(c), NEO_PG_OK);
+        assert_int_equal(fake_client_run(c), NEO_PG_OK);
+        assert_int_equal(commit(c), cases[i].status);
+        assert_works(c);
     }
 }
 
-static void a_failed_transaction_is_never_taken_for_committed(void **state)
+static void a_failed_transaction_is_not_reported_as_committed(void **state)
 {
-    trouble t = {.at = "insert", .how = {.error = "23505"}, .times = 1};
-    bench *b = set_up(&t, *state);
-    assert_int_equal(begin(b), NEO_PG_OK);
-    assert_int_equal(run(b), NEO_PG_UNIQUE_VIOLATION);
-    assert_int_equal(commit(b), NEO_PG_RETRY);
-    assert_works(b);
+    failure t = {.at = "insert", .how = {.error = "23505"}, .times = 1};
+    fake_client *c = client_of(&t, *state);
+    assert_int_equal(begin(c), NEO_PG_OK);
+    assert_int_equal(fake_client_run(c), NEO_PG_UNIQUE_VIOLATION);
+    assert_int_equal(commit(c), NEO_PG_RETRY);
+    assert_works(c);
 }
 
-static void a_connection_is_never_left_inside_a_transaction(void **state)
+static void a_connection_is_not_left_inside_a_transaction(void **state)
 {
     static const char *const ends[] = {"57014", "XX000", "42501"};
     for (int i = 0; i < COUNT(ends); i++) {
-        trouble t = {.at = "insert", .how = {.error = ends[i]}, .times = 1};
-        bench *b = set_up(&t, *state);
-        assert_int_equal(begin(b), NEO_PG_OK);
-        assert_int_equal(run(b), i == 0 ? NEO_PG_TIMEOUT : NEO_PG_FAILED);
-        neo_pg_roll_back(b->pg);
+        failure t = {.at = "insert", .how = {.error = ends[i]}, .times = 1};
+        fake_client *c = client_of(&t, *state);
+        assert_int_equal(begin(c), NEO_PG_OK);
+        assert_int_equal(fake_client_run(c), i == 0 ? NEO_PG_TIMEOUT : NEO_PG_FAILED);
+        neo_pg_roll_back(c->pg);
         assert_int_equal(t.rolled_back, 1);
-        assert_works(b);
+        assert_works(c);
     }
-    trouble t = {.at = "rollback", .how = {.error = "XX000"}, .times = 1};
-    bench *b = set_up(&t, *state);
-    assert_int_equal(begin(b), NEO_PG_OK);
-    neo_pg_roll_back(b->pg);
-    assert_int_equal(b->server->connections, 2); /* then it is a new one */
-    assert_works(b);
+    failure t = {.at = "rollback", .how = {.error = "XX000"}, .times = 1};
+    fake_client *c = client_of(&t, *state);
+    assert_int_equal(begin(c), NEO_PG_OK);
+    neo_pg_roll_back(c->pg);
+    assert_int_equal(c->server->connections, 2); /* a new one */
+    assert_works(c);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(statements_between_are_committed_together),
-        pool_test(a_conflict_can_be_gone_back_from),
+        pool_test(the_statements_of_a_transaction_are_committed_together),
+        pool_test(a_conflict_can_be_rolled_back_to_the_savepoint),
         pool_test(a_transient_error_asks_for_a_retry),
-        pool_test(nothing_is_repeated_in_between),
-        pool_test(a_connection_that_is_lost_before_the_beginning_costs_nothing),
+        pool_test(a_statement_within_a_transaction_is_not_retried),
+        pool_test(a_connection_lost_before_begin_is_replaced),
         pool_test(a_commit_without_a_response_has_an_unknown_outcome),
-        pool_test(a_failed_transaction_is_never_taken_for_committed),
-        pool_test(a_connection_is_never_left_inside_a_transaction),
+        pool_test(a_failed_transaction_is_not_reported_as_committed),
+        pool_test(a_connection_is_not_left_inside_a_transaction),
     };
     return run_test_group("pg_transaction", tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Problems: a catalogue that agrees with itself, and documents with the members of the contract. */
+/* Problems: a consistent catalogue, and documents with the members of the contract. */
 #include "unit.h"
 
 #include <ctype.h>
@@ -18,7 +18,7 @@ static neo_json *document_of(const neo_problem *problem, const neo_problem_frame
     const char *wrong = NULL;
     neo_json *value = neo_json_parse(neo_problem_json(problem, with, pool), pool, &wrong);
     if (!value)
-        fail_msg("the document of %s is no JSON: %s", problem->code, wrong);
+        fail_msg("the document of %s is not JSON: %s", problem->code, wrong);
     return value;
 }
 
@@ -66,7 +66,7 @@ static void every_row_has_the_type_and_title_of_its_status(void **state)
     }
 }
 
-static void every_code_begins_with_its_type_and_is_the_only_one(void **state)
+static void codes_begin_with_their_type_and_are_unique(void **state)
 {
     (void)state;
     for (int code = 0; code < NEO_CODES; code++) {
@@ -101,7 +101,7 @@ static void the_catalogue_has_the_codes_of_the_specification(void **state)
         neo_code code;
         const char *text;
         int status;
-    } known[] = {
+    } cases[] = {
         {NEO_VALIDATION_REQUIRED, "validation.required", 400},
         {NEO_VALIDATION_FIELD_REQUIRED, "validation.{resource}.{field}_required", 400},
         {NEO_UNAUTHORIZED_AUTH_REQUIRED, "unauthorized.auth_required", 401},
@@ -112,9 +112,9 @@ static void the_catalogue_has_the_codes_of_the_specification(void **state)
         {NEO_INTERNAL_UNEXPECTED, "internal.unexpected", 500},
     };
     (void)state;
-    for (int i = 0; i < COUNT(known); i++) {
-        assert_string_equal(neo_code_row(known[i].code)->code, known[i].text);
-        assert_int_equal(neo_code_row(known[i].code)->status, known[i].status);
+    for (int i = 0; i < COUNT(cases); i++) {
+        assert_string_equal(neo_code_row(cases[i].code)->code, cases[i].text);
+        assert_int_equal(neo_code_row(cases[i].code)->status, cases[i].status);
     }
 }
 
@@ -133,7 +133,7 @@ static void a_problem_has_its_rows_code_and_status(void **state)
     assert_int_equal(neo_problem_status(problem), 500);
 }
 
-static void one_wrong_field_sets_the_code(void **state)
+static void one_invalid_field_determines_the_code(void **state)
 {
     neo_problem *problem = NULL;
     neo_problem_field(&problem, *state, NEO_VALIDATION_FIELD_REQUIRED, "broker", "name", "is required");
@@ -146,7 +146,7 @@ static void one_wrong_field_sets_the_code(void **state)
     assert_string_equal(item->code, "validation.broker.name_required");
 }
 
-static void several_wrong_fields_give_validation_failed_with_all_of_them(void **state)
+static void several_invalid_fields_are_all_listed_in_validation_failed(void **state)
 {
     neo_problem *problem = NULL;
     char field[16];
@@ -170,18 +170,18 @@ static void several_wrong_fields_give_validation_failed_with_all_of_them(void **
 
 static void a_path_becomes_part_of_a_code_without_its_indexes(void **state)
 {
-    static const char *const known[][2] = {
+    static const char *const cases[][2] = {
         {"bank_account.pix_key", "validation.party.bank_account_pix_key_invalid"},
         {"parties[2].role", "validation.party.parties_role_invalid"},
         {"operations[3].data.creci", "validation.party.operations_data_creci_invalid"},
         {"roles[0]", "validation.party.roles_invalid"},
         {"a[0][1].b[22]", "validation.party.a_b_invalid"},
     };
-    for (int i = 0; i < COUNT(known); i++) {
+    for (int i = 0; i < COUNT(cases); i++) {
         neo_problem *problem = NULL;
-        neo_problem_field(&problem, *state, NEO_VALIDATION_FIELD_INVALID, "party", known[i][0], "is wrong");
-        assert_string_equal(problem->code, known[i][1]);
-        assert_string_equal(APR_ARRAY_IDX(problem->items, 0, neo_problem_item).field, known[i][0]);
+        neo_problem_field(&problem, *state, NEO_VALIDATION_FIELD_INVALID, "party", cases[i][0], "is wrong");
+        assert_string_equal(problem->code, cases[i][1]);
+        assert_string_equal(APR_ARRAY_IDX(problem->items, 0, neo_problem_item).field, cases[i][0]);
     }
 }
 
@@ -263,7 +263,7 @@ static void a_duplicate_has_its_field_and_the_other_resource(void **state)
     assert_string_equal(problem->field, "code");
 }
 
-static void a_callers_text_cannot_break_the_document(void **state)
+static void text_of_a_client_is_escaped(void **state)
 {
     static const char nasty[] = "\",\"status\":200,\"x\":\"\\\n\x01%s%n</script>\xC3\xA9";
     neo_problem_frame with = {nasty, REQUEST, DOCS};
@@ -280,19 +280,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_has_the_type_and_title_of_its_status),
-        cmocka_unit_test(every_code_begins_with_its_type_and_is_the_only_one),
+        cmocka_unit_test(codes_begin_with_their_type_and_are_unique),
         cmocka_unit_test(every_problem_has_a_meaning_and_a_remedy),
         cmocka_unit_test(the_catalogue_has_the_codes_of_the_specification),
         pool_test(a_problem_has_its_rows_code_and_status),
-        pool_test(one_wrong_field_sets_the_code),
-        pool_test(several_wrong_fields_give_validation_failed_with_all_of_them),
+        pool_test(one_invalid_field_determines_the_code),
+        pool_test(several_invalid_fields_are_all_listed_in_validation_failed),
         pool_test(a_path_becomes_part_of_a_code_without_its_indexes),
         pool_test(every_document_has_the_members_of_the_contract),
         pool_test(a_document_without_a_path_has_no_instance),
         pool_test(wrong_fields_are_listed_in_errors),
         pool_test(retry_after_is_a_member_of_429_alone),
         pool_test(a_duplicate_has_its_field_and_the_other_resource),
-        pool_test(a_callers_text_cannot_break_the_document),
+        pool_test(text_of_a_client_is_escaped),
     };
     return run_test_group("problem", tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests to and responses of WhatsApp's provider. */
+/* Requests to WhatsApp's provider, and its responses. */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -9,7 +9,7 @@
 #define TOKEN "EAA-0123456789_abcdefghij"
 #define OTHER "EAAZ0123456789_abcdefghij-0123456789abcdefghij" /* 40 characters and more */
 
-static void a_message_is_written_as_the_provider_wants_it(void **state)
+static void a_message_has_the_format_of_the_provider(void **state)
 {
     neo_json *parameters = neo_json_make_array(*state);
     neo_outgoing message = {.id = "wam_1", .wa_id = "5511987654321", .template_name = "hello", .template_language = "pt_BR"};
@@ -34,12 +34,12 @@ static neo_reply reply_to(int status, const char *body, apr_pool_t *pool)
     return reply;
 }
 
-static void codes_decide(void **state)
+static void error_codes_determine_the_verdict(void **state)
 {
     static const struct {
         int status, code;
         neo_verdict verdict;
-    } known[] = {
+    } cases[] = {
         {400, 4, NEO_VERDICT_LATER},         {400, 80007, NEO_VERDICT_LATER},      {429, 130429, NEO_VERDICT_LATER},
         {400, 131056, NEO_VERDICT_LATER},    {503, 2, NEO_VERDICT_LATER},          {500, 131016, NEO_VERDICT_LATER},
         {400, 131026, NEO_VERDICT_FAILED},   {400, 131047, NEO_VERDICT_FAILED},    {400, 131048, NEO_VERDICT_FAILED},
@@ -51,35 +51,35 @@ static void codes_decide(void **state)
         {403, 299, NEO_VERDICT_FORBIDDEN},   {400, 999999, NEO_VERDICT_FAILED},    {500, 131000, NEO_VERDICT_UNKNOWN},
         {500, 1, NEO_VERDICT_UNKNOWN},
     };
-    for (int i = 0; i < COUNT(known); i++) {
+    for (int i = 0; i < COUNT(cases); i++) {
         const char *body = apr_psprintf(
-            *state, "{\"error\":{\"code\":%d,\"message\":\"m\",\"error_data\":{\"details\":\"d\"}}}", known[i].code);
-        neo_reply reply = reply_to(known[i].status, body, *state);
-        if (reply.verdict != known[i].verdict)
-            fail_msg("%d with HTTP %d is %d", known[i].code, known[i].status, reply.verdict);
-        assert_int_equal(reply.code, known[i].code);
+            *state, "{\"error\":{\"code\":%d,\"message\":\"m\",\"error_data\":{\"details\":\"d\"}}}", cases[i].code);
+        neo_reply reply = reply_to(cases[i].status, body, *state);
+        if (reply.verdict != cases[i].verdict)
+            fail_msg("%d with HTTP %d is %d", cases[i].code, cases[i].status, reply.verdict);
+        assert_int_equal(reply.code, cases[i].code);
         assert_string_equal(reply.title, "m");
         assert_string_equal(reply.details, "d");
     }
 }
 
-static neo_reply refusal_citing(int code, const char *cited, apr_pool_t *pool)
+static neo_reply error_quoting(int code, const char *quoted, apr_pool_t *pool)
 {
     return reply_to(
         400,
         apr_psprintf(pool,
                      "{\"error\":{\"code\":%d,\"message\":\"%s\",\"fbtrace_id\":\"%s\",\"error_data\":{\"details\":\"%s\"}}}",
-                     code, cited, cited, cited),
+                     code, quoted, quoted, quoted),
         pool);
 }
 
-/* Also if cutting would leave half of it, and if it is another token than the one that was sent. */
-static void an_access_token_that_the_provider_cites_is_left_out(void **state)
+/* Also if truncation would leave half of it, and another token than the one that was sent. */
+static void a_quoted_access_token_is_removed(void **state)
 {
     static const struct {
         int code;
-        const char *cited, *kept;
-    } known[] = {
+        const char *quoted, *kept;
+    } cases[] = {
         {190, "Malformed access token " TOKEN, "Malformed access token …"},
         {190, "Bearer " TOKEN TOKEN ".", "Bearer …."},
         {190, "(" OTHER ")", "(…)"},
@@ -89,22 +89,23 @@ static void an_access_token_that_the_provider_cites_is_left_out(void **state)
         {190, "a_word-of 39 characters: 012345678901234567890123456789012345678",
          "a_word-of 39 characters: 012345678901234567890123456789012345678"},
     };
-    for (int i = 0; i < COUNT(known); i++) {
-        neo_reply reply = refusal_citing(known[i].code, known[i].cited, *state);
-        assert_string_equal(reply.title, known[i].kept);
-        assert_string_equal(reply.details, known[i].kept);
-        assert_string_equal(reply.trace, known[i].kept);
+    for (int i = 0; i < COUNT(cases); i++) {
+        neo_reply reply = error_quoting(cases[i].code, cases[i].quoted, *state);
+        assert_string_equal(reply.title, cases[i].kept);
+        assert_string_equal(reply.details, cases[i].kept);
+        assert_string_equal(reply.trace, cases[i].kept);
     }
-    const char *title = refusal_citing(131026, apr_psprintf(*state, "%0290d" TOKEN, 0), *state).title;
+    const char *title = error_quoting(131026, apr_psprintf(*state, "%0290d" TOKEN, 0), *state).title;
     assert_null(strstr(title, "EAA"));
 }
 
-static void a_number_that_the_token_may_not_use_is_no_mistake_of_the_template(void **state)
+static void a_number_that_the_token_cannot_use_is_no_template_error(void **state)
 {
-    static const char *const told[] = {"33", "34", "\"33\"", "null"};
-    for (int i = 0; i < COUNT(told); i++) {
+    static const char *const subcodes[] = {"33", "34", "\"33\"", "null"};
+    for (int i = 0; i < COUNT(subcodes); i++) {
         neo_reply reply = reply_to(
-            400, apr_psprintf(*state, "{\"error\":{\"code\":100,\"error_subcode\":%s,\"message\":\"m\"}}", told[i]), *state);
+            400, apr_psprintf(*state, "{\"error\":{\"code\":100,\"error_subcode\":%s,\"message\":\"m\"}}", subcodes[i]),
+            *state);
         assert_int_equal(reply.verdict, i == 0 ? NEO_VERDICT_FORBIDDEN : NEO_VERDICT_TEMPLATE);
     }
 }
@@ -123,7 +124,7 @@ static void an_acceptance_has_an_id(void **state)
     assert_false(reply_to(200, "{\"messages\":[{\"id\":\"wamid.1\",\"message_status\":\"accepted\"}]}", *state).is_held);
 }
 
-static void what_is_no_whole_answer_leaves_it_open(void **state)
+static void an_incomplete_response_leaves_the_outcome_unknown(void **state)
 {
     static const char *const bodies[] = {"",
                                          "{",
@@ -146,7 +147,7 @@ static void what_is_no_whole_answer_leaves_it_open(void **state)
     assert_int_equal(reply.verdict, NEO_VERDICT_LATER);
 }
 
-static void somebody_else_who_refuses_has_sent_nothing(void **state)
+static void errors_that_are_not_the_providers_mean_not_sent(void **state)
 {
     assert_int_equal(reply_to(404, "<html>", *state).verdict, NEO_VERDICT_FORBIDDEN);
     assert_int_equal(reply_to(302, "", *state).verdict, NEO_VERDICT_FORBIDDEN);
@@ -157,13 +158,13 @@ static void somebody_else_who_refuses_has_sent_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(a_message_is_written_as_the_provider_wants_it),
-        pool_test(codes_decide),
-        pool_test(an_access_token_that_the_provider_cites_is_left_out),
-        pool_test(a_number_that_the_token_may_not_use_is_no_mistake_of_the_template),
+        pool_test(a_message_has_the_format_of_the_provider),
+        pool_test(error_codes_determine_the_verdict),
+        pool_test(a_quoted_access_token_is_removed),
+        pool_test(a_number_that_the_token_cannot_use_is_no_template_error),
         pool_test(an_acceptance_has_an_id),
-        pool_test(what_is_no_whole_answer_leaves_it_open),
-        pool_test(somebody_else_who_refuses_has_sent_nothing),
+        pool_test(an_incomplete_response_leaves_the_outcome_unknown),
+        pool_test(errors_that_are_not_the_providers_mean_not_sent),
     };
     return run_test_group("provider", tests);
 }

@@ -84,7 +84,7 @@ static void entries_older_than_half_an_hour_are_dropped(void **state)
     assert_int_equal(found[0].longest, 7000);
 }
 
-static void more_hosts_than_places_push_out_the_oldest(void **state)
+static void the_oldest_host_is_evicted(void **state)
 {
     neo_receivers *r = receivers();
     static neo_receiver found[NEO_RECEIVERS + 1];
@@ -105,7 +105,7 @@ int main(void)
         cmocka_unit_test(only_the_host_of_a_url_is_stored),
         cmocka_unit_test(the_slowest_come_first),
         cmocka_unit_test(entries_older_than_half_an_hour_are_dropped),
-        cmocka_unit_test(more_hosts_than_places_push_out_the_oldest),
+        cmocka_unit_test(the_oldest_host_is_evicted),
     };
     return run_test_group("receivers", tests);
 }

@@ -9,7 +9,7 @@
 /* "path=id" of each, in their order. */
 static const char *found(const neo_resource *resource, const char *change, apr_pool_t *pool)
 {
-    const apr_array_header_t *all = neo_references(resource, taken(resource, change, pool), pool);
+    const apr_array_header_t *all = neo_references(resource, validated(resource, change, pool), pool);
     const char *list = "";
     for (int i = 0; i < all->nelts; i++) {
         const neo_reference *one = &APR_ARRAY_IDX(all, i, neo_reference);
@@ -26,7 +26,7 @@ static void a_body_without_references_has_none(void **state)
         "");
 }
 
-static void references_are_found_wherever_they_stand(void **state)
+static void references_are_found_at_any_depth(void **state)
 {
     assert_string_equal(
         found(&neo_property,
@@ -61,17 +61,17 @@ static void references_follow_from_the_tables(void **state)
     static const struct {
         const neo_resource *resource;
         int refers, is_referred_to;
-    } known[] = {{&neo_broker, 0, 1},   {&neo_property, 1, 1}, {&neo_party, 1, 1},  {&neo_proposal, 1, 1},
+    } cases[] = {{&neo_broker, 0, 1},   {&neo_property, 1, 1}, {&neo_party, 1, 1},  {&neo_proposal, 1, 1},
                  {&neo_contract, 1, 1}, {&neo_document, 1, 0}, {&neo_webhook, 0, 0}};
     (void)state;
-    for (int i = 0; i < COUNT(known); i++) {
-        assert_int_equal(neo_has_references(known[i].resource), known[i].refers);
-        assert_int_equal(neo_is_referred_to(known[i].resource), known[i].is_referred_to);
+    for (int i = 0; i < COUNT(cases); i++) {
+        assert_int_equal(neo_has_references(cases[i].resource), cases[i].refers);
+        assert_int_equal(neo_is_referred_to(cases[i].resource), cases[i].is_referred_to);
     }
 }
 
-/* An effect reaches the other resource through a reference that the field language knows. */
-static void every_effect_goes_through_a_reference_to_a_resource_with_that_status(void **state)
+/* An effect has a reference to a resource with that status. */
+static void every_effect_has_a_target_with_that_status(void **state)
 {
     (void)state;
     for (const neo_resource *const *r = neo_resources; *r; r++)
@@ -90,10 +90,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(a_body_without_references_has_none),
-        pool_test(references_are_found_wherever_they_stand),
+        pool_test(references_are_found_at_any_depth),
         pool_test(the_same_target_is_listed_at_each_of_its_paths),
         cmocka_unit_test(references_follow_from_the_tables),
-        cmocka_unit_test(every_effect_goes_through_a_reference_to_a_resource_with_that_status),
+        cmocka_unit_test(every_effect_has_a_target_with_that_status),
     };
     return run_test_group("references", tests);
 }

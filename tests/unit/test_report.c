@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports: what a page, its text and the metrics say of figures that are known. */
+/* Reports: the status page, its text format and the metrics for given counters. */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -21,7 +21,7 @@ typedef struct {
     apr_pool_t *pool;
 } fixture;
 
-/* Memory on the line that figures want. */
+/* Zeroed memory with the alignment of the counters. */
 static void *zeros(apr_size_t size, apr_pool_t *pool)
 {
     char *memory = apr_pcalloc(pool, size + 64);
@@ -52,7 +52,7 @@ static int route_named(const char *method, const char *path)
     return 0;
 }
 
-static void read_it(fixture *h)
+static void read_counters(fixture *h)
 {
     neo_report_read(h->report, h->metrics, h->receivers, h->pool);
 }
@@ -61,7 +61,7 @@ static const char *written(fixture *h, void (*write)(const neo_report *report, n
 {
     neo_buf out;
     neo_buf_init(&out, h->pool, 1000);
-    read_it(h);
+    read_counters(h);
     write(h->report, &out);
     return out.ptr;
 }
@@ -90,7 +90,7 @@ static void assert_lacks(const char *text, const char *part)
 
 /* ---------------------------------------------------------------- the page */
 
-static void a_page_of_nothing_is_whole(void **state)
+static void a_page_without_requests_is_complete(void **state)
 {
     fixture *h = new_fixture(*state);
     const char *page = written(h, write_page);
@@ -119,7 +119,7 @@ static void a_page_shows_the_counters(void **state)
     assert_has(page, "<span class=\"caller\">404 <i>34</i></span>");
     assert_has(page, "no route");
     assert_has(page, "<title>10 min ago; 2xx, 3xx: 1200; 4xx: 34; 5xx: 0</title>");
-    assert_lacks(page, "DELETE"); /* of which there was none */
+    assert_lacks(page, "DELETE"); /* no request used it */
 }
 
 static void entries_older_than_an_hour_are_left_out(void **state)
@@ -133,7 +133,7 @@ static void entries_older_than_an_hour_are_left_out(void **state)
     assert_has(written(h, neo_report_text), "\nRequestsLastHour: 0\n");
 }
 
-static void foreign_names_are_escaped_in_the_page(void **state)
+static void host_names_are_escaped_in_the_page(void **state)
 {
     fixture *h = new_fixture(*state);
     char host[NEO_HOST_SIZE];
@@ -183,7 +183,7 @@ static void the_queue_length_is_exact_or_a_lower_bound(void **state)
     assert_has(written(h, neo_report_metrics), "neoapi_webhook_queue_up 0\n");
 }
 
-static void durations_and_ages_are_in_units_that_people_read(void **state)
+static void durations_and_ages_have_readable_units(void **state)
 {
     static const struct {
         long long longest, ago;
@@ -229,7 +229,7 @@ static void mod_status_gets_a_section_in_either_form(void **state)
     assert_lacks(out.ptr, "<");
 }
 
-static void metrics_hold_cumulative_buckets(void **state)
+static void metrics_have_cumulative_buckets(void **state)
 {
     fixture *h = new_fixture(*state);
     int broker = route_named("GET", BROKER);
@@ -255,16 +255,16 @@ static void metrics_hold_cumulative_buckets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(a_page_of_nothing_is_whole),
+        pool_test(a_page_without_requests_is_complete),
         pool_test(a_page_shows_the_counters),
         pool_test(entries_older_than_an_hour_are_left_out),
-        pool_test(foreign_names_are_escaped_in_the_page),
+        pool_test(host_names_are_escaped_in_the_page),
         pool_test(the_policy_permits_the_pages_style_and_nothing_else),
         pool_test(the_queue_length_is_exact_or_a_lower_bound),
-        pool_test(durations_and_ages_are_in_units_that_people_read),
+        pool_test(durations_and_ages_have_readable_units),
         pool_test(every_line_of_the_text_is_a_key_and_a_value),
         pool_test(mod_status_gets_a_section_in_either_form),
-        pool_test(metrics_hold_cumulative_buckets),
+        pool_test(metrics_have_cumulative_buckets),
     };
     return run_test_group("report", tests);
 }

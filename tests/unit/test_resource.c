@@ -63,7 +63,7 @@ static void check_shape(const neo_field *f, apr_pool_t *pool)
         assert_false(f->flags & (NEO_REQUIRED | NEO_CONDITIONAL));
     if (f->default_value)
         assert_true(f->flags & NEO_ALWAYS);
-    if (f->flags & NEO_SECRET) { /* no body sets it, and only the response that creates it has it */
+    if (f->flags & NEO_SECRET) { /* no request sets it, and only the response to its creation has it */
         assert_true(f->flags & NEO_SERVER);
         assert_false(f->flags & (NEO_ALWAYS | NEO_IN_EVENT));
     }
@@ -93,14 +93,14 @@ static void check_example(const neo_field *f, apr_pool_t *pool)
     neo_json *example = neo_json_parse(text_of(f->example), pool, &wrong);
     assert_non_null(example);
     neo_field as_sent = *f;
-    as_sent.max = f->type == NEO_STRING && !f->max ? 100 : f->max; /* what the service sets has no limit */
+    as_sent.max = f->type == NEO_STRING && !f->max ? 100 : f->max; /* service fields have no maximum */
     if ((wrong = neo_check(&as_sent, example, neo_json_make_object(pool), pool)))
         fail_msg("%s %s", f->name, wrong);
     if (f->default_value && f->type == NEO_ENUM)
         assert_true(is_value(f, f->default_value));
 }
 
-static void every_field_is_described_with_an_example_that_it_would_take(void **state)
+static void every_field_has_a_description_and_a_valid_example(void **state)
 {
     each_field_of_each_resource(check_example, *state);
 }
@@ -116,7 +116,7 @@ static void check_found_by_name(const neo_field *fields)
     assert_null(neo_field_named(fields, ""));
 }
 
-static void every_resource_can_be_found_and_its_fields_in_it(void **state)
+static void resources_and_fields_are_found_by_name(void **state)
 {
     (void)state;
     for (const neo_resource *const *r = neo_resources; *r; r++) {
@@ -141,7 +141,7 @@ static void assert_set_by_the_service(const neo_resource *resource, const char *
 }
 
 /* Subscriptions do not have the fields of tenancy and actors. */
-static void every_resource_has_what_the_service_sets(void **state)
+static void every_resource_has_the_service_fields(void **state)
 {
     static const char *const names[] = {"id", "created_at", "updated_at"};
     static const char *const whose[] = {"tenant_id", "organization_id", "created_by", "updated_by"};
@@ -245,7 +245,7 @@ static void check_filter(const neo_resource *resource, const neo_filter *filter)
     }
 }
 
-static void every_filter_can_be_found_and_has_one_place_for_its_value(void **state)
+static void every_filter_is_found_by_name_and_has_one_value(void **state)
 {
     (void)state;
     for (const neo_resource *const *r = neo_resources; *r; r++) {
@@ -270,10 +270,10 @@ static void a_filter_of_an_enumeration_has_the_values_of_its_field(void **state)
         }
 }
 
-/* The resources that the specification leaves open. */
+/* The resources whose fields the specification does not determine. */
 static const neo_resource *const five[] = {&neo_property, &neo_party, &neo_proposal, &neo_contract, &neo_document};
 
-static void what_callers_know_a_resource_by_is_theirs_to_set(void **state)
+static void external_ids_and_metadata_are_writable(void **state)
 {
     (void)state;
     for (int i = 0; i < COUNT(five); i++) {
@@ -288,7 +288,7 @@ static void what_callers_know_a_resource_by_is_theirs_to_set(void **state)
     assert_non_null(neo_filter_named(&neo_broker, "external_id"));
 }
 
-static void an_event_tells_all_but_bank_data_identity_cards_and_birthdays(void **state)
+static void payloads_have_no_bank_data_identity_cards_and_birthdays(void **state)
 {
     (void)state;
     for (int i = 0; i < COUNT(five); i++)
@@ -304,7 +304,7 @@ static void every_list_has_its_filters(void **state)
     static const struct {
         const neo_resource *resource;
         const char *filters;
-    } known[] = {
+    } cases[] = {
         {&neo_broker, "creci document_number email external_id visibility q"},
         {&neo_property, "code status transaction_type property_type state city neighborhood broker_id owner_id sale_price_gte "
                         "sale_price_lte rent_price_gte rent_price_lte bedrooms_gte q external_id"},
@@ -313,12 +313,12 @@ static void every_list_has_its_filters(void **state)
         {&neo_contract, "kind status property_id party_id broker_id number end_date_lte external_id"},
         {&neo_document, "kind status related_id expires_lte external_id"},
     };
-    for (int i = 0; i < COUNT(known); i++) {
+    for (int i = 0; i < COUNT(cases); i++) {
         neo_buf names;
         neo_buf_init(&names, *state, 200);
-        for (const neo_filter *f = known[i].resource->filters; f->name; f++)
+        for (const neo_filter *f = cases[i].resource->filters; f->name; f++)
             neo_buf_printf(&names, "%s%s", names.len ? " " : "", f->name);
-        assert_string_equal(names.ptr, known[i].filters);
+        assert_string_equal(names.ptr, cases[i].filters);
     }
 }
 
@@ -326,17 +326,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(every_field_has_what_its_type_needs),
-        pool_test(every_field_is_described_with_an_example_that_it_would_take),
-        cmocka_unit_test(every_resource_can_be_found_and_its_fields_in_it),
-        cmocka_unit_test(every_resource_has_what_the_service_sets),
+        pool_test(every_field_has_a_description_and_a_valid_example),
+        cmocka_unit_test(resources_and_fields_are_found_by_name),
+        cmocka_unit_test(every_resource_has_the_service_fields),
         cmocka_unit_test(a_webhook_has_the_fields_of_the_specification_in_its_order_then_its_health),
         cmocka_unit_test(every_event_of_a_resource_can_be_subscribed_to),
         cmocka_unit_test(a_broker_has_the_fields_of_the_specification_in_its_order),
         cmocka_unit_test(the_event_of_a_broker_has_ten_fields_and_no_bank_data),
-        cmocka_unit_test(every_filter_can_be_found_and_has_one_place_for_its_value),
+        cmocka_unit_test(every_filter_is_found_by_name_and_has_one_value),
         cmocka_unit_test(a_filter_of_an_enumeration_has_the_values_of_its_field),
-        cmocka_unit_test(what_callers_know_a_resource_by_is_theirs_to_set),
-        cmocka_unit_test(an_event_tells_all_but_bank_data_identity_cards_and_birthdays),
+        cmocka_unit_test(external_ids_and_metadata_are_writable),
+        cmocka_unit_test(payloads_have_no_bank_data_identity_cards_and_birthdays),
         pool_test(every_list_has_its_filters),
     };
     return run_test_group("resource", tests);

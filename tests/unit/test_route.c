@@ -4,8 +4,8 @@
 
 #include "model/route.h"
 
-/* The route that a request leads to. */
-static const neo_route *led(const char *method, const char *path, apr_pool_t *pool)
+/* The route of a request. */
+static const neo_route *route_of(const char *method, const char *path, apr_pool_t *pool)
 {
     neo_match match;
     (void)!neo_operation_match(path, method, pool, &match);
@@ -18,31 +18,32 @@ static void assert_route(const neo_route *route, const char *method, const char 
     assert_string_equal(route->path, path);
 }
 
-static void requests_lead_to_routes(void **state)
+static void requests_have_routes(void **state)
 {
     apr_pool_t *pool = *state;
     neo_routes_make(pool);
-    assert_route(led("GET", "brokers", pool), "GET", "/brokers");
-    assert_route(led("HEAD", "brokers", pool), "GET", "/brokers");
-    assert_route(led("PATCH", "contracts/ctr_1", pool), "PATCH", "/contracts/{id}");
-    assert_route(led("POST", "properties/batch", pool), "POST", "/properties/batch");
-    assert_route(led("POST", "webhooks/x/deliveries/y/retry", pool), "POST", "/webhooks/{id}/deliveries/{delivery_id}/retry");
-    assert_route(led("GET", "me", pool), "GET", "/me");
-    assert_route(led("GET", "docs/webhooks", pool), "GET", "/docs");
+    assert_route(route_of("GET", "brokers", pool), "GET", "/brokers");
+    assert_route(route_of("HEAD", "brokers", pool), "GET", "/brokers");
+    assert_route(route_of("PATCH", "contracts/ctr_1", pool), "PATCH", "/contracts/{id}");
+    assert_route(route_of("POST", "properties/batch", pool), "POST", "/properties/batch");
+    assert_route(route_of("POST", "webhooks/x/deliveries/y/retry", pool), "POST",
+                 "/webhooks/{id}/deliveries/{delivery_id}/retry");
+    assert_route(route_of("GET", "me", pool), "GET", "/me");
+    assert_route(route_of("GET", "docs/webhooks", pool), "GET", "/docs");
 }
 
 static void unknown_paths_have_a_route(void **state)
 {
     apr_pool_t *pool = *state;
     neo_routes_make(pool);
-    assert_route(led("GET", "nothing", pool), "-", "-");
-    assert_route(led("POST", "me", pool), "-", "-");
-    assert_route(led("OPTIONS", "brokers", pool), "-", "-");
+    assert_route(route_of("GET", "nothing", pool), "-", "-");
+    assert_route(route_of("POST", "me", pool), "-", "-");
+    assert_route(route_of("OPTIONS", "brokers", pool), "-", "-");
     assert_int_equal(neo_route_of(NULL, NULL), 0);
     assert_route(neo_route_at(neo_route_of_callbacks()), "-", "neoapi-whatsapp");
 }
 
-static void no_two_routes_are_the_same_and_none_is_lost(void **state)
+static void routes_are_unique_and_complete(void **state)
 {
     apr_pool_t *pool = *state;
     neo_routes_make(pool);
@@ -62,9 +63,9 @@ static void no_two_routes_are_the_same_and_none_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(requests_lead_to_routes),
+        pool_test(requests_have_routes),
         pool_test(unknown_paths_have_a_route),
-        pool_test(no_two_routes_are_the_same_and_none_is_lost),
+        pool_test(routes_are_unique_and_complete),
     };
     return run_test_group("route", tests);
 }

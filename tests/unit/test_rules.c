@@ -34,7 +34,7 @@ static void an_address_of_the_usual_form_is_an_email(void **state)
         assert_true(passes(neo_rule_email, right[i], *state));
 }
 
-static void anything_else_is_no_email(void **state)
+static void other_texts_are_not_emails(void **state)
 {
     static const char *const wrong[] = {
         "ana",
@@ -68,7 +68,7 @@ static void anything_else_is_no_email(void **state)
             fail_msg("%s was taken", wrong[i]);
 }
 
-static void an_email_keeps_to_the_limits_of_its_parts(void **state)
+static void the_parts_of_an_email_have_maximum_lengths(void **state)
 {
     const char *local = repeated('a', 64, *state), *label = repeated('b', 63, *state);
     const char *domain = apr_pstrcat(*state, label, ".", label, ".", repeated('c', 61, *state), NULL);
@@ -93,8 +93,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(an_address_of_the_usual_form_is_an_email),
-        pool_test(anything_else_is_no_email),
-        pool_test(an_email_keeps_to_the_limits_of_its_parts),
+        pool_test(other_texts_are_not_emails),
+        pool_test(the_parts_of_an_email_have_maximum_lengths),
         pool_test(punctuation_alone_has_no_letter_or_digit),
     };
     return run_test_group("rules", tests);

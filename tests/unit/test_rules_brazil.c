@@ -44,7 +44,7 @@ static void valid_tax_numbers_are_accepted(void **state)
         assert_true(neo_is_cnpj(cnpj[i]) && !neo_is_cpf(cnpj[i]));
 }
 
-static void a_wrong_digit_anywhere_is_found(void **state)
+static void a_wrong_digit_at_any_position_is_found(void **state)
 {
     static const char *const right[] = {"52998224725", "11144477735", "12ABC34501DE35", "6A3EDMWP000168", "11222333000181"};
     for (int i = 0; i < COUNT(right); i++)
@@ -167,7 +167,7 @@ static void a_file_is_at_an_https_address(void **state)
         assert_false(passes_exactly(neo_rule_https_url, NULL, NEO_PATTERN_HTTPS_URL, texts[i], *state));
 }
 
-static void every_character_of_an_address_is_judged_as_the_pattern_does(void **state)
+static void rule_and_pattern_agree_on_every_character_of_an_address(void **state)
 {
     for (int c = 1; c < 128; c++) {
         const char one[] = {(char)c, '\0'};
@@ -220,14 +220,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(valid_tax_numbers_are_accepted),
-        pool_test(a_wrong_digit_anywhere_is_found),
+        pool_test(a_wrong_digit_at_any_position_is_found),
         pool_test(malformed_tax_numbers_are_refused),
         pool_test(a_tax_number_is_stored_without_punctuation),
         pool_test(a_postal_code_has_eight_digits_and_maybe_a_dash),
         pool_test(a_municipality_has_seven_digits),
         pool_test(a_telephone_number_is_that_of_e164),
         pool_test(a_file_is_at_an_https_address),
-        pool_test(every_character_of_an_address_is_judged_as_the_pattern_does),
+        pool_test(rule_and_pattern_agree_on_every_character_of_an_address),
         pool_test(a_port_follows_a_colon),
         pool_test(a_media_type_has_two_names),
         pool_test(a_digest_has_64_digits_and_is_kept_in_lower_case),

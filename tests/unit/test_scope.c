@@ -27,34 +27,34 @@ static neo_scopes role(const char *name)
     return scopes;
 }
 
-static void every_scope_is_read_as_it_is_written(void **state)
+static void every_scope_is_parsed_as_written(void **state)
 {
     neo_scopes all = 0;
     for (int area = 0; area < NEO_AREAS; area++)
         for (int write = 0; write < 2; write++) {
             char text[32];
-            neo_scopes wanted = write ? NEO_SCOPE_WRITE(area) : NEO_SCOPE_READ(area), scope = 0;
+            neo_scopes expected = write ? NEO_SCOPE_WRITE(area) : NEO_SCOPE_READ(area), scope = 0;
             snprintf(text, sizeof text, "%s:%s", areas[area], write ? "write" : "read");
             assert_true(neo_scope_parse(text, &scope));
-            assert_int_equal(scope, wanted);
-            assert_string_equal(neo_scope_text(wanted, *state), text);
-            assert_int_equal(all & wanted, 0);
-            all |= wanted;
+            assert_int_equal(scope, expected);
+            assert_string_equal(neo_scope_text(expected, *state), text);
+            assert_int_equal(all & expected, 0);
+            all |= expected;
         }
     assert_int_equal(all, NEO_SCOPES_ALL);
 }
 
 static void the_scopes_of_the_reference_are_known(void **state)
 {
-    static const char *const known[] = {"brokers:read",   "properties:write", "parties:read",   "proposals:write",
+    static const char *const cases[] = {"brokers:read",   "properties:write", "parties:read",   "proposals:write",
                                         "contracts:read", "documents:write",  "webhooks:write", "whatsapp:read"};
     neo_scopes scope;
     (void)state;
-    for (int i = 0; i < COUNT(known); i++)
-        assert_true(neo_scope_parse(known[i], &scope));
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_true(neo_scope_parse(cases[i], &scope));
 }
 
-static void no_other_text_is_a_scope(void **state)
+static void other_texts_are_not_scopes(void **state)
 {
     static const char *const wrong[] = {"",
                                         "brokers",
@@ -83,7 +83,7 @@ static void no_other_text_is_a_scope(void **state)
             fail_msg("\"%s\" was taken for a scope", wrong[i]);
 }
 
-static void a_set_is_a_list_of_texts_in_the_order_of_the_areas(void **state)
+static void a_set_is_written_in_the_order_of_the_areas(void **state)
 {
     neo_json *list = json_of(
         NEO_SCOPE_WRITE(NEO_AREA_BROKERS) | NEO_SCOPE_READ(NEO_AREA_BROKERS) | NEO_SCOPE_READ(NEO_AREA_WHATSAPP), *state);
@@ -119,10 +119,10 @@ static void there_are_no_other_roles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(every_scope_is_read_as_it_is_written),
+        pool_test(every_scope_is_parsed_as_written),
         cmocka_unit_test(the_scopes_of_the_reference_are_known),
-        cmocka_unit_test(no_other_text_is_a_scope),
-        pool_test(a_set_is_a_list_of_texts_in_the_order_of_the_areas),
+        cmocka_unit_test(other_texts_are_not_scopes),
+        pool_test(a_set_is_written_in_the_order_of_the_areas),
         cmocka_unit_test(roles_have_the_scopes_of_the_reference),
         cmocka_unit_test(there_are_no_other_roles),
     };

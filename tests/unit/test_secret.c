@@ -67,7 +67,7 @@ static void the_form_is_the_documented_one(void **state)
     assert_memory_equal(hash, m.hash, sizeof hash);
 }
 
-static void no_two_secrets_are_alike(void **state)
+static void secrets_are_unique(void **state)
 {
     made a = make(NEO_KEY_PREFIX), b = make(NEO_KEY_PREFIX);
     (void)state;
@@ -76,7 +76,7 @@ static void no_two_secrets_are_alike(void **state)
     assert_memory_not_equal(a.hash, b.hash, sizeof a.hash);
 }
 
-static void the_checksum_finds_every_typo_of_one_character(void **state)
+static void the_checksum_detects_any_wrong_character(void **state)
 {
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     made m = make(NEO_KEY_PREFIX);
@@ -89,7 +89,7 @@ static void the_checksum_finds_every_typo_of_one_character(void **state)
         }
 }
 
-static void the_checksum_finds_two_neighbours_that_changed_places(void **state)
+static void the_checksum_detects_transposed_characters(void **state)
 {
     made m = make(NEO_TOKEN_PREFIX);
     (void)state;
@@ -145,9 +145,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_secret_has_its_id_and_hash),
         cmocka_unit_test(the_form_is_the_documented_one),
-        cmocka_unit_test(no_two_secrets_are_alike),
-        cmocka_unit_test(the_checksum_finds_every_typo_of_one_character),
-        cmocka_unit_test(the_checksum_finds_two_neighbours_that_changed_places),
+        cmocka_unit_test(secrets_are_unique),
+        cmocka_unit_test(the_checksum_detects_any_wrong_character),
+        cmocka_unit_test(the_checksum_detects_transposed_characters),
         cmocka_unit_test(a_text_of_another_length_is_no_secret),
         cmocka_unit_test(a_text_of_another_kind_is_no_secret),
         cmocka_unit_test(a_wrong_checksum_does_not_change_the_form),

@@ -23,7 +23,7 @@ static void a_killed_writer_does_not_block_the_next(void **state)
     neo_seqlock lock = 4;
     int shared = 7, seen = -1;
     (void)state;
-    lock |= 1; /* it began, and no more */
+    lock |= 1; /* it has begun and not ended */
     assert_false(neo_seqlock_read(&lock, &shared, &seen, sizeof seen));
     for (int i = 1; i < 3; i++) {
         neo_seqlock_write(&lock, &shared, &i, sizeof i);

@@ -33,11 +33,11 @@ typedef struct {
     neo_site *site;
     fake_key *key;
     fake_host *host;
-} scene;
+} fixture;
 
-static scene scene_with(fake_key *key, apr_pool_t *pool)
+static fixture fixture_with(fake_key *key, apr_pool_t *pool)
 {
-    scene s = {site_of(pool), key, caller(key->secret, pool)};
+    fixture s = {site_of(pool), key, caller(key->secret, pool)};
     cache_key(s.site, key);
     return s;
 }
@@ -98,7 +98,7 @@ static void responses_have_the_common_headers_and_errors_all_members(void **stat
         {"GET", "brokers", 1, 503},
         {"GET", "brokers/brk_01jd3x00000000000000000000", 1, 503},
     };
-    scene s = scene_with(key_of("org_admin", *state), *state);
+    fixture s = fixture_with(key_of("org_admin", *state), *state);
     for (int i = 0; i < COUNT(requests); i++) {
         fake_host *host = caller(requests[i].with_key ? s.key->secret : NULL, *state);
         assert_int_equal(ask(s.site, host, requests[i].method, requests[i].path, *state), requests[i].status);
@@ -113,7 +113,7 @@ static void responses_have_the_common_headers_and_errors_all_members(void **stat
 
 static void a_response_has_the_id_of_the_credential(void **state)
 {
-    scene s = scene_with(key_of("org_admin", *state), *state);
+    fixture s = fixture_with(key_of("org_admin", *state), *state);
     ask(s.site, s.host, "GET", "nothing", *state);
     assert_string_equal(s.host->response.principal, s.key->credential.id);
     assert_false(s.host->response.is_token);
@@ -140,7 +140,7 @@ static const char *changed(const char *secret, int at, apr_pool_t *pool)
 static void a_request_without_a_valid_credential_is_unauthorized(void **state)
 {
     fake_key *key = key_of("org_admin", *state), *other = key_of("org_admin", *state);
-    scene s = scene_with(key, *state);
+    fixture s = fixture_with(key, *state);
     const char *swapped = apr_pstrcat(*state, apr_pstrndup(*state, key->secret, NEO_ID_LEN), other->secret + NEO_ID_LEN, NULL);
     const char *const wrong[] = {
         "x",
@@ -170,7 +170,7 @@ static void a_revoked_credential_is_reported_only_with_its_secret(void **state)
 {
     fake_key *key = key_of("org_admin", *state);
     key->credential.is_revoked = 1;
-    scene s = scene_with(key, *state);
+    fixture s = fixture_with(key, *state);
     assert_refused(s.site, s.host, "GET", "me", 401, "unauthorized.revoked_credential", *state);
     memset(key->credential.hash, 0, sizeof key->credential.hash);
     cache_key(s.site, key);
@@ -183,7 +183,7 @@ static void the_previous_secret_is_valid_until_it_expires(void **state)
     memcpy(key->credential.previous_hash, key->credential.hash, sizeof key->credential.hash);
     memset(key->credential.hash, 0, sizeof key->credential.hash);
     key->credential.previous_until = neo_now_ms() + 300;
-    scene s = scene_with(key, *state);
+    fixture s = fixture_with(key, *state);
     assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
     assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
     clock_ms = key->credential.previous_until + 1;
@@ -193,7 +193,7 @@ static void the_previous_secret_is_valid_until_it_expires(void **state)
 static void without_a_credential_no_path_is_disclosed(void **state)
 {
     static const char *const methods[] = {"GET", "POST", "OPTIONS", "NONSENSE"};
-    scene s = scene_with(key_of("org_admin", *state), *state);
+    fixture s = fixture_with(key_of("org_admin", *state), *state);
     for (int i = 0; i < COUNT(methods); i++) {
         assert_refused(s.site, caller(NULL, *state), methods[i], "nothing", 401, "unauthorized.auth_required", *state);
         assert_refused(s.site, caller(NULL, *state), methods[i], "brokers", 401, "unauthorized.auth_required", *state);
@@ -202,7 +202,7 @@ static void without_a_credential_no_path_is_disclosed(void **state)
 
 static void public_paths_need_no_valid_credential(void **state)
 {
-    scene s = scene_with(key_of("org_admin", *state), *state);
+    fixture s = fixture_with(key_of("org_admin", *state), *state);
     const char *const secrets[] = {NULL, "nonsense", s.key->secret, key_of("org_admin", *state)->secret};
     for (int i = 0; i < COUNT(secrets); i++) {
         fake_host *host = caller(secrets[i], *state);
@@ -214,7 +214,7 @@ static void public_paths_need_no_valid_credential(void **state)
 
 static void without_a_database_only_cached_credentials_work(void **state)
 {
-    scene s = scene_with(key_of("org_admin", *state), *state);
+    fixture s = fixture_with(key_of("org_admin", *state), *state);
     fake_host *stranger = caller(key_of("org_admin", *state)->secret, *state);
     assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
     assert_refused(s.site, s.host, "GET", "brokers", 503, "internal.unavailable", *state);
@@ -233,7 +233,7 @@ static void an_unknown_path_is_not_found(void **state)
 {
     static const char *const paths[] = {"",        "nothing",    "me/",         "brokers/", "brokers/x/y", "/brokers",
                                         "Brokers", "brokers//x", "openapi.yml", "me/x",     "docs//",      "docs/errors/"};
-    scene s = scene_with(key_of("org_admin", *state), *state);
+    fixture s = fixture_with(key_of("org_admin", *state), *state);
     for (int i = 0; i < COUNT(paths); i++)
         assert_refused(s.site, s.host, "GET", paths[i], 404, "not_found.route", *state);
 }
@@ -247,7 +247,7 @@ static void a_malformed_id_is_not_found_without_a_query(void **state)
                                       "brk_01jd3x000000000000000000000",
                                       "brk_81jd3x00000000000000000000",
                                       "batches"};
-    scene s = scene_with(key_of("org_admin", *state), *state);
+    fixture s = fixture_with(key_of("org_admin", *state), *state);
     for (int i = 0; i < COUNT(ids); i++)
         assert_refused(s.site, s.host, "GET", apr_pstrcat(*state, "brokers/", ids[i], NULL), 404, "not_found.broker", *state);
     assert_int_equal(s.host->acquired, 0);
@@ -255,7 +255,7 @@ static void a_malformed_id_is_not_found_without_a_query(void **state)
 
 static void a_method_that_is_not_allowed_is_refused_with_allow(void **state)
 {
-    static const char *const known[][3] = {
+    static const char *const cases[][3] = {
         {"POST", "me", "GET, HEAD, OPTIONS"},
         {"DELETE", "brokers", "GET, HEAD, OPTIONS, POST"},
         {"POST", "brokers/x", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"},
@@ -264,12 +264,12 @@ static void a_method_that_is_not_allowed_is_refused_with_allow(void **state)
         {"get", "me", "GET, HEAD, OPTIONS"},
         {"", "me", "GET, HEAD, OPTIONS"},
     };
-    scene s = scene_with(key_of("org_viewer", *state), *state);
-    for (int i = 0; i < COUNT(known); i++) {
-        assert_refused(s.site, s.host, known[i][0], known[i][1], 405, "validation.method_not_allowed", *state);
-        assert_header(s.host, "Allow", known[i][2]);
-        assert_int_equal(ask(s.site, s.host, "OPTIONS", known[i][1], *state), 204);
-        assert_header(s.host, "Allow", known[i][2]);
+    fixture s = fixture_with(key_of("org_viewer", *state), *state);
+    for (int i = 0; i < COUNT(cases); i++) {
+        assert_refused(s.site, s.host, cases[i][0], cases[i][1], 405, "validation.method_not_allowed", *state);
+        assert_header(s.host, "Allow", cases[i][2]);
+        assert_int_equal(ask(s.site, s.host, "OPTIONS", cases[i][1], *state), 204);
+        assert_header(s.host, "Allow", cases[i][2]);
         assert_int_equal(s.host->response.body.len, 0);
     }
 }
@@ -280,7 +280,7 @@ static void an_operation_needs_its_scope(void **state)
 {
     static const char *const writes[][2] = {
         {"POST", "brokers"}, {"PATCH", "brokers/x"}, {"PUT", "brokers/x"}, {"DELETE", "brokers/x"}};
-    scene s = scene_with(key_of("org_viewer", *state), *state);
+    fixture s = fixture_with(key_of("org_viewer", *state), *state);
     for (int i = 0; i < COUNT(writes); i++) {
         assert_refused(s.site, s.host, writes[i][0], writes[i][1], 403, "forbidden.insufficient_permissions", *state);
         assert_non_null(strstr(member_of(s.host, "detail", *state), "brokers:write"));
@@ -295,7 +295,7 @@ static void an_operation_needs_its_scope(void **state)
 }
 
 /* GET /me with X-Organization-ID, or without if it is NULL. */
-static int ask_me(scene *s, const char *organization, apr_pool_t *pool)
+static int ask_me(fixture *s, const char *organization, apr_pool_t *pool)
 {
     apr_table_unset(s->host->headers, "X-Organization-ID");
     if (organization)
@@ -307,7 +307,7 @@ static void a_key_has_access_to_its_organization_only(void **state)
 {
     static const char *const foreign[] = {
         OTHER_ORGANIZATION, FAR_ORGANIZATION, "", "x", ORGANIZATION " ", ORGANIZATION ", " ORGANIZATION};
-    scene s = scene_with(key_of("org_admin", *state), *state);
+    fixture s = fixture_with(key_of("org_admin", *state), *state);
     assert_int_equal(ask_me(&s, NULL, *state), 200);
     assert_string_equal(member_of(s.host, "organization_id", *state), ORGANIZATION);
     assert_int_equal(ask_me(&s, ORGANIZATION, *state), 200);
@@ -319,7 +319,7 @@ static void a_key_has_access_to_its_organization_only(void **state)
 
 static void a_token_of_several_organizations_must_select_one_except_for_me(void **state)
 {
-    scene s = scene_with(token_of(2, *state), *state);
+    fixture s = fixture_with(token_of(2, *state), *state);
     assert_int_equal(ask_me(&s, NULL, *state), 200);
     assert_string_equal(member_of(s.host, "organization_id", *state), ORGANIZATION);
     assert_int_equal(neo_json_size(neo_json_get(body_of(s.host, *state), "allowed_organization_ids")), 2);
@@ -332,10 +332,10 @@ static void a_token_of_several_organizations_must_select_one_except_for_me(void 
 
 static void a_token_of_one_organization_need_not_select_it(void **state)
 {
-    scene s = scene_with(token_of(1, *state), *state);
+    fixture s = fixture_with(token_of(1, *state), *state);
     assert_refused(s.site, s.host, "GET", "brokers/x", 404, "not_found.broker", *state);
     assert_int_equal(ask_me(&s, OTHER_ORGANIZATION, *state), 403);
-    scene none = scene_with(token_of(0, *state), *state);
+    fixture none = fixture_with(token_of(0, *state), *state);
     assert_int_equal(ask_me(&none, NULL, *state), 403);
 }
 
@@ -344,14 +344,14 @@ static void me_has_exactly_the_members_of_the_kind_of_credential(void **state)
     static const char *const of_key[] = {"type", "principal_id", "tenant_id", "organization_id", "role", "scopes"};
     static const char *const of_token[] = {
         "type", "principal_id", "tenant_id", "organization_id", "user_id", "email", "allowed_organization_ids"};
-    scene key = scene_with(key_of("org_editor", *state), *state);
+    fixture key = fixture_with(key_of("org_editor", *state), *state);
     assert_int_equal(ask_me(&key, NULL, *state), 200);
     assert_int_equal(neo_json_size(body_of(key.host, *state)), COUNT(of_key));
     for (int i = 0; i < COUNT(of_key); i++)
         assert_non_null(neo_json_get(body_of(key.host, *state), of_key[i]));
     assert_string_equal(member_of(key.host, "type", *state), "api_key");
     assert_string_equal(member_of(key.host, "role", *state), "org_editor");
-    scene token = scene_with(token_of(1, *state), *state);
+    fixture token = fixture_with(token_of(1, *state), *state);
     assert_int_equal(ask_me(&token, NULL, *state), 200);
     assert_int_equal(neo_json_size(body_of(token.host, *state)), COUNT(of_token));
     for (int i = 0; i < COUNT(of_token); i++)
@@ -366,8 +366,8 @@ static void a_credential_has_the_rate_limit_of_its_plan(void **state)
 {
     fake_key *key = key_of("org_admin", *state);
     key->credential.requests = 3;
-    scene s = scene_with(key, *state);
-    for (int i = 2; i >= 0; i--) { /* requests are counted whatever their status */
+    fixture s = fixture_with(key, *state);
+    for (int i = 2; i >= 0; i--) { /* requests of any status are counted */
         static const char *const paths[] = {"me", "nothing", "brokers?limit=0"};
         assert_int_not_equal(ask(s.site, s.host, "GET", paths[i], *state), 429);
         assert_header(s.host, "X-RateLimit-Limit", "3");
@@ -380,7 +380,7 @@ static void a_credential_has_the_rate_limit_of_its_plan(void **state)
     assert_true(wait >= 1 && wait <= 60);
     assert_header(s.host, "Retry-After", apr_itoa(*state, (int)wait));
     assert_refused(s.site, s.host, "GET", "openapi.yaml", 429, "rate_limit.exceeded", *state);
-    scene other = scene_with(key_of("org_admin", *state), *state);
+    fixture other = fixture_with(key_of("org_admin", *state), *state);
     other.site->credentials = s.site->credentials;
     assert_int_equal(ask(other.site, other.host, "GET", "me", *state), 200);
 }
@@ -399,7 +399,7 @@ static int passes(neo_site *site, const char *address, int requests, apr_pool_t 
 
 static void requests_without_a_credential_are_limited_by_address(void **state)
 {
-    scene s = scene_with(key_of("org_admin", *state), *state);
+    fixture s = fixture_with(key_of("org_admin", *state), *state);
     assert_int_equal(passes(s.site, "192.0.2.1", NEO_ADDRESS_REQUESTS + 10, *state), NEO_ADDRESS_REQUESTS);
     assert_int_equal(passes(s.site, "192.0.2.2", 10, *state), 10);
     assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
@@ -430,7 +430,7 @@ static void a_refusal_of_the_host_is_a_counted_problem(void **state)
 {
     static const neo_code codes[] = {NEO_VALIDATION_MALFORMED_REQUEST, NEO_VALIDATION_REQUEST_TIMEOUT,
                                      NEO_VALIDATION_BODY_TOO_LARGE, NEO_NOT_FOUND_ROUTE, NEO_INTERNAL_UNEXPECTED};
-    scene s = scene_with(key_of("org_admin", *state), *state);
+    fixture s = fixture_with(key_of("org_admin", *state), *state);
     s.host->refused = 1;
     for (int i = 0; i < COUNT(codes); i++) {
         s.host->fault = neo_problem_make(*state, codes[i], "As it is.");
@@ -446,7 +446,7 @@ static void a_refusal_of_the_host_is_a_counted_problem(void **state)
 
 static void a_refusal_of_a_counted_request_does_not_count_against_the_address(void **state)
 {
-    scene s = scene_with(key_of("org_admin", *state), *state);
+    fixture s = fixture_with(key_of("org_admin", *state), *state);
     s.host->refused = 1;
     s.host->fault = neo_problem_make(*state, NEO_VALIDATION_MALFORMED_REQUEST, "As it is.");
     s.host->counted = &s.key->credential;
@@ -460,7 +460,7 @@ static void a_refusal_of_a_counted_request_does_not_count_against_the_address(vo
 
 static void a_refusal_by_the_hosts_access_rules_keeps_its_challenge(void **state)
 {
-    scene s = scene_with(key_of("org_admin", *state), *state);
+    fixture s = fixture_with(key_of("org_admin", *state), *state);
     s.host->refused = 1;
     s.host->fault = neo_problem_make(*state, NEO_FORBIDDEN_BY_SERVER, "As it is.");
     s.host->fault->status = 401;

@@ -19,14 +19,14 @@ typedef struct {
     int times;
     int made; /* the rows that the statement of all items returns */
     int begun, inserted, left_out, alone, marked, gone_back, committed, rolled_back;
-} trouble;
+} failure;
 
 static int is(const char *sql, const char *start)
 {
     return strncmp(sql, start, strlen(start)) == 0;
 }
 
-/* What a statement inserts: all rows, those without a conflict, or one of them. */
+/* Which rows a statement inserts: all, those without a conflict, or one. */
 static const char *purpose_of(const char *sql, const char *const *values)
 {
     if (!strstr(sql, "insert into neoapi.broker"))
@@ -39,7 +39,7 @@ static const char *purpose_of(const char *sql, const char *const *values)
 static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
 {
     static const fake_reply duplicate = {.error = "23505", .constraint = "broker_creci_key"};
-    trouble *t = fake->data;
+    failure *t = fake->data;
     const char *what = purpose_of(sql, values);
     int is_alone = is(what, "alone"), is_whole = is(what, "insert");
     t->begun += is(sql, "begin");
@@ -61,13 +61,13 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
 typedef struct {
     neo_site *site;
     fake_host *host;
-    trouble *trouble;
-} scene;
+    failure *failure;
+} fixture;
 
-static scene scene_with(trouble *t, apr_pool_t *pool)
+static fixture fixture_with(failure *t, apr_pool_t *pool)
 {
     fake_key *key = key_of("org_editor", pool);
-    scene s = {.site = site_of(pool), .trouble = t};
+    fixture s = {.site = site_of(pool), .failure = t};
     cache_key(s.site, key);
     s.host = host_with(fake_connect(fake_start(answer, t, pool), pool), pool);
     apr_table_setn(s.host->headers, "X-API-Key", key->secret);
@@ -76,18 +76,18 @@ static scene scene_with(trouble *t, apr_pool_t *pool)
     return s;
 }
 
-static int send_batch(scene *s, apr_pool_t *pool)
+static int send_batch(fixture *s, apr_pool_t *pool)
 {
     int status = ask(s->site, s->host, "POST", "brokers/batch", pool);
     assert_int_equal(s->host->in_use, 0);
-    assert_int_equal(s->trouble->begun, s->trouble->committed + s->trouble->rolled_back);
+    assert_int_equal(s->failure->begun, s->failure->committed + s->failure->rolled_back);
     return status;
 }
 
 static void creates_together_are_one_statement_in_one_transaction(void **state)
 {
-    trouble t = {.made = 2};
-    scene s = scene_with(&t, *state);
+    failure t = {.made = 2};
+    fixture s = fixture_with(&t, *state);
     assert_int_equal(send_batch(&s, *state), 200);
     assert_int_equal(neo_json_integer(neo_json_get(body_of(s.host, *state), "succeeded")), 2);
     assert_int_equal(t.begun, 1);
@@ -99,8 +99,8 @@ static void creates_together_are_one_statement_in_one_transaction(void **state)
 
 static void a_row_that_the_common_statement_leaves_out_is_written_alone(void **state)
 {
-    trouble t = {.at = "alone", .how = {.error = "23505", .constraint = "broker_creci_key"}, .times = 1, .made = 1};
-    scene s = scene_with(&t, *state);
+    failure t = {.at = "alone", .how = {.error = "23505", .constraint = "broker_creci_key"}, .times = 1, .made = 1};
+    fixture s = fixture_with(&t, *state);
     assert_int_equal(send_batch(&s, *state), 200);
     assert_int_equal(neo_json_integer(neo_json_get(body_of(s.host, *state), "failed")), 1);
     assert_non_null(strstr(s.host->response.body.ptr, "Another broker of the organization has this creci."));
@@ -114,25 +114,25 @@ static void a_row_that_the_common_statement_leaves_out_is_written_alone(void **s
 }
 
 /* Sends a batch whose first `times` inserts fail. */
-static void assert_troubled(fake_reply how, int times, void (*check)(const scene *s, int status, apr_pool_t *pool),
-                            apr_pool_t *parent)
+static void assert_failure(fake_reply how, int times, void (*check)(const fixture *s, int status, apr_pool_t *pool),
+                           apr_pool_t *parent)
 {
     apr_pool_t *pool;
-    trouble t = {.at = "insert", .how = how, .times = times, .made = 2};
+    failure t = {.at = "insert", .how = how, .times = times, .made = 2};
     apr_pool_create(&pool, parent);
-    scene s = scene_with(&t, pool);
+    fixture s = fixture_with(&t, pool);
     int status = ask(s.site, s.host, "POST", "brokers/batch", pool);
     assert_int_equal(s.host->in_use, 0);
     check(&s, status, pool);
     apr_pool_destroy(pool);
 }
 
-static void assert_success_after_retries(const scene *s, int status, apr_pool_t *pool)
+static void assert_success_after_retries(const fixture *s, int status, apr_pool_t *pool)
 {
     (void)pool;
     assert_int_equal(status, 200);
-    assert_int_equal(s->trouble->inserted, 3);
-    assert_int_equal(s->trouble->committed, 1);
+    assert_int_equal(s->failure->inserted, 3);
+    assert_int_equal(s->failure->committed, 1);
     assert_int_equal(s->host->notified, 1);
 }
 
@@ -140,27 +140,27 @@ static void a_transaction_that_is_rolled_back_is_repeated(void **state)
 {
     static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "57P01"}, {.fate = FAKE_DIES_BEFORE}};
     for (int i = 0; i < COUNT(troubles); i++)
-        assert_troubled(troubles[i], 2, assert_success_after_retries, *state);
+        assert_failure(troubles[i], 2, assert_success_after_retries, *state);
 }
 
-static void assert_given_up(const scene *s, int status, apr_pool_t *pool)
+static void assert_retries_exhausted(const fixture *s, int status, apr_pool_t *pool)
 {
     assert_int_equal(status, 503);
     assert_non_null(strstr(member_of(s->host, "detail", pool), "nothing was changed"));
-    assert_in_range(s->trouble->inserted, 1, 10);
-    assert_int_equal(s->trouble->rolled_back, s->trouble->begun);
-    assert_int_equal(s->trouble->committed + s->host->notified, 0);
+    assert_in_range(s->failure->inserted, 1, 10);
+    assert_int_equal(s->failure->rolled_back, s->failure->begun);
+    assert_int_equal(s->failure->committed + s->host->notified, 0);
 }
 
-static void assert_unavailable(const scene *s, int status, apr_pool_t *pool)
+static void assert_unavailable(const fixture *s, int status, apr_pool_t *pool)
 {
-    assert_given_up(s, status, pool);
+    assert_retries_exhausted(s, status, pool);
     assert_string_equal(member_of(s->host, "code", pool), "internal.unavailable");
 }
 
-static void assert_timeout(const scene *s, int status, apr_pool_t *pool)
+static void assert_timeout(const fixture *s, int status, apr_pool_t *pool)
 {
-    assert_given_up(s, status, pool);
+    assert_retries_exhausted(s, status, pool);
     assert_string_equal(member_of(s->host, "code", pool), "internal.statement_timeout");
 }
 
@@ -168,14 +168,14 @@ static void retries_of_the_transaction_are_limited(void **state)
 {
     static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "42P01"}};
     for (int i = 0; i < COUNT(troubles); i++)
-        assert_troubled(troubles[i], 1000, assert_unavailable, *state);
-    assert_troubled((fake_reply){.error = "57014"}, 1000, assert_timeout, *state);
+        assert_failure(troubles[i], 1000, assert_unavailable, *state);
+    assert_failure((fake_reply){.error = "57014"}, 1000, assert_timeout, *state);
 }
 
 static void an_unanswered_commit_may_have_been_executed(void **state)
 {
-    trouble t = {.at = "commit", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1, .made = 2};
-    scene s = scene_with(&t, *state);
+    failure t = {.at = "commit", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1, .made = 2};
+    fixture s = fixture_with(&t, *state);
     assert_int_equal(send_batch(&s, *state), 503);
     assert_non_null(strstr(member_of(s.host, "detail", *state), "may have been executed"));
     assert_int_equal(t.inserted, 1);
@@ -183,8 +183,8 @@ static void an_unanswered_commit_may_have_been_executed(void **state)
 
 static void a_batch_without_a_database_is_unavailable(void **state)
 {
-    trouble t = {.made = 2};
-    scene s = scene_with(&t, *state);
+    failure t = {.made = 2};
+    fixture s = fixture_with(&t, *state);
     s.host->pg = NULL;
     assert_int_equal(send_batch(&s, *state), 503);
     assert_int_equal(t.begun, 0);
@@ -192,8 +192,8 @@ static void a_batch_without_a_database_is_unavailable(void **state)
 
 static void an_invalid_batch_needs_no_connection(void **state)
 {
-    trouble t = {.made = 2};
-    scene s = scene_with(&t, *state);
+    failure t = {.made = 2};
+    fixture s = fixture_with(&t, *state);
     s.host->body = "{\"operations\":[]}";
     assert_int_equal(send_batch(&s, *state), 400);
     assert_int_equal(s.host->acquired, 0);

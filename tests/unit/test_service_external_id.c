@@ -45,11 +45,11 @@ typedef struct {
     neo_site *site;
     fake_host *host;
     table table;
-} scene;
+} fixture;
 
-static scene *scene_with(table t, apr_pool_t *pool)
+static fixture *fixture_with(table t, apr_pool_t *pool)
 {
-    scene *s = apr_pcalloc(pool, sizeof *s);
+    fixture *s = apr_pcalloc(pool, sizeof *s);
     fake_key *key = key_of("org_editor", pool);
     s->site = site_of(pool);
     cache_key(s->site, key);
@@ -60,7 +60,7 @@ static scene *scene_with(table t, apr_pool_t *pool)
     return s;
 }
 
-static int request(scene *s, const char *method, apr_pool_t *pool)
+static int request(fixture *s, const char *method, apr_pool_t *pool)
 {
     s->host->body = BODY;
     return ask(s->site, s->host, method, PATH, pool);
@@ -71,7 +71,7 @@ static int request(scene *s, const char *method, apr_pool_t *pool)
 
 static void the_resource_is_found_and_written(void **state)
 {
-    scene *s = scene_with((table){.finds_id = -1, .row = OWN}, *state);
+    fixture *s = fixture_with((table){.finds_id = -1, .row = OWN}, *state);
     assert_int_equal(request(s, "GET", *state), 200);
     assert_int_equal(request(s, "PUT", *state), 200);
     assert_int_equal(request(s, "DELETE", *state), 204);
@@ -80,10 +80,10 @@ static void the_resource_is_found_and_written(void **state)
     assert_int_equal(s->table.looks, 3);
 }
 
-/* What was found has lost the external id before it was read for the write. */
+/* The resource loses the external id between the look-up and the write. */
 static void a_renamed_resource_is_not_touched(void **state)
 {
-    scene *s = scene_with((table){.finds_id = -1, .row = RENAMED}, *state);
+    fixture *s = fixture_with((table){.finds_id = -1, .row = RENAMED}, *state);
     assert_int_equal(request(s, "GET", *state), 404);
     assert_int_equal(request(s, "DELETE", *state), 404);
     s->table.finds_id = s->table.looks + 1;
@@ -94,14 +94,14 @@ static void a_renamed_resource_is_not_touched(void **state)
 
 static void a_deleted_resource_is_created_again(void **state)
 {
-    scene *s = scene_with((table){.finds_id = 1}, *state);
+    fixture *s = fixture_with((table){.finds_id = 1}, *state);
     assert_int_equal(request(s, "PUT", *state), 201);
     assert_int_equal(s->table.looks, 2);
 }
 
 static void a_resource_that_another_request_creates_is_replaced(void **state)
 {
-    scene *s = scene_with((table){.row = OWN, .conflicts = 1, .violated = "broker_external_id_key"}, *state);
+    fixture *s = fixture_with((table){.row = OWN, .conflicts = 1, .violated = "broker_external_id_key"}, *state);
     assert_int_equal(request(s, "PUT", *state), 200);
     assert_int_equal(s->table.creates, 1);
     assert_int_equal(s->table.updates, 1);
@@ -109,14 +109,14 @@ static void a_resource_that_another_request_creates_is_replaced(void **state)
 
 static void another_violated_index_is_a_conflict(void **state)
 {
-    scene *s = scene_with((table){.conflicts = 100, .violated = "broker_creci_key"}, *state);
+    fixture *s = fixture_with((table){.conflicts = 100, .violated = "broker_creci_key"}, *state);
     assert_int_equal(request(s, "PUT", *state), 409);
     assert_int_equal(s->table.creates, 1);
 }
 
 static void attempts_are_limited(void **state)
 {
-    scene *s = scene_with((table){.conflicts = 1000000, .violated = "broker_external_id_key"}, *state);
+    fixture *s = fixture_with((table){.conflicts = 1000000, .violated = "broker_external_id_key"}, *state);
     assert_int_equal(request(s, "PUT", *state), 503);
     assert_true(s->table.creates > 1 && s->table.creates <= 100);
 }

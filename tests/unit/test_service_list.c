@@ -5,7 +5,7 @@
 
 #include <apr_escape.h>
 
-/* A site with a cached key, and a server that always has one row more than a page of one. */
+/* A site with a cached key, and a server with one row more than a page of one. */
 typedef struct {
     neo_site *site;
     fake_key *key;
@@ -16,7 +16,7 @@ typedef struct {
     char position[20];  /* of the cursor */
     char values[2][20]; /* the first ones of the filter creci */
     const char *error;  /* an SQLSTATE instead of rows */
-} scene;
+} fixture;
 
 #define FIRST  "brk_01jd3x0000000000000000000z"
 #define SECOND "brk_01jd3x0000000000000000000y"
@@ -25,7 +25,7 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
 {
     static const char *const rows[] = {"{\"id\":\"" FIRST "\"}",  "f", "1789000000000001", "10001",
                                        "{\"id\":\"" SECOND "\"}", "f", "1789000000000000", "10001"};
-    scene *s = fake->data;
+    fixture *s = fake->data;
     const char *before = fake_value(sql, values, "t.id < "), *first = fake_value(sql, values, "in (neoapi.creci_key(");
     const char *second = fake_value(sql, values, "), neoapi.creci_key(");
     const char *position = fake_value(sql, values, "timestamptz 'epoch' + ");
@@ -38,9 +38,9 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
     *reply = (fake_reply){.columns = 4, .rows = 2, .values = rows, .error = s->error};
 }
 
-static scene *scene_with(fake_key *key, apr_pool_t *pool)
+static fixture *fixture_with(fake_key *key, apr_pool_t *pool)
 {
-    scene *s = apr_pcalloc(pool, sizeof *s);
+    fixture *s = apr_pcalloc(pool, sizeof *s);
     s->site = site_of(pool);
     s->key = key;
     cache_key(s->site, key);
@@ -50,12 +50,12 @@ static scene *scene_with(fake_key *key, apr_pool_t *pool)
     return s;
 }
 
-static int list(scene *s, const char *query, apr_pool_t *pool)
+static int list(fixture *s, const char *query, apr_pool_t *pool)
 {
     return ask(s->site, s->host, "GET", apr_pstrcat(pool, "brokers", *query ? "?" : "", query, NULL), pool);
 }
 
-static void assert_wrong(scene *s, const char *query, const char *code, const char *field, apr_pool_t *pool)
+static void assert_wrong(fixture *s, const char *query, const char *code, const char *field, apr_pool_t *pool)
 {
     int before = s->host->acquired;
     assert_refused(s->site, s->host, "GET", apr_pstrcat(pool, "brokers?", query, NULL), 400, code, pool);
@@ -90,7 +90,7 @@ static void valid_queries_are_accepted(void **state)
         "sort=updated_at&count=true&fields=id&fields=name,email",
         "ids=" FIRST "," SECOND "&ids=" FIRST,
     };
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     for (int i = 0; i < COUNT(queries); i++)
         if (list(s, queries[i], *state) != 200)
             fail_msg("%s: %.*s", queries[i], (int)s->host->response.body.len, s->host->response.body.ptr);
@@ -154,7 +154,7 @@ static const char *const invalid_queries[][3] = {
 
 static void an_invalid_query_is_refused_with_its_parameter(void **state)
 {
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     for (int i = 0; i < COUNT(invalid_queries); i++)
         assert_wrong(s, invalid_queries[i][0], invalid_queries[i][1], invalid_queries[i][2], *state);
 }
@@ -162,7 +162,7 @@ static void an_invalid_query_is_refused_with_its_parameter(void **state)
 static void all_problems_of_a_query_are_reported_together(void **state)
 {
     static const char *const fields[] = {"nothing", "q", "limit", "visibility", "created_gte"};
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     assert_refused(s->site, s->host, "GET", "brokers?limit=0&nothing=1&q=%zz&visibility=x&created_gte=y&email=a@b.c", 400,
                    "validation.failed", *state);
     neo_json *errors = neo_json_get(body_of(s->host, *state), "errors");
@@ -177,7 +177,7 @@ static void all_problems_of_a_query_are_reported_together(void **state)
 
 static void a_long_name_is_not_repeated_whole(void **state)
 {
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     char *name = apr_pcalloc(*state, 5001);
     memset(name, 'x', 5000);
     assert_wrong(s, name, "validation.unknown_parameter", "a name of 5000 bytes", *state);
@@ -186,7 +186,7 @@ static void a_long_name_is_not_repeated_whole(void **state)
 
 static void a_filter_has_at_most_a_hundred_values(void **state)
 {
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     const char *values = "creci=1";
     for (int i = 2; i <= 14; i++) /* the fake has no more parameters */
         values = apr_psprintf(*state, "%s,%d", values, i);
@@ -197,7 +197,7 @@ static void a_filter_has_at_most_a_hundred_values(void **state)
 }
 
 /* The values that the statement compares creci with. */
-static void assert_values(scene *s, const char *query, const char *first, const char *second, apr_pool_t *pool)
+static void assert_values(fixture *s, const char *query, const char *first, const char *second, apr_pool_t *pool)
 {
     assert_int_equal(list(s, query, pool), 200);
     assert_string_equal(s->values[0], first);
@@ -206,7 +206,7 @@ static void assert_values(scene *s, const char *query, const char *first, const 
 
 static void commas_and_repetitions_separate_values(void **state)
 {
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     assert_values(s, "creci=a,b", "a", "b", *state);
     assert_values(s, "creci=a&creci=b", "a", "b", *state);
     assert_values(s, "creci=a&visibility=public&creci=b", "a", "b", *state);
@@ -217,22 +217,22 @@ static void commas_and_repetitions_separate_values(void **state)
     assert_int_equal(list(s, "q=a,b%2Cc", *state), 200);
 }
 
-static void a_part_of_a_text_has_three_characters(void **state)
+static void a_substring_search_needs_three_characters(void **state)
 {
     static const char *const queries[] = {"q=ab", "q=a+b", "q=%C3%A3%C3%A9", "q=ae%CC%81"};
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     for (int i = 0; i < COUNT(queries); i++)
         assert_wrong(s, queries[i], "validation.parameter_invalid", "q", *state);
 }
 
-static void a_slow_query_is_to_be_narrowed(void **state)
+static void a_filtered_list_that_times_out_has_its_own_code(void **state)
 {
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     s->error = "57014";
     assert_refused(s->site, s->host, "GET", "brokers?q=abc", 503, "internal.query_timeout", *state);
     assert_string_equal(header_of(s->host, "Retry-After"), "5");
     assert_refused(s->site, s->host, "GET", "brokers?creci=1,2", 503, "internal.query_timeout", *state);
-    assert_refused(s->site, s->host, "GET", "brokers", 503, "internal.statement_timeout", *state); /* not the query's fault */
+    assert_refused(s->site, s->host, "GET", "brokers", 503, "internal.statement_timeout", *state); /* without filters */
     s->error = NULL;
     assert_int_equal(list(s, "q=abc", *state), 200);
     assert_int_equal(atomic_load(&s->server->connections), 1);
@@ -240,11 +240,11 @@ static void a_slow_query_is_to_be_narrowed(void **state)
 
 static void a_filtered_list_is_retried_over_a_new_connection(void **state)
 {
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     static const char *const queries[] = {"q=abc", "creci=1,2"};
     for (int i = 0; i < COUNT(queries); i++) {
         assert_int_equal(list(s, queries[i], *state), 200);
-        fake_cut(s->server);
+        fake_disconnect(s->server);
         assert_int_equal(list(s, queries[i], *state), 200);
     }
     assert_int_equal(atomic_load(&s->server->connections), 1 + COUNT(queries));
@@ -252,14 +252,14 @@ static void a_filtered_list_is_retried_over_a_new_connection(void **state)
 
 static void other_operations_have_no_parameters(void **state)
 {
-    static const char *const known[][2] = {{"GET", "me?limit=1"},
+    static const char *const cases[][2] = {{"GET", "me?limit=1"},
                                            {"GET", "openapi.yaml?x"},
                                            {"GET", "brokers/" FIRST "?q=a"},
                                            {"POST", "brokers?limit=1"},
                                            {"DELETE", "brokers/" FIRST "?force=true"}};
-    scene *s = scene_with(key_of("org_admin", *state), *state);
-    for (int i = 0; i < COUNT(known); i++)
-        assert_refused(s->site, s->host, known[i][0], known[i][1], 400, "validation.unknown_parameter", *state);
+    fixture *s = fixture_with(key_of("org_admin", *state), *state);
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_refused(s->site, s->host, cases[i][0], cases[i][1], 400, "validation.unknown_parameter", *state);
     assert_int_equal(ask(s->site, s->host, "GET", "me?", *state), 200);
     assert_int_equal(s->host->acquired, 0);
 }
@@ -267,26 +267,26 @@ static void other_operations_have_no_parameters(void **state)
 /* ---------------------------------------------------------------- cursors */
 
 /* The end cursor of a page of one. */
-static const char *cursor_for(scene *s, const char *query, apr_pool_t *pool)
+static const char *cursor_for(fixture *s, const char *query, apr_pool_t *pool)
 {
     assert_int_equal(list(s, query, pool), 200);
     neo_json *page = neo_json_get(body_of(s->host, pool), "page_info");
     return neo_json_string(neo_json_get(page, "end_cursor"));
 }
 
-static int list_with(scene *s, const char *query, const char *cursor, apr_pool_t *pool)
+static int list_with(fixture *s, const char *query, const char *cursor, apr_pool_t *pool)
 {
     return list(s, apr_pstrcat(pool, query, "&cursor=", cursor, NULL), pool);
 }
 
-static void assert_cursor_refused(scene *s, const char *query, const char *cursor, const char *code, apr_pool_t *pool)
+static void assert_cursor_refused(fixture *s, const char *query, const char *cursor, const char *code, apr_pool_t *pool)
 {
     assert_wrong(s, apr_pstrcat(pool, query, "&cursor=", apr_pescape_urlencoded(pool, cursor), NULL), code, "cursor", pool);
 }
 
 static void a_cursor_continues_after_its_page(void **state)
 {
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     const char *cursor = cursor_for(s, "limit=1", *state);
     assert_string_equal(s->before, "");
     assert_int_equal(list_with(s, "limit=1", cursor, *state), 200);
@@ -300,7 +300,7 @@ static void a_cursor_continues_after_its_page(void **state)
 
 static void a_link_leads_to_the_next_page_with_limit_and_filters(void **state)
 {
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     const char *cursor = cursor_for(s, "q=a%26b+%C3%A9&limit=1&visibility=public,private", *state);
     const char *link = header_of(s->host, "Link"), *start = "<" BASE_URL "brokers?", *end = ">; rel=\"next\"";
     assert_non_null(link);
@@ -318,7 +318,7 @@ static void a_link_leads_to_the_next_page_with_limit_and_filters(void **state)
 static void a_cursor_with_a_changed_bit_is_refused(void **state)
 {
     static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     const char *cursor = cursor_for(s, "limit=1", *state);
     for (size_t i = 0; cursor[i]; i++)
         for (int bit = 1; bit < 64; bit *= 2) {
@@ -330,7 +330,7 @@ static void a_cursor_with_a_changed_bit_is_refused(void **state)
 
 static void a_cursor_has_one_spelling(void **state)
 {
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     const char *cursor = cursor_for(s, "limit=1", *state);
     assert_cursor_refused(s, "", apr_pstrcat(*state, cursor, "=", NULL), "validation.cursor_invalid", *state);
     assert_cursor_refused(s, "", apr_pstrcat(*state, cursor, "A", NULL), "validation.cursor_invalid", *state);
@@ -343,7 +343,7 @@ static void a_cursor_has_one_spelling(void **state)
 
 static void a_cursor_is_valid_for_its_organization_only(void **state)
 {
-    scene *s = scene_with(token_of(2, *state), *state);
+    fixture *s = fixture_with(token_of(2, *state), *state);
     apr_table_setn(s->host->headers, "X-Organization-ID", ORGANIZATION);
     const char *cursor = cursor_for(s, "limit=1", *state);
     assert_string_equal(s->organization, ORGANIZATION);
@@ -358,7 +358,7 @@ static void a_cursor_is_valid_for_its_filters_only(void **state)
 {
     static const char *const others[] = {
         "", "q=abcd", "q=abc&creci=1", "creci=abc", "q=Abc", "visibility=public", "q=abc&visibility=public"};
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     const char *cursor = cursor_for(s, "limit=1&q=abc", *state);
     for (int i = 0; i < COUNT(others); i++)
         assert_cursor_refused(s, others[i], cursor, "validation.cursor_invalid", *state);
@@ -373,7 +373,7 @@ static void a_cursor_is_valid_for_its_filters_only(void **state)
 
 static void a_cursor_carries_its_order(void **state)
 {
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     const char *cursor = cursor_for(s, "limit=1&sort=-updated_at", *state);
     assert_int_equal(list_with(s, "sort=-updated_at&count=true", cursor, *state), 200);
     assert_string_equal(s->position, "1789000000000001");
@@ -387,7 +387,7 @@ static void a_cursor_carries_its_order(void **state)
 
 static void an_expired_cursor_is_refused(void **state)
 {
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     s->site->cursor_lifetime = 0;
     const char *cursor = cursor_for(s, "limit=1", *state);
     assert_cursor_refused(s, "", cursor, "validation.cursor_expired", *state);
@@ -397,7 +397,7 @@ static void an_expired_cursor_is_refused(void **state)
 
 static void a_cursor_opens_with_any_key_of_the_deployment(void **state)
 {
-    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     neo_keys *keys = &s->site->keys;
     const char *old = cursor_for(s, "limit=1", *state);
     memcpy(keys->key[1], keys->key[0], NEO_KEY_SIZE);
@@ -406,7 +406,7 @@ static void a_cursor_opens_with_any_key_of_the_deployment(void **state)
     const char *new = cursor_for(s, "limit=1", *state);
     assert_int_equal(list_with(s, "", old, *state), 200);
     assert_int_equal(list_with(s, "", new, *state), 200);
-    keys->count = 1; /* the old key is gone */
+    keys->count = 1; /* the old key is removed */
     assert_cursor_refused(s, "", old, "validation.cursor_invalid", *state);
     assert_int_equal(list_with(s, "", new, *state), 200);
 }
@@ -420,8 +420,8 @@ int main(void)
         pool_test(a_long_name_is_not_repeated_whole),
         pool_test(a_filter_has_at_most_a_hundred_values),
         pool_test(commas_and_repetitions_separate_values),
-        pool_test(a_part_of_a_text_has_three_characters),
-        pool_test(a_slow_query_is_to_be_narrowed),
+        pool_test(a_substring_search_needs_three_characters),
+        pool_test(a_filtered_list_that_times_out_has_its_own_code),
         pool_test(a_filtered_list_is_retried_over_a_new_connection),
         pool_test(other_operations_have_no_parameters),
         pool_test(a_cursor_continues_after_its_page),

@@ -50,17 +50,17 @@ typedef struct {
     neo_site *site;
     fake_host *host;
     table table;
-} scene;
+} fixture;
 
-static void expect(scene *s, int violations, int refusals, const char *refusal)
+static void set_responses(fixture *s, int violations, int refusals, const char *refusal)
 {
     s->table = (table){.violations = violations, .refusals = refusals, .refusal = refusal};
     s->host->notified = 0;
 }
 
-static scene *scene_in(apr_pool_t *pool)
+static fixture *new_fixture(apr_pool_t *pool)
 {
-    scene *s = apr_pcalloc(pool, sizeof *s);
+    fixture *s = apr_pcalloc(pool, sizeof *s);
     fake_key *key = key_of("org_editor", pool);
     s->site = site_of(pool);
     cache_key(s->site, key);
@@ -74,9 +74,9 @@ static scene *scene_in(apr_pool_t *pool)
 static void a_missing_reference_is_reported_and_nothing_is_written(void **state)
 {
     static const char *const methods[][2] = {{"POST", "parties"}, {"PUT", "parties/" PARTY}, {"PATCH", "parties/" PARTY}};
-    scene *s = scene_in(*state);
+    fixture *s = new_fixture(*state);
     for (int i = 0; i < COUNT(methods); i++) {
-        expect(s, 0, 1, MISSING);
+        set_responses(s, 0, 1, MISSING);
         assert_refused(s->site, s->host, methods[i][0], methods[i][1], 400, "validation.party.spouse_party_id_not_found",
                        *state);
         assert_int_equal(s->table.writes, 1);
@@ -88,8 +88,8 @@ static void a_missing_reference_is_reported_and_nothing_is_written(void **state)
 
 static void all_missing_references_are_reported(void **state)
 {
-    scene *s = scene_in(*state);
-    expect(s, 0, 3, "legal_representatives[2].party_id");
+    fixture *s = new_fixture(*state);
+    set_responses(s, 0, 3, "legal_representatives[2].party_id");
     assert_refused(s->site, s->host, "POST", "parties", 400, "validation.failed", *state);
     const neo_json *errors = neo_json_get(body_of(s->host, *state), "errors");
     assert_int_equal(neo_json_size(errors), 3);
@@ -101,13 +101,13 @@ static void all_missing_references_are_reported(void **state)
 static void a_foreign_key_violation_is_retried(void **state)
 {
     static const char *const methods[][2] = {{"POST", "parties"}, {"PUT", "parties/" PARTY}, {"PATCH", "parties/" PARTY}};
-    scene *s = scene_in(*state);
+    fixture *s = new_fixture(*state);
     for (int i = 0; i < COUNT(methods); i++) {
-        expect(s, 2, 1, MISSING);
+        set_responses(s, 2, 1, MISSING);
         assert_refused(s->site, s->host, methods[i][0], methods[i][1], 400, "validation.party.spouse_party_id_not_found",
                        *state);
         assert_int_equal(s->table.writes, 3);
-        expect(s, 2, 0, NULL);
+        set_responses(s, 2, 0, NULL);
         assert_int_equal(ask(s->site, s->host, methods[i][0], methods[i][1], *state), i == 0 ? 201 : 200);
         assert_int_equal(s->table.writes, 3);
         assert_int_equal(s->host->notified, 1);
@@ -116,7 +116,7 @@ static void a_foreign_key_violation_is_retried(void **state)
 
 static void a_new_id_whose_suffix_is_taken_is_replaced_by_another(void **state)
 {
-    scene *s = scene_in(*state);
+    fixture *s = new_fixture(*state);
     s->table = (table){.taken_ids = 2};
     assert_int_equal(ask(s->site, s->host, "POST", "parties", *state), 201);
     assert_int_equal(s->table.writes, 3);
@@ -126,8 +126,8 @@ static void a_new_id_whose_suffix_is_taken_is_replaced_by_another(void **state)
 
 static void retries_are_limited(void **state)
 {
-    scene *s = scene_in(*state);
-    expect(s, 1000000, 0, NULL);
+    fixture *s = new_fixture(*state);
+    set_responses(s, 1000000, 0, NULL);
     assert_refused(s->site, s->host, "POST", "parties", 503, "internal.unavailable", *state);
     assert_refused(s->site, s->host, "PUT", "parties/" PARTY, 503, "internal.unavailable", *state);
     assert_refused(s->site, s->host, "DELETE", "brokers/" BROKER, 503, "internal.unavailable", *state);
@@ -136,7 +136,7 @@ static void retries_are_limited(void **state)
 
 static void a_resource_in_use_is_not_deleted(void **state)
 {
-    static const char *const known[][2] = {
+    static const char *const cases[][2] = {
         {"document doc_1 related.id", "The broker cannot be deleted while a document refers to it. Remove the references "
                                       "first, such as doc_1 (related.id)."},
         {"property prp_1 broker_id,contract ctr_1 commission.splits[0].broker_id",
@@ -145,12 +145,12 @@ static void a_resource_in_use_is_not_deleted(void **state)
         {"offer ofr_1 a,party pty_1 b,proposal pps_1 c", "The broker cannot be deleted while an offer, a party and a proposal "
                                                          "refer to it. Remove the references first, such as "
                                                          "pty_1 (b) and pps_1 (c)."}};
-    scene *s = scene_in(*state);
-    for (int i = 0; i < COUNT(known); i++)
+    fixture *s = new_fixture(*state);
+    for (int i = 0; i < COUNT(cases); i++)
         for (int violations = 0; violations < 2; violations++) {
-            expect(s, violations, 1, known[i][0]);
+            set_responses(s, violations, 1, cases[i][0]);
             assert_refused(s->site, s->host, "DELETE", "brokers/" BROKER, 409, "conflict.in_use", *state);
-            assert_string_equal(member_of(s->host, "detail", *state), known[i][1]);
+            assert_string_equal(member_of(s->host, "detail", *state), cases[i][1]);
             assert_int_equal(s->table.writes, 1 + violations);
             assert_int_equal(s->host->notified, 0);
         }
@@ -158,20 +158,20 @@ static void a_resource_in_use_is_not_deleted(void **state)
 
 static void a_resource_that_is_no_longer_in_use_is_deleted(void **state)
 {
-    scene *s = scene_in(*state);
-    expect(s, 1, 0, NULL);
+    fixture *s = new_fixture(*state);
+    set_responses(s, 1, 0, NULL);
     assert_int_equal(ask(s->site, s->host, "DELETE", "brokers/" BROKER, *state), 204);
     assert_int_equal(s->table.writes, 2);
 }
 
 static void only_writes_of_resources_with_references_read_the_version(void **state)
 {
-    scene *s = scene_in(*state);
-    expect(s, 0, 0, NULL);
+    fixture *s = new_fixture(*state);
+    set_responses(s, 0, 0, NULL);
     assert_int_equal(ask(s->site, s->host, "PUT", "parties/" PARTY, *state), 200);
     assert_int_equal(ask(s->site, s->host, "DELETE", "parties/" PARTY, *state), 204);
     assert_int_equal(s->table.reads, 2);
-    expect(s, 0, 0, NULL);
+    set_responses(s, 0, 0, NULL);
     s->host->body = "{\"name\":\"Ana\"}";
     assert_int_equal(ask(s->site, s->host, "PUT", "brokers/" BROKER, *state), 200);
     assert_int_equal(ask(s->site, s->host, "DELETE", "brokers/" BROKER, *state), 204);

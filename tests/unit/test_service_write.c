@@ -12,7 +12,7 @@
 #define BODY "{\"name\":\"Ana\"}"
 #define UUID "7f3b2c1d-9a8e-4b6f-8d2a-1c3e5f7a9b0d"
 
-/* What the server returns, and what it was sent. */
+/* What the server returns and has received. */
 typedef struct {
     const char *row; /* NULL: no row */
     const char *create_error, *constraint;
@@ -24,7 +24,7 @@ typedef struct {
 } table;
 
 /* Records the fields that a write sets: "name=Ana visibility=public". */
-static void note_written(table *t, const char *sql, const char *const *values)
+static void record_written_fields(table *t, const char *sql, const char *const *values)
 {
     size_t len = 0;
     t->written[0] = '\0';
@@ -64,10 +64,10 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
     columns[0] = t->row;
     columns[1] = "77";
     if (strstr(sql, "insert into neoapi.broker")) {
-        note_written(t, sql, values);
+        record_written_fields(t, sql, values);
         answer_create(t, reply);
     } else if (strstr(sql, "update neoapi.broker")) {
-        note_written(t, sql, values);
+        record_written_fields(t, sql, values);
         answer_change(t, &t->updates, version, reply);
     } else if (strstr(sql, "delete from neoapi.broker"))
         answer_change(t, &t->deletes, version, reply);
@@ -86,11 +86,11 @@ typedef struct {
     neo_site *site;
     fake_host *host;
     table table;
-} scene;
+} fixture;
 
-static scene *scene_with(const char *row, apr_pool_t *pool)
+static fixture *fixture_with(const char *row, apr_pool_t *pool)
 {
-    scene *s = apr_pcalloc(pool, sizeof *s);
+    fixture *s = apr_pcalloc(pool, sizeof *s);
     fake_key *key = key_of("org_editor", pool);
     s->site = site_of(pool);
     cache_key(s->site, key);
@@ -102,20 +102,20 @@ static scene *scene_with(const char *row, apr_pool_t *pool)
     return s;
 }
 
-static void set(scene *s, const char *header, const char *value)
+static void set(fixture *s, const char *header, const char *value)
 {
     apr_table_unset(s->host->headers, header);
     if (value)
         apr_table_setn(s->host->headers, header, value);
 }
 
-static int send_body(scene *s, const char *method, const char *path, const char *body, apr_pool_t *pool)
+static int send_body(fixture *s, const char *method, const char *path, const char *body, apr_pool_t *pool)
 {
     s->host->body = body;
     return ask(s->site, s->host, method, path, pool);
 }
 
-static const char *code_of(scene *s, apr_pool_t *pool)
+static const char *code_of(fixture *s, apr_pool_t *pool)
 {
     return member_of(s->host, "code", pool);
 }
@@ -126,7 +126,7 @@ static void a_media_type_has_several_spellings(void **state)
 {
     static const char *const types[] = {"application/json", "Application/JSON", "application/json;charset=utf-8",
                                         "application/json ; charset=\"utf-8\"", "application/json\t"};
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     for (int i = 0; i < COUNT(types); i++) {
         set(s, "Content-Type", types[i]);
         assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
@@ -144,7 +144,7 @@ static void a_body_of_another_media_type_is_refused(void **state)
                                         "text/plain",
                                         "application/merge-patch+json",
                                         "application/x-www-form-urlencoded"};
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     for (int i = 0; i < COUNT(types); i++) {
         set(s, "Content-Type", types[i]);
         assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 415);
@@ -161,7 +161,7 @@ static void a_missing_or_malformed_body_is_refused(void **state)
     static const char *const bodies[] = {"{",   "{\"name\":}", "[1,]",        "{\"a\":1,\"a\":2}",
                                          "nul", "{} {}",       "\"\\ud800\"", "{\"a\":\"\xC3\"}"};
     static const char *const writes[][2] = {{"POST", "brokers"}, {"PUT", PATH}, {"PATCH", PATH}};
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     for (int w = 0; w < COUNT(writes); w++) {
         assert_int_equal(send_body(s, writes[w][0], writes[w][1], "", *state), 400);
         assert_string_equal(code_of(s, *state), "validation.body_required");
@@ -176,7 +176,7 @@ static void a_missing_or_malformed_body_is_refused(void **state)
 
 static void a_problem_of_reading_the_body_is_the_response(void **state)
 {
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     s->host->fault = neo_problem_make(*state, NEO_VALIDATION_BODY_TOO_LARGE, "It is.");
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 413);
     assert_string_equal(code_of(s, *state), "validation.body_too_large");
@@ -185,7 +185,7 @@ static void a_problem_of_reading_the_body_is_the_response(void **state)
 
 static void operations_without_a_body_do_not_read_one(void **state)
 {
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     set(s, "Content-Type", "text/plain");
     assert_int_equal(send_body(s, "GET", PATH, "nonsense", *state), 200);
     assert_int_equal(send_body(s, "DELETE", PATH, "nonsense", *state), 204);
@@ -196,7 +196,7 @@ static void operations_without_a_body_do_not_read_one(void **state)
 
 static void a_created_resource_has_location_and_etag(void **state)
 {
-    scene *s = scene_with(NULL, *state);
+    fixture *s = fixture_with(NULL, *state);
     assert_int_equal(send_body(s, "POST", "brokers", "{\"visibility\":null,\"name\":\"Ana\",\"id\":\"x\"}", *state), 201);
     assert_string_equal(s->table.written, "name=Ana visibility=restricted");
     assert_memory_equal(header_of(s->host, "Location"), BASE_URL "brokers/brk_", strlen(BASE_URL "brokers/brk_"));
@@ -207,7 +207,7 @@ static void a_created_resource_has_location_and_etag(void **state)
 
 static void a_duplicate_value_is_reported_with_its_field(void **state)
 {
-    scene *s = scene_with(NULL, *state);
+    fixture *s = fixture_with(NULL, *state);
     s->table.create_error = "23505";
     s->table.constraint = "broker_creci_key";
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 409);
@@ -239,7 +239,7 @@ static void an_idempotency_key_is_a_uuid_of_version_4(void **state)
                                       "7f3b2c1g-9a8e-4b6f-8d2a-1c3e5f7a9b0d",
                                       "00000000-0000-0000-0000-000000000000",
                                       "urn:uuid:" UUID};
-    scene *s = scene_with(NULL, *state);
+    fixture *s = fixture_with(NULL, *state);
     for (int i = 0; i < COUNT(good); i++) {
         set(s, "Idempotency-Key", good[i]);
         assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
@@ -259,7 +259,7 @@ static void a_repeated_request_gets_the_first_response(void **state)
 {
     static const char *const statuses[] = {NULL, "23505"}; /* the key existed before the write, or was inserted during it */
     for (int i = 0; i < COUNT(statuses); i++) {
-        scene *s = scene_with(NULL, *state);
+        fixture *s = fixture_with(NULL, *state);
         set(s, "Idempotency-Key", UUID);
         s->table.create_error = statuses[i];
         s->table.constraint = "idempotency_key_pkey";
@@ -276,7 +276,7 @@ static void a_repeated_request_gets_the_first_response(void **state)
 
 static void a_unique_violation_with_the_first_request_is_replayed(void **state)
 {
-    scene *s = scene_with(NULL, *state);
+    fixture *s = fixture_with(NULL, *state);
     set(s, "Idempotency-Key", UUID);
     s->table.create_error = "23505";
     s->table.constraint = "broker_creci_key";
@@ -289,7 +289,7 @@ static void a_unique_violation_with_the_first_request_is_replayed(void **state)
 
 static void a_key_that_was_used_for_another_request_is_refused(void **state)
 {
-    scene *s = scene_with(NULL, *state);
+    fixture *s = fixture_with(NULL, *state);
     set(s, "Idempotency-Key", UUID);
     memcpy(s->table.once, (const char *const[]){"f", "f", "201", ROW, NULL}, sizeof s->table.once);
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 409);
@@ -298,7 +298,7 @@ static void a_key_that_was_used_for_another_request_is_refused(void **state)
 
 static void an_expired_key_is_used_again(void **state)
 {
-    scene *s = scene_with(NULL, *state);
+    fixture *s = fixture_with(NULL, *state);
     set(s, "Idempotency-Key", UUID);
     memcpy(s->table.once, (const char *const[]){"f", "t", "201", ROW, NULL}, sizeof s->table.once);
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
@@ -309,8 +309,8 @@ static void an_expired_key_is_used_again(void **state)
 
 /* ---------------------------------------------------------------- entity tags */
 
-/* The row's tag without its quotes. */
-static const char *tag_of(scene *s, apr_pool_t *pool)
+/* The ETag of the row without its quotes. */
+static const char *tag_of(fixture *s, apr_pool_t *pool)
 {
     set(s, "If-None-Match", NULL);
     assert_int_equal(send_body(s, "GET", PATH, NULL, pool), 200);
@@ -321,7 +321,7 @@ static const char *tag_of(scene *s, apr_pool_t *pool)
 /* Hosts and releases must agree on tags. The expected value was computed by other code. */
 static void a_version_has_the_same_tag_on_every_host(void **state)
 {
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     assert_string_equal(tag_of(s, *state), "e605218bfbc50f30");
 }
 
@@ -331,7 +331,7 @@ static void a_matching_tag_is_not_modified(void **state)
                                        "\"%s-gzip\"", "W/\"%s-br\"", ",, \"%s\"", "\"a,b\", \"%s\""};
     static const char *const other[] = {"%s", "\"%s",  "\"x\"",    "\"%sx\"",   "\"x%s\"", "\"%s-zip\"",
                                         "",   "\"*\"", "w/\"%s\"", "W/ \"%s\"", "\"x\" %s"};
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     const char *tag = tag_of(s, *state);
     for (int i = 0; i < COUNT(same) + COUNT(other); i++) {
         const char *format = i < COUNT(same) ? same[i] : other[i - COUNT(same)], *hole = strstr(format, "%s");
@@ -352,7 +352,7 @@ static void a_matching_tag_is_not_modified(void **state)
 static void a_conditional_write_needs_the_current_tag(void **state)
 {
     static const char *const writes[] = {"PATCH", "PUT", "DELETE"};
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     const char *tag = tag_of(s, *state);
     const char *const good[] = {"*", apr_pstrcat(*state, "\"", tag, "\"", NULL),
                                 apr_pstrcat(*state, "\"", tag, "-gzip\"", NULL),
@@ -378,7 +378,7 @@ static void a_conditional_write_needs_the_current_tag(void **state)
 
 static void a_patch_is_repeated_after_a_concurrent_write(void **state)
 {
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     s->table.races = 5;
     assert_int_equal(send_body(s, "PATCH", PATH, "{\"creci\":\"1\",\"visibility\":null}", *state), 200);
     assert_int_equal(s->table.updates, 6);
@@ -388,7 +388,7 @@ static void a_patch_is_repeated_after_a_concurrent_write(void **state)
 
 static void retries_of_a_patch_are_limited(void **state)
 {
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     s->table.races = 1000000;
     assert_int_equal(send_body(s, "PATCH", PATH, BODY, *state), 503);
     assert_true(s->table.updates <= 100);
@@ -396,7 +396,7 @@ static void retries_of_a_patch_are_limited(void **state)
 
 static void an_unanswered_write_may_have_been_executed(void **state)
 {
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     s->table.create_error = "53200"; /* out of memory */
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 503);
     assert_non_null(strstr(member_of(s->host, "detail", *state), "Idempotency-Key"));
@@ -415,7 +415,7 @@ static void an_unanswered_write_may_have_been_executed(void **state)
 
 static void an_unconditional_write_is_one_statement(void **state)
 {
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     assert_int_equal(send_body(s, "PUT", PATH, BODY, *state), 200);
     assert_string_equal(s->table.written, "name=Ana visibility=restricted");
     assert_string_equal(s->table.version, "");
@@ -428,7 +428,7 @@ static void an_unconditional_write_is_one_statement(void **state)
 
 static void only_writes_with_deliveries_notify_the_dispatcher(void **state)
 {
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
     assert_int_equal(s->host->notified, 0);
     s->table.deliveries = "2";
@@ -446,7 +446,7 @@ static void only_writes_with_deliveries_notify_the_dispatcher(void **state)
 static void no_method_finds_a_missing_resource(void **state)
 {
     static const char *const methods[] = {"GET", "HEAD", "PATCH", "PUT", "DELETE"};
-    scene *s = scene_with(NULL, *state);
+    fixture *s = fixture_with(NULL, *state);
     for (int i = 0; i < COUNT(methods); i++)
         for (int conditional = 0; conditional < 2; conditional++) {
             set(s, "If-Match", conditional ? "\"x\"" : NULL);
@@ -457,7 +457,7 @@ static void no_method_finds_a_missing_resource(void **state)
 
 static void an_invalid_body_is_reported_before_a_write(void **state)
 {
-    scene *s = scene_with(ROW, *state);
+    fixture *s = fixture_with(ROW, *state);
     static const char *const writes[][2] = {{"POST", "brokers"}, {"PUT", PATH}, {"PATCH", PATH}};
     for (int i = 0; i < COUNT(writes); i++) {
         assert_int_equal(send_body(s, writes[i][0], writes[i][1], "{\"name\":null,\"phone\":1,\"x\":2}", *state), 400);

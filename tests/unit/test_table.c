@@ -18,7 +18,7 @@ static const char *value_of(const char *filter, const char *text, apr_pool_t *po
     return value;
 }
 
-static const char *refusal_of(const char *filter, const char *text, apr_pool_t *pool)
+static const char *error_of(const char *filter, const char *text, apr_pool_t *pool)
 {
     const char *value = NULL;
     const char *wrong = neo_condition_value(neo_filter_named(&neo_broker, filter), "brk_", text, pool, &value);
@@ -29,7 +29,7 @@ static const char *refusal_of(const char *filter, const char *text, apr_pool_t *
     return wrong;
 }
 
-static void a_text_is_compared_as_it_is(void **state)
+static void a_text_is_compared_unchanged(void **state)
 {
     static const char *const texts[] = {"1", "' or 1=1 --", "%", "\\", "S\xC3\xA3o", " "};
     for (int i = 0; i < COUNT(texts); i++) {
@@ -40,7 +40,7 @@ static void a_text_is_compared_as_it_is(void **state)
     }
 }
 
-static void a_moment_of_creation_becomes_an_id_and_another_a_text(void **state)
+static void created_at_is_compared_as_an_id_and_other_times_as_texts(void **state)
 {
     assert_string_equal(value_of("created_gte", "1970-01-01T00:00:00.001Z", *state), "brk_00000000010000000000000000");
     assert_string_equal(value_of("created_lte", "1970-01-01T00:00:00.001Z", *state), "brk_0000000001zzzzzzzzzzzzzzzz");
@@ -48,26 +48,26 @@ static void a_moment_of_creation_becomes_an_id_and_another_a_text(void **state)
     assert_string_equal(value_of("updated_lte", "9999-12-31T23:59:59.999Z", *state), "9999-12-31T23:59:59.999Z");
 }
 
-static void what_is_no_moment_is_refused(void **state)
+static void an_invalid_timestamp_is_refused(void **state)
 {
     static const char *const filters[] = {"created_gte", "created_lte", "updated_gte", "updated_lte"};
     static const char *const texts[] = {
         "", "now", "2026-01-31", "2026-02-30T00:00:00Z", "2026-01-31T10:45:10 03:00", "infinity", "9999-12-31T23:59:59-23:59"};
     for (int f = 0; f < COUNT(filters); f++)
         for (int t = 0; t < COUNT(texts); t++)
-            refusal_of(filters[f], texts[t], *state);
-    assert_non_null(strstr(refusal_of("created_gte", "2026-01-31T10:45:10 03:00", *state), "%2B"));
+            error_of(filters[f], texts[t], *state);
+    assert_non_null(strstr(error_of("created_gte", "2026-01-31T10:45:10 03:00", *state), "%2B"));
 }
 
-static void a_value_of_an_enumeration_is_one_of_them(void **state)
+static void an_enumeration_accepts_only_its_values(void **state)
 {
     assert_string_equal(value_of("visibility", "public", *state), "public");
-    assert_string_equal(refusal_of("visibility", "Public", *state), "must be private, restricted or public");
-    refusal_of("visibility", "private,public", *state);
+    assert_string_equal(error_of("visibility", "Public", *state), "must be private, restricted or public");
+    error_of("visibility", "private,public", *state);
 }
 
 /* Whether a filter of another resource accepts the value. */
-static int takes(const neo_resource *resource, const char *filter, const char *text, apr_pool_t *pool)
+static int accepts(const neo_resource *resource, const char *filter, const char *text, apr_pool_t *pool)
 {
     const char *value = NULL;
     const char *wrong = neo_condition_value(neo_filter_named(resource, filter), resource->prefix, text, pool, &value);
@@ -80,9 +80,9 @@ static void an_integer_is_one_that_the_database_can_hold(void **state)
     static const char *const right[] = {"0", "-1", "9223372036854775807"};
     static const char *const wrong[] = {"", "x", "1.0", "1e3", " 1", "+1", "0x1", "9223372036854775808"};
     for (int i = 0; i < COUNT(right); i++)
-        assert_true(takes(&neo_property, "sale_price_gte", right[i], *state));
+        assert_true(accepts(&neo_property, "sale_price_gte", right[i], *state));
     for (int i = 0; i < COUNT(wrong); i++)
-        assert_false(takes(&neo_property, "bedrooms_gte", wrong[i], *state));
+        assert_false(accepts(&neo_property, "bedrooms_gte", wrong[i], *state));
 }
 
 static void a_date_is_one_of_the_calendar(void **state)
@@ -90,38 +90,38 @@ static void a_date_is_one_of_the_calendar(void **state)
     static const char *const right[] = {"2026-02-28", "2028-02-29", "9999-12-31"};
     static const char *const wrong[] = {"", "2026-02-29", "2026-1-1", "28/02/2026", "today", "2026-01-31T00:00:00Z"};
     for (int i = 0; i < COUNT(right); i++)
-        assert_true(takes(&neo_proposal, "valid_until_lte", right[i], *state));
+        assert_true(accepts(&neo_proposal, "valid_until_lte", right[i], *state));
     for (int i = 0; i < COUNT(wrong); i++)
-        assert_false(takes(&neo_contract, "end_date_lte", wrong[i], *state));
+        assert_false(accepts(&neo_contract, "end_date_lte", wrong[i], *state));
 }
 
 static void an_empty_value_is_refused_by_every_filter(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (const neo_filter *f = (*r)->filters; f && f->name; f++)
-            assert_false(takes(*r, f->name, "", *state));
+            assert_false(accepts(*r, f->name, "", *state));
 }
 
-static void what_can_be_referred_to_has_a_column(void **state)
+static void every_reference_target_has_a_column(void **state)
 {
-    static const char *const known[][2] = {{"brk_x", "broker_id"},
+    static const char *const cases[][2] = {{"brk_x", "broker_id"},
                                            {"prp_", "property_id"},
                                            {"pty_0", "party_id"},
                                            {"pps_1", "proposal_id"},
                                            {"ctr_2", "contract_id"}};
     static const char *const unknown[] = {"doc_x", "whs_x", "org_x", "", "brk", "x"};
-    for (int i = 0; i < COUNT(known); i++)
-        assert_string_equal(neo_reference_column(known[i][0], *state), known[i][1]);
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_string_equal(neo_reference_column(cases[i][0], *state), cases[i][1]);
     for (int i = 0; i < COUNT(unknown); i++)
         assert_null(neo_reference_column(unknown[i], *state));
 }
 
 static void references_become_three_arrays(void **state)
 {
-    const char *wrong, *text = "{\"broker_id\":\"brk_1\",\"owners\":[{\"party_id\":\"pty_1\"},{\"party_id\":\"pty_2\"}]}";
+    const char *text = "{\"broker_id\":\"brk_1\",\"owners\":[{\"party_id\":\"pty_1\"},{\"party_id\":\"pty_2\"}]}";
     neo_values values = {0};
     neo_reference_values all;
-    const neo_json *body = neo_json_parse((neo_text){text, strlen(text)}, *state, &wrong);
+    const neo_json *body = parse_json(text, *state);
     neo_references_begin(&all, *state);
     neo_references_add(&all, &neo_property, body, 1);
     neo_references_add(&all, &neo_property, neo_json_make_object(*state), 2);
@@ -140,14 +140,14 @@ static void references_become_three_arrays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(a_text_is_compared_as_it_is),
-        pool_test(a_moment_of_creation_becomes_an_id_and_another_a_text),
-        pool_test(what_is_no_moment_is_refused),
-        pool_test(a_value_of_an_enumeration_is_one_of_them),
+        pool_test(a_text_is_compared_unchanged),
+        pool_test(created_at_is_compared_as_an_id_and_other_times_as_texts),
+        pool_test(an_invalid_timestamp_is_refused),
+        pool_test(an_enumeration_accepts_only_its_values),
         pool_test(an_integer_is_one_that_the_database_can_hold),
         pool_test(a_date_is_one_of_the_calendar),
         pool_test(an_empty_value_is_refused_by_every_filter),
-        pool_test(what_can_be_referred_to_has_a_column),
+        pool_test(every_reference_target_has_a_column),
         pool_test(references_become_three_arrays),
     };
     return run_test_group("table", tests);

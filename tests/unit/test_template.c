@@ -10,13 +10,12 @@
 
 static const char *filled(const char *text, const char *parameters, apr_pool_t *pool)
 {
-    const char *wrong;
-    return neo_template_fill(text, parameters ? neo_json_parse(text_of(parameters), pool, &wrong) : NULL, pool);
+    return neo_template_fill(text, parameters ? parse_json(parameters, pool) : NULL, pool);
 }
 
 static void placeholders_are_replaced(void **state)
 {
-    static const char *const known[][3] = {
+    static const char *const cases[][3] = {
         {"Hi {{1}}, {{2}}!", "[\"Ana\", \"Rua 1\"]", "Hi Ana, Rua 1!"},
         {"{{2}}{{1}}{{2}}", "[\"a\", \"b\"]", "bab"},
         {"{{1}} {{2}}", "[\"{{2}}\", \"x\"]", "{{2}} x"},
@@ -25,8 +24,8 @@ static void placeholders_are_replaced(void **state)
         {"{{0}} {{name}} {{1} {1}} {{}} {{99999999999}} {{", "[\"a\"]", "{{0}} {{name}} {{1} {1}} {{}} {{99999999999}} {{"},
         {"", "[\"a\"]", ""},
     };
-    for (int i = 0; i < COUNT(known); i++)
-        assert_string_equal(filled(known[i][0], known[i][1], *state), known[i][2]);
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_string_equal(filled(cases[i][0], cases[i][1], *state), cases[i][2]);
 }
 
 static const char *read_from(int status, const char *body, const char **wrong, apr_pool_t *pool)
@@ -45,7 +44,7 @@ static void the_body_in_the_language_is_read(void **state)
                         "Olá {{1}}");
 }
 
-static void anything_else_is_no_text(void **state)
+static void other_responses_have_no_text(void **state)
 {
     static const char *const bodies[] = {
         LIST("[]"),
@@ -78,7 +77,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(placeholders_are_replaced),
         pool_test(the_body_in_the_language_is_read),
-        pool_test(anything_else_is_no_text),
+        pool_test(other_responses_have_no_text),
     };
     return run_test_group("template", tests);
 }

@@ -58,7 +58,7 @@ static void a_refusal_names_the_allowed_statuses(void **state)
                         "pending_signature or cancelled.");
 }
 
-static void a_status_that_stays_sets_nothing(void **state)
+static void an_unchanged_status_sets_no_timestamp(void **state)
 {
     const char *timestamp_field = "x";
     assert_null(refusal(&neo_proposal, "accepted", "accepted", &timestamp_field, *state));
@@ -75,7 +75,7 @@ static void a_resource_without_transitions_may_have_any_status(void **state)
     assert_null(timestamp_field);
 }
 
-static void a_field_that_a_change_sets_is_the_services(void **state)
+static void timestamps_of_transitions_are_service_fields(void **state)
 {
     (void)state;
     for (const neo_resource *const *r = neo_resources; *r; r++)
@@ -87,7 +87,7 @@ static void a_field_that_a_change_sets_is_the_services(void **state)
     assert_false(neo_transition_sets(&neo_contract, neo_field_named(neo_contract.fields, "created_at")));
 }
 
-static void history_has_the_timestamps_of_the_statuses_that_it_passed(void **state)
+static void history_has_the_timestamps_of_its_earlier_statuses(void **state)
 {
     static const struct {
         const neo_resource *resource;
@@ -124,10 +124,10 @@ int main(void)
         pool_test(an_allowed_transition_sets_its_timestamp),
         pool_test(every_other_change_is_refused),
         pool_test(a_refusal_names_the_allowed_statuses),
-        pool_test(a_status_that_stays_sets_nothing),
+        pool_test(an_unchanged_status_sets_no_timestamp),
         pool_test(a_resource_without_transitions_may_have_any_status),
-        pool_test(a_field_that_a_change_sets_is_the_services),
-        pool_test(history_has_the_timestamps_of_the_statuses_that_it_passed),
+        pool_test(timestamps_of_transitions_are_service_fields),
+        pool_test(history_has_the_timestamps_of_its_earlier_statuses),
         pool_test(no_resource_is_created_in_a_status_that_requires_an_effect),
     };
     return run_test_group("transition", tests);

@@ -10,20 +10,11 @@
 
 #define NAMED "\"name\":\"Ana\""
 
-static neo_json *parse(const char *text, apr_pool_t *pool)
-{
-    const char *wrong = NULL;
-    neo_json *value = neo_json_parse(text_of(text), pool, &wrong);
-    if (!value)
-        fail_msg("%s was refused: %s", text, wrong);
-    return value;
-}
-
 /* The validated body of a create; fails if it is refused. */
 static const char *cleaned(const char *body, apr_pool_t *pool)
 {
     neo_json *clean = NULL;
-    neo_problem *problem = neo_validate(&neo_broker, parse(body, pool), pool, &clean);
+    neo_problem *problem = neo_validate(&neo_broker, parse_json(body, pool), pool, &clean);
     if (problem)
         fail_msg("%s was refused: %s", body, problem->detail);
     return neo_json_text(clean, pool).ptr;
@@ -32,7 +23,7 @@ static const char *cleaned(const char *body, apr_pool_t *pool)
 static neo_problem *problem_of(const char *body, apr_pool_t *pool)
 {
     neo_json *clean;
-    neo_problem *problem = neo_validate(&neo_broker, parse(body, pool), pool, &clean);
+    neo_problem *problem = neo_validate(&neo_broker, parse_json(body, pool), pool, &clean);
     if (!problem)
         fail_msg("%s was taken", body);
     assert_int_equal(neo_problem_status(problem), 400);
@@ -71,7 +62,7 @@ typedef struct {
     const char *open, *close; /* of the body around "name":value */
 } place;
 
-static int writable_places(place *places, int room, apr_pool_t *pool)
+static int writable_places(place *places, int max, apr_pool_t *pool)
 {
     int n = 0;
     for (const neo_field *f = neo_broker.fields; f->name; f++) {
@@ -79,7 +70,7 @@ static int writable_places(place *places, int room, apr_pool_t *pool)
             continue;
         places[n++] = (place){f, f->name, "", ""};
         for (const neo_field *m = f->fields; m && m->name; m++) {
-            assert_true(n < room);
+            assert_true(n < max);
             places[n++] =
                 (place){m, apr_pstrcat(pool, f->name, ".", m->name, NULL), apr_psprintf(pool, "\"%s\":{", f->name), "}"};
         }
@@ -96,14 +87,14 @@ static const char *body_with(const place *p, const char *value, apr_pool_t *pool
 
 /* Valid bodies. */
 
-static void a_name_is_enough_and_presets_are_filled_in(void **state)
+static void a_name_is_enough_and_defaults_are_filled_in(void **state)
 {
     assert_string_equal(cleaned("{" NAMED "}", *state), "{\"name\":\"Ana\",\"visibility\":\"restricted\"}");
     assert_string_equal(cleaned("{\"visibility\":\"public\"," NAMED "}", *state),
                         "{\"name\":\"Ana\",\"visibility\":\"public\"}");
 }
 
-static void every_field_is_kept_in_the_order_of_the_table(void **state)
+static void fields_are_in_the_order_of_the_table(void **state)
 {
     assert_string_equal(
         cleaned("{\"visibility\":\"private\",\"phone\":\"+55 11 1\",\"bank_account\":{\"pix_key\":\"p\","
@@ -115,7 +106,7 @@ static void every_field_is_kept_in_the_order_of_the_table(void **state)
         "\"account_type\":\"savings\",\"pix_key\":\"p\"},\"visibility\":\"private\"}");
 }
 
-static void null_is_no_value(void **state)
+static void null_means_absent(void **state)
 {
     assert_string_equal(cleaned("{" NAMED ",\"creci\":null,\"visibility\":null,\"bank_account\":null}", *state),
                         "{\"name\":\"Ana\",\"visibility\":\"restricted\"}");
@@ -133,7 +124,7 @@ static void service_fields_are_ignored_in_a_body(void **state)
                                 "{\"name\":\"Ana\",\"visibility\":\"restricted\"}");
 }
 
-static void every_value_of_an_enumeration_is_taken(void **state)
+static void every_value_of_an_enumeration_is_accepted(void **state)
 {
     place places[64];
     int n = writable_places(places, COUNT(places), *state), enums = 0;
@@ -206,7 +197,7 @@ static void fields_with_a_rule_have_limits_too(void **state)
     assert_invalid("{" NAMED ",\"email\":\"ana\"}", "email", *state);
 }
 
-static void an_empty_or_blank_string_is_no_value_of_any_field(void **state)
+static void every_field_refuses_empty_and_blank_strings(void **state)
 {
     static const char *const values[] = {"\"\"", "\" \"", "\"     \""};
     place places[64];
@@ -249,7 +240,7 @@ static void a_missing_required_field_is_named(void **state)
 
 static void unknown_fields_are_refused_at_every_level(void **state)
 {
-    static const char *const known[][2] = {
+    static const char *const cases[][2] = {
         {"{" NAMED ",\"nam\":1}", "nam"},
         {"{" NAMED ",\"Name\":null}", "Name"},
         {"{" NAMED ",\"\":null}", ""},
@@ -259,11 +250,11 @@ static void unknown_fields_are_refused_at_every_level(void **state)
         {"{" NAMED ",\"bank_account\":{\"id\":\"x\"}}", "bank_account.id"},
         {"{" NAMED ",\"bank_account\":{\"name\":null}}", "bank_account.name"},
     };
-    for (int i = 0; i < COUNT(known); i++)
-        assert_one(problem_of(known[i][0], *state), known[i][1], "validation.unknown_field");
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_one(problem_of(cases[i][0], *state), cases[i][1], "validation.unknown_field");
 }
 
-static void a_long_unknown_name_is_cut_between_characters(void **state)
+static void a_long_unknown_name_is_truncated_between_characters(void **state)
 {
     static const char *const characters[] = {"a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x8F\xA0"};
     for (int c = 0; c < COUNT(characters); c++)
@@ -279,12 +270,12 @@ static void a_long_unknown_name_is_cut_between_characters(void **state)
         }
 }
 
-static void everything_wrong_is_named_at_once(void **state)
+static void all_errors_are_reported_at_once(void **state)
 {
     static const char body[] =
         "{\"name\":\"\",\"creci\":7,\"email\":\"x\",\"bank_account\":{\"agency\":[],\"account_type\":\"gold\","
         "\"iban\":\"x\"},\"visibility\":true,\"nickname\":\"A\"}";
-    static const char *const wanted[][2] = {
+    static const char *const expected[][2] = {
         {"name", "validation.broker.name_invalid"},
         {"creci", "validation.broker.creci_invalid"},
         {"email", "validation.broker.email_invalid"},
@@ -296,14 +287,14 @@ static void everything_wrong_is_named_at_once(void **state)
     };
     neo_problem *problem = problem_of(body, *state);
     assert_string_equal(problem->code, "validation.failed");
-    assert_int_equal(problem->items->nelts, COUNT(wanted));
-    for (int i = 0; i < COUNT(wanted); i++) {
-        assert_string_equal(item_of(problem, i)->field, wanted[i][0]);
-        assert_string_equal(item_of(problem, i)->code, wanted[i][1]);
+    assert_int_equal(problem->items->nelts, COUNT(expected));
+    for (int i = 0; i < COUNT(expected); i++) {
+        assert_string_equal(item_of(problem, i)->field, expected[i][0]);
+        assert_string_equal(item_of(problem, i)->code, expected[i][1]);
     }
 }
 
-static void a_message_says_what_was_sent_instead(void **state)
+static void a_message_names_the_type_that_was_sent(void **state)
 {
     assert_string_equal(item_of(problem_of("{\"name\":7}", *state), 0)->message,
                         "must be a string of 1 to 200 characters, not an integer");
@@ -322,22 +313,22 @@ static void a_body_that_is_no_object_is_malformed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(a_name_is_enough_and_presets_are_filled_in),
-        pool_test(every_field_is_kept_in_the_order_of_the_table),
-        pool_test(null_is_no_value),
+        pool_test(a_name_is_enough_and_defaults_are_filled_in),
+        pool_test(fields_are_in_the_order_of_the_table),
+        pool_test(null_means_absent),
         pool_test(service_fields_are_ignored_in_a_body),
-        pool_test(every_value_of_an_enumeration_is_taken),
+        pool_test(every_value_of_an_enumeration_is_accepted),
         pool_test(every_field_refuses_every_other_type),
         pool_test(lengths_are_counted_in_code_points),
         pool_test(fields_with_a_rule_have_limits_too),
-        pool_test(an_empty_or_blank_string_is_no_value_of_any_field),
+        pool_test(every_field_refuses_empty_and_blank_strings),
         pool_test(control_characters_are_refused_everywhere),
         pool_test(a_value_that_is_not_of_the_enumeration_is_refused),
         pool_test(a_missing_required_field_is_named),
         pool_test(unknown_fields_are_refused_at_every_level),
-        pool_test(a_long_unknown_name_is_cut_between_characters),
-        pool_test(everything_wrong_is_named_at_once),
-        pool_test(a_message_says_what_was_sent_instead),
+        pool_test(a_long_unknown_name_is_truncated_between_characters),
+        pool_test(all_errors_are_reported_at_once),
+        pool_test(a_message_names_the_type_that_was_sent),
         pool_test(a_body_that_is_no_object_is_malformed),
     };
     return run_test_group("validate", tests);

@@ -12,19 +12,10 @@
     "\"created_at\":\"2026-01-31T13:45:10.123Z\",\"updated_at\":\"2026-01-31T13:45:10.123Z\","                                 \
     "\"created_by\":\"nbr_01jd3x2c6e0h4k8n3p7r1t5w9x\",\"updated_by\":\"nbr_01jd3x2c6e0h4k8n3p7r1t5w9x\"}"
 
-static neo_json *parse(const char *text, apr_pool_t *pool)
-{
-    const char *wrong = NULL;
-    neo_json *value = neo_json_parse(text_of(text), pool, &wrong);
-    if (!value)
-        fail_msg("%s was refused: %s", text, wrong);
-    return value;
-}
-
 static const char *patched(const char *patch, apr_pool_t *pool)
 {
     neo_json *clean = NULL;
-    neo_problem *problem = neo_validate_patch(&neo_broker, parse(CURRENT, pool), parse(patch, pool), pool, &clean);
+    neo_problem *problem = neo_validate_patch(&neo_broker, parse_json(CURRENT, pool), parse_json(patch, pool), pool, &clean);
     if (problem)
         fail_msg("%s was refused: %s", patch, problem->detail);
     return neo_json_text(clean, pool).ptr;
@@ -33,16 +24,16 @@ static const char *patched(const char *patch, apr_pool_t *pool)
 static neo_problem *problem_of(const char *patch, apr_pool_t *pool)
 {
     neo_json *clean;
-    neo_problem *problem = neo_validate_patch(&neo_broker, parse(CURRENT, pool), parse(patch, pool), pool, &clean);
+    neo_problem *problem = neo_validate_patch(&neo_broker, parse_json(CURRENT, pool), parse_json(patch, pool), pool, &clean);
     if (!problem)
         fail_msg("%s was taken", patch);
     assert_int_equal(neo_problem_status(problem), 400);
     return problem;
 }
 
-static void patches_change_what_they_name_and_nothing_else(void **state)
+static void patches_change_only_the_given_fields(void **state)
 {
-    static const char *const known[][2] = {
+    static const char *const cases[][2] = {
         {"{}",
          "{\"name\":\"Ana\",\"creci\":\"F-1\",\"email\":\"a@b.c\",\"bank_account\":{\"bank_code\":\"001\",\"pix_key\":\"p\"},"
          "\"visibility\":\"public\"}"},
@@ -54,19 +45,19 @@ static void patches_change_what_they_name_and_nothing_else(void **state)
         {"{\"visibility\":null,\"creci\":null,\"email\":null,\"bank_account\":null}",
          "{\"name\":\"Ana\",\"visibility\":\"restricted\"}"},
     };
-    for (int i = 0; i < COUNT(known); i++)
-        assert_string_equal(patched(known[i][0], *state), known[i][1]);
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_string_equal(patched(cases[i][0], *state), cases[i][1]);
 }
 
 static const char *bank_account_after(const char *patch, apr_pool_t *pool)
 {
-    neo_json *account = neo_json_get(parse(patched(patch, pool), pool), "bank_account");
+    neo_json *account = neo_json_get(parse_json(patched(patch, pool), pool), "bank_account");
     return account ? neo_json_text(account, pool).ptr : "none";
 }
 
 static void members_of_an_object_are_patched_one_by_one(void **state)
 {
-    static const char *const known[][2] = {
+    static const char *const cases[][2] = {
         {"{\"bank_account\":{}}", "{\"bank_code\":\"001\",\"pix_key\":\"p\"}"},
         {"{\"bank_account\":{\"pix_key\":\"q\"}}", "{\"bank_code\":\"001\",\"pix_key\":\"q\"}"},
         {"{\"bank_account\":{\"agency\":\"9\"}}", "{\"bank_code\":\"001\",\"agency\":\"9\",\"pix_key\":\"p\"}"},
@@ -75,8 +66,8 @@ static void members_of_an_object_are_patched_one_by_one(void **state)
         {"{\"bank_account\":{\"pix_key\":null,\"bank_code\":null}}", "none"},
         {"{\"bank_account\":null}", "none"},
     };
-    for (int i = 0; i < COUNT(known); i++)
-        assert_string_equal(bank_account_after(known[i][0], *state), known[i][1]);
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_string_equal(bank_account_after(cases[i][0], *state), cases[i][1]);
 }
 
 static void service_fields_are_not_in_the_result(void **state)
@@ -86,9 +77,9 @@ static void service_fields_are_not_in_the_result(void **state)
     assert_string_equal(patched(CURRENT, *state), patched("{}", *state));
 }
 
-static void wrong_patches_are_refused(void **state)
+static void invalid_patches_are_refused(void **state)
 {
-    static const char *const known[][3] = {
+    static const char *const cases[][3] = {
         {"{\"name\":null}", "name", "validation.broker.name_required"},
         {"{\"name\":\"\"}", "name", "validation.broker.name_invalid"},
         {"{\"name\":{}}", "name", "validation.broker.name_invalid"},
@@ -105,15 +96,15 @@ static void wrong_patches_are_refused(void **state)
         {"null", "body", "validation.malformed_json"},
         {"\"x\"", "body", "validation.malformed_json"},
     };
-    for (int i = 0; i < COUNT(known); i++) {
-        neo_problem *problem = problem_of(known[i][0], *state);
-        assert_string_equal(problem->code, known[i][2]);
+    for (int i = 0; i < COUNT(cases); i++) {
+        neo_problem *problem = problem_of(cases[i][0], *state);
+        assert_string_equal(problem->code, cases[i][2]);
         assert_int_equal(problem->items->nelts, 1);
-        assert_string_equal(APR_ARRAY_IDX(problem->items, 0, neo_problem_item).field, known[i][1]);
+        assert_string_equal(APR_ARRAY_IDX(problem->items, 0, neo_problem_item).field, cases[i][1]);
     }
 }
 
-static void everything_wrong_in_a_patch_is_named_at_once(void **state)
+static void all_errors_of_a_patch_are_reported_at_once(void **state)
 {
     neo_problem *problem =
         problem_of("{\"name\":null,\"creci\":1,\"bank_account\":{\"agency\":\"\",\"x\":null},\"y\":2}", *state);
@@ -124,9 +115,9 @@ static void everything_wrong_in_a_patch_is_named_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(patches_change_what_they_name_and_nothing_else), pool_test(members_of_an_object_are_patched_one_by_one),
-        pool_test(service_fields_are_not_in_the_result),           pool_test(wrong_patches_are_refused),
-        pool_test(everything_wrong_in_a_patch_is_named_at_once),
+        pool_test(patches_change_only_the_given_fields),       pool_test(members_of_an_object_are_patched_one_by_one),
+        pool_test(service_fields_are_not_in_the_result),       pool_test(invalid_patches_are_refused),
+        pool_test(all_errors_of_a_patch_are_reported_at_once),
     };
     return run_test_group("validate_patch", tests);
 }

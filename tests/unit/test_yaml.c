@@ -9,11 +9,7 @@
 
 static const char *yaml_of(const char *json, apr_pool_t *pool)
 {
-    const char *wrong = NULL;
-    neo_json *value = neo_json_parse(text_of(json), pool, &wrong);
-    if (!value)
-        fail_msg("%s: %s", json, wrong);
-    neo_text text = neo_yaml_text(value, pool);
+    neo_text text = neo_yaml_text(parse_json(json, pool), pool);
     assert_int_equal(strlen(text.ptr), text.len);
     return text.ptr;
 }
@@ -42,7 +38,7 @@ static void members_and_items_are_written_in_blocks_and_in_their_order(void **st
         "a: x\n");
 }
 
-static void what_fits_on_a_line_is_in_flow_style(void **state)
+static void short_collections_have_flow_style(void **state)
 {
     assert_string_equal(
         yaml_of("{\"b\": {\"d\": 1, \"c\": [true, {\"e\": null, \"f\": [[2, {}]]}]}, \"a\": [{\"x\": \"y z\"}]}", *state),
@@ -51,7 +47,7 @@ static void what_fits_on_a_line_is_in_flow_style(void **state)
                         "- [\"a,b\", \"a:b\", \"{a\", \"a]\", \"200\", \"#/a\", {\"a,b\": 1.0e+300}]\n");
 }
 
-static void what_is_empty_is_written_in_braces(void **state)
+static void empty_collections_have_flow_style(void **state)
 {
     assert_string_equal(yaml_of("{\"a\": {}, \"b\": [], \"c\": [{}, \"\"]}", *state), "a: {}\nb: []\nc: [{}, \"\"]\n");
     assert_string_equal(yaml_of("{}", *state), "{}\n");
@@ -82,7 +78,7 @@ static void words_and_paths_are_plain(void **state)
         assert_string_equal(yaml_of_text(plain[i], *state), apr_pstrcat(*state, plain[i], "\n", NULL));
 }
 
-static void what_would_be_read_as_something_else_is_quoted(void **state)
+static void ambiguous_scalars_are_quoted(void **state)
 {
     static const char *const quoted[] = {"",      "true",       "False", "YES", "no",  "On",   "off", "y",   "N",
                                          "null",  "NULL",       "~",     "200", "-1",  "0x1F", "3.1", "1e3", ".5",
@@ -99,7 +95,7 @@ static void keys_are_quoted_by_the_same_rules(void **state)
                         "\"200\": {\"on\": 1, \"a: b\": 2}\n\"x\\ny\": 3\n");
 }
 
-static void what_cannot_be_printed_is_escaped(void **state)
+static void unprintable_characters_are_escaped(void **state)
 {
     static const struct {
         const char *text, *yaml;
@@ -118,7 +114,7 @@ static void what_cannot_be_printed_is_escaped(void **state)
         assert_string_equal(yaml_of_text(cases[i].text, *state), cases[i].yaml);
 }
 
-static void lines_are_a_literal_block(void **state)
+static void several_lines_are_a_literal_block(void **state)
 {
     assert_string_equal(yaml_of("{\"a\": \"- x: 1\\n\\n  # y\\n\", \"b\": [\"x\\ny\"]}", *state), "a: |\n"
                                                                                                   "  - x: 1\n"
@@ -130,7 +126,7 @@ static void lines_are_a_literal_block(void **state)
                                                                                                   "    y\n");
 }
 
-static void lines_that_a_block_would_change_are_quoted(void **state)
+static void lines_that_a_literal_block_would_change_are_quoted(void **state)
 {
     static const char *const texts[] = {"\n", "\na", " a\nb", "a \nb", "a\nb ", "a\n\n", "a\n  "};
     for (int i = 0; i < COUNT(texts); i++)
@@ -162,7 +158,7 @@ static void flow_style_is_wrapped_and_has_at_most_eight_lines(void **state)
     assert_memory_equal(yaml_of(list_of(9, *state), *state), "a:\n  - word", 11);
 }
 
-static void what_is_too_long_for_a_line_of_flow_style_is_a_block(void **state)
+static void long_collections_have_block_style(void **state)
 {
     const char *text = words(25, "end", *state), *yaml = yaml_of(apr_psprintf(*state, "{\"a\": [\"%s\", 1]}", text), *state);
     assert_memory_equal(yaml, "a:\n  - ", 7);
@@ -196,17 +192,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(members_and_items_are_written_in_blocks_and_in_their_order),
-        pool_test(what_fits_on_a_line_is_in_flow_style),
+        pool_test(short_collections_have_flow_style),
         pool_test(flow_style_is_wrapped_and_has_at_most_eight_lines),
-        pool_test(what_is_too_long_for_a_line_of_flow_style_is_a_block),
-        pool_test(what_is_empty_is_written_in_braces),
+        pool_test(long_collections_have_block_style),
+        pool_test(empty_collections_have_flow_style),
         pool_test(numbers_stay_numbers),
         pool_test(words_and_paths_are_plain),
-        pool_test(what_would_be_read_as_something_else_is_quoted),
+        pool_test(ambiguous_scalars_are_quoted),
         pool_test(keys_are_quoted_by_the_same_rules),
-        pool_test(what_cannot_be_printed_is_escaped),
-        pool_test(lines_are_a_literal_block),
-        pool_test(lines_that_a_block_would_change_are_quoted),
+        pool_test(unprintable_characters_are_escaped),
+        pool_test(several_lines_are_a_literal_block),
+        pool_test(lines_that_a_literal_block_would_change_are_quoted),
         pool_test(a_long_line_is_folded_between_words),
         pool_test(a_long_line_that_folding_would_change_is_not_folded),
     };

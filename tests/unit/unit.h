@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Included by every unit test: cmocka, and a pool for each test. */
+/* Included by every unit test: cmocka, a pool for each test, and JSON from text. */
 #ifndef NEO_TESTS_UNIT_H
 #define NEO_TESTS_UNIT_H
 
@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/buf.h"
+#include "core/json.h"
 
-/* A test that finds its pool in *state. The pool ends with the test, so that the sanitizers see what it leaves behind. */
+/* A test whose *state is a pool. It is destroyed after the test, so that sanitizers detect leaks and uses after free. */
 #define pool_test(test) cmocka_unit_test_setup_teardown(test, open_pool, close_pool)
 
-/* Runs the tests of a room; the value is what main returns. */
+/* Runs the tests of a file. Its value is the exit status. */
 #define run_test_group(name, tests) cmocka_run_group_tests_name(name, tests, start_apr, stop_apr)
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
@@ -51,6 +51,15 @@ static inline int stop_apr(void **state)
 static inline neo_text text_of(const char *text)
 {
     return (neo_text){text, strlen(text)};
+}
+
+static inline neo_json *parse_json(const char *text, apr_pool_t *pool)
+{
+    const char *error = NULL;
+    neo_json *value = neo_json_parse(text_of(text), pool, &error);
+    if (!value)
+        fail_msg("%s was refused: %s", text, error);
+    return value;
 }
 
 #endif
