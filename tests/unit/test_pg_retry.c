@@ -185,7 +185,7 @@ static void other_errors_are_returned_without_a_retry(void **state)
             fake_client *c = client_of(&s, writes, *state);
             assert_int_equal(fake_client_run(c), cases[i].status);
             assert_string_equal(c->rows.constraint, "broker_creci_key");
-            assert_string_equal(c->rows.message, "as the test wants it");
+            assert_string_equal(c->rows.message, "as requested by the test");
             assert_int_equal(c->server->executed, 1);
             assert_int_equal(c->server->connections, 1);
         }
@@ -260,5 +260,5 @@ int main(void)
         pool_test(an_administrators_statement_is_retried_after_a_rollback),
         pool_test(an_administrators_statement_in_a_transaction_is_not_retried),
     };
-    return run_test_group("pg_repeat", tests);
+    return run_test_group("pg_retry", tests);
 }
