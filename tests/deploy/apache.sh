@@ -49,7 +49,7 @@ httpd_conf() {
 
 # The settings that Apache is started with. They are stored for later commands.
 settings() {
-    for name in PORT MPM PROCESSES PGBIN APACHE HTTPD_PRELOAD HTTPD_WRAPPER ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS; do
+    for name in PORT MPM PROCESSES PGBIN APACHE DB_PRELOAD HTTPD_PRELOAD HTTPD_WRAPPER ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS; do
         eval "value=\$$name"
         # shellcheck disable=SC2154 # set by eval
         printf '%s=%s\n' "$name" "$(quoted "$value")"

@@ -21,6 +21,7 @@
 #   FSYNC           off: a new cluster does not wait for the disk and uses little memory. Its data survives crashes of processes, not of the machine
 #   CLUSTER         the data directory of a stopped server, which has the schema: a new cluster is a copy of it
 #   HTTPD_PRELOAD, HTTPD_WRAPPER   LD_PRELOAD for Apache; a command with arguments to run it under
+#   DB_PRELOAD      LD_PRELOAD for PostgreSQL
 #   ASAN_OPTIONS, UBSAN_OPTIONS, LSAN_OPTIONS   are passed to Apache and CTL; with HTTPD_PRELOAD reports are written to DIR/sanitizer
 #   PGBIN, APACHE   PostgreSQL's directory of programs and Apache's program, if they are not Debian's
 #
@@ -168,7 +169,7 @@ remove() {
 }
 
 # Ignores environment variables with the names of settings.
-settings='PORT MODULE CTL INSTANCE_CONF SERVER_CONF MPM PROCESSES THREADS DB_CONNECTIONS FSYNC CLUSTER HTTPD_PRELOAD HTTPD_WRAPPER'
+settings='PORT MODULE CTL INSTANCE_CONF SERVER_CONF MPM PROCESSES THREADS DB_CONNECTIONS FSYNC CLUSTER DB_PRELOAD HTTPD_PRELOAD HTTPD_WRAPPER'
 settings="$settings ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS PGBIN APACHE"
 for setting in $settings; do unset "$setting"; eval "$setting="; done
 

@@ -59,7 +59,7 @@ start_db() {
     # After a crash PostgreSQL does not start until the last process of the old server has ended.
     tries=1
     if as_db test -e "$state/pg/postmaster.pid"; then tries=40; fi
-    until as_db "$PGBIN/pg_ctl" start -s -w -t 60 -D "$state/pg" -o "-c listen_addresses= -k $state/socket" -l "$state/log/postgresql.log" \
+    until as_db ${DB_PRELOAD:+env LD_PRELOAD="$DB_PRELOAD"} "$PGBIN/pg_ctl" start -s -w -t 60 -D "$state/pg" -o "-c listen_addresses= -k $state/socket" -l "$state/log/postgresql.log" \
         >"$state/log/pg_ctl.log" 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; do
         tries=$((tries - 1))
         if [ "$tries" -le 0 ]; then

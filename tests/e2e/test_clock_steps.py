@@ -15,7 +15,7 @@ import requests
 from client import moment, ok
 from deployment import sanitizer_settings
 from httpd import Httpd
-from shifted_clock import ShiftedClock
+from preload import ShiftedClock
 from wait import TIMEOUT_S, eventually
 
 TWO_DAYS = 2 * 24 * 3600

@@ -20,7 +20,7 @@ from client import ok
 from deployment import sanitizer_settings
 from event_log import events
 from httpd import Httpd
-from shifted_clock import ShiftedClock
+from preload import ShiftedClock
 from wait import TIMEOUT_S, eventually, together
 
 SHIFT = 0.9  # seconds between the hosts' clocks; what exceeds a second is corrected

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from client import moment
 from receiver import ok, status
 
-RESULT_LOSING_FAULTS = ("kill the database", "read-only database", "no connections")
-CLAIM_LOSING_FAULTS = ("kill the database",)
+CLAIM_LOSING_FAULTS = ("kill the database", "full disk")  # on which PostgreSQL can crash
+RESULT_LOSING_FAULTS = (*CLAIM_LOSING_FAULTS, "read-only database", "no connections")
 ATTEMPT_TIMEOUT_S = 10  # a busy receiver reads a request up to this long after it was sent; the sender can be dead by then
 MAX_RESULT_DELAY_S = 5  # from the response until its result is stored, even if the sender is frozen meanwhile
 CLOCK_TOLERANCE_S = 2

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg2
+from preload import FullDisk
 from wait import eventually
 
 MAX_FREEZE_S = 3  # less than the timeout of an attempt
@@ -53,12 +54,12 @@ def local_ports(pid):
 class Nemesis:
     """`run` injects faults for a number of seconds and ends each before it returns. `faults` records them."""
 
-    def __init__(self, instance, second, clock, random):
-        self.instance, self.second, self.clock, self.random, self.faults = instance, second, clock, random, []
+    def __init__(self, instance, second, clock, disk, random):
+        self.instance, self.second, self.clock, self.disk, self.random, self.faults = instance, second, clock, disk, random, []
         self.kinds = {"kill a child": self.kill_child, "kill the database": self.kill_database, "freeze a child": self.freeze_child,
-                      "read-only database": self.read_only, "no connections": self.no_connections, "clock step": self.step_clock,
-                      "graceful restart": self.graceful}
-        self.weights = [6, 2, 3, 1, 1, 2, 2]
+                      "full disk": self.fill_disk, "read-only database": self.read_only, "no connections": self.no_connections,
+                      "clock step": self.step_clock, "graceful restart": self.graceful}
+        self.weights = [6, 2, 3, 2, 1, 1, 2, 2]
 
     def run(self, seconds):
         until = time.monotonic() + seconds
@@ -98,7 +99,28 @@ class Nemesis:
 
     def kill_database(self):
         self.instance.command("kill-db")
-        eventually(lambda: "does not start" not in self.instance.command("start-db", check=False), "PostgreSQL starts")
+        self.start_database()
+
+    def start_database(self):
+        """Waits until it accepts connections: it may be in recovery, or end because recovery failed."""
+        def accepts():
+            self.instance.command("start-db", check=False)
+            with contextlib.suppress(psycopg2.OperationalError):
+                self.sql("select 1")
+                return True
+        eventually(accepts, "PostgreSQL accepts connections")
+
+    def fill_disk(self):
+        """Until a write has failed, and longer. If PostgreSQL cannot write its log, it crashes and cannot recover."""
+        log = self.instance.state / "log/postgresql.log"
+        failed = log.read_text().count("No space left on device")
+        try:
+            self.disk.set(self.random.choice([FullDisk.GROWTH, FullDisk.ALL]))
+            eventually(lambda: log.read_text().count("No space left on device") > failed, "a write that fails")
+            time.sleep(self.random.uniform(0.5, 3))
+        finally:
+            self.disk.set(0)
+        self.start_database()
 
     def sql(self, statement):
         """Executes a statement as superuser, even while the database is read-only."""
@@ -108,7 +130,7 @@ class Nemesis:
             cursor.execute(statement)
 
     def read_only(self):
-        """Every write fails, as on a standby or a full disk."""
+        """Every write fails, as on a standby."""
         try:
             self.sql("alter role neoapi set default_transaction_read_only = on")
             self.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'neoapi'")

@@ -25,8 +25,8 @@ from client import Api  # noqa: E402
 from deployment import sanitizer_settings  # noqa: E402
 from httpd import Httpd  # noqa: E402
 from nemesis import Nemesis  # noqa: E402
+from preload import FullDisk, ShiftedClock  # noqa: E402
 from receiver import Receiver  # noqa: E402
-from shifted_clock import ShiftedClock  # noqa: E402
 from webhook_fixtures import HERE, queued, start_instance, stop_instance, subscribe  # noqa: E402
 
 CONF = HERE + f"NeoAPIWebhookTimeout {ATTEMPT_TIMEOUT_S}\nNeoAPIWebhookRetryDelays 0 1 1 2 2 2 4 4 4 4 4 4 4 4 4 4\n"
@@ -83,29 +83,29 @@ class Writer(threading.Thread):
 
 @contextlib.contextmanager
 def two_hosts():
-    """An instance, and a second httpd on its database whose clock can be shifted."""
-    instance = start_instance("torture", CONF)
-    try:
-        with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="neoapi-torture.") as name:
-            directory = Path(name)
-            directory.chmod(0o755)
-            clock = ShiftedClock(directory)
+    """An instance whose disk can be full, and a second httpd on its database whose clock can be shifted."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="neoapi-torture.") as name:
+        directory = Path(name)
+        directory.chmod(0o755)
+        clock, disk = ShiftedClock(directory), FullDisk(directory)
+        instance = start_instance("torture", CONF, DB_PRELOAD=str(disk.library))
+        try:
             (directory / "httpd").mkdir()
             preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {clock.library}".strip()
             second = Httpd(instance, directory / "httpd", ("DocumentRoot .*", CONF.replace("${INSTANCE}", str(instance.state))),
                            preload=preload)
             try:
-                yield instance, second.start(), clock
+                yield instance, second.start(), clock, disk
             finally:
                 second.stop()
-    finally:
-        stop_instance(instance)
+        finally:
+            stop_instance(instance)
 
 
 def run(minutes, seed):
     end = threading.Event()
     with contextlib.ExitStack() as stack:
-        instance, second, clock = stack.enter_context(two_hosts())
+        instance, second, clock, disk = stack.enter_context(two_hosts())
         admin = Api(instance, AdminFactory(instance).key())
         consumers = [Consumer("fast", 0, 0), Consumer("slow", 0.05, 0), Consumer("faulty", 0, 0.05)]
         for consumer in consumers:
@@ -113,7 +113,7 @@ def run(minutes, seed):
             consumer.secret = subscribe(admin, receiver.url)["secret"]
         writers = [Writer(api, instance.ca, number, end) for number, api in enumerate(
             [admin, Api(second, admin.credential)] * WRITERS)]
-        nemesis = Nemesis(instance, second, clock, random.Random(seed))
+        nemesis = Nemesis(instance, second, clock, disk, random.Random(seed))
         for writer in writers:
             writer.start()
         nemesis.run(minutes * 60)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Libraries for LD_PRELOAD that change what a server sees of the system, controlled by a number (see preload.h)."""
+
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+class Preload:
+    """`library` is for LD_PRELOAD, compiled from `source`. The number is 0 until set(…) is called. `place` is a directory that the
+    server's user can enter."""
+
+    def __init__(self, place, source):
+        self.file, self.library = place / f"{source.stem}.number", place / f"{source.stem}.so"
+        self.file.write_bytes(bytes(8))
+        subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", f"-I{HERE}", f'-DNUMBER_FILE="{self.file}"', "-shared", "-fPIC", "-o",
+                        self.library, source], check=True)
+        for file in (self.file, self.library):
+            file.chmod(0o755)
+
+    def set(self, number):
+        """In place, because processes have mapped the file."""
+        with open(self.file, "r+b") as file:
+            file.write(number.to_bytes(8, "little", signed=True))
+
+
+class ShiftedClock(Preload):
+    """A system clock that a test shifts (see clock.c)."""
+
+    def __init__(self, place):
+        super().__init__(place, HERE / "clock.c")
+
+    def shift(self, seconds):
+        """Sets the clock so far ahead; 0 is the right time."""
+        self.set(int(seconds * 1000))
+
+
+class FullDisk(Preload):
+    """PostgreSQL's disk, which is full while the number is GROWTH or ALL (see full_disk.c)."""
+
+    GROWTH, ALL = 1, 2
+
+    def __init__(self, place):
+        super().__init__(place, HERE / "full_disk.c")
