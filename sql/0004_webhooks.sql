@@ -275,14 +275,15 @@ create function neoapi.event_delivery_block(event_id text, at timestamptz) retur
         ((extract(epoch from at) * 1000)::bigint >> (5 * (9 - n)) & 31)::int + 1, 1), '' order by n) || left(md5(event_id), 12)
         from generate_series(0, 9) n);
 
--- Adds an event of the system, and a delivery of it to each subscription that lists it, other than the one that it is about; '*'
--- does not list it. Returns the number of deliveries.
-create function neoapi.add_event(organization text, happened text, resource text, payload text) returns bigint
+-- Adds an event, and a delivery of it to each subscription that lists it, other than the one that it is about; '*' does not list
+-- it. Returns the number of deliveries.
+create function neoapi.add_event(organization text, happened text, resource text, payload text, actor text default 'system',
+                                 request text default null) returns bigint
     language sql volatile
     as $$
         with added as (
-            insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)
-            values (organization, happened, resource, date_trunc('milliseconds', now()), 'system', payload)
+            insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+            values (organization, happened, resource, date_trunc('milliseconds', now()), actor, request, payload)
             returning id, created_at),
         delivery as (
             insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)

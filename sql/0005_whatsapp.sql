@@ -86,6 +86,7 @@ create table neoapi.whatsapp_conversation (
     preference_at   timestamptz, -- when the contact last sent stop or resume
     imported_stop_from timestamptz, -- of an imported opt-out: its first stop and its last
     imported_stop_last timestamptz,
+    recorded_stop_at timestamptz, -- when the contact opted out elsewhere, as a client has recorded
     held            boolean not null default false,
     is_provisional  boolean not null default false, -- no response has reported it; hidden unless the contact opted out
     created_at      timestamptz not null,

@@ -54,7 +54,7 @@ begin
     end if;
     delete from neoapi.whatsapp_opt_out o
     where o.organization_id = c.organization_id and o.phone_number_id = number and neoapi.whatsapp_opt_out_matches(o, c)
-      and greatest(o.preference_at, o.opted_out_at) <= coalesce(new.preference_at, new.opted_out_at, c.opted_out_at)
+      and greatest(o.preference_at, o.opted_out_at) <= greatest(new.preference_at, new.opted_out_at, c.preference_at, c.opted_out_at)
       and not exists (
           select from neoapi.whatsapp_conversation x
           where x.organization_id = c.organization_id and x.id = 'wac_' || right(o.id, 26) and x.id <> c.id

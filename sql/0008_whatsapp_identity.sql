@@ -109,14 +109,29 @@ begin
       and greatest(opt_out.opted_out_at, opt_out.preference_at) > coalesce(x.imported_stop_last, '-infinity');
 end $$;
 
--- The contact's state, as its rows say: the phone and the user id that it has now, its name and lead, and since when it has opted
--- out, which is its earliest stop since its last resume.
+-- Since when the contact has opted out, which is its earliest stop since its last resume, and when it last sent either. `known`: as
+-- the identities up to this id say; null: as all do.
+create function neoapi.whatsapp_preference(c neoapi.whatsapp_conversation, known bigint, out opted_out_at timestamptz,
+                                           out preference_at timestamptz)
+    language sql stable
+    as $$
+        with sent as materialized (
+            select i.preference, i.preference_at as at from neoapi.whatsapp_identity i
+            where i.organization_id = c.organization_id and i.conversation_id = c.id and i.preference is not null
+              and (known is null or i.id <= known)
+            union all
+            select 'stop', s from unnest(array[c.imported_stop_from, c.imported_stop_last, c.recorded_stop_at]) s),
+        resumed as (select max(r.at) as at from sent r where r.preference = 'resume')
+        select min(s.at), greatest(max(s.at), r.at)
+        from resumed r left join sent s on s.preference = 'stop' and s.at >= coalesce(r.at, '-infinity') group by r.at
+    $$;
+
+-- The contact's state, as its rows say: the phone and the user id that it has now, its name and lead, and whether it has opted out.
 create function neoapi.whatsapp_contact_state(c neoapi.whatsapp_conversation, out wa_id text, out bsuid text, out name text,
                                               out lead_id text, out opted_out_at timestamptz, out preference_at timestamptz)
     language plpgsql stable as $$
 declare
     latest neoapi.whatsapp_identity;
-    resumed_at timestamptz;
 begin
     -- A phone that a lead has counts only if the provider has named none.
     for latest in
@@ -140,13 +155,7 @@ begin
                       where i.organization_id = c.organization_id and i.conversation_id = c.id and i.kind <> 'lead'
                         and i.name is not null
                       order by i.at desc, i.name desc limit 1), name);
-    select max(i.preference_at) into resumed_at from neoapi.whatsapp_identity i
-    where i.organization_id = c.organization_id and i.conversation_id = c.id and i.preference = 'resume';
-    select min(s.at), greatest(max(s.at), resumed_at) into opted_out_at, preference_at
-    from (select i.preference_at as at from neoapi.whatsapp_identity i
-          where i.organization_id = c.organization_id and i.conversation_id = c.id and i.preference = 'stop'
-          union all select unnest(array[c.imported_stop_from, c.imported_stop_last])) s
-    where s.at >= coalesce(resumed_at, '-infinity');
+    select p.opted_out_at, p.preference_at into opted_out_at, preference_at from neoapi.whatsapp_preference(c, null) p;
 end $$;
 
 -- Updates what a conversation stores of its contact's state.
@@ -238,12 +247,12 @@ begin
     set lead_id = case when has_lead then c.lead_id end,
         triage = coalesce(o.triage, case when not has_lead and c.lead_id is not null then 'pending' else c.triage end),
         triage_at = o.triage_at, last_read_at = o.last_read_at, held = o.held, is_provisional = o.is_provisional,
-        imported_stop_from = o.imported_stop_from, imported_stop_last = o.imported_stop_last,
+        imported_stop_from = o.imported_stop_from, imported_stop_last = o.imported_stop_last, recorded_stop_at = o.recorded_stop_at,
         created_at = least(c.created_at, case when chosen <> split_id then o.created_at end)
     from (select (array_agg(x.triage order by x.triage_at desc) filter (where x.triage_at is not null))[1] as triage,
                  max(x.triage_at) as triage_at, max(x.last_read_at) as last_read_at, bool_or(x.held) as held, bool_and(x.is_provisional) as is_provisional,
                  min(x.imported_stop_from) as imported_stop_from, max(x.imported_stop_last) as imported_stop_last,
-                 min(x.created_at) as created_at
+                 max(x.recorded_stop_at) as recorded_stop_at, min(x.created_at) as created_at
           from neoapi.whatsapp_conversation x where x.organization_id = organization and x.id = any (origins)) o
     where c.organization_id = organization and c.id = chosen;
     update neoapi.whatsapp_identity i set conversation_id = chosen

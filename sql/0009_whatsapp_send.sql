@@ -190,30 +190,60 @@ begin
     return response;
 end $$;
 
--- Sets what a client decides about a conversation. Returns the conversation as it is then, or null if it has another version.
-create function neoapi.whatsapp_change(organization text, conversation text, version xid, triage text, last_read_at timestamptz)
-    returns text
+-- Sets what a client decides about a conversation; `opted_out_at` records or withdraws an opt-out that the contact made elsewhere.
+-- Returns the conversation as it is then, or null if it has another version or the change is refused: opted_out if the opt-out is the
+-- contact's own, which only the contact can end; opted_in if the contact has opted in since.
+create function neoapi.whatsapp_change(
+    organization text, conversation text, version xid, triage text, last_read_at timestamptz, opted_out_at timestamptz,
+    actor text, request text, out body text, out deliveries bigint, out refusal text)
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
+    before neoapi.whatsapp_conversation;
     c neoapi.whatsapp_conversation;
-    is_read boolean;
+    contact record;
 begin
-    select x.* into c from neoapi.whatsapp_conversation x
+    deliveries := 0;
+    perform neoapi.whatsapp_lock_numbers(array[x.number_id]) from neoapi.whatsapp_conversation x
+    where x.organization_id = organization and x.id = conversation
+      and date_trunc('milliseconds', x.opted_out_at) is distinct from whatsapp_change.opted_out_at;
+    select x.* into before from neoapi.whatsapp_conversation x
     where x.organization_id = organization and x.id = conversation and x.xmin = version for update;
     if not found then
-        return null;
+        return;
     end if;
-    is_read := c.last_read_at is distinct from whatsapp_change.last_read_at;
-    if is_read or c.triage <> whatsapp_change.triage then
+    c := before;
+    if date_trunc('milliseconds', c.opted_out_at) is distinct from whatsapp_change.opted_out_at then
+        perform neoapi.whatsapp_refresh(organization, conversation); -- an imported opt-out is the contact's own
+        select x.* into c from neoapi.whatsapp_conversation x where x.organization_id = organization and x.id = conversation;
+        c.recorded_stop_at := whatsapp_change.opted_out_at;
+        contact := neoapi.whatsapp_contact_state(c);
+        c.opted_out_at := contact.opted_out_at;
+        c.preference_at := contact.preference_at;
+        if (c.opted_out_at is null) <> (whatsapp_change.opted_out_at is null) then
+            refusal := case when c.opted_out_at is null then 'opted_in' else 'opted_out' end;
+            return;
+        end if;
+    end if;
+    if c.triage <> whatsapp_change.triage then
+        c.triage := whatsapp_change.triage;
+        c.triage_at := now();
+    end if;
+    if c.last_read_at is distinct from whatsapp_change.last_read_at then
+        c.last_read_at := whatsapp_change.last_read_at;
+        c.unread_count := neoapi.whatsapp_unread_count(organization, conversation, c.last_read_at);
+    end if;
+    if c is distinct from before then
+        c.updated_at := greatest(now(), before.updated_at + interval '1 millisecond');
         update neoapi.whatsapp_conversation x
-        set triage = whatsapp_change.triage, triage_at = case when c.triage <> whatsapp_change.triage then now() else c.triage_at end,
-            last_read_at = whatsapp_change.last_read_at,
-            unread_count = case when is_read then neoapi.whatsapp_unread_count(organization, conversation, whatsapp_change.last_read_at)
-                                else c.unread_count end,
-            updated_at = greatest(now(), c.updated_at + interval '1 millisecond')
-        where x.organization_id = organization and x.id = conversation returning x.* into c;
+        set triage = c.triage, triage_at = c.triage_at, last_read_at = c.last_read_at, unread_count = c.unread_count,
+            recorded_stop_at = c.recorded_stop_at, opted_out_at = c.opted_out_at, preference_at = c.preference_at,
+            updated_at = c.updated_at
+        where x.organization_id = organization and x.id = conversation;
     end if;
-    return neoapi.whatsapp_conversation_json(c);
+    body := neoapi.whatsapp_conversation_json(c);
+    if before.opted_out_at is null and c.opted_out_at is not null then
+        deliveries := neoapi.add_event(organization, 'whatsapp.contact.opted_out', conversation, body, actor, request);
+    end if;
 end $$;
 
 -- What an administrator should know: how many messages have been pending for more than ten minutes, the oldest one and for how many

@@ -20,18 +20,15 @@ create function neoapi.whatsapp_add_message_events(organizations text[], receive
               order by k.happened, m.id) e
     $$;
 
--- Adds an event for each contact that has opted out: all of its stops that count are new identities, with ids greater than `known`.
--- Returns the number of deliveries.
+-- Adds an event for each contact that has opted out by identities with ids greater than `known`. Returns the number of deliveries.
 create function neoapi.whatsapp_add_opt_out_events(numbers text[], known bigint) returns bigint
     language sql volatile
     as $$
         select coalesce(sum(neoapi.add_event(c.organization_id, 'whatsapp.contact.opted_out', c.id,
-                                                      neoapi.whatsapp_conversation_json(c)::text)), 0)::bigint
+                                             neoapi.whatsapp_conversation_json(c)::text)), 0)::bigint
         from (select distinct i.organization_id, i.conversation_id from neoapi.whatsapp_identity i
-              where i.id > known and i.number_id = any (numbers) and i.preference = 'stop') n
+              where i.id > known and i.number_id = any (numbers) and i.preference is not null) n
         join neoapi.whatsapp_conversation c on c.organization_id = n.organization_id and c.id = n.conversation_id
-        where c.opted_out_at is not null and c.imported_stop_last >= c.opted_out_at is not true
-          and not exists (select from neoapi.whatsapp_identity o
-                          where o.conversation_id = c.id and o.organization_id = c.organization_id and o.id <= known
-                            and o.preference = 'stop' and o.preference_at >= c.opted_out_at)
+        cross join lateral neoapi.whatsapp_preference(c, known) before
+        where before.opted_out_at is null and c.opted_out_at is not null
     $$;

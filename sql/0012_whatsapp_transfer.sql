@@ -35,6 +35,7 @@ create function neoapi.whatsapp_export_conversation(c neoapi.whatsapp_conversati
         neoapi.format_timestamp((c).preference_at) as preference_at,
         neoapi.format_timestamp((c).imported_stop_from) as imported_stop_from,
         neoapi.format_timestamp((c).imported_stop_last) as imported_stop_last,
+        neoapi.format_timestamp((c).recorded_stop_at) as recorded_stop_at,
         (c).held,
         (c).is_provisional,
         (select json_agg(neoapi.whatsapp_identity_json(i) order by i.id) from neoapi.whatsapp_identity i

@@ -80,9 +80,15 @@ typedef struct neo_conversation_change {
     const char *id, *version;
     const char *triage;
     const char *last_read_at; /* NULL: never */
+    const char *opted_out_at; /* NULL: not */
 } neo_conversation_change;
 
-/* One row: the conversation as it is now, or null if it has changed since the version was read. */
+/* One row. */
+enum {
+    NEO_CHANGED_CONVERSATION, /* as it is now; null if it was not changed: without a refusal, it has another version */
+    NEO_CHANGED_DELIVERIES,
+    NEO_CHANGED_REFUSAL, /* opted_out or opted_in */
+};
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const neo_conversation_change *wanted,
                                                 apr_pool_t *pool, neo_rows *rows);
 

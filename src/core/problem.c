@@ -144,8 +144,8 @@ static const neo_code_info catalogue[] = {
         {"conflict.idempotency_key_reused", 409, "conflict", "The Idempotency-Key was already used for a different request.",
          "Use a new key for each operation. Repeat a key only with the same path and body."},
     [NEO_CONFLICT_OPTED_OUT] = {"conflict.opted_out", 409, "conflict",
-                                "The contact has opted out of messages from this number. Nothing was sent.",
-                                "Do not retry. Sending is possible again after the contact has asked for messages."},
+                                "The contact has opted out of messages from this number. Nothing was sent or changed.",
+                                "Do not retry. Sending is possible again after the contact has sent RESUME or VOLTAR."},
     [NEO_CONFLICT_LIMIT_REACHED] = {"conflict.limit_reached", 409, "conflict",
                                     "A limit of the organization's plan is reached; `limit` names it.",
                                     "`subscriptions`: delete one. `idempotency_bytes`: wait, or send the request without an "

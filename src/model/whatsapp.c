@@ -246,6 +246,13 @@ static const neo_field changes[] = {
      .rule = neo_rule_past,
      .doc = "Time of the last message that was read; later ones of the contact are unread. Not in the future.",
      .example = NEO_TEXT(SAMPLE_CREATED)},
+    {.name = "opted_out_at",
+     .type = NEO_TIMESTAMP,
+     .rule = neo_rule_past,
+     .doc =
+         "Time at which the contact opted out elsewhere, such as on the phone; `null` withdraws it. The contact's own opt-out "
+         "cannot be withdrawn. If there is an earlier one, that counts. Not in the future.",
+     .example = NEO_TEXT(SAMPLE_CREATED)},
     {0},
 };
 

@@ -71,6 +71,7 @@ static const neo_field conversation_fields[] = {
     MOMENT("preference_at", 0),
     MOMENT("imported_stop_from", 0),
     MOMENT("imported_stop_last", 0),
+    MOMENT("recorded_stop_at", 0),
     FLAG("held"),
     FLAG("is_provisional"),
     {.name = "identities", .type = NEO_LIST, .fields = identity, .max_items = MAX_IDENTITIES},

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a WhatsApp conversation, and changes what clients decide about it: triage, and what was read. */
+/* Reads a WhatsApp conversation, and changes what clients decide about it: triage, what was read, opt-outs. */
+#include <string.h>
+
 #include "call.h"
 #include "model/validate.h"
 #include "store/whatsapp.h"
@@ -30,6 +32,18 @@ static neo_problem *check_patch(neo_call *call, neo_text current, neo_json **cle
     return problem ? problem : neo_validate_patch(&neo_conversation_changes, before, call->body, call->pool, clean);
 }
 
+static neo_problem *refusal_of(neo_call *call, const char *refusal)
+{
+    neo_problem *problem = NULL;
+    if (strcmp(refusal, "opted_out") == 0)
+        return neo_problem_make(
+            call->pool, NEO_CONFLICT_OPTED_OUT,
+            "The contact has opted out itself. Only the contact can opt in again, by sending RESUME or VOLTAR.");
+    neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_INVALID, neo_conversation.name, "opted_out_at",
+                      "must not be before the contact opted in again");
+    return problem;
+}
+
 /* Sets no status if the conversation has changed since it was read. */
 static neo_problem *patch_version(neo_call *call, neo_pg *pg, neo_result *result)
 {
@@ -42,13 +56,16 @@ static neo_problem *patch_version(neo_call *call, neo_pg *pg, neo_result *result
     if (problem)
         return problem;
     const neo_conversation_change change = {call->match.id, neo_rows_value(&rows, 0, NEO_READ_VERSION),
-                                            neo_json_string_at(clean, "triage"), neo_json_string_at(clean, "last_read_at")};
+                                            neo_json_string_at(clean, "triage"), neo_json_string_at(clean, "last_read_at"),
+                                            neo_json_string_at(clean, "opted_out_at")};
     status = neo_whatsapp_change(pg, &call->actor, &change, call->pool, &rows);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
-    if (neo_rows_value(&rows, 0, 0))
-        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
-    return NULL;
+    const char *refusal = neo_rows_value(&rows, 0, NEO_CHANGED_REFUSAL);
+    if (neo_rows_value(&rows, 0, NEO_CHANGED_CONVERSATION))
+        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, NEO_CHANGED_CONVERSATION)};
+    neo_call_notify_dispatcher(call, &rows);
+    return refusal ? refusal_of(call, refusal) : NULL;
 }
 
 neo_problem *neo_call_patch_conversation(neo_call *call, neo_result *result)

@@ -25,7 +25,8 @@ void neo_whatsapp_make_statements(apr_pool_t *pool)
     store_template = neo_statement_make(pool, "select neoapi.whatsapp_store_template($1, $2, $3, $4, $5)", 5, 1);
     answer = neo_statement_make(pool, "select neoapi.whatsapp_response($1, $2)", 2, 0);
     read_one = neo_statement_make(pool, "select " CONVERSATION ", t.xmin from " CONVERSATIONS " and t.id = $2", 2, 0);
-    change = neo_statement_make(pool, "select neoapi.whatsapp_change($1, $2, $3, $4, $5)", 5, 1);
+    change = neo_statement_make(
+        pool, "select body, deliveries, refusal from neoapi.whatsapp_change($1, $2, $3, $4, $5, $6, $7, $8)", 8, 1);
     numbers_of = neo_statement_make(pool,
                                     "select id, phone_number_id, app_secret from neoapi.whatsapp_number"
                                     " where phone_number_id = any ($1) or waba_id = any ($1) limit 1000",
@@ -112,7 +113,8 @@ neo_pg_status neo_whatsapp_read(neo_pg *pg, const neo_actor *actor, const char *
 neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const neo_conversation_change *wanted, apr_pool_t *pool,
                                   neo_rows *rows)
 {
-    const char *values[] = {actor->organization, wanted->id, wanted->version, wanted->triage, wanted->last_read_at};
+    const char *values[] = {actor->organization,  wanted->id,           wanted->version, wanted->triage,
+                            wanted->last_read_at, wanted->opted_out_at, actor->name,     actor->request};
     return neo_pg_run(pg, change, values, pool, rows);
 }
 

@@ -2,15 +2,18 @@
 """Opt-outs: by a word, in WhatsApp's settings, or reported by Meta when it refuses a message."""
 
 import itertools
+import json
 import time
 
 import pytest
 
 from client import ok, refused
-from whatsapp import (PHONE, SHORT, meta, module_admin_factory, module_instance, org,  # fixtures among them
+from event_log import events
+from whatsapp import (PHONE, SHORT, description, meta, module_admin_factory, module_instance, org,  # fixtures among them
                       provider)
 
-from callbacks import failure, message, preference, status, text
+from callbacks import failure, message, preference, status, system, text
+from meta import error
 
 BSUID = "BR.13491208655302741918"
 
@@ -220,3 +223,103 @@ def test_a_refusal_that_is_repeated_changes_nothing(org):
     before = org.conversation()
     org.notify(again)
     assert org.conversation() == before
+
+
+# ---------------------------------------------------------------- opt-outs that a client records
+
+
+def iso(at):
+    """A whole second as the API writes it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(at))
+
+
+def record(org, at):
+    """The response to a client that sets opted_out_at, or withdraws it, in the only conversation."""
+    answer = org.api.patch(f"whatsapp/conversations/{org.conversation()['id']}", {"opted_out_at": at and iso(at)})
+    description(org.instance).operation("patch", "/whatsapp/conversations/{id}").check(answer)
+    return answer
+
+
+def opt_out_events(org):
+    return [one for one in events(org.instance, org.organization) if one["type"] == "whatsapp.contact.opted_out"]
+
+
+def test_a_client_records_an_opt_out_and_withdraws_it(org):
+    lead, now = org.lead(), int(time.time())
+    before = org.begin(lead)[0]["conversation"]
+    answer = record(org, now - 60)
+    found = ok(answer)
+    assert found == {**before, "opted_out_at": iso(now - 60), "updated_at": found["updated_at"]}
+    assert found["updated_at"] > before["updated_at"] and ok(org.api.get("whatsapp/conversations/" + found["id"])) == found
+    event, = opt_out_events(org)
+    assert (event["actor"], event["request_id"]) == (org.api.credential.id, answer.headers["X-Request-ID"])
+    assert event["payload"] == found
+    refused(org.start(lead), 409, "conflict.opted_out")
+    assert ok(record(org, now - 60)) == found and ok(record(org, now - 90))["opted_out_at"] == iso(now - 90)
+    assert "opted_out_at" not in ok(record(org, None)) and len(opt_out_events(org)) == 1
+    org.begin(lead, 200)
+    assert org.instance.sql("select id from neoapi.whatsapp_opt_out where organization_id = %s", org.organization) == []
+
+
+@pytest.mark.parametrize("own", ["a message", "a status", "an import"])
+def test_a_client_cannot_withdraw_the_contacts_own_opt_out(org, own):
+    lead, now = org.lead(), int(time.time())
+    _, send = org.begin(lead)
+    ok(record(org, now - 60))
+    if own == "an import":
+        row = {"whatsapp_opt_out": {"id": "1", "contact_phone": PHONE, "phone_number_id": org.number.id, "opted_out_at": iso(now - 30)}}
+        org.ctl("import", "-", "--organization", org.organization, given=json.dumps(row))
+    else:
+        org.notify(text("PARAR", PHONE, at=now - 30) if own == "a message" else refusal(send, now - 30))
+    assert len(opt_out_events(org)) == 1
+    problem = refused(record(org, None), 409, "conflict.opted_out")
+    assert "VOLTAR" in problem["detail"] and seconds(org.conversation()["opted_out_at"]) == now - 60
+    assert ok(record(org, now - 10))["opted_out_at"] == iso(now - 30)  # the contact's own is earlier
+    refused(org.start(lead), 409, "conflict.opted_out")
+
+
+def test_the_contact_ends_an_opt_out_that_a_client_recorded(org):
+    lead, now = org.lead(), int(time.time())
+    org.begin(lead)
+    ok(record(org, now - 60))
+    org.notify(text("VOLTAR", PHONE, at=now - 30))
+    assert org.conversation()["opted_out_at"] is None
+    problem = refused(record(org, now - 60), 400, "validation.conversation.opted_out_at_invalid")
+    assert [one["field"] for one in problem["errors"]] == ["opted_out_at"]
+    ok(record(org, now - 10))
+    assert ok(record(org, None)) and org.begin(lead, 200)
+    assert org.instance.sql("select id from neoapi.whatsapp_opt_out where organization_id = %s", org.organization) == []
+
+
+def test_another_change_keeps_the_contacts_opt_out(org):
+    """Which Meta's response has revealed, so that it has more digits than are shown."""
+    org.meta.behave(error(131050))
+    refused(org.start(org.lead()), 409, "conflict.opted_out")
+    before = org.conversation()
+    ok(org.api.patch("whatsapp/conversations/" + before["id"], {"triage": "dismissed"}))
+    assert org.conversation()["opted_out_at"] == before["opted_out_at"] and before["opted_out_at"].microsecond % 1000
+
+
+@pytest.mark.parametrize("first", ["the old number's", "the new number's"])
+def test_a_recorded_opt_out_stays_when_conversations_become_one(org, first):
+    now, new = int(time.time()), "5511987654399"
+    org.notify(text("Oi", PHONE, at=now - 90))
+    if first == "the old number's":
+        ok(record(org, now - 60))
+    org.notify(text("Oi", new, at=now - 20))
+    if first == "the new number's":
+        later, = [one for one in org.conversations() if one["contact_wa_id"] == new]
+        ok(org.api.patch("whatsapp/conversations/" + later["id"], {"opted_out_at": iso(now - 60)}))
+    org.notify(system("user_changed_number", PHONE, new={"wa_id": new}, at=now - 30))
+    assert seconds(org.conversation()["opted_out_at"]) == now - 60 and len(opt_out_events(org)) == 1
+
+
+def test_a_recorded_opt_out_is_exported_and_can_still_be_withdrawn(org, tmp_path):
+    file, now = str(tmp_path / "all.ndjson"), int(time.time())
+    org.begin()
+    before = ok(record(org, now - 60))
+    org.ctl("export", org.organization, "--output", file)
+    org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
+    org.ctl("import", file, "--organization", org.organization)
+    assert ok(org.api.get("whatsapp/conversations/" + before["id"])) == before
+    assert "opted_out_at" not in ok(record(org, None))

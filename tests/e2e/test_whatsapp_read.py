@@ -220,6 +220,7 @@ def test_a_changed_conversation_is_not_overwritten(org):
 @pytest.mark.parametrize("changes, field", [
     ({"triage": "done"}, "triage"), ({"triage": None}, "triage"), ({"triage": 7}, "triage"),
     ({"last_read_at": "2099-01-01T00:00:00Z"}, "last_read_at"), ({"last_read_at": "today"}, "last_read_at"),
+    ({"opted_out_at": "2099-01-01T00:00:00Z"}, "opted_out_at"), ({"opted_out_at": True}, "opted_out_at"),
     ({"unread_count": 0}, "unread_count"), ({"lead_id": None}, "lead_id"),
 ])
 def test_a_wrong_change_is_refused_and_changes_nothing(org, changes, field):
