@@ -224,7 +224,6 @@ class Deployment:
 
     def clean(self):
         """Deletes what runs have created, and does the work of vacuum and checkpoint."""
-        self.sql("truncate neoapi.webhook_queue")  # else the courier is busy until it has sent them all
         self.await_quiet()
         self.sql(
             "set synchronous_commit = off", "truncate neoapi.event, neoapi.webhook_delivery, neoapi.webhook_queue, neoapi.idempotency_key",
