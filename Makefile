@@ -4,7 +4,7 @@
 # it is dropped; the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS) are taken from there, as everywhere, and those of the demo, whose names
 # are unlikely to be another's: make demo DEMO_PORT=9443 and DEMO_PORT=9443 make demo are the same.
 SETTINGS := BUILD FETCHED SAN APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
-            DEMO_RECEIVER_PORT FUZZ_RUNS BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES TORTURE_MINUTES TORTURE_SEED PREFIX DESTDIR
+            DEMO_RECEIVER_PORT FUZZ_RUNS BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES TORTURE_MINUTES TORTURE_SEED SOAK SOAK_MINUTES PREFIX DESTDIR
 $(foreach name,$(filter-out DEMO_%,$(SETTINGS)),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
 
 # The checks are the same for everyone: they ignore the environment, and take no settings.
@@ -41,6 +41,7 @@ NEEDS.bench          := build run bench
 NEEDS.bench-webhooks := build run bench
 NEEDS.bench-peers    := build run bench
 NEEDS.torture        := build run check
+NEEDS.soak           := build run check
 ifndef NEOAPI_FETCH # set while the Debian package is built
 ifeq (,$(findstring n,$(firstword -$(MAKEFLAGS))))
 needs := $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS.$(goal))))
@@ -404,6 +405,10 @@ bench-peers: all $(BUILD)/bench/mod_bare.so ## benchmark the API against a Node.
 .PHONY: torture
 torture: all ## write and deliver during faults on two hosts; check for lost, duplicate or undelivered data (TORTURE_MINUTES=5, TORTURE_SEED=1)
 	@NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_TORTURE_SEED='$(TORTURE_SEED)' /usr/bin/python3 -B tests/torture/torture.py '$(or $(TORTURE_MINUTES),5)'
+
+.PHONY: soak
+soak: all ## check response times, memory and acknowledged writes under load with slow clients, hostile receivers and kills (SOAK_MINUTES=30, SOAK='slow-clients receivers kills')
+	@NEOAPI_TEST_BUILD='$(BUILD)' /usr/bin/python3 -B tests/soak/soak.py '$(or $(SOAK_MINUTES),30)' $(SOAK)
 
 bench-remove: ## stop what the benches measure and delete their data
 	@for bench in bench bench-webhooks bench-peers; do sh tests/deploy/instance.sh remove '$(BUILD)'/$$bench/instance || exit; done

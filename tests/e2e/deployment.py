@@ -35,6 +35,14 @@ def sanitizer_settings():
             "UBSAN_OPTIONS": "print_stacktrace=1"}
 
 
+def shipped_sizes():
+    """The numbers of processes, threads and connections in conf/, as settings of instance.sh."""
+    text = "".join((ROOT / "conf" / name).read_text() for name in ("neoapi.conf", "server-neoapi.conf"))
+    threads, workers, connections = (int(re.search(rf"^ *{directive} +(\d+)", text, re.M)[1])
+                                     for directive in ("ThreadsPerChild", "MaxRequestWorkers", "DBDMax"))
+    return {"PROCESSES": str(workers // threads), "THREADS": str(threads), "DB_CONNECTIONS": str(connections)}
+
+
 def remove_stale_instances():
     """Instances of test processes that were killed."""
     for directory in glob.glob(str(PLACE / "[0-9]*")):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A thousand slow clients and a normal one, with the default numbers of threads and connections."""
 
-import re
 import resource
 import socket
 import time
@@ -9,7 +8,7 @@ import time
 import pytest
 from admin_factory import AdminFactory
 from client import Api, ok
-from deployment import ROOT
+from deployment import shipped_sizes
 from raw_http import RawConnection, message
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
@@ -17,18 +16,12 @@ CLIENTS = 1000
 REQUESTS = 300
 
 
-def shipped(directive):
-    texts = [(ROOT / "conf" / name).read_text() for name in ("neoapi.conf", "server-neoapi.conf")]
-    return re.search(rf"^ *{directive} +(\d+)", "".join(texts), re.M)[1]
-
-
 @pytest.fixture
 def shipped_api(new_instance):
     """A client to an instance with the shipped configuration's sizes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
-    threads, workers = int(shipped("ThreadsPerChild")), int(shipped("MaxRequestWorkers"))
-    instance = new_instance(PROCESSES=str(workers // threads), THREADS=str(threads), DB_CONNECTIONS=shipped("DBDMax"))
+    instance = new_instance(**shipped_sizes())
     return Api(instance, AdminFactory(instance).key())
 
 

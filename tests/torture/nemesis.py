@@ -56,6 +56,7 @@ class Nemesis:
 
     def __init__(self, instance, second, clock, disk, random):
         self.instance, self.second, self.clock, self.disk, self.random, self.faults = instance, second, clock, disk, random, []
+        self.parents, self.pause_s = [instance.pid, second.process.pid], (0.2, 1.5)
         self.kinds = {"kill a child": self.kill_child, "kill the database": self.kill_database, "freeze a child": self.freeze_child,
                       "full disk": self.fill_disk, "read-only database": self.read_only, "no connections": self.no_connections,
                       "clock step": self.step_clock, "graceful restart": self.graceful}
@@ -64,15 +65,15 @@ class Nemesis:
     def run(self, seconds):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            time.sleep(self.random.uniform(0.2, 1.5))
+            time.sleep(self.random.uniform(*self.pause_s))
             kind, = self.random.choices(list(self.kinds), self.weights)
             started_at = time.time()
             ports = self.kinds[kind]()
             self.faults.append(Fault(kind, started_at, time.time(), ports or set()))
 
     def child(self):
-        """The pid of a random httpd child of either host; None if there is none at the moment."""
-        parent = self.random.choice([self.instance.pid, self.second.process.pid])
+        """The pid of a random httpd child of the parents; None if there is none at the moment."""
+        parent = self.random.choice(self.parents)
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
         return int(self.random.choice(children)) if children else None
 
@@ -129,20 +130,23 @@ class Nemesis:
         with contextlib.closing(connection), connection.cursor() as cursor:
             cursor.execute(statement)
 
+    def terminate_backends(self):
+        self.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'neoapi'")
+
     def read_only(self):
         """Every write fails, as on a standby."""
         try:
             self.sql("alter role neoapi set default_transaction_read_only = on")
-            self.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'neoapi'")
+            self.terminate_backends()
             time.sleep(self.random.uniform(0.5, 3))
         finally:
             self.sql("alter role neoapi reset default_transaction_read_only")
-            self.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'neoapi'")
+            self.terminate_backends()
 
     def no_connections(self):
         try:
             self.sql("alter role neoapi connection limit 0")
-            self.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'neoapi'")
+            self.terminate_backends()
             time.sleep(self.random.uniform(0.5, 3))
         finally:
             self.sql("alter role neoapi connection limit -1")

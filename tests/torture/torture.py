@@ -82,13 +82,14 @@ class Writer(threading.Thread):
 
 
 @contextlib.contextmanager
-def two_hosts():
-    """An instance whose disk can be full, and a second httpd on its database whose clock can be shifted."""
+def two_hosts(**more):
+    """An instance whose disk can be full, and a second httpd on its database whose clock can be shifted. `more` are settings of
+    instance.sh."""
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="neoapi-torture.") as name:
         directory = Path(name)
         directory.chmod(0o755)
         clock, disk = ShiftedClock(directory), FullDisk(directory)
-        instance = start_instance("torture", CONF, DB_PRELOAD=str(disk.library))
+        instance = start_instance("torture", CONF, DB_PRELOAD=str(disk.library), **more)
         try:
             (directory / "httpd").mkdir()
             preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {clock.library}".strip()

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests that `make soak` can fail: each line of its table becomes WRONG."""
+import json
+import pathlib
+import re
+import sys
+
+import pytest
+
+for folder in ("e2e", "torture", "soak"):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / folder))
+
+from checker import Attempt, Checker, Consumer  # noqa: E402
+from judgement import Sums, judge_growth, judge_latency, print_lines  # noqa: E402
+
+BROKER = {"id": "brk_1", "name": "New name", "created_at": "2026-01-01T00:00:00.000Z", "updated_at": "2026-01-01T00:00:00.000Z"}
+
+
+class Database:
+    """Returns columns of these rows, whatever the condition is."""
+
+    def __init__(self, **tables):
+        self.tables = tables
+
+    def sql(self, text, *_):
+        columns, table = re.match(r"select (.*) from neoapi\.(\w+) ", text).groups()
+        return [tuple(row[name] for name in columns.split(", ")) for row in self.tables.get(table, [])]
+
+
+class Writer:
+    created, renamed, retries, unexpected = {"First name": "brk_1"}, {"brk_1": "New name"}, 0, []
+
+
+def stored():
+    return {"broker": [{"id": "brk_1", "name": "New name", "representation": json.dumps(BROKER)}],
+            "event": [{"id": 1, "resource_id": "brk_1"}], "webhook_delivery": [{"id": "dlv_1", "event_id": 1}],
+            "webhook_queue": [], "webhook_attempt": []}
+
+
+def received():
+    consumer = Consumer("one", 0, 0)
+    consumer.attempts["dlv_1"] = [Attempt("dlv_1", 0, 1, 1, True)]
+    consumer.copy["brk_1"] = BROKER
+    return consumer
+
+
+def is_good(tables, consumer, capsys):
+    """Whether the table has no WRONG and says so."""
+    sums = Sums()
+    sums.add(Checker(Database(**tables), [Writer], [consumer], [], "org_1"), Checker.check)
+    good = print_lines([], sums.lines(), sums.wrong)
+    assert good == ("WRONG" not in capsys.readouterr().out)
+    return good
+
+
+def test_what_is_stored_and_received_is_good(capsys):
+    assert is_good(stored(), received(), capsys)
+
+
+@pytest.mark.parametrize("table", ["broker", "event", "webhook_delivery"])
+def test_a_lost_row_is_wrong(table, capsys):
+    assert not is_good({**stored(), table: []}, received(), capsys)
+
+
+def test_a_lost_change_is_wrong(capsys):
+    old = {**BROKER, "name": "First name"}
+    consumer = received()
+    consumer.copy["brk_1"] = old
+    assert not is_good({**stored(), "broker": [{"id": "brk_1", "name": "First name", "representation": json.dumps(old)}]}, consumer, capsys)
+
+
+def test_a_lost_delivery_is_wrong(capsys):
+    consumer = received()
+    consumer.attempts.clear()
+    assert not is_good(stored(), consumer, capsys)
+
+
+def test_a_doubled_p99_is_wrong():
+    quiet = [0.001] * 98 + [0.005] * 2
+    assert judge_latency(quiet, [0.0099] * 100).is_good
+    assert judge_latency(quiet, [0.001] * 99 + [1]).is_good is False
+    assert judge_latency(quiet, [0.001] * 98 + [0.0101] * 2).is_good is False
+    assert judge_latency(quiet, []).is_good is False
+
+
+def test_growth_is_wrong():
+    assert judge_growth("", [50] * 20 + [100, 101] * 50).is_good
+    assert judge_growth("", list(range(100, 200))).is_good is False
+    assert judge_growth("", [100] * 50 + [111] * 50).is_good is False
+    assert judge_growth("", []).is_good is False
+    assert judge_growth("", [0] * 60).is_good is False
