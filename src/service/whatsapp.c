@@ -41,7 +41,8 @@ static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_co
         return neo_problem_make(call->pool, NEO_CONFLICT_OPTED_OUT, "The contact has opted out of messages.");
     if (strcmp(refusal, "no_phone") == 0)
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_INVALID, "whatsapp", "lead_id",
-                          "has a phone number that WhatsApp has given to another contact; correct the lead's number");
+                          "has a phone number that WhatsApp has given to another contact; ask the administrator to correct the "
+                          "lead's number");
     else if (strcmp(refusal, "several_numbers") == 0)
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_REQUIRED, "whatsapp", "number_id",
                           "is required: the organization has several numbers");

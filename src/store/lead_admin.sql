@@ -9,7 +9,8 @@ from (
     where r.party_id is not null
     and not exists (select from neoapi.party p where p.organization_id = $1 and p.id = r.party_id)
     union all
-    select r.line, 'phone: the organization has a lead with this number already: ' || l.id
+    select r.line, 'phone: the organization has a lead with this number already: ' || l.id || '; if the number has a new owner, correct'
+        ' that lead first: run neoapictl export, change the phone in its line and run neoapictl import with this line'
     from json_to_recordset($2) as r (line int, name text, phone text, email text, party_id text)
     join neoapi.lead l
     on l.organization_id = $1 and neoapi.whatsapp_phone_key(l.phone) = neoapi.whatsapp_phone_key(r.phone)) p;

@@ -6,11 +6,13 @@ are in the past; they arrive in the order of the permutation.
 """
 
 import itertools
+import json
 import time
 
 import pytest
 
 from client import refused
+from ctl_instance import Ctl
 from deployment import ROOT
 from whatsapp import meta, module_admin_factory, module_instance, org, provider  # noqa: F401
 
@@ -239,6 +241,22 @@ def test_a_lead_whose_number_belongs_to_another_contact_is_refused(org):
     org.notify(text("Oi", second.old, at=START + 10), system("user_changed_number", second.old, at=START + 20, new={"wa_id": first.old}))
     problem = refused(org.start(first.lead), 400, "validation.whatsapp.lead_id_invalid")
     assert problem["errors"][0]["field"] == "lead_id" and not org.meta.sends
+
+
+def test_a_newcomer_with_a_leads_old_number_becomes_a_lead(org):
+    """The refused import says what to do first."""
+    case, = cases(org, 1)
+    case.early(), case.move(), case.stranger()
+    newcomer = f"name,phone\nBeto,{case.old}\n"
+    code, _, said = Ctl(org.instance).run("lead", "import", "-", "--organization", org.organization, stdin=newcomer)
+    assert code == 1 and case.lead in said and "neoapictl export" in said and "neoapictl import" in said
+    _, exported, _ = Ctl(org.instance).run("export", org.organization)
+    line, = [json.loads(line) for line in exported.splitlines() if line.startswith('{"lead"')]
+    line["lead"]["phone"] = case.new
+    org.ctl("import", "-", "--organization", org.organization, given=json.dumps(line))
+    beto = org.lead(case.old, "Beto")
+    assert [sent_to(org, lead).to for lead in (case.lead, beto)] == [case.new, case.old]
+    assert [row[0] for row in case.state()] == [["early", MOVED], ["who is this?"]]
 
 
 # ---------------------------------------------------------------- spellings of a phone
