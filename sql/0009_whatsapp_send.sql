@@ -174,8 +174,8 @@ begin
         refusal = case outcome when 'unsent' then concat_ws(': ', code, title) end
     where n.organization_id = organization and n.id = number
       and (outcome = 'unsent' or (outcome = 'accepted' and n.refused_at is not null));
-    if outcome = 'opted_out' then
-        perform neoapi.whatsapp_add_opt_out_events(array[number], known);
+    if outcome = 'opted_out' or reported.error_code = 131050 then
+        perform neoapi.whatsapp_add_preference_events(array[number], known);
     end if;
     if outcome in ('refused', 'opted_out', 'unsent') then
         delete from neoapi.idempotency_key k
@@ -241,9 +241,7 @@ begin
         where x.organization_id = organization and x.id = conversation;
     end if;
     body := neoapi.whatsapp_conversation_json(c);
-    if before.opted_out_at is null and c.opted_out_at is not null then
-        deliveries := neoapi.add_event(organization, 'whatsapp.contact.opted_out', conversation, body, actor, request);
-    end if;
+    deliveries := neoapi.whatsapp_add_preference_event(c, before.opted_out_at is not null, actor, request);
 end $$;
 
 -- What an administrator should know: how many messages have been pending for more than ten minutes, the oldest one and for how many

@@ -253,7 +253,7 @@ begin
     message_count := cardinality(received);
     delivery_count := neoapi.whatsapp_add_message_events(array(select u.organization_id from unnest(items) u), received,
                                                          edited || delivered)
-                    + neoapi.whatsapp_add_opt_out_events(array(select u.number_id from unnest(items) u), known);
+                    + neoapi.whatsapp_add_preference_events(array(select u.number_id from unnest(items) u), known);
 end $$;
 
 revoke execute on function neoapi.whatsapp_receive from public;

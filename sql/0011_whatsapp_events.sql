@@ -20,15 +20,22 @@ create function neoapi.whatsapp_add_message_events(organizations text[], receive
               order by k.happened, m.id) e
     $$;
 
--- Adds an event for each contact that has opted out by identities with ids greater than `known`. Returns the number of deliveries.
-create function neoapi.whatsapp_add_opt_out_events(numbers text[], known bigint) returns bigint
+-- Adds an event of a contact that had opted out and has not any more, or the other way round. Returns the number of deliveries.
+create function neoapi.whatsapp_add_preference_event(c neoapi.whatsapp_conversation, was_opted_out boolean,
+                                                     actor text default 'system', request text default null) returns bigint
+    language sql volatile
+    return case when was_opted_out = ((c).opted_out_at is not null) then 0 else
+        neoapi.add_event((c).organization_id, case when was_opted_out then 'whatsapp.contact.opted_in' else 'whatsapp.contact.opted_out' end,
+                         (c).id, neoapi.whatsapp_conversation_json(c)::text, actor, request) end;
+
+-- Adds the events of the contacts whose identities with ids greater than `known` change whether they have opted out. Returns the
+-- number of deliveries.
+create function neoapi.whatsapp_add_preference_events(numbers text[], known bigint) returns bigint
     language sql volatile
     as $$
-        select coalesce(sum(neoapi.add_event(c.organization_id, 'whatsapp.contact.opted_out', c.id,
-                                             neoapi.whatsapp_conversation_json(c)::text)), 0)::bigint
+        select coalesce(sum(neoapi.whatsapp_add_preference_event(c, before.opted_out_at is not null)), 0)::bigint
         from (select distinct i.organization_id, i.conversation_id from neoapi.whatsapp_identity i
               where i.id > known and i.number_id = any (numbers) and i.preference is not null) n
         join neoapi.whatsapp_conversation c on c.organization_id = n.organization_id and c.id = n.conversation_id
         cross join lateral neoapi.whatsapp_preference(c, known) before
-        where before.opted_out_at is null and c.opted_out_at is not null
     $$;

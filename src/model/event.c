@@ -17,7 +17,8 @@
     X("webhook.recovered", WEBHOOKS)                                                                                           \
     X("whatsapp.message.received", WHATSAPP)                                                                                   \
     X("whatsapp.message.updated", WHATSAPP)                                                                                    \
-    X("whatsapp.contact.opted_out", WHATSAPP)
+    X("whatsapp.contact.opted_out", WHATSAPP)                                                                                  \
+    X("whatsapp.contact.opted_in", WHATSAPP)
 
 #define ROWS(name, AREA, collection)                                                                                           \
     {#name ".created", NEO_AREA_##AREA}, {#name ".updated", NEO_AREA_##AREA}, {#name ".deleted", NEO_AREA_##AREA},

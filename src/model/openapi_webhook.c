@@ -41,6 +41,7 @@ static const struct {
     {"whatsapp.message.received", "Message", "A contact sent a message"},
     {"whatsapp.message.updated", "Message", "A message changed: its status, or its text"},
     {"whatsapp.contact.opted_out", "Conversation", "A contact opted out"},
+    {"whatsapp.contact.opted_in", "Conversation", "A contact who had opted out opted in again"},
     {"webhook.failing", "Webhook", "Another subscription has been failing for ten minutes"},
     {"webhook.disabled", "Webhook", "Another subscription became inactive"},
     {"webhook.recovered", "Webhook", "A delivery to another subscription succeeded after one of these events"},

@@ -7,9 +7,10 @@
 
 #define EVENTS(name, AREA, collection) #name ".created", #name ".updated", #name ".deleted",
 /* Not included in "*", which clients chose when there were no others. */
-#define NEO_WHATSAPP_EVENTS "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out"
-#define NEO_WEBHOOK_EVENTS  "webhook.failing", "webhook.disabled", "webhook.recovered"
-#define ALL_EVENTS          NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, NEO_WEBHOOK_EVENTS
+#define NEO_WHATSAPP_EVENTS                                                                                                    \
+    "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out", "whatsapp.contact.opted_in"
+#define NEO_WEBHOOK_EVENTS "webhook.failing", "webhook.disabled", "webhook.recovered"
+#define ALL_EVENTS         NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, NEO_WEBHOOK_EVENTS
 static const char *const events[] = {ALL_EVENTS, "*", NULL};
 const char *const neo_event_types[] = {ALL_EVENTS, NULL};
 

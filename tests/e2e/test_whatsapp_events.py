@@ -11,10 +11,11 @@ from webhook_fixtures import HERE, deliveries, subscribe
 from whatsapp import PHONE, description, meta, module_admin_factory, module_instance, org, provider  # noqa: F401
 
 from callbacks import failure, message, preference, status, system, text
-from meta import error
+from meta import after, error
 
 CONF = HERE
-RECEIVED, UPDATED, OPTED_OUT = "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out"
+RECEIVED, UPDATED = "whatsapp.message.received", "whatsapp.message.updated"
+OPTED_OUT, OPTED_IN = "whatsapp.contact.opted_out", "whatsapp.contact.opted_in"
 OTHER = "5511987654399"
 
 
@@ -108,8 +109,38 @@ def test_an_edit_after_a_revocation_changes_nothing(org):
 def test_an_opt_out_is_an_event_once_until_the_contact_resumes(org):
     def at(second, kind="stop"):
         org.notify(preference(kind, PHONE, at=1_760_000_000 + second))
-        return types(org).count(OPTED_OUT)
-    assert [at(100), at(200), at(50), at(20, "resume"), at(300, "resume"), at(250), at(400), at(350)] == [1, 1, 1, 1, 1, 1, 2, 2]
+        return types(org)[logged_before[-1]:]
+    logged_before = [0]
+    for second, kind, expected in ((10, "resume", []), (100, "stop", [OPTED_OUT]), (200, "stop", []), (50, "stop", []), (20, "resume", []),
+                                   (300, "signup", [OPTED_IN]), (250, "stop", []), (320, "resume", []), (400, "stop", [OPTED_OUT]),
+                                   (350, "stop", [])):
+        assert at(second, kind) == expected, second
+        logged_before.append(len(types(org)))
+
+
+def test_a_contact_that_opts_in_again_is_an_event(org, receiver):
+    everything, one = subscribe(org.api, receiver.url + "all", "*"), subscribe(org.api, receiver.url, OPTED_IN)
+    document = description(org.instance)
+    org.notify(text("PARAR", PHONE, at=1_760_000_000))
+    for _ in range(2):
+        org.notify(text("VOLTAR", PHONE, at=1_760_000_100, id="wamid.1"))
+    eventually(lambda: receiver.arrivals, "the notification")
+    event, = [arrival.json for arrival in receiver.arrivals]
+    conversation, = ok(org.api.get("whatsapp/conversations"))["items"]
+    assert (event["event_type"], event["payload"]) == (OPTED_IN, conversation) and "opted_out_at" not in conversation
+    described = document.resolve(document.whole["webhooks"][OPTED_IN]["post"]["requestBody"])
+    assert not document.wrong(event, described["content"]["application/json"]["schema"])
+    assert len(deliveries(org.api, one)) == 1 and deliveries(org.api, everything) == []
+    assert [one["payload"] for one in ok(org.api.get("events", params={"type": OPTED_IN}))["items"]] == [conversation]
+
+
+def test_an_opt_out_that_a_status_without_our_id_reveals_before_the_response_is_an_event(org):
+    def refuse(send):
+        item = status(send, "failed", PHONE, errors=failure(131050))
+        org.notify({name: value for name, value in item.items() if name != "biz_opaque_callback_data"})
+    org.meta.behave(after(refuse))
+    org.begin()
+    assert types(org) == [OPTED_OUT] and org.conversation()["opted_out_at"]
 
 
 def test_an_opt_out_stays_one_event_through_a_change_of_number(org):

@@ -240,8 +240,8 @@ def record(org, at):
     return answer
 
 
-def opt_out_events(org):
-    return [one for one in events(org.instance, org.organization) if one["type"] == "whatsapp.contact.opted_out"]
+def opt_out_events(org, happened="opted_out"):
+    return [one for one in events(org.instance, org.organization) if one["type"] == "whatsapp.contact." + happened]
 
 
 def test_a_client_records_an_opt_out_and_withdraws_it(org):
@@ -256,7 +256,10 @@ def test_a_client_records_an_opt_out_and_withdraws_it(org):
     assert event["payload"] == found
     refused(org.start(lead), 409, "conflict.opted_out")
     assert ok(record(org, now - 60)) == found and ok(record(org, now - 90))["opted_out_at"] == iso(now - 90)
-    assert "opted_out_at" not in ok(record(org, None)) and len(opt_out_events(org)) == 1
+    answer = record(org, None)
+    event, = opt_out_events(org, "opted_in")
+    assert (event["actor"], event["request_id"]) == (org.api.credential.id, answer.headers["X-Request-ID"])
+    assert event["payload"] == ok(answer) and "opted_out_at" not in ok(answer) and len(opt_out_events(org)) == 1
     org.begin(lead, 200)
     assert org.instance.sql("select id from neoapi.whatsapp_opt_out where organization_id = %s", org.organization) == []
 
