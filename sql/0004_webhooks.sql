@@ -240,15 +240,15 @@ create table neoapi.webhook_attempt_default partition of neoapi.webhook_attempt 
 -- due_at is both schedule and lease: a claimed delivery is due again when the lease of its claim has expired, unless the process
 -- that claimed it still holds its lock (see include/store/claim_owner.h).
 create table neoapi.webhook_queue (
-    id              text collate "C" primary key, -- of the delivery
+    id              text collate "C" not null, -- of the delivery
     organization_id text collate "C" not null,
     subscription_id text collate "C" not null,
     number          int not null default 1, -- of the next attempt
     due_at          timestamptz not null,
-    claim           bigint -- of the courier that sends it: claim_owner.id << 32 and a random number; results of an older claim are discarded
+    claim           bigint, -- of the courier that sends it: claim_owner.id << 32 and a random number; results of an older claim are discarded
+    primary key (subscription_id, id)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 create index webhook_queue_subscription_due_at on neoapi.webhook_queue (subscription_id, due_at);
-create index webhook_queue_subscription_id on neoapi.webhook_queue (organization_id, subscription_id, id);
 
 -- The processes that claim deliveries. Each is removed by another one that finds it ended.
 create table neoapi.claim_owner (
@@ -367,7 +367,7 @@ begin
                 and l.delivery_id = d.id limit 1) a on true
             left join lateral (
                 select true as pending, w.claim is null and w.due_at > locked_at as waits from neoapi.webhook_queue w
-                where w.id = d.id limit 1) q on true
+                where w.subscription_id = d.subscription_id and w.id = d.id limit 1) q on true
             where d.organization_id = organization and d.subscription_id = subscription
             and d.event_id >= (select min(id) from found) and d.event_id <= (select max(id) from found)),
         event as materialized (
@@ -398,7 +398,8 @@ begin
             select m.id, organization, subscription, now() from made m),
         waiting as materialized (
             select q.ctid as at from neoapi.webhook_queue q
-            where q.id in (select d.id from delivered d join event e on e.id = d.event_id where d.waits)
+            where q.subscription_id = subscription
+            and q.id in (select d.id from delivered d join event e on e.id = d.event_id where d.waits)
             order by q.id for update of q skip locked),
         hastened as (
             update neoapi.webhook_queue q set due_at = now() where q.ctid = any (array(select w.at from waiting w)) returning 1)
@@ -430,7 +431,7 @@ create function neoapi.webhook_delivery_record(d neoapi.webhook_delivery) return
         'completed_at', case when q.id is null
                              then neoapi.format_timestamp(a.started_at + a.duration_ms * interval '1 millisecond') end))
         from (select) one
-        left join neoapi.webhook_queue q on q.id = d.id
+        left join neoapi.webhook_queue q on q.subscription_id = d.subscription_id and q.id = d.id
         left join lateral (select * from neoapi.webhook_attempt l
                            where l.organization_id = d.organization_id and l.delivery_id = d.id
                            order by l.number desc limit 1) a on true);

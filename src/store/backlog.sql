@@ -32,7 +32,8 @@ select (select count(*) from pending),
     (select count(*) from due),
     (select max(n) from queue),
     (select greatest(extract(epoch from now() - min(due_at)) * 1000, 1)::bigint from open having count(*) > 0),
-    (select min(id) from neoapi.webhook_queue),
+    (select min(o.id) from queue l, lateral (
+        select q.id from neoapi.webhook_queue q where q.subscription_id = l.id order by q.id limit 1) o),
     (select stalled from neoapi.whatsapp_health()),
     (select count(*) from neoapi.webhook_subscription where health = 'failing'),
     (select count(*) from neoapi.webhook_subscription where health = 'disabled');

@@ -15,14 +15,14 @@ insert into neoapi.claim_owner (id, pid_namespace, pid) values ($1::int, $2, $3:
 with lock as materialized (
     select pg_try_advisory_xact_lock(hashtext('neoapi.claim_owner'), $1::int) as acquired),
 claimed as materialized (
-    select q.id from neoapi.webhook_queue q
+    select from neoapi.webhook_queue q
     where (select acquired from lock) and q.claim between $1::bigint << 32 and ($1::bigint << 32) + 4294967295),
 freed as (
     update neoapi.webhook_queue q set due_at = now(), claim = null
-    where q.id in (
-        select l.id from neoapi.webhook_queue l
-        where l.id in (select id from claimed) and l.claim between $1::bigint << 32 and ($1::bigint << 32) + 4294967295
-        order by l.id for update skip locked)
+    where q.ctid = any (array(
+        select l.ctid from neoapi.webhook_queue l
+        where exists (select from claimed) and l.claim between $1::bigint << 32 and ($1::bigint << 32) + 4294967295
+        order by l.id for update skip locked))
     returning 1),
 deleted as (
     delete from neoapi.claim_owner where id = $1::int and (select acquired from lock) and not exists (select from claimed))

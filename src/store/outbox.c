@@ -25,7 +25,7 @@ enum {
     PER_HOUR
 };
 
-enum { COLUMNS = 12, RELEASE_COLUMNS = 2 }; /* of an outcome; a release takes the first two */
+enum { COLUMNS = 12, RELEASE_COLUMNS = 3 }; /* of an outcome; a release takes the first three */
 enum { HEALTH_COLUMNS = 3 };
 
 #define DELETION_STEP 500 /* deliveries; the courier's other statements wait meanwhile */
@@ -133,8 +133,8 @@ static void add_outcome(neo_buf *array, const neo_outcome *o)
     apr_snprintf(delay, sizeof delay, "%.3f", o->delay);
     neo_array_add(array++, o->id);
     neo_array_add_number(array++, o->claim);
-    neo_array_add(array++, o->organization);
     neo_array_add(array++, o->subscription);
+    neo_array_add(array++, o->organization);
     neo_array_add_number(array++, o->number);
     neo_array_add(array++, started);
     neo_array_add_number(array++, o->duration);

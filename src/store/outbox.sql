@@ -97,27 +97,27 @@ order by t.subscription_id <= $5, t.subscription_id, t.id;
 -- The rows are locked in the order of their ids first, so that two statements that take several rows of the queue do not deadlock. The order in which a `delete` locks them is the planner's choice.
 -- name: complete
 with done as materialized (
-    select o.id collate "C" as id, claim, organization, subscription, number, started, duration, http_status, error, excerpt,
+    select o.id collate "C" as id, claim, organization, subscription collate "C" as subscription, number, started, duration, http_status, error, excerpt,
         outcome, delay
     from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::int[], $8::int[],
         $9::text[], $10::text[], $11::text[], $12::float8[])
-        as o (id, claim, organization, subscription, number, started, duration, http_status, error, excerpt, outcome, delay)),
+        as o (id, claim, subscription, organization, number, started, duration, http_status, error, excerpt, outcome, delay)),
 claimed as materialized (
     select from neoapi.webhook_queue q
-    join done o on q.id = o.id and (q.claim = o.claim or q.claim is null and q.number = o.number)
+    join done o on q.subscription_id = o.subscription and q.id = o.id and (q.claim = o.claim or q.claim is null and q.number = o.number)
     order by q.id for update of q),
 locked as materialized (select count(*) > 0 as any_claimed from claimed),
 ended as (
     delete from neoapi.webhook_queue q using done o
-    where o.outcome is not null and (select any_claimed from locked) and q.id = o.id
-        and (q.claim = o.claim or q.claim is null and q.number = o.number)
+    where o.outcome is not null and (select any_claimed from locked)
+        and q.subscription_id = o.subscription and q.id = o.id and (q.claim = o.claim or q.claim is null and q.number = o.number)
     returning q.id, o.claim),
 retried as (
     update neoapi.webhook_queue q
     set number = o.number + 1, claim = null, due_at = now() + make_interval(secs => o.delay)
     from done o
-    where o.outcome is null and (select any_claimed from locked) and q.id = o.id
-        and (q.claim = o.claim or q.claim is null and q.number = o.number)
+    where o.outcome is null and (select any_claimed from locked)
+        and q.subscription_id = o.subscription and q.id = o.id and (q.claim = o.claim or q.claim is null and q.number = o.number)
     returning q.id, o.claim),
 recorded as (
     insert into neoapi.webhook_attempt
@@ -165,17 +165,19 @@ noted as (
     from due where s.organization_id = due.organization_id and s.id = due.id and not s.is_announced returning 1)
 select count(*) from noted;
 
--- Releases claimed deliveries: $1 ids, $2 claims. They are locked as above.
+-- Releases claimed deliveries: $1 ids, $2 claims, $3 subscriptions. They are locked as above.
 -- name: release
 with done as materialized (
-    select o.id collate "C" as id, o.claim from unnest($1::text[], $2::bigint[]) as o (id, claim)),
+    select o.id collate "C" as id, o.claim, o.subscription collate "C" as subscription
+    from unnest($1::text[], $2::bigint[], $3::text[]) as o (id, claim, subscription)),
 claimed as materialized (
-    select from neoapi.webhook_queue q join done o on q.id = o.id and q.claim = o.claim order by q.id for update of q),
+    select from neoapi.webhook_queue q join done o on q.subscription_id = o.subscription and q.id = o.id and q.claim = o.claim
+    order by q.id for update of q),
 locked as materialized (select count(*) > 0 as any_claimed from claimed),
 released as (
     update neoapi.webhook_queue q set due_at = now(), claim = null
     from done o
-    where (select any_claimed from locked) and q.id = o.id and q.claim = o.claim)
+    where (select any_claimed from locked) and q.subscription_id = o.subscription and q.id = o.id and q.claim = o.claim)
 select null where false;
 
 -- $1 days that deliveries are kept, $2 events.
@@ -187,7 +189,7 @@ select neoapi.maintain_partitions($1::int, $2::int);
 -- statement that began before the deletion may still queue some.
 -- name: fail_deleted
 with deletion as materialized (
-    select d.organization_id as organization, d.subscription_id as id, s.is_final, d.position
+    select d.subscription_id as id, s.is_final, d.position
     from neoapi.webhook_deletion d, lateral (
         select d.transaction < pg_snapshot_xmin(pg_current_snapshot()) and d.deleted_at < now() - interval '1 minute' as is_final) s
     where s.is_final or exists (select from neoapi.webhook_queue q where q.subscription_id = d.subscription_id)
@@ -197,7 +199,7 @@ found as materialized (
     from deletion, lateral (
         select q.ctid as at, q.id
         from neoapi.webhook_queue q
-        where q.organization_id = deletion.organization and q.subscription_id = deletion.id and q.id > deletion.position
+        where q.subscription_id = deletion.id and q.id > deletion.position
         order by q.id limit $1::int for update skip locked) f),
 ended as (
     delete from neoapi.webhook_queue q where q.ctid = any (array(select at from found)) returning q.*),
@@ -218,18 +220,30 @@ finished as (
 select count(*) from ended;
 
 -- Removes 1000 expired idempotency keys, and 1000 queued deliveries older than $1 days. Returns whether there may be more. Only
--- the process with the lock removes anything; the lock ends with the statement.
+-- the process with the lock removes anything; the lock ends with the statement. The subscriptions with queued deliveries are found
+-- as above.
 -- name: cleanup
-with lock as materialized (select pg_try_advisory_xact_lock(hashtext('neoapi.tidy')) as acquired),
+with recursive lock as materialized (select pg_try_advisory_xact_lock(hashtext('neoapi.tidy')) as acquired),
 keys as (
     delete from neoapi.idempotency_key
     where (select acquired from lock)
     and ctid = any (array(select ctid from neoapi.idempotency_key where expires_at <= now() limit 1000))
     returning 1),
+queue (id) as (
+    select min(q.subscription_id) from neoapi.webhook_queue q
+    union all
+    select (select min(q.subscription_id) from neoapi.webhook_queue q where q.subscription_id > queue.id)
+    from queue where queue.id is not null),
 orphans as (
     delete from neoapi.webhook_queue
     where (select acquired from lock)
     and ctid = any (array(
-        select ctid from neoapi.webhook_queue where id < neoapi.webhook_min_id(current_date - $1::int) order by id limit 1000))
+        select q.at
+        from queue, lateral (
+            select q.ctid as at
+            from neoapi.webhook_queue q
+            where q.subscription_id = queue.id and q.id < neoapi.webhook_min_id(current_date - $1::int)
+            order by q.id limit 1000) q
+        limit 1000))
     returning 1)
 select (select count(*) from keys) = 1000 or (select count(*) from orphans) = 1000 from lock;

@@ -13,7 +13,7 @@ from (
             as completed_at,
         neoapi.format_timestamp(q.due_at) as due_at
     from (select) one
-    left join neoapi.webhook_queue q on q.id = t.id
+    left join neoapi.webhook_queue q on q.subscription_id = t.subscription_id and q.id = t.id
     left join lateral (
         select * from neoapi.webhook_attempt l
         where l.organization_id = t.organization_id and l.delivery_id = t.id
@@ -48,11 +48,10 @@ with state as materialized (
     select pg_current_snapshot() as now, pg_snapshot_xmax(pg_current_snapshot())::text::bigint as last)
 select state.now::text,
     least((
-        select q.id
-        from neoapi.webhook_queue q
-        join neoapi.webhook_subscription w
-        on w.organization_id = q.organization_id and w.id = q.subscription_id and w.is_active
-        order by q.id limit 1), $5),
+        select min(q.id)
+        from neoapi.webhook_subscription w, lateral (
+            select q.id from neoapi.webhook_queue q where q.subscription_id = w.id order by q.id limit 1) q
+        where w.is_active), $5),
     (now() - interval '10 minutes')::text,
     (select coalesce(json_agg(l order by l.at, l.delivery_id), '[]')
      from (
