@@ -34,6 +34,7 @@ create table neoapi.whatsapp_number (
     created_at           timestamptz not null default now(),
     refused_at           timestamptz, -- when the provider last refused all messages; null since it accepted one
     refusal              text,
+    is_busy              boolean not null default false, -- the provider accepts messages again without a change here
     primary key (organization_id, id)
 );
 create unique index whatsapp_number_phone_number_id_key on neoapi.whatsapp_number (phone_number_id);

@@ -103,7 +103,7 @@ create function neoapi.whatsapp_store_template(organization text, account text, 
     $$;
 
 -- Records the outcome of a message of whatsapp_start: accepted; failed (rejected for good, which is the response); unknown; or
--- refused, opted_out, unsent, which delete the idempotency key, so that the request can be retried. `rendered` is the template's
+-- refused, opted_out, unsent, busy, which delete the idempotency key, so that the request can be retried. `rendered` is the template's
 -- text with the parameters, or null. Returns the response, or null.
 create function neoapi.whatsapp_finish(
     organization text, credential text, idempotency_key uuid, message text, outcome text, provider_id text, wa_id text, bsuid text,
@@ -115,6 +115,7 @@ declare
     number text;
     reported neoapi.whatsapp_status; -- by a callback that was faster than the provider's response
     known bigint; -- identities with greater ids are new
+    is_retryable constant boolean := outcome in ('refused', 'opted_out', 'unsent', 'busy');
     response text;
 begin
     select c.number_id into number from neoapi.whatsapp_message x
@@ -164,20 +165,21 @@ begin
     where x.organization_id = organization and x.id = message;
     update neoapi.whatsapp_conversation c
     set held = is_held and m.status in ('pending', 'accepted'),
-        is_provisional = m.created_conversation and outcome in ('refused', 'opted_out', 'unsent') and not exists (
+        is_provisional = m.created_conversation and is_retryable and not exists (
             select from neoapi.whatsapp_message o where o.organization_id = organization and o.conversation_id = c.id
             and o.status <> 'failed'),
         updated_at = now()
     where c.organization_id = organization and c.id = m.conversation_id;
     update neoapi.whatsapp_number n
-    set refused_at = case outcome when 'unsent' then now() end,
-        refusal = case outcome when 'unsent' then concat_ws(': ', code, title) end
+    set refused_at = case when outcome <> 'accepted' then now() end,
+        refusal = case when outcome <> 'accepted' then concat_ws(': ', code, title) end,
+        is_busy = outcome = 'busy'
     where n.organization_id = organization and n.id = number
-      and (outcome = 'unsent' or (outcome = 'accepted' and n.refused_at is not null));
+      and (outcome in ('unsent', 'busy') or (outcome = 'accepted' and n.refused_at is not null));
     if outcome = 'opted_out' or reported.error_code = 131050 then
         perform neoapi.whatsapp_add_preference_events(array[number], known);
     end if;
-    if outcome in ('refused', 'opted_out', 'unsent') then
+    if is_retryable then
         delete from neoapi.idempotency_key k
         where k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key
           and k.response_body = message;
@@ -245,7 +247,8 @@ begin
 end $$;
 
 -- What an administrator should know: how many messages have been pending for more than ten minutes, the oldest one and for how many
--- seconds, and the numbers whose messages the provider has refused within a day and not accepted since.
+-- seconds, the numbers whose messages the provider has refused within a day and not accepted since, and how many of them need a
+-- change by an administrator.
 create function neoapi.whatsapp_health(out stalled bigint, out oldest bigint, out oldest_id text, out refused bigint,
                                        out refusals text)
     language sql stable security definer set search_path = pg_catalog, pg_temp
@@ -255,7 +258,8 @@ create function neoapi.whatsapp_health(out stalled bigint, out oldest bigint, ou
                      (array_agg(m.id order by m.occurred_at, m.id))[1] as oldest_id
               from neoapi.whatsapp_message m
               where m.status = 'pending' and m.occurred_at < now() - interval '10 minutes') p,
-             (select count(*) as refused, string_agg(n.id || ' (' || n.refusal || ')', ', ' order by n.id) as refusals
+             (select count(*) filter (where not n.is_busy) as refused, string_agg(
+                 format('%s (%s%s)', n.id, case when n.is_busy then 'temporarily; ' end, n.refusal), ', ' order by n.id) as refusals
               from neoapi.whatsapp_number n where n.refused_at > now() - interval '1 day') r
     $$;
 

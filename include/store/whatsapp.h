@@ -39,7 +39,7 @@ enum {
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
                                                const neo_conversation_start *start, apr_pool_t *pool, neo_rows *rows);
 
-/* The result of sending it. After "refused", "opted_out" and "unsent" the idempotency key is removed. */
+/* The result of sending it. After "refused", "opted_out", "unsent" and "busy" the idempotency key is removed. */
 typedef struct neo_conversation_result {
     const char *outcome; /* one of these, or "accepted", "failed", "unknown" */
     const char *provider_id, *wa_id, *bsuid;

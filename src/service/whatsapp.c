@@ -102,6 +102,12 @@ static const char *describe(const neo_reply *reply, apr_pool_t *pool)
                        reply->trace ? reply->trace : "", NULL);
 }
 
+/* Meta accepts no messages of the number at the moment, but will without a change here. */
+static int is_busy(const neo_reply *reply)
+{
+    return reply->verdict == NEO_VERDICT_LATER && (reply->title || reply->http_status == 429);
+}
+
 /* The log must not contain data of the contact. */
 static void log_reply(const neo_call *call, const char *number, const char *message, const neo_reply *reply)
 {
@@ -117,7 +123,7 @@ static void log_reply(const neo_call *call, const char *number, const char *mess
                     "the server at NeoAPIWhatsAppURL is not Meta's (%s); nothing was sent for %s", answer, number);
         break;
     case NEO_VERDICT_LATER:
-        if (reply->title || reply->http_status == 429)
+        if (is_busy(reply))
             neo_log(NEO_LOG_PROVIDER_BUSY, log_context, "Meta accepts no messages of %s at the moment (%s)", number, answer);
         else if (reply->details) /* without details, post_message has logged why it was not sent */
             neo_log(NEO_LOG_PROVIDER_UNREACHABLE, log_context, "cannot send messages of %s to Meta (%s)", number, answer);
@@ -221,7 +227,7 @@ static const char *title_of(const neo_call *call, const neo_reply *reply)
 static neo_problem *end(neo_call *call, const char *message, const neo_reply *reply, const char *body, neo_rows *rows)
 {
     neo_conversation_result result = {
-        .outcome = outcomes[reply->verdict],
+        .outcome = is_busy(reply) ? "busy" : outcomes[reply->verdict],
         .provider_id = reply->id,
         .wa_id = reply->wa_id,
         .bsuid = reply->bsuid,

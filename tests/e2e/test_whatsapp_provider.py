@@ -200,7 +200,8 @@ def test_refusals_and_old_pending_messages_are_reported(org, module_instance):
     def report():
         shown, refusals = ctl("status"), doctor()["WhatsApp numbers"]
         is_refused = org.number_id in (shown.get("whatsapp_refusals") or "")
-        assert is_refused == (org.number_id in refusals["found"]) and (refusals["result"] == "failed") >= is_refused
+        assert is_refused == (org.number_id in refusals["found"])
+        assert (refusals["result"] == "failed") == (shown["whatsapp_refused"] > 0)
         return shown["whatsapp_stalled"], is_refused, " ".join(shown["warnings"])
 
     def doctor():
@@ -220,6 +221,12 @@ def test_refusals_and_old_pending_messages_are_reported(org, module_instance):
     org.meta.behave(answering(404, b"<html>"))
     org.start(lead)
     assert f"{org.number_id} (The server at NeoAPIWhatsAppURL is not Meta's: HTTP status 404)" in report()[2]
+    refused_before = ctl("status")["whatsapp_refused"]
+    for behaviour, reason in ((error(130429), "130429: "), (answering(429), "Meta accepts no messages at the moment: ")):
+        org.meta.behave(behaviour)
+        org.start(lead)
+        assert f"{org.number_id} (temporarily; {reason}" in doctor()["WhatsApp numbers"]["found"] and report()[1]
+        assert ctl("status")["whatsapp_refused"] == refused_before - 1  # no action needed
     org.meta.behave(close_before_response)
     before = report()[0]
     made = ok(org.start(lead), 201)
