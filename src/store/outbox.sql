@@ -74,7 +74,9 @@ taken as (
     where q.ctid = due.at
     returning q.id, q.organization_id, q.subscription_id, q.number, due.url, due.secret, due.previous, due.failing,
         due.success_is_news, due.per_hour)
--- The limits keep the planner from reading the whole history: two index look-ups for each delivery.
+-- Two look-ups in primary keys for each delivery. The order and the range, which has one id, prevent the use of another index with
+-- the same columns: while a new day's partitions have no statistics, the planner may prefer one that has others between them, and each
+-- look-up would read all entries of the subscription.
 select t.id, t.organization_id, t.subscription_id, t.number, h.event_id, h.event_type,
     neoapi.format_timestamp(h.event_at) as created_at, e.payload, t.url, t.secret, t.previous, t.failing, t.success_is_news,
     t.per_hour
@@ -82,11 +84,13 @@ from taken t,
 lateral (
     select d.event_id, d.event_type, d.event_at
     from neoapi.webhook_delivery d
-    where d.organization_id = t.organization_id and d.subscription_id = t.subscription_id and d.id = t.id limit 1) h,
+    where d.organization_id = t.organization_id and d.subscription_id = t.subscription_id and d.id between t.id and t.id
+    order by d.id limit 1) h,
 lateral (
     select l.payload
     from neoapi.event l
-    where l.organization_id = t.organization_id and l.id = h.event_id and l.created_at = h.event_at limit 1) e
+    where l.organization_id = t.organization_id and l.id between h.event_id and h.event_id and l.created_at = h.event_at
+    order by l.id limit 1) e
 order by t.subscription_id <= $5, t.subscription_id, t.id;
 
 -- Records attempts; $1 to $12 are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless

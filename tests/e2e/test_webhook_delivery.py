@@ -356,6 +356,28 @@ def test_queued_deliveries_are_sent_as_fast_as_the_receiver_responds(admin, rece
     assert len({arrival.id for arrival in receiver.arrivals}) == len(receiver.arrivals) == count
 
 
+def test_claims_use_primary_keys_while_the_partitions_of_a_day_have_no_statistics(admin, receiver, module_instance):
+    """As at midnight. With another index each look-up reads all entries of the subscription, and other subscriptions wait."""
+    count = 500
+    for table in ("webhook_delivery", "event"):
+        module_instance.sql(f"drop table neoapi.{table}_{module_instance.sql('select to_char(current_date, $$YYYYMMDD$$)')[0][0]}")
+    module_instance.sql("select neoapi.maintain_partitions(30, 30)")
+    subscription = subscribe(admin, receiver.url, is_active=False)
+    add_pending_deliveries(module_instance, subscription, count)
+    module_instance.sql("select pg_stat_reset()")
+    ok(admin.patch(f"webhooks/{subscription['id']}", json={"is_active": True}))
+    receiver.wait_for(count)
+
+    def scans():
+        rows = module_instance.sql("""select regexp_replace(s.relname, '_[0-9]+$', ''), i.indisprimary, sum(s.idx_scan)
+            from pg_stat_user_indexes s join pg_index i using (indexrelid)
+            where s.relname ~ '^(webhook_delivery|event)_[0-9]+$' group by 1, 2""")
+        found = {(table, is_primary): number for table, is_primary, number in rows}
+        return found if sum(found.values()) >= 2 * count else None
+    found = eventually(scans, "the statistics")
+    assert found["webhook_delivery", False] + found["event", False] < count / 10, found
+
+
 def test_a_secret_that_cannot_be_decrypted_is_logged(module_instance, module_admin_factory, receiver):
     """The delivery is sent once the secret can be decrypted again."""
     api = Api(module_instance, module_admin_factory.key())
