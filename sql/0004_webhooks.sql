@@ -476,10 +476,10 @@ create function neoapi.event_is_queued(day date) returns boolean
         on d.organization_id = q.organization_id and d.subscription_id = q.subscription_id and d.id = q.id
         where d.event_at < (day + 1)::timestamp at time zone 'UTC');
 
--- Notes the event log's position, creates the partitions of the next days and drops those that are too old. Events are kept at least
--- as long as deliveries, and as long as a delivery of them is queued. Security definer, because the runtime role cannot create
--- tables. If another session runs it, it does nothing. lock_timeout limits how long other sessions queue behind its locks; the janitor
--- calls it again.
+-- Notes the event log's position, creates the partitions of the next days and drops those that are too old. So are the rows of such
+-- days in the default partitions, 100000 in a call. Events are kept at least as long as deliveries, and as long as a delivery of
+-- them is queued. Security definer, because the runtime role cannot create tables. If another session runs it, it does nothing.
+-- lock_timeout limits how long other sessions queue behind its locks; the janitor calls it again.
 create function neoapi.maintain_partitions(delivery_days int, event_days int) returns void
     language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
 declare
@@ -495,8 +495,8 @@ begin
         select neoapi.event_position(), now()
         where not exists (select from neoapi.event_mark where noted_at > now() - interval '1 hour')
         on conflict (position) do update set noted_at = excluded.noted_at;
-    for kind in select * from (values ('webhook_delivery', delivery_days), ('webhook_attempt', delivery_days),
-                                      ('event', greatest(event_days, delivery_days))) as k (parent, keep_days) loop
+    for kind in select * from (values ('webhook_delivery', 'id', delivery_days), ('webhook_attempt', 'delivery_id', delivery_days),
+                                      ('event', 'created_at', greatest(event_days, delivery_days))) as k (parent, key, keep_days) loop
         for day in select generate_series(current_date - 1, current_date + 3, interval '1 day')::date loop
             part := kind.parent || '_' || to_char(day, 'YYYYMMDD');
             if to_regclass('neoapi.' || part) is null then
@@ -519,6 +519,13 @@ begin
             end if;
             execute format('drop table neoapi.%I', part);
         end loop;
+        day := current_date - greatest(kind.keep_days, 1);
+        continue when kind.parent = 'event' and neoapi.event_is_queued(day - 1);
+        if kind.parent = 'event' then
+            delete from neoapi.event_mark where noted_at < day::timestamp at time zone 'UTC' + interval '6 hours';
+        end if;
+        execute format('delete from neoapi.%1$I where ctid = any (array(select ctid from neoapi.%1$I where %2$I < %3$L limit 100000))',
+                       kind.parent || '_default', kind.key, neoapi.partition_bound(kind.parent, day));
     end loop;
 end $$;
 revoke execute on function neoapi.maintain_partitions from public;

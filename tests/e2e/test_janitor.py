@@ -120,6 +120,23 @@ def test_events_beyond_their_retention_are_removed_unless_a_pending_delivery_nee
     assert kept in left()
 
 
+def test_the_default_partitions_keep_nothing_beyond_the_retention_either(module_instance, admin, receiver):
+    """Rows are there if nothing made partitions for days."""
+    subscription = subscribe(admin, receiver.url)
+    admin.broker()
+    recent = until(admin, subscription, "success")["id"]
+    gone, kept = (age(module_instance, recent, days) for days in (30, 5))
+    events = [module_instance.sql("insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)"
+                                  " values ('', 'test', '', now() - make_interval(days => %s), '', '{}') returning id", days)[0][0]
+              for days in (30, 5)]
+    begin_again(module_instance)
+    eventually(lambda: not count(module_instance, "event_default", "id", events[0]), "the old event's end")
+    assert [count(module_instance, f"webhook_{kind}_default", column, id) for id in (gone, kept)
+            for kind, column in (("delivery", "id"), ("attempt", "delivery_id"))] == [0, 0, 1, 1]
+    assert count(module_instance, "event_default", "id", events[1]) == 1
+    module_instance.sql("delete from neoapi.webhook_queue where id = %s", kept)
+
+
 def test_only_expired_idempotency_keys_are_removed(module_instance, admin):
     key = str(uuid.uuid4())
     assert admin.post("brokers", json={"name": "Ana"}, headers={"Idempotency-Key": key}).status_code == 201
