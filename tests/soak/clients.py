@@ -26,6 +26,7 @@ TRIES = 60
 KINDS = {"read": 10, "list": 5, "create": 2, "change": 2}  # and their weights
 REPEATED = (409, 429, 503)
 SLOW_CLIENTS = 240
+LOW_PRIORITY = 10  # of hostile processes: elsewhere their processor time would not be the server's
 EVENT_INTERVAL_S = 0.5  # of the hostile organization
 JSON = ("Content-Type", "application/json")
 
@@ -153,6 +154,7 @@ def slow_client(api, connect, end):
 
 
 def run_slow_clients(results, end, urls, ca, secret):
+    os.nice(LOW_PRIORITY)
     kinds = itertools.cycle(itertools.product([slow_handshake, slow_headers, slow_body], [api_of(url, ca, secret) for url in urls]))
     threads = [threading.Thread(target=slow_client, args=(api, connect, end)) for connect, api in itertools.islice(kinds, SLOW_CLIENTS)]
     for thread in threads:
@@ -172,9 +174,8 @@ HOSTILE = [behave for behave, _ in ENDLESS.values()] + [hang, drip, slowly(3), r
 
 
 def run_hostile_receivers(results, end, url, ca, secret):
-    """An organization whose events go to all these receivers. They run with a low priority, because their processor time would not be
-    the server's."""
-    os.nice(10)
+    """An organization whose events go to all these receivers."""
+    os.nice(LOW_PRIORITY)
     api = api_of(url, ca, secret)
     client = Client(api, "hostile", end)
     with contextlib.ExitStack() as stack:
