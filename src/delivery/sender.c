@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "core/crypto.h"
-#include "core/encode.h"
 #include "core/log.h"
+#include "received.h"
 
 #define CONNECT_TIMEOUT_S           5
 #define MAX_BODY_BYTES              16384 /* of a receiver's response */
@@ -34,9 +34,7 @@ typedef struct transfer {
     void *baton;
     neo_ms started;
     int was_blocked, was_permitted; /* addresses, by the guard */
-    size_t body_bytes;
-    size_t header_bytes;
-    char excerpt[NEO_EXCERPT_BYTES + 1];
+    neo_received received;
 } transfer;
 
 struct neo_sender {
@@ -90,13 +88,19 @@ static void limit_headers(CURL *curl, size_t *total)
 /* Keeps the excerpt, and aborts the transfer of a body that is too long. */
 static size_t on_body(char *data, size_t size, size_t count, void *to)
 {
+    neo_received *received = to;
+    neo_received_body(received, data, size * count);
+    return received->body_bytes > MAX_BODY_BYTES ? 0 : size * count;
+}
+
+/* Connections of HTTP/1 only, because those of HTTP/2 have several responses at a time. The version is 0 before a response. */
+static int on_progress(void *to, curl_off_t total, curl_off_t now, curl_off_t upload_total, curl_off_t upload_now)
+{
     transfer *t = to;
-    size_t len = size * count;
-    size_t space = t->body_bytes < NEO_EXCERPT_BYTES ? NEO_EXCERPT_BYTES - t->body_bytes : 0;
-    if (space)
-        memcpy(t->excerpt + t->body_bytes, data, len < space ? len : space);
-    t->body_bytes += len;
-    return t->body_bytes > MAX_BODY_BYTES ? 0 : len;
+    long version = 0;
+    (void)total, (void)now, (void)upload_total, (void)upload_now;
+    curl_easy_getinfo(t->curl, CURLINFO_HTTP_VERSION, &version);
+    return (version == CURL_HTTP_VERSION_1_0 || version == CURL_HTTP_VERSION_1_1) && neo_received_too_much(&t->received);
 }
 
 static long connect_timeout(int timeout)
@@ -135,8 +139,11 @@ static void set_options(transfer *t)
     curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, t);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
-    limit_headers(curl, &t->header_bytes);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &t->received);
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, t);
+    limit_headers(curl, &t->received.header_bytes);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "neoapi-webhooks/" NEO_VERSION);
     curl_easy_setopt(curl, CURLOPT_POST, 1L);
     if (s->ca_bundle)
@@ -199,7 +206,7 @@ int neo_sender_post(neo_sender *sender, const char *url, const char *const *head
     t->baton = baton;
     t->started = neo_now_ms();
     t->was_blocked = t->was_permitted = 0;
-    t->body_bytes = t->header_bytes = 0;
+    t->received = (neo_received){.socket = CURL_SOCKET_BAD};
     if (set_request(t, url, headers, count, body) && curl_multi_add_handle(sender->multi, t->curl) == CURLM_OK)
         return 1;
     recycle(t);
@@ -223,23 +230,10 @@ static const char *error_of(CURL *curl, CURLcode code)
     case CURLE_SSL_CONNECT_ERROR: return "tls_failed";
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL: return sent > 0 ? "response_invalid" : "address_invalid";
-    case CURLE_WRITE_ERROR: return "response_too_large"; /* a callback returned 0 */
+    case CURLE_ABORTED_BY_CALLBACK:
+    case CURLE_WRITE_ERROR: return "response_too_large"; /* on_progress, or a callback that returned 0 */
     default: return "connection_closed";
     }
-}
-
-/* The excerpt, cut at the end of a character; NULL if it is not text. PostgreSQL accepts no NUL. */
-static const char *excerpt_of(transfer *t)
-{
-    size_t len = t->body_bytes < NEO_EXCERPT_BYTES ? t->body_bytes : NEO_EXCERPT_BYTES;
-    for (int cut = 0; cut < 4 && len > 0; cut++, len--) {
-        t->excerpt[len] = '\0';
-        if (strlen(t->excerpt) == len && neo_utf8_is_valid(t->excerpt, len))
-            return t->excerpt;
-        if (t->body_bytes <= NEO_EXCERPT_BYTES)
-            break;
-    }
-    return NULL;
 }
 
 int neo_send_is_success(const neo_send_result *result)
@@ -256,14 +250,14 @@ static void finish(neo_sender *sender, CURL *curl, CURLcode code)
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after);
     curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &duration);
-    int is_complete = code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->body_bytes > MAX_BODY_BYTES);
+    int is_complete = code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->received.body_bytes > MAX_BODY_BYTES);
     int has_response = is_complete && status >= 100 && status <= MAX_STATUS;
     neo_send_result result = {
         .http_status = has_response ? (int)status : 0,
         .error = has_response                          ? NULL
                  : t->was_blocked && !t->was_permitted ? "blocked_address"
                                                        : error_of(curl, code),
-        .excerpt = has_response ? excerpt_of(t) : NULL,
+        .excerpt = has_response ? neo_received_excerpt(&t->received) : NULL,
         .started = t->started,
         .duration = (int)((duration + 500) / 1000),
         .retry_after = (int)(retry_after < 0                   ? 0
@@ -294,7 +288,10 @@ static int on_socket(CURL *curl, curl_socket_t socket, int what, void *data, voi
 {
     neo_sender *sender = data;
     struct epoll_event event = {.data.fd = socket};
-    (void)curl;
+    transfer *t = NULL; /* of a connection that libcurl closes */
+    curl_easy_getinfo(curl, CURLINFO_PRIVATE, (char **)&t);
+    if (t && (what != CURL_POLL_REMOVE || t->received.socket == socket))
+        t->received.socket = what == CURL_POLL_REMOVE ? CURL_SOCKET_BAD : socket;
     if (what == CURL_POLL_REMOVE)
         return epoll_ctl(sender->epoll, EPOLL_CTL_DEL, socket, NULL) != 0 && errno != ENOENT && errno != EBADF;
     event.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);

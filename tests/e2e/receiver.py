@@ -142,7 +142,7 @@ ENDLESS = {
     "trailer line": (endless(CHUNKED + b"0\r\nX-Trailer: ", b"a"), "connection_closed"),
     "header line": (endless(b"HTTP/1.1 200 OK\r\nX-Header: ", b"a"), "connection_closed"),
     "chunk size": (endless(CHUNKED, b"0"), "connection_closed"),
-    "chunk extension": (endless(CHUNKED + b"1;", b"a"), "timeout"),
+    "chunk extension": (endless(CHUNKED + b"1;", b"a"), "response_too_large"),
 }
 
 

@@ -275,7 +275,7 @@ def test_a_response_that_does_not_end_is_aborted_in_bounded_memory(admin, module
     with Receiver(behaviour, certificate=files if is_secure else None) as endless, module_instance.memory_limited():
         attempt = attempted(admin, one_delivery(admin, endless.url))["attempts"][0]
     assert attempt["error"] == error and "http_status" not in attempt and "response_excerpt" not in attempt
-    assert error == "timeout" or attempt["duration_ms"] < 1000
+    assert attempt["duration_ms"] < 1000
 
 
 # ---------------------------------------------------------------- the wire

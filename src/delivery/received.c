@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What has been received of a response (see received.h). */
+#include "received.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/encode.h"
+
+#define MAX_BYTES 1048576
+
+void neo_received_body(neo_received *received, const char *data, size_t len)
+{
+    size_t used = received->body_bytes, space = used < NEO_EXCERPT_BYTES ? NEO_EXCERPT_BYTES - used : 0;
+    if (space)
+        memcpy(received->excerpt + used, data, len < space ? len : space);
+    received->body_bytes += len;
+}
+
+/* The kernel's count, because libcurl does not count chunk extensions. */
+int neo_received_too_much(neo_received *received)
+{
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    if (getsockopt(received->socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+        return 0;
+    long long bytes = (long long)info.tcpi_bytes_received;
+    if (!received->bytes_before)
+        received->bytes_before = bytes;
+    return bytes - received->bytes_before > MAX_BYTES;
+}
+
+/* PostgreSQL accepts no NUL. */
+const char *neo_received_excerpt(neo_received *received)
+{
+    size_t len = received->body_bytes < NEO_EXCERPT_BYTES ? received->body_bytes : NEO_EXCERPT_BYTES;
+    for (int cut = 0; cut < 4 && len > 0; cut++, len--) {
+        received->excerpt[len] = '\0';
+        if (strlen(received->excerpt) == len && neo_utf8_is_valid(received->excerpt, len))
+            return received->excerpt;
+        if (received->body_bytes <= NEO_EXCERPT_BYTES)
+            break;
+    }
+    return NULL;
+}

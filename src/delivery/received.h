@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What has been received of a response: its size and its beginning. */
+#ifndef NEO_DELIVERY_RECEIVED_H
+#define NEO_DELIVERY_RECEIVED_H
+
+#include "delivery/sender.h"
+
+typedef struct neo_received {
+    size_t header_bytes;
+    size_t body_bytes;
+    int socket;             /* -1: unknown */
+    long long bytes_before; /* over this connection, before the response */
+    char excerpt[NEO_EXCERPT_BYTES + 1];
+} neo_received;
+
+void neo_received_body(neo_received *received, const char *data, size_t len);
+
+/* True if the connection has received too much since the first call, with all framing. */
+NEO_MUSTCHECK int neo_received_too_much(neo_received *received);
+
+/* The beginning of the body, cut at the end of a character; NULL if it is not text. */
+const char *neo_received_excerpt(neo_received *received);
+
+#endif
