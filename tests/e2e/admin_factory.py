@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tenants, organizations, plans, users, keys and tokens for tests. They are inserted with SQL, because neoapictl needs a process for
-each; it has tests of its own. What has to take effect on all processes at once (revoke, set_plan) is done with neoapictl, which waits."""
+each; it has tests of its own. Changes that must apply to all processes at once (revoke, set_plan) use neoapictl, which waits
+for them."""
 
 import hashlib
 import itertools
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from wait import TIMEOUT_S
 
 numbers = itertools.count(1)
-LIMITS = ("subscriptions", "concurrent_requests", "idempotency_bytes", "deliveries_per_hour")  # unlimited in plans of tests
+LIMITS = ("subscriptions", "concurrent_requests", "idempotency_bytes", "deliveries_per_hour")  # unlimited by default
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
@@ -27,7 +28,7 @@ class Credential:
     id: str
     secret: str
     tenant: str
-    organizations: tuple  # those it reaches, in order
+    organizations: tuple  # that it has access to, in order
     user: str = None
     email: str = None
 
@@ -48,19 +49,19 @@ def new_secret(prefix):
 
 
 def run_ctl(instance, *args):
-    """What neoapictl prints, as JSON."""
+    """Runs neoapictl and returns its JSON output."""
     done = subprocess.run([instance.env["NEOAPI_CTL"], "--json", *args], text=True, capture_output=True, timeout=TIMEOUT_S)
     assert done.returncode == 0, (args, done.stdout, done.stderr)
     return json.loads(done.stdout)
 
 
 class AdminFactory:
-    """All names are unique, so that tests do not interfere. `plenty` is a plan that no test uses up."""
+    """All names are unique, so that tests are independent. `plenty` is a plan with limits that no test reaches."""
 
     def __init__(self, instance):
         self.instance = instance
-        self.tenants = {}  # of organizations
-        self.people = {}  # the tenant and address of users
+        self.tenants = {}  # by organization
+        self.people = {}  # tenant and e-mail address by user
         self.plenty = self.plan()
 
     def ctl(self, *args):
@@ -71,7 +72,7 @@ class AdminFactory:
                           *values.values())
 
     def plan(self, requests=10_000_000, window_seconds=60, **limits):
-        name = f"plan-{secrets.token_hex(8)}"  # a prepared cluster (see prepared_cluster.py) has the plans of another process
+        name = f"plan-{secrets.token_hex(8)}"  # unique, because a prepared cluster (prepared_cluster.py) has plans of other processes
         self.insert("plan", name=name, requests=requests, window_seconds=window_seconds, **{**dict.fromkeys(LIMITS), **limits})
         return name
 
@@ -84,14 +85,14 @@ class AdminFactory:
         self.ctl("tenant", "change", tenant, "--plan", plan)
 
     def organization(self, tenant=None):
-        """In a tenant of its own by default."""
+        """A new organization, in a new tenant by default."""
         tenant, id = tenant or self.tenant(), new_id("org_")
         self.insert("organization", id=id, tenant_id=tenant, name=f"Organization {next(numbers)}")
         self.tenants[id] = tenant
         return id
 
     def key(self, organization=None, role="org_admin", scopes=()):
-        """To an organization of its own by default."""
+        """A new API key, for a new organization by default."""
         organization = organization or self.organization()
         id, secret, hash = new_secret("nbr_")
         tenant = self.tenants[organization]

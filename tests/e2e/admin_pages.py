@@ -10,7 +10,7 @@ import requests
 from webhook_fixtures import HERE
 from wait import TIMEOUT_S
 
-PLACES = """
+LOCATIONS = """
 LoadModule authz_host_module "${MODULES}/mod_authz_host.so"
 LoadModule status_module "${MODULES}/mod_status.so"
 <Location "/neoapi-status">
@@ -30,18 +30,18 @@ LoadModule status_module "${MODULES}/mod_status.so"
     Require local
 </Location>
 """
-# Without the API, as an inner address for administrators would be.
-INNER = """
+# A virtual host without the API, such as an internal address for administrators.
+INNER_HOST = """
 Listen 127.0.0.5:${PORT}
 <VirtualHost 127.0.0.5:${PORT}>
     ServerName inner.example.com
 </VirtualHost>
 """
-CONF = HERE + PLACES + INNER
+CONF = HERE + LOCATIONS + INNER_HOST
 
 
 class AdminPages:
-    """seeing.page(), text(), metrics(), health(): responses of an instance; figures(), samples(): what they say."""
+    """page(), metrics() and health() return responses, counters() and samples() their values."""
 
     def __init__(self, instance, address="127.0.0.5"):
         self.base = f"http://{address}:{instance.port}/"
@@ -66,7 +66,7 @@ class AdminPages:
         return found
 
     def route(self, name):
-        """The counts of a route ("GET /brokers") by status, since the start."""
+        """The counts of a route ("GET /brokers") by status since the start."""
         line = self.counters().get(f"Route {name}", "")
         return {int(status): int(count) for status, count in re.findall(r"(\d{3})=(\d+)", line)}
 

@@ -7,7 +7,7 @@ from event_log import deliveries
 
 COLLECTIONS = ["brokers", "properties", "parties"]
 KINDS = {"brokers": "broker", "properties": "property", "parties": "party"}
-MINE = {"brokers": "creci", "properties": "code", "parties": "document_number"}  # unique fields with free values
+UNIQUE_FIELDS = {"brokers": "creci", "properties": "code", "parties": "document_number"}  # a unique field of each, with arbitrary values
 UNREACHABLE_URL = "https://127.0.0.1:9/"  # deliveries to this machine are not allowed
 
 
@@ -61,7 +61,7 @@ def count(api, collection="brokers"):
 
 @pytest.fixture
 def queued_events(own_api, instance):
-    """queued_events(): event and payload of every delivery of the organization so far, in their order."""
+    """queued_events(): event and payload of every delivery of the organization, oldest first."""
     subscription = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
     yield lambda: deliveries(instance, subscription)
     ok(own_api.with_().delete("webhooks/" + subscription), 204)

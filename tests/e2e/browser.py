@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a headless Chromium with Selenium that can only reach this host."""
+"""Runs a headless Chromium with Selenium. It can connect to this host only."""
 
 import json
 import os
@@ -15,30 +15,30 @@ OPTIONS = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-f
            "--no-proxy-server", "--disable-background-networking", "--disable-component-update", "--disable-sync",
            "--disable-extensions",
            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.2"]
-WIDE, DESK, PHONE = (1440, 900), (1280, 900), (390, 844)
-LOOKS = {"desk": (DESK, False), "desk-dark": (DESK, True), "phone": (PHONE, False), "phone-dark": (PHONE, True)}
-FITS = "return document.documentElement.scrollWidth <= innerWidth"
+WIDE, DESKTOP, PHONE = (1440, 900), (1280, 900), (390, 844)
+THEMES = {"desktop": (DESKTOP, False), "desktop-dark": (DESKTOP, True), "phone": (PHONE, False), "phone-dark": (PHONE, True)}
+FITS_WIDTH = "return document.documentElement.scrollWidth <= innerWidth"
 # The lowest contrast of any visible text, and that text (WCAG 2.1, 1.4.3: 4.5 to 1).
-CONTRAST = """
+LOWEST_CONTRAST = """
 const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+const luminance = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
 const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
-const ground = (element) => {
+const background = (element) => {
   for (let e = element; e; e = e.parentElement) {
     const color = numbers(getComputedStyle(e).backgroundColor);
     if (color.length < 4 || color[3] === 1) return color;
   }
   return [255, 255, 255];
 };
-let least = [99, ''];
+let lowest = [99, ''];
 for (const element of document.querySelectorAll('body *')) {
   const text = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data.trim()).join('');
   if (!text || !element.checkVisibility()) continue;
-  const pair = [light(numbers(getComputedStyle(element).color)), light(ground(element))].sort((a, b) => b - a);
+  const pair = [luminance(numbers(getComputedStyle(element).color)), luminance(background(element))].sort((a, b) => b - a);
   const contrast = (pair[0] + 0.05) / (pair[1] + 0.05);
-  if (contrast < least[0]) least = [contrast, text];
+  if (contrast < lowest[0]) lowest = [contrast, text];
 }
-return least;
+return lowest;
 """
 
 
@@ -56,7 +56,7 @@ class Browser:
         options.ignore_local_proxy_environment_variables()
         for option in [*OPTIONS, f"--user-data-dir={place}/profile", *([] if has_sandbox() else ["--no-sandbox"])]:
             options.add_argument(option)
-        options.set_capability("acceptInsecureCerts", True)  # the instance has its own CA
+        options.set_capability("acceptInsecureCerts", True)  # the certificate is of the test's CA
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         service = Service("/usr/bin/chromedriver", log_path=f"{place}/chromedriver.log")
         self.driver = webdriver.Chrome(service=service, options=options)
@@ -66,8 +66,8 @@ class Browser:
     def close(self):
         self.driver.quit()
 
-    def look(self, size=DESK, is_dark=False):
-        """Sets the size and the colour scheme for the next page."""
+    def set_theme(self, size=DESKTOP, is_dark=False):
+        """Sets the viewport and the colour scheme of the next page."""
         width, height = size
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                     {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == PHONE})
@@ -75,8 +75,8 @@ class Browser:
             {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}]})
 
     def open(self, url):
-        self.forget()
-        self.driver.get("about:blank")  # reloads also if only the fragment differs
+        self.clear_logs()
+        self.driver.get("about:blank")  # so that the page is loaded even if only the fragment differs
         self.driver.get(url)
 
     def find_all(self, css):
@@ -90,7 +90,7 @@ class Browser:
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 
-    def forget(self):
+    def clear_logs(self):
         self.driver.get_log("browser")
         self.driver.get_log("performance")
 

@@ -2,8 +2,8 @@
 """An instance with one organization that has a million properties and many rows of every other resource, and the query plans of
 requests to it.
 
-The rows are written by SQL, past triggers and foreign keys: what matters is how many there are and how their values are spread.
-Indexes are made after the rows. Nothing here must survive a crash, so the cluster does without what that costs.
+The rows are inserted with SQL, without triggers and foreign keys, because only their number and the distribution of their
+values matter. Indexes are created after the rows. The cluster is not configured for durability.
 """
 
 import json
@@ -18,15 +18,17 @@ from factories import PREFIXES
 from prepared_cluster import prepare
 
 PROPERTIES, OTHERS = 1_000_000, 100_000
-FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "wal_level": "minimal", "max_wal_senders": "0",
-        "max_wal_size": "8GB", "maintenance_work_mem": "512MB", "autovacuum": "off"}
-EXPLAINED = {"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
-             "auto_explain.log_analyze": "on", "auto_explain.log_timing": "off", "auto_explain.log_format": "json",
-             "auto_explain.log_nested_statements": "on"}
+BULK_LOAD_SETTINGS = {
+    "fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "wal_level": "minimal", "max_wal_senders": "0",
+    "max_wal_size": "8GB", "maintenance_work_mem": "512MB", "autovacuum": "off"}
+EXPLAIN_SETTINGS = {
+    "session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
+    "auto_explain.log_analyze": "on", "auto_explain.log_timing": "off", "auto_explain.log_format": "json",
+    "auto_explain.log_nested_statements": "on"}
 
 
 def id_of(collection, n):
-    """Of the n-th row. Like any id it sorts by when it was made, which is a millisecond of 2023."""
+    """The id of row n. Like any id it begins with its creation time, here a millisecond of 2023."""
     return f"{PREFIXES[collection]}01h{n:023}"
 
 
@@ -34,7 +36,7 @@ def sql_id(collection, n):
     return f"'{PREFIXES[collection]}01h' || lpad(({n})::text, 23, '0')"
 
 
-# What differs from row to row n. A column that must have a value and is not named gets ''.
+# Values that depend on the number n of the row. Other columns that are not null get ''.
 COLUMNS = {
     "brokers": {
         "name": "'Corretor ' || n % 5000", "creci": "'SP ' || n", "document_number": "n % 20000",
@@ -76,7 +78,7 @@ COLUMNS = {
 }
 TABLES = {"brokers": "broker", "parties": "party", "properties": "property", "proposals": "proposal", "contracts": "contract",
           "documents": "document"}
-# Who refers to what, beside the columns: everybody to one of a few, and every third one to number 0.
+# References that are not columns: each row to one of a few rows, and every third also to row 0.
 REFERENCES = [
     ("properties", "owners[0].party_id", "parties", "n % 50000"), ("properties", "owners[1].party_id", "parties", "0"),
     ("proposals", "proponent_ids[0]", "parties", "n % 20000"), ("proposals", "proponent_ids[1]", "parties", "0"),
@@ -103,20 +105,20 @@ class BulkData:
     def fill_cluster(self, instance):
         self.instance = instance
         admin_factory = AdminFactory(instance)
-        self.set_up(FAST)
+        self.configure(BULK_LOAD_SETTINGS)
         self.organization = admin_factory.organization()
-        self.load(self.forget_foreign_keys)
+        self.load(self.drop_foreign_keys)
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(self.load, [self.properties, self.others]))
-            # in transactions of their own: where an index is made, ANALYZE does not see how large a sample it is to have
-            list(pool.map(self.load, [self.analyze_properties, self.analyze_others]))
-        self.load(self.remember_foreign_keys)
+            list(pool.map(self.load, [self.fill_properties, self.fill_other_tables]))
+            # in separate transactions: ANALYZE does not see the statistics target of an index of its own transaction
+            list(pool.map(self.load, [self.analyze_properties, self.analyze_other_tables]))
+        self.load(self.restore_foreign_keys)
         key = admin_factory.key(self.organization)
-        self.set_up(EXPLAINED)
+        self.configure(EXPLAIN_SETTINGS)
         return [key.id, key.secret, key.tenant, key.organizations]
 
-    def set_up(self, settings):
-        """Sets the cluster up so, and restarts it."""
+    def configure(self, settings):
+        """Changes settings of the cluster and restarts it."""
         connection = psycopg2.connect(self.instance.admin_dsn)
         connection.autocommit = True
         cursor = connection.cursor()
@@ -128,35 +130,35 @@ class BulkData:
         self.instance.command("start-db")
 
     def load(self, what):
-        """Runs it in one transaction, without indexes, triggers and foreign keys."""
+        """Calls `what` in a transaction without triggers and foreign keys."""
         connection = psycopg2.connect(self.instance.admin_dsn)
         with connection, connection.cursor() as cursor:
             cursor.execute("set session_replication_role = replica")
             what(cursor)
         connection.close()
 
-    def forget_foreign_keys(self, cursor):
+    def drop_foreign_keys(self, cursor):
         cursor.execute("select conname, pg_get_constraintdef(oid) from pg_constraint"
                        " where conrelid = 'neoapi.reference'::regclass and contype = 'f'")
         self.foreign_keys = cursor.fetchall()
         for name, _ in self.foreign_keys:
             cursor.execute(f"alter table neoapi.reference drop constraint {name}")
 
-    def remember_foreign_keys(self, cursor):
+    def restore_foreign_keys(self, cursor):
         for name, definition in self.foreign_keys:
             cursor.execute(f"alter table neoapi.reference add constraint {name} {definition} not valid")
 
     def fill(self, cursor, table, rows):
-        """Runs the statements that fill it; recreates its indexes afterwards. The write-ahead log is skipped, because the
-        transaction has truncated the table itself."""
-        cursor.execute(f"truncate neoapi.{table} cascade")  # what refers to it is empty
+        """Fills a table and recreates its indexes. The transaction truncates the table first, so that no write-ahead log is
+        written."""
+        cursor.execute(f"truncate neoapi.{table} cascade")  # referring tables are empty
         cursor.execute("select indexdef, indexname from pg_indexes where schemaname = 'neoapi' and tablename = %s"
                        " and indexname <> tablename || '_pkey'", [table])
         indexes = cursor.fetchall()
         cursor.execute("select format('alter index neoapi.%%I alter column %%s set statistics %%s', relname, attnum, attstattarget)"
                        " from pg_index join pg_class on oid = indexrelid join pg_attribute on attrelid = oid"
                        " where indrelid = %s::regclass and attstattarget > 0", [f"neoapi.{table}"])
-        statistics = cursor.fetchall()  # which an index's definition does not have
+        statistics = cursor.fetchall()  # not part of an index's definition
         for _, name in indexes:
             cursor.execute(f"drop index neoapi.{name}")
         for statement in rows:
@@ -176,10 +178,10 @@ class BulkData:
         return (f"insert into neoapi.{table} ({', '.join(columns)}) select {', '.join(columns.values())}"
                 f" from generate_series(0, {count_of(collection) - 1}) n")
 
-    def properties(self, cursor):
+    def fill_properties(self, cursor):
         self.fill(cursor, "property", [self.rows_of(cursor, "properties")])
 
-    def others(self, cursor):
+    def fill_other_tables(self, cursor):
         for collection in COLUMNS:
             if collection != "properties":
                 self.fill(cursor, TABLES[collection], [self.rows_of(cursor, collection)])
@@ -192,7 +194,7 @@ class BulkData:
     def analyze_properties(self, cursor):
         cursor.execute("analyze neoapi.property")
 
-    def analyze_others(self, cursor):
+    def analyze_other_tables(self, cursor):
         for table in [*(TABLES[collection] for collection in COLUMNS if collection != "properties"), "reference"]:
             cursor.execute(f"analyze neoapi.{table}")
 
@@ -202,7 +204,7 @@ class BulkData:
         return (self.instance.directory / "log/postgresql.log").read_text()
 
     def watched(self, request):
-        """The response to a request, and its statements, also those of triggers, with their plans."""
+        """The response to a request, and its statements with their plans, including those of triggers."""
         before = len(self.log())
         answer = request()
         said = re.findall(r"plan:\n(\t\{.*?\n\t\})", self.log()[before:], re.S)
@@ -223,14 +225,14 @@ def nodes_of(plan):
 
 
 def unrestricted(plan, tables):
-    """Those of the tables of which a scan has no condition about organization_id."""
+    """The tables that are scanned without a condition on organization_id."""
     for node in nodes_of(plan):
         conditions = " ".join(node.get(name, "") for name in ("Index Cond", "Recheck Cond", "Filter"))
         if node.get("Relation Name") in tables and "Scan" in node["Node Type"] and "organization_id = " not in conditions:
             yield node["Relation Name"]
 
 
-def rows_seen(node):
-    """How many rows a node has produced and discarded."""
+def rows_read(node):
+    """The number of rows that a node has returned and filtered out."""
     thrown = sum(node.get(f"Rows Removed by {what}", 0) for what in ("Filter", "Index Recheck", "Join Filter"))
     return (node["Actual Rows"] + thrown) * node["Actual Loops"]

@@ -20,7 +20,7 @@ from wait import TIMEOUT_S, eventually
 
 ULID = "[0-7][0-9a-hjkmnp-tv-z]{25}"
 MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
-WINDOW = 86400  # the longest that a plan can have, in seconds
+WINDOW = 86400  # maximum of a plan, in seconds
 
 TITLES = {
     "validation": "Validation Failed", "unauthorized": "Authentication Required", "forbidden": "Access Denied",
@@ -30,7 +30,7 @@ TITLES = {
     415: "Unsupported Media Type", 503: "Service Unavailable",
 }
 KINDS = "broker|property|party|proposal|contract|document|webhook"
-# Every code there is, by status.
+# All error codes by status.
 CODES = {
     400: r"validation\.(failed|required|unknown_field|malformed_json|malformed_request|body_required|limit_out_of_range"
          r"|cursor_invalid|cursor_expired|position_expired|unknown_parameter|parameter_invalid|organization_required|idempotency_key_invalid|batch_too_large"
@@ -50,18 +50,18 @@ CODES = {
     500: r"internal\.unexpected",
     503: r"internal\.(unavailable|query_timeout|statement_timeout|provider_unavailable)",
 }
-# What httpd itself finds wrong with a request keeps the status that HTTP has for it.
+# Errors that httpd detects keep their HTTP status.
 CODES.update(dict.fromkeys([411, 414, 417, 431, 501, 505], r"validation\.malformed_request"))
 TYPES = {400: "validation", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "validation", 408: "validation",
          409: "conflict", 412: "conflict", 413: "validation", 415: "validation", 429: "rate_limit", 500: "internal",
          503: "internal", **dict.fromkeys([411, 414, 417, 431, 501, 505], "validation")}
-ALWAYS = {"type", "title", "status", "detail", "code", "request_id", "timestamp", "documentation_url"}
-SOMETIMES = {"instance", "errors", "retry_after", "field", "existing_id", "failures", "limit", "limit_value"}
-INSIDE = re.compile("sqlstate|relation|postgres|libpq|neoapi\\.|/src/|\\.c:|constraint", re.I)  # internals
+REQUIRED_MEMBERS = {"type", "title", "status", "detail", "code", "request_id", "timestamp", "documentation_url"}
+OPTIONAL_MEMBERS = {"instance", "errors", "retry_after", "field", "existing_id", "failures", "limit", "limit_value"}
+INTERNALS = re.compile("sqlstate|relation|postgres|libpq|neoapi\\.|/src/|\\.c:|constraint", re.I)  # which no response may reveal
 
 
 def moment(text):
-    """A timestamp as the API writes it, as seconds since 1970."""
+    """The seconds since 1970 of a timestamp, which must have the format of responses."""
     assert re.fullmatch(MOMENT, text), text
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc).timestamp()
 
@@ -79,7 +79,7 @@ def check_limits(status, headers, code, path=None):
 
 def check_problem(status, headers, problem, path):
     assert headers.get("Content-Type") == "application/problem+json", dict(headers)
-    assert ALWAYS <= set(problem) <= ALWAYS | SOMETIMES, problem
+    assert REQUIRED_MEMBERS <= set(problem) <= REQUIRED_MEMBERS | OPTIONAL_MEMBERS, problem
     assert problem["status"] == status and type(problem["status"]) is int, problem
     assert problem["type"] == TYPES[status] and problem["title"] == TITLES.get(status, TITLES[problem["type"]]), problem
     assert re.fullmatch(CODES[status], problem["code"]), problem
@@ -87,7 +87,7 @@ def check_problem(status, headers, problem, path):
     assert abs(moment(problem["timestamp"]) - time.time()) < TIMEOUT_S, problem
     assert re.fullmatch(r"https?://[^ #]+[^/ #]/errors#" + re.escape(problem["code"]), problem["documentation_url"]), problem
     assert isinstance(problem["detail"], str) and problem["detail"].strip(), problem
-    assert not INSIDE.search(problem["detail"]), problem
+    assert not INTERNALS.search(problem["detail"]), problem
     if path is not None:
         assert problem.get("instance", path) == path, problem
     check_items(status, problem)
@@ -122,7 +122,7 @@ def check_items(status, problem):
 
 
 def check(status, headers, body, method="GET", path=None):
-    """Asserts what holds for every response of the API. `body` is bytes, decompressed."""
+    """Asserts what every response of the API guarantees. `body` is decompressed bytes."""
     assert re.fullmatch("req_" + ULID, headers.get("X-Request-ID", "")), (status, dict(headers), body[:500])
     problem = json.loads(body) if status >= 400 and body else {}
     check_limits(status, headers, problem.get("code"), path)
@@ -133,11 +133,11 @@ def check(status, headers, body, method="GET", path=None):
         check_problem(status, headers, problem, path)
     elif headers.get("Content-Type") == "application/json":
         json.loads(body)
-    assert status != 500, body  # no test makes the service fail
+    assert status != 500, body  # no test provokes one
 
 
 class Answer:
-    """What came back for bytes that were sent as they are."""
+    """The response to raw bytes."""
 
     def __init__(self, response):
         self.status_code, self.headers, self.content = response.status, response.headers, response.read()
@@ -147,18 +147,18 @@ class Answer:
 
 
 @functools.lru_cache(maxsize=16)
-def trusting(authority):
-    """The trust store of clients: only this certificate. Cached, because every connection would create it again."""
+def tls_context(authority):
+    """A TLS context that trusts only this certificate. Cached, because creating it is slow."""
     context = create_urllib3_context()
     context.load_verify_locations(cadata=authority)
-    # urllib3 sets the protocols again for each connection, and frees those that another thread may be about to send.
+    # urllib3 sets the protocols for each connection, which frees those that another thread may be using.
     context.set_alpn_protocols(ALPN_PROTOCOLS)
     context.set_alpn_protocols = lambda _: None
     return context
 
 
 class Adapter(HTTPAdapter):
-    """Connects from a chosen address. The certificate is always localhost's."""
+    """Connects from the address `source`. The certificate must be that of localhost."""
 
     def __init__(self, source, authority):
         self.source, self.authority = source, authority
@@ -167,7 +167,7 @@ class Adapter(HTTPAdapter):
     def init_poolmanager(self, *args, **more):
         if self.source:
             more["source_address"] = (self.source, 0)
-        super().init_poolmanager(*args, assert_hostname="localhost", ssl_context=trusting(self.authority), **more)
+        super().init_poolmanager(*args, assert_hostname="localhost", ssl_context=tls_context(self.authority), **more)
 
     def cert_verify(self, conn, *_):
         """The context has the certificate: do not load a file for each connection."""
@@ -176,17 +176,17 @@ class Adapter(HTTPAdapter):
 
 @functools.lru_cache(maxsize=64)
 def shared_adapter(source, authority, generation):
-    """Clients share connections, because a TLS handshake costs more than most requests. Not across a restart of Apache (see
-    Instance.generation): it closes idle connections, and a request could be sent on one just before that is known."""
+    """Clients share connections, because a TLS handshake costs more than most requests. They are not shared across a restart of
+    httpd (see Instance.generation), which closes idle connections, possibly while a request is being sent."""
     return Adapter(source, authority)
 
 
 class Api:
-    """Requests to one instance with one credential, over connections that are kept.
+    """Requests to one instance with one credential over persistent connections.
 
     api.get("brokers", params={...}), post("brokers", json={...}), patch, put, delete, head, options; paths are below the base.
-    More headers: headers={...}, None leaves one out. `with_(…)` is another client, with connections of its own, that differs in:
-    credential (None: none), organization (X-Organization-ID), source (address it connects from), url.
+    `headers` are additional headers; a value of None removes one. `with_(…)` returns a client with separate connections and
+    another credential (None: none), organization (X-Organization-ID), source (local address) or url.
     """
 
     def __init__(self, instance, credential=None, organization=None, source=None, url=None):
@@ -223,8 +223,9 @@ class Api:
         return response
 
     def send(self, method, url, **more):
-        """Just after a restart httpd may end a surplus process, and with it an idle connection on which a request is being sent: then
-        a GET is sent again (RFC 9112, section 9.3.1). At other times a connection that is closed without a response is a failure."""
+        """Just after a restart httpd may end a surplus process, and with it a connection on which a request is being sent: then
+        a GET is retried (RFC 9112, section 9.3.1). At other times a connection that is closed without a response is an
+        error."""
         try:
             return self.exchange(method, url, **more)
         except requests.ConnectionError as wrong:
@@ -235,7 +236,7 @@ class Api:
 
     def exchange(self, method, url, params=None, **more):
         if params:
-            # an encoded comma would not separate values
+            # a percent-encoded comma does not separate values
             url += "?" + urlencode({name: value for name, value in params.items() if value is not None}, doseq=True, safe=",")
         return self.session.request(method, url, allow_redirects=False, **more)
 
@@ -261,11 +262,11 @@ class Api:
         return self.request("OPTIONS", path, **more)
 
     def description(self):
-        """The OpenAPI document. Python's own YAML parser would take seconds."""
+        """The OpenAPI document. Parsing YAML in Python takes seconds."""
         return yaml.load(self.get("openapi.yaml").content, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
     def connect(self, *protocols):
-        """A TLS connection to the server, for bytes as they are; `protocols` are offered by ALPN."""
+        """A TLS connection for raw bytes; `protocols` are offered by ALPN."""
         at = urlsplit(self.url)
         context = ssl.create_default_context(cafile=self.instance.ca)
         if protocols:
@@ -276,7 +277,7 @@ class Api:
         return context.wrap_socket(plain, server_hostname="localhost")
 
     def raw(self, data, method="GET", connection=None):
-        """Sends bytes and reads one response, which is checked like the others. `data` may be an iterable of pieces."""
+        """Sends bytes, reads one response and checks it. `data` may be an iterable of pieces."""
         own = connection or self.connect()
         try:
             for piece in [data] if isinstance(data, bytes) else data:
@@ -291,7 +292,7 @@ class Api:
         return answer
 
     def head_of(self, method, path, **headers):
-        """The bytes of a request's head for `raw`: head_of("POST", "brokers", Content_Length="5")."""
+        """A request line and headers for `raw`: head_of("POST", "brokers", Content_Length="5")."""
         secret = getattr(self.credential, "secret", self.credential)
         lines = [f"{method} {urlsplit(self.url).path}{path} HTTP/1.1", f"Host: {urlsplit(self.url).netloc}"]
         lines += [f"X-API-Key: {secret}"] if secret else []
@@ -299,7 +300,7 @@ class Api:
         return "".join(line + "\r\n" for line in [*lines, ""]).encode()
 
     def broker(self, **fields):
-        """Creates a broker, by default with just a name, and returns it."""
+        """Creates a broker, by default with only a name, and returns it."""
         response = self.post("brokers", json={"name": "Ana Paula Ribeiro", **fields})
         assert response.status_code == 201, response.text
         return response.json()
@@ -311,12 +312,12 @@ class Api:
             return [response] if response.status_code == status else None
         return eventually(ask, f"{status} for {path}")[0]
 
-    def pass_by(self, instant):
-        """Waits until the server's clock has left a timestamp behind, so that the next one is later."""
+    def wait_until_after(self, instant):
+        """Waits until the server's clock is after a timestamp, so that the next one is later."""
         eventually(lambda: moment(self.get("nothing").json()["timestamp"]) > moment(instant), "a later millisecond")
 
     def walk(self, collection="brokers", **params):
-        """The items of every page of a list, following end_cursor."""
+        """The items of all pages of a list, following end_cursor."""
         items, cursor = [], None
         while True:
             page = ok(self.get(collection, params={**params, **({"cursor": cursor} if cursor else {})}))
@@ -327,13 +328,14 @@ class Api:
 
 
 def ok(response, status=200):
-    """The body of a response that has the status."""
+    """The body of a response, which must have the status."""
     assert response.status_code == status, (response.status_code, response.content)
     return response.json() if response.content else None
 
 
 def refused(response, status, code, **fields):
-    """Asserts that it is this problem, and returns it. `fields`: the code of each wrong field by path; a dot is written __."""
+    """Asserts that a response is this problem, and returns it. `fields` are the codes of invalid fields by path, with __ for a
+    dot."""
     problem = response.json()
     assert (response.status_code, problem["code"]) == (status, code), problem
     if fields:
@@ -343,6 +345,6 @@ def refused(response, status, code, **fields):
 
 
 def wrong_fields(response):
-    """The codes of a 400 by field."""
+    """The codes of a 400 response by field."""
     assert response.status_code == 400, (response.status_code, response.content)
     return {item["field"]: item["code"] for item in response.json().get("errors", [])}

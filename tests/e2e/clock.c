@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library for LD_PRELOAD: the wall clock is so many milliseconds ahead as the number says. */
+/* A library for LD_PRELOAD that shifts the wall clock by the milliseconds in the file of preload.h. */
 #include "preload.h"
 #include <sys/syscall.h>
 #include <time.h>

@@ -6,9 +6,9 @@ a sanitizer reports an error or a process crashes. If a test fails, the servers'
 
 session   instance    deployment.Instance: url, ca, port, state, sql(), error_log, access_log, pid, children(), command()
           admin_factory  AdminFactory: tenant(), organization(), key(), user(), token(), plan(), revoke(), set_plan()
-          principals  what most tests need of these: one tenant with a plan that is never used up (see class Principals)
+          principals  credentials of one tenant with unlimited requests (see class Principals)
           cluster     for the tests of neoapictl (see ctl_database.py)
-          next_version  NextVersion: neoapictl and the module with one migration more, and a new field
+          next_version  NextVersion: neoapictl and the module with an additional migration and a new field
 test      api         client.Api with an org_admin's key to principals.organization, where other tests work as well
           own_api     the same to an organization that no other test uses, for tests that count
           anonymous   without a credential, from an address of its own: what it does wrong is counted for no other test
@@ -41,7 +41,7 @@ from next_version import NEXT, NextVersion  # noqa: E402
 from accepting_provider import accept_all_messages  # noqa: E402
 from psycopg2.extensions import make_dsn  # noqa: E402
 
-# On an address of its own, with the same certificate and database as the first.
+# The second virtual host: another address, the same certificate and database.
 SECOND_HOST = """
 Listen 127.0.0.2:${PORT} https
 <VirtualHost 127.0.0.2:${PORT}>
@@ -68,7 +68,7 @@ addresses = (f"127.{a}.{b}.{c}" for a, b, c in itertools.product(range(1, 255), 
 
 
 def clean_up():
-    """What earlier sessions left."""
+    """Removes files of earlier sessions."""
     remove_stale_instances()
     for old in deployment.LOGS.glob("*"):
         if old.stat().st_mtime < started - 86400:
@@ -78,13 +78,13 @@ def clean_up():
 def pytest_configure(config):
     for mark in MARKS:
         config.addinivalue_line("markers", mark)
-    if not hasattr(config, "workerinput"):  # the first of the session's processes, before the others begin
+    if not hasattr(config, "workerinput"):  # the main process, before it starts the workers
         clean_up()
-    # Stop the servers also when the session is terminated. xdist sometimes runs a worker outside the main thread, which takes no
-    # signals; what such a worker leaves, the next session removes.
+    # Stop the servers also on SIGTERM. xdist sometimes runs a worker outside the main thread, where no handler can be
+    # installed; the next session removes what such a worker leaves.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", 143))
-    for name in [name for name in os.environ if name.startswith("PG")]:  # libpq's: they mean another database
+    for name in [name for name in os.environ if name.startswith("PG")]:  # libpq's variables, which name another database
         del os.environ[name]
     os.environ["NEOAPI_CTL_BIN"] = str(BUILD / "neoapictl")
     for name, value in sanitizer_settings().items():
@@ -92,7 +92,7 @@ def pytest_configure(config):
             os.environ[name] = value
 
 
-# When a test runs. Without a mark: in `make check`, and in `make check-all` once more with the sanitizers.
+# When a test runs. Tests without a mark run in `make check`, and with sanitizers in `make check-all`.
 MARKS = [
     "slow: only in `make check-all`, with the sanitizers, because it takes long or needs more packages",
     "unsanitized: only in `make check-all`, without the sanitizers: it is about browsers, other tools or PostgreSQL's plans",
@@ -100,7 +100,7 @@ MARKS = [
     "smoke: in `make check-all` also with the other MPMs",
 ]
 
-# Modules that take longest begin first, so that no process waits for one of them at the end.
+# The slowest modules run first, so that no worker waits for one of them at the end.
 LONGEST = ["test_filters_explain", "test_neoapictl_import", "test_document_driven", "test_webhook_promises", "test_reference_browser",
            "test_business_rules", "test_neoapictl_doctor", "test_failures", "test_webhook_delivery", "test_whatsapp_identity",
            "test_docs_browser", "test_neoapictl_setup", "test_whatsapp_callback", "test_whatsapp_provider", "test_whatsapp_moves",
@@ -118,11 +118,11 @@ def pytest_runtest_logreport(report):
 
 def remove(instance):
     instance.remove(keep_logs=failed)
-    assert not instance.reports, f"a process crashed, or a sanitizer has found something:\n{instance.reports}"
+    assert not instance.reports, f"a process crashed, or a sanitizer reported an error:\n{instance.reports}"
 
 
 def pytest_terminal_summary(terminalreporter):
-    """What tests have measured (see `report`), and which logs were kept."""
+    """Prints measurements of tests (see `report`) and the paths of kept logs."""
     for report in terminalreporter.getreports("passed"):
         for name, value in report.user_properties if report.when == "call" else []:
             terminalreporter.line(f"{name}: {value}")
@@ -133,14 +133,14 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture
 def report(request, record_property):
-    """report("3 kills"): what a test has measured, for the end of the session's report."""
+    """report("3 kills") adds a measurement to the end of the session's report."""
     return lambda text: record_property(request.node.name, text)
 
 
 @pytest.fixture(scope="session")
 def instance():
-    deployment.PLACE.mkdir(parents=True, exist_ok=True)
-    second, first = (deployment.PLACE / f"{os.getpid()}.{name}-host.conf" for name in ("second", "first"))
+    deployment.E2E_DIR.mkdir(parents=True, exist_ok=True)
+    second, first = (deployment.E2E_DIR / f"{os.getpid()}.{name}-host.conf" for name in ("second", "first"))
     second.write_text(SECOND_HOST)
     with accept_all_messages() as provider:
         first.write_text(f"NeoAPIWhatsAppURL {provider}\n")
@@ -167,7 +167,7 @@ def new_instance():
 
 
 class Cluster:
-    """The PostgreSQL cluster alone."""
+    """The PostgreSQL cluster of an instance."""
 
     def __init__(self, admin_dsn):
         self.admin_dsn = admin_dsn
@@ -175,7 +175,7 @@ class Cluster:
 
 @pytest.fixture(scope="session")
 def next_version(tmp_path_factory):
-    """The programs of a next version, with one migration more and a field `website` of brokers."""
+    """The programs of a newer version, with an additional migration and a field `website` of brokers."""
     return NextVersion(tmp_path_factory.mktemp("newer"), ("next", NEXT), has_website=True)
 
 

@@ -5,14 +5,14 @@ import json
 import uuid
 
 from openapi_doc import ID, UNKNOWN_ULID
-from generate import general
+from generate import path_pattern
 from sample_org import put_in
 
 JSON = {"Content-Type": "application/json"}
 
 
 class Target:
-    """Ids for an operation's path. Resources that the operation deletes, or that cannot be changed again, are new."""
+    """Ids for the path of an operation: new resources if it deletes them or can change them only once, else existing ones."""
 
     def __init__(self, operation, sample_org):
         self.operation, self.sample_org, self.ids = operation, sample_org, None
@@ -26,7 +26,7 @@ class Target:
         return self.operation.at(self.ids or self.sample_org.fill(self.operation))
 
     def bases(self):
-        """Bodies that are accepted: of everything, of little, and what else the operation needs."""
+        """Valid bodies: a full and a minimal one, or those of operations without a whole resource."""
         collection = self.operation.collection
         if not self.is_whole:
             return self.sample_org.several(self.operation)
@@ -35,13 +35,13 @@ class Target:
         return self.sample_org.bodies(self.operation)
 
     def places(self, generator):
-        """Every place that such a body has or may have, with bodies that it fits into: {"owners[].party_id": [(body, place)]}. Not
-        what the path has: it must be the same."""
+        """Every position of a member in these bodies, with the bodies that can have it: {"owners[].party_id": [(body, place)]}.
+        Members that must equal the path are left out."""
         found = {}
         for base in self.bases():
             for place in generator.places(self.operation.body, base):
-                if general(place.path) not in self.operation.path_ids:
-                    found.setdefault(general(place.path), []).append((base, place))
+                if path_pattern(place.path) not in self.operation.path_ids:
+                    found.setdefault(path_pattern(place.path), []).append((base, place))
         return found
 
     def ask(self, body=None, **more):
@@ -59,7 +59,7 @@ class Target:
 
 
 def failures(response):
-    """Every problem in a response: its own, or those of the operations of a batch, with their index."""
+    """The problem of a response, or those of the operations of a batch with their indexes."""
     answer = response.json() if response.content else {}
     if response.status_code >= 400:
         return [answer]
@@ -67,14 +67,14 @@ def failures(response):
 
 
 class ResponseCoverage:
-    """Provokes every response of one operation that a client can provoke. `viewer` may only read in that organization."""
+    """Provokes every response of an operation that a client can cause. `viewer` has read scopes only."""
 
     def __init__(self, operation, sample_org, viewer, anonymous):
         self.operation, self.sample_org, self.viewer, self.anonymous = operation, sample_org, viewer, anonymous
         self.target, self.seen = Target(operation, sample_org), set()
 
     def ask(self, status, api=None, path=None, body=..., **more):
-        """A valid request, except for the given arguments. `status`: the expected one."""
+        """Sends a valid request with the given changes, and expects the status."""
         target = self.target
         if body is ... and self.operation.bodies:
             body = target.bases()[-1]
@@ -87,7 +87,7 @@ class ResponseCoverage:
             more["headers"] = {**JSON, **more.get("headers", {})}
         answer = (api or self.sample_org.api).request(self.operation.method.upper(), path or target.path(), **more)
         self.operation.check(answer)
-        wanted = self.operation.successes if status == self.success else [status]  # what was there already is a success, too
+        wanted = self.operation.successes if status == self.success else [status]  # any success, because the resource may exist
         assert answer.status_code in wanted, f"{self.operation}: {answer.status_code}, not {status}: {answer.text}"
         self.seen.add(answer.status_code)
         return answer
@@ -151,7 +151,7 @@ class ResponseCoverage:
         self.ask(413, body=b" " * (1 << 20) + b"{}")
 
     def unknown_ids(self):
-        """Ids of resources that only administrators create."""
+        """References to unknown resources of kinds that only administrators create."""
         body = self.target.bases()[-1]
         for name, one in body.items():
             if isinstance(one, str) and ID.fullmatch(one):

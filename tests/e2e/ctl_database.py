@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database of one's own, made by `neoapictl setup`, for the tests of neoapictl.
+"""A separate database, created by `neoapictl setup`, for the tests of neoapictl.
 
-Wants a fixture `cluster` with `admin_dsn`, a superuser's connection string for a private cluster, and the program in
-NEOAPI_CTL_BIN. The roles are those that `setup` makes by default, so that a cluster which lets in just these will do.
+Needs a fixture `cluster` with `admin_dsn`, a superuser's connection string, and the program in NEOAPI_CTL_BIN. The roles are
+those that `setup` creates by default, so that pg_hba.conf needs to allow only these.
 """
 
 import itertools
@@ -15,13 +15,13 @@ import psycopg2
 import pytest
 from psycopg2.extensions import make_dsn
 
-TIMEOUT_S = 30  # seconds that anything may take
+TIMEOUT_S = 30  # of any command
 UNKNOWN_ULID = "00000000000000000000000000"  # the last part of an unused id
 numbers = itertools.count(1)
 
 
 class Database:
-    """A database that `setup` makes, and neoapictl pointed at it."""
+    """A database that `setup` creates, and neoapictl with its connection string."""
 
     def __init__(self, cluster):
         self.name = f"ctl_{os.getpid()}_{next(numbers)}"
@@ -36,7 +36,7 @@ class Database:
                                 **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
 
     def run(self, *args, **more):
-        """Status, standard output, standard error."""
+        """Returns exit status, standard output and standard error."""
         process = self.start(*args, **more)
         out, err = process.communicate(timeout=TIMEOUT_S)
         return process.returncode, out, err
@@ -50,7 +50,7 @@ class Database:
         return json.loads(self.ok("--json", *args, **more))
 
     def refused(self, *args, status=1, **more):
-        """Expects a failure. Returns the error message in one line, without names of constraints."""
+        """Expects a failure. Returns the error message in one line, which must not name constraints."""
         got, out, err = self.run(*args, **more)
         assert got == status, (args, got, out, err)
         assert err.startswith("neoapictl: ") and not re.search("constraint|ERROR", err), err
@@ -76,7 +76,7 @@ class Database:
         return [name for name, in self.sql("select name from neoapi.schema_migration order by number")]
 
     def empty(self):
-        """As it was before the first migration. Returns the names of those that had been applied."""
+        """Reverts to the state before the first migration. Returns the names of the applied migrations."""
         names = self.migrations()
         self.sql("create schema kept;"
                  "alter table neoapi.schema_migration set schema kept; alter table neoapi.setting set schema kept;"
@@ -101,7 +101,7 @@ def own_database(new_database):
 
 @pytest.fixture(scope="module")
 def db(cluster):
-    """One for all tests that only add rows."""
+    """A database for tests that only add rows."""
     database = Database(cluster)
     status, _, err = database.setup()
     assert status == 0, err

@@ -22,7 +22,7 @@ class Ctl:
                                 **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
 
     def run(self, *args, stdin=None, **more):
-        """Status, standard output, standard error."""
+        """Returns exit status, standard output and standard error."""
         process = self.start(*args, **({"stdin": subprocess.PIPE} if stdin is not None else {}), **more)
         out, err = process.communicate(stdin, timeout=TIMEOUT_S)
         return process.returncode, out, err
@@ -36,13 +36,13 @@ class Ctl:
         return json.loads(self.ok("--json", *args, **more))
 
     def refused(self, *args, code=1, **more):
-        """Expects a failure. Returns the first line of the error message, without names of constraints."""
+        """Expects a failure. Returns the first line of the error message, which must not name constraints."""
         got, out, err = self.run(*args, **more)
         assert got == code and err.startswith("neoapictl: ") and not re.search("constraint|ERROR", err), (args, got, out, err)
         return err.splitlines()[0]
 
     def on_terminal(self, *args, typed="", stdout=None, **env):
-        """Returns the status and the output on a terminal. Types the input when a prompt ends in a colon."""
+        """Runs neoapictl on a terminal and types the input at a prompt. Returns exit status and output."""
         ours, theirs = pty.openpty()
         settings = {**os.environ, "TERM": "xterm", **env}
         settings = {name: value for name,
@@ -68,7 +68,7 @@ class Ctl:
 
 
 def peak_memory(process):
-    """The most memory that a process has had so far, in kilobytes."""
+    """The peak memory of a process in kilobytes."""
     with open(f"/proc/{process.pid}/status") as status:
         found = re.search(r"VmHWM:\s+(\d+)", status.read())
     return int(found.group(1)) if found else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A proxy that aborts the first export after its first line, as a server does that stops: without the last chunk."""
+"""A proxy that aborts the first export after its first line, without the last chunk, as a server that stops does."""
 
 import json
 import threading
@@ -42,8 +42,8 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def cutting_proxy(api, when_cut):
-    """Runs it in front of the server. It has an attribute `url`, and in `cut` the id of the only line of the aborted export.
-    Calls when_cut() before it aborts."""
+    """Runs the proxy. `url` is its address, `cut` the id of the only line of the aborted export. Calls when_cut() before it
+    aborts."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as proxy:
         proxy.daemon_threads, proxy.api, proxy.when_cut, proxy.cut = True, api, when_cut, []
         proxy.url = f"http://127.0.0.1:{proxy.server_port}/"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers under test: a private Apache and PostgreSQL, made by tests/deploy/instance.sh and removed at the end."""
+"""The servers under test: httpd and PostgreSQL, which tests/deploy/instance.sh starts and removes."""
 
 import contextlib
 import glob
@@ -18,16 +18,16 @@ import psycopg2
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("NEOAPI_TEST_BUILD") or ROOT / "build").absolute()
 IS_SANITIZED = BUILD.name == "san"
-PLACE = BUILD / "e2e"  # one directory a test process, named after its pid
-LOGS = PLACE / "logs"  # of sessions with a failure, for a day
+E2E_DIR = BUILD / "e2e"  # has a directory for each test process, named after its pid
+LOGS = E2E_DIR / "logs"  # of failed sessions, kept for a day
 MPM = os.environ.get("NEOAPI_TEST_MPM") or "event"
 TIMEOUT_S = 120  # seconds for any command
-CRASH = re.compile(r"exit signal (?!Killed|Terminated).*|.*(?:Sanitizer|runtime error):.*")  # of a process, in the error log
+CRASH = re.compile(r"exit signal (?!Killed|Terminated).*|.*(?:Sanitizer|runtime error):.*")  # in the error log
 
 
 def sanitizer_settings():
-    """What Apache needs to load a module with AddressSanitizer. Leaks are not looked for: httpd's libraries have their own.
-    httpd may not catch SIGSEGV itself, so that a crash is reported."""
+    """What Apache needs to load a module with AddressSanitizer. Leak detection is off, because httpd's libraries leak. httpd
+    must not handle SIGSEGV, so that a crash is reported."""
     if not IS_SANITIZED:
         return {}
     library = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True).stdout.strip()
@@ -44,8 +44,8 @@ def shipped_sizes():
 
 
 def remove_stale_instances():
-    """Instances of test processes that were killed."""
-    for directory in glob.glob(str(PLACE / "[0-9]*")):
+    """Removes instances of test processes that were killed."""
+    for directory in glob.glob(str(E2E_DIR / "[0-9]*")):
         if not os.path.exists(f"/proc/{Path(directory).name}"):
             for instance in glob.glob(directory + "/*") + glob.glob(directory + "/*/demo/instance"):
                 subprocess.run(["sh", ROOT / "tests/deploy/instance.sh", "remove", instance], timeout=TIMEOUT_S, check=True)
@@ -53,25 +53,25 @@ def remove_stale_instances():
 
 
 class Instance:
-    """An Apache and a PostgreSQL cluster of one's own. `more` are settings of instance.sh (SERVER_CONF, PROCESSES, …).
+    """An httpd and a PostgreSQL cluster. `more` are settings of instance.sh (SERVER_CONF, PROCESSES, …).
 
     After `up`: url, ca, port, state (its directory), admin_dsn (superuser, database neoapi), dsn (runtime role), and what else
     instance.sh writes to DIR/env, in `env`.
     """
 
     def __init__(self, name, **more):
-        self.directory = PLACE / str(os.getpid()) / name
+        self.directory = E2E_DIR / str(os.getpid()) / name
         programs = {"MODULE": str(BUILD / "mod_neoapi.so"), "CTL": str(BUILD / "neoapictl"), "FSYNC": "off",
                     "MPM": MPM}
         self.settings = {**programs, **sanitizer_settings(), **more}
-        self.generation, self.restarted_at = 0, 0  # counts the restarts of Apache; when the last one was, on the monotonic clock
+        self.generation, self.restarted_at = 0, 0  # number of restarts of httpd, and the monotonic time of the last one
         self.kept = []  # at most one idle superuser's connection
-        self.reports = ""  # of sanitizers and of processes that crashed, once it is down
+        self.reports = ""  # of sanitizers and crashes, available after remove()
 
     def command(self, name, check=True):
-        """instance.sh NAME. Its output goes to a file: servers that it starts would keep a pipe open."""
-        PLACE.mkdir(parents=True, exist_ok=True)
-        said = PLACE / f"{os.getpid()}.{self.directory.name}.out"
+        """Runs instance.sh NAME. Its output goes to a file, because servers that it starts would keep a pipe open."""
+        E2E_DIR.mkdir(parents=True, exist_ok=True)
+        said = E2E_DIR / f"{os.getpid()}.{self.directory.name}.out"
         settings = [f"{key}={value}" for key, value in self.settings.items()] if name == "up" else []
         with open(said, "w") as out:
             done = subprocess.run(["sh", ROOT / "tests/deploy/instance.sh", name, self.directory, *settings], timeout=TIMEOUT_S,
@@ -110,8 +110,8 @@ class Instance:
             self.directory.parent.rmdir()
 
     def sql(self, text, *values, dsn=None):
-        """One statement, as superuser unless `dsn` says otherwise. Returns the rows. A superuser's connection is kept for the next
-        statement: to start a backend takes PostgreSQL longer than most statements."""
+        """Executes one statement, as superuser by default, and returns the rows. A superuser's connection is kept for the next
+        statement, because starting a backend takes longer than most statements."""
         connection = None if dsn else self.kept_connection()
         if not connection:
             connection = psycopg2.connect(dsn or self.admin_dsn)
@@ -129,8 +129,7 @@ class Instance:
                 connection.close()
 
     def kept_connection(self):
-        """The kept connection, if the server has not closed it. Readable data without a query means that the session has
-        ended."""
+        """The kept connection, unless the server has closed it, which makes the socket readable without a query."""
         with contextlib.suppress(IndexError):  # none, or another thread has it
             connection = self.kept.pop()
             if not select.select([connection], [], [], 0)[0]:
@@ -159,22 +158,22 @@ class Instance:
 
     @property
     def pid(self):
-        """Of Apache's parent process."""
+        """The pid of httpd's parent process."""
         return int((self.state / "run/httpd.pid").read_text())
 
     def children(self):
-        """The processes of Apache that serve requests."""
+        """The pids of httpd's child processes."""
         with open(f"/proc/{self.pid}/task/{self.pid}/children") as found:
             return [int(pid) for pid in found.read().split()]
 
     def peak_memory(self):
-        """The most memory that each of these processes has used, in KiB."""
+        """The peak memory of each child process in KiB."""
         return {pid: int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) for pid in self.children()}
 
     @contextlib.contextmanager
     def memory_limited(self, megabytes=8):
-        """Fails if one of these processes needs so much more memory than it has used so far. Not measured with AddressSanitizer,
-        which keeps up to 256 MiB of freed memory."""
+        """Fails if the peak memory of a child process grows by more than `megabytes`. Not measured with AddressSanitizer, which
+        keeps up to 256 MiB of freed memory."""
         before = self.peak_memory()
         yield
         growth = {pid: peak - before[pid] for pid, peak in self.peak_memory().items()}

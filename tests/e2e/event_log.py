@@ -3,7 +3,7 @@
 
 import json
 
-# of a delivery d; adds its event e
+# joins a delivery d with its event e
 WITH_EVENT = ("neoapi.webhook_delivery d join neoapi.event e"
               " on e.organization_id = d.organization_id and e.id = d.event_id and e.created_at = d.event_at")
 COLUMNS = ("id", "type", "resource_id", "created_at", "actor", "request_id", "payload", "changed", "previous")
@@ -17,7 +17,7 @@ def deliveries(instance, subscription):
 
 
 def events(instance, organization, after=""):
-    """The organization's events after that id, as dicts, in the order of the log."""
+    """The organization's events after an id, as dictionaries, in the order of the log."""
     rows = instance.sql(f"select {', '.join(COLUMNS)} from neoapi.event where organization_id = %s and id > %s order by id",
                         organization, after)
     return [{**dict(zip(COLUMNS, row)), "payload": json.loads(row[6])} for row in rows]

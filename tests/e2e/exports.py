@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports that are read slowly or not to their end, and organizations with many rows."""
+"""Exports that a client reads slowly or partly, and organizations with many rows."""
 
 import socket
 
-from raw_http import GONE, Broken, RawConnection, message
+from raw_http import CONNECTION_LOST, Broken, RawConnection, message
 
 READING = ("select pid from pg_stat_activity where application_name = 'neoapi' and state = 'idle in transaction'"
            " and query like 'fetch % from snapshot'")
@@ -18,7 +18,7 @@ def fill(instance, organization, rows):
 
 
 class SlowExport(RawConnection):
-    """An export of which only the head is read at first. The client's buffer is small, so that the server waits."""
+    """An export whose body is not read yet. The client's buffer is small, so that the server must wait."""
 
     def __init__(self, api, path="brokers/export", version="HTTP/1.1"):
         super().__init__(api)
@@ -27,8 +27,8 @@ class SlowExport(RawConnection):
         self.status, self.headers = self._head()
 
     def rest(self):
-        """The body. Raises Broken if it is incomplete."""
+        """Reads the body. Raises Broken if it is incomplete."""
         try:
             return self._body("GET", self.status, self.headers)
-        except GONE as gone:
+        except CONNECTION_LOST as gone:
             raise Broken(str(gone)) from gone

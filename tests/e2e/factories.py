@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Creates resources. Has the minimal and the full body of each."""
+"""Creates resources, with minimal or full bodies."""
 
 import itertools
 import uuid
@@ -15,7 +15,7 @@ NAMES = {"brokers": "broker", "properties": "property", "parties": "party", "pro
 SERVER = {"id", "tenant_id", "organization_id", "created_at", "updated_at", "created_by", "updated_by", "decided_at",
           "signed_at", "terminated_at"}
 ROLES = {"sale": ["seller", "buyer"], "rental": ["landlord", "tenant"]}  # other kinds: owner
-LAST_DAY = "2099-12-31"  # of proposals that do not expire
+LAST_DAY = "2099-12-31"  # of a proposal that does not expire
 UNKNOWN_ULID = "0" * 26  # an unused id
 PLACE = {"postal_code": "04101300", "city": "São Paulo", "state": "SP"}
 ADDRESS = {"postal_code": "04101300", "street": "Rua Vergueiro", "number": "2045", "complement": "Apto 82",
@@ -26,7 +26,7 @@ FILE = {"url": "https://files.example.com/a.pdf", "filename": "matricula.pdf", "
 
 
 def digits(base, *weights):
-    """A number with its check digits."""
+    """The number with its check digits."""
     for row in weights:
         rest = sum((ord(c) - 48) * weight for c, weight in zip(base, row)) % 11
         base += str(0 if rest < 2 else 11 - rest)
@@ -49,13 +49,13 @@ def unique():
 
 
 def given(resource):
-    """The fields of a response that clients can write."""
+    """The writable fields of a response."""
     return {name: value for name, value in resource.items() if name not in SERVER}
 
 
 class ResourceFactory:
-    """Makes resources with one client. `body(collection, **more)` is the smallest body that is accepted, with what it refers to;
-    `full` the one with every field. A method for each kind creates the smallest with the given fields, and returns it."""
+    """Creates resources with one client. `body(collection, **fields)` is a minimal body, whose references it creates, `full`
+    one with every field. A method for each kind creates a minimal resource with the given fields and returns it."""
 
     def __init__(self, api: Api):
         self.api = api
@@ -97,11 +97,11 @@ class ResourceFactory:
         return self.create("properties", **fields)
 
     def offered(self, **fields):
-        """A property that is active, for sale and for rent."""
+        """An active property for sale and rent."""
         return self.property(**{"status": "active", "transaction_type": "sale_rent", "rent_price": 420_000, **fields})
 
     def signed(self, kind):
-        """The parties that a contract of the kind requires, who have signed."""
+        """The parties that a contract of the kind requires, with signatures."""
         return [{"party_id": self.party()["id"], "role": role, "signed_at": "2026-02-11T18:30:00.000Z"}
                 for role in ROLES.get(kind, ["owner"])]
 
@@ -112,7 +112,7 @@ class ResourceFactory:
         return self.create("proposals", **fields)
 
     def accepted(self, **fields):
-        """A proposal that is accepted."""
+        """An accepted proposal."""
         made = self.proposal(status="submitted", **fields)
         return ok(self.api.patch("proposals/" + made["id"], json={"status": "accepted"}))
 

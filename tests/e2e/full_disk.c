@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library for LD_PRELOAD of PostgreSQL: the file system of its data directory, where it runs, is full. If the number is
- * GROWTH, files cannot grow; if it is ALL, as on a file system that allocates when it writes, nothing can be written.
+/* A library for LD_PRELOAD that simulates a full file system of PostgreSQL's data directory, which is its working directory. If
+ * the number is GROWTH, files cannot grow. If it is ALL, every write fails, as on a file system that allocates on write.
  * PostgreSQL writes tables and its log with these functions. */
 #include "preload.h"
 #include <dlfcn.h>

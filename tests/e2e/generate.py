@@ -8,32 +8,32 @@ import string
 from collections import namedtuple
 from datetime import date, datetime
 
-from openapi_doc import ID, UNKNOWN_ULID, has_form, has_pattern
+from openapi_doc import ID, UNKNOWN_ULID, has_format, has_pattern
 from hypothesis import strategies as st
 
-LARGEST = 2**53 - 1
-WORDS = string.ascii_letters + string.digits
-# Anything but control characters, which no text may have, and surrogates, which no text can have.
-characters = st.one_of(st.sampled_from(WORDS + " .-_/'\"&<>%\\áçãÉ家🏠"), st.characters(blacklist_categories=("Cc", "Cs")))
-moments = st.builds("{:%Y-%m-%dT%H:%M:%S}{}{}".format, st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1)),
+MAX_INTEGER = 2**53 - 1
+LETTERS = string.ascii_letters + string.digits
+# All characters except control characters and surrogates.
+characters = st.one_of(st.sampled_from(LETTERS + " .-_/'\"&<>%\\áçãÉ家🏠"), st.characters(blacklist_categories=("Cc", "Cs")))
+timestamps = st.builds("{:%Y-%m-%dT%H:%M:%S}{}{}".format, st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1)),
                     st.sampled_from(["", ".1", ".123", ".123456789"]),
                     st.sampled_from(["Z", "z", "+00:00", "-03:00", "+05:45"]))
 Place = namedtuple("Place", "path schema required present")
-Spoiled = namedtuple("Spoiled", "path how body")
+InvalidBody = namedtuple("InvalidBody", "path how body")
 
 
-def spelled(path):
-    """As the API writes it: owners[0].party_id"""
+def path_text(path):
+    """A path as the API writes it: owners[0].party_id"""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
-def general(path):
-    """The same with every index left out: owners[].party_id"""
-    return re.sub(r"\[\d+\]", "[]", spelled(path))
+def path_pattern(path):
+    """The same without indexes: owners[].party_id"""
+    return re.sub(r"\[\d+\]", "[]", path_text(path))
 
 
 def put(body, path, value):
-    """A copy of the body with the value at the path; `...` removes the member."""
+    """A copy of the body with another value at the path; `...` removes the member."""
     now = copy.deepcopy(body)
     at = now
     for step in path[:-1]:
@@ -52,7 +52,7 @@ def get(body, path):
 
 
 class Generator:
-    """Makes values of the document's schemas. `ids`: by prefix, the ids of resources that a reference may name."""
+    """Generates values for schemas of the document. `ids` are ids for references, by prefix."""
 
     def __init__(self, document, ids):
         self.document, self.ids, self.made = document, ids, {}
@@ -88,7 +88,7 @@ class Generator:
         return st.booleans()
 
     def integer(self, schema):
-        low, high = schema.get("minimum", -LARGEST), schema.get("maximum", LARGEST)
+        low, high = schema.get("minimum", -MAX_INTEGER), schema.get("maximum", MAX_INTEGER)
         return st.one_of(st.sampled_from([low, high]), st.integers(low, high))
 
     def number(self, schema):
@@ -128,22 +128,22 @@ class Generator:
         return made.map(self.of_one_kind) if {"type", "id"} <= set(properties) else made
 
     def of_one_kind(self, value):
-        """Where an object names a resource by its kind and its id, these go together."""
+        """Makes kind and id of a reference match."""
         prefix = self.kinds.get(value.get("type"))
         return {**value, "id": self.ids[prefix][0]} if prefix in self.ids and ID.fullmatch(str(value.get("id"))) else value
 
     # ------------------------------------------------------------ places in a body
 
     def branch(self, schema, value):
-        """The schema that the value matches, if there are alternatives."""
+        """The alternative of a schema that the value matches."""
         schema = self.document.resolve(schema)
         for one in schema.get("anyOf") or schema.get("oneOf") or []:
-            if self.document.takes(value, one):
+            if self.document.accepts(value, one):
                 return self.branch(one, value)
         return schema
 
     def places(self, schema, value, path=()):
-        """Every member that the value has or may have at any depth, but not what the service sets."""
+        """Every member that the value has or can have at any depth, except those that the service sets."""
         schema = self.branch(schema, value)
         if isinstance(value, dict):
             for name, one in schema.get("properties", {}).items():
@@ -160,7 +160,7 @@ class Generator:
                 yield from self.places(schema["items"], one, (*path, index))
 
     def changed(self, among):
-        """Bodies with one member generated again or left out, with its path. `among`: bodies with a place in each."""
+        """Bodies with one member replaced or removed, with its path. `among` are bodies, each with a position."""
         @st.composite
         def changed(draw):
             body, place = draw(st.sampled_from(among))
@@ -170,21 +170,21 @@ class Generator:
 
     # ------------------------------------------------------------ invalid values
 
-    def spoiled(self, body, place):
-        """Bodies that are invalid at that path or directly below it. The caller must filter out valid ones."""
+    def invalid_bodies(self, body, place):
+        """Bodies that are invalid at a path or directly below it. The caller must filter out valid ones."""
         now = get(body, place.path) if place.present else None
         here = self.branch(place.schema, now)
         for how, value in self.wrong_values(here, now):
-            yield Spoiled(place.path, how, put(body, place.path, value))
+            yield InvalidBody(place.path, how, put(body, place.path, value))
         if place.required:
-            yield Spoiled(place.path, "null", put(body, place.path, None))
+            yield InvalidBody(place.path, "null", put(body, place.path, None))
         if place.required and place.present and isinstance(place.path[-1], str):
-            yield Spoiled(place.path, "left out", put(body, place.path, ...))
+            yield InvalidBody(place.path, "left out", put(body, place.path, ...))
         if isinstance(now, dict) and here.get("additionalProperties") is False:
-            yield Spoiled((*place.path, "colour"), "unknown", put(body, (*place.path, "colour"), "blue"))
+            yield InvalidBody((*place.path, "colour"), "unknown", put(body, (*place.path, "colour"), "blue"))
 
     def wrong_values(self, schema, value):
-        for name, other in OF_EACH_TYPE.items():
+        for name, other in VALUES_OF_EACH_TYPE.items():
             yield name, other
         if "enum" in schema:
             yield "no such value", "nonsense"
@@ -197,7 +197,7 @@ class Generator:
         if "pattern" in schema:
             for character in "\x01", "\x1b", "\x7f", "\x9f":
                 yield "a control character", f"a{character}b"
-        if has_form(schema):
+        if has_format(schema):
             yield "no such form", "?"
             yield "one character more", f"{value if isinstance(value, str) else schema.get('examples', [''])[0]}\u00a0"
         if schema.get("type") == "array":
@@ -217,11 +217,11 @@ class Generator:
         yield "too many", {f"key {n}": "x" for n in range(schema.get("maxProperties", 50) + 1)}
         yield "a key too long", {"x" * (keys + 1): "x"}
         yield "an empty key", {"": "x"}
-        for name, other in OF_EACH_TYPE.items():
+        for name, other in VALUES_OF_EACH_TYPE.items():
             yield "a member that is " + name, {"key": other}
 
 
-# Named functions, because Hypothesis reads the source of a lambda at every call.
+# Not lambdas, because Hypothesis reads the source of a lambda at every call.
 def with_cents(number):
     return round(number, 2)
 
@@ -231,8 +231,8 @@ def is_one_line(text):
 
 
 def texts(least, most):
-    """Texts of these lengths; none is blank, unless it may be empty."""
-    middle = st.builds("{}{}{}".format, st.text(characters, max_size=max(0, min(most, 40) // 2 - 1)), st.sampled_from(WORDS),
+    """Texts of these lengths; not blank unless they may be empty."""
+    middle = st.builds("{}{}{}".format, st.text(characters, max_size=max(0, min(most, 40) // 2 - 1)), st.sampled_from(LETTERS),
                        st.text(characters, max_size=max(0, min(most, 40) // 2 - 1)))
 
     def long_enough(text):
@@ -245,12 +245,12 @@ def texts(least, most):
     return st.one_of(middle, middle, st.sampled_from("aé家🏠").map(longest) if least else st.sampled_from(["", " "]))
 
 
-OF_EACH_TYPE = {"a string": "?", "an integer": 7, "a number": 1.5, "a boolean": True, "an object": {}, "an array": [],
+VALUES_OF_EACH_TYPE = {"a string": "?", "an integer": 7, "a number": 1.5, "a boolean": True, "an object": {}, "an array": [],
                 "an array of numbers": [7], "an array of objects": [{}]}
 LABELS = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=12)
-# These addresses do not exist.
+# Reserved names.
 FORMATS = {
-    "date-time": moments,
+    "date-time": timestamps,
     "date": st.dates(date(1900, 1, 1), date(2200, 1, 1)).map(str),
     "email": st.builds("{}.{}@{}.{}.br".format, LABELS, LABELS, LABELS, LABELS),
     "uri": st.builds("https://127.0.0.{}:9/{}{}".format, st.integers(2, 254), LABELS,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second Apache next to an instance's, with another configuration and optionally another database."""
+"""An additional httpd with another configuration and optionally another database."""
 
 import os
 import re
@@ -21,10 +21,8 @@ def free_port():
 
 
 class Httpd:
-    """`changes` are pairs of a regular expression, for whole lines of tests/deploy/httpd.conf, and their replacements.
-
-    `preload` is its LD_PRELOAD. check() is what `httpd -t` says and whether it would start; start() starts it, and stop() must follow. Requests: api(…).
-    """
+    """`changes` are pairs of a regular expression for whole lines of tests/deploy/httpd.conf and its replacement, `preload` is its
+    LD_PRELOAD. check() runs `httpd -t`. start() must be followed by stop(). api(…) returns a client."""
 
     def __init__(self, instance, place, *changes, preload=None):
         self.ca, self.place, self.port, self.preload = instance.ca, place, free_port(), preload
@@ -33,16 +31,16 @@ class Httpd:
         text = TEMPLATE.read_text()
         for pattern, replacement in changes:
             text, count = re.subn(f"^[ ]*{pattern}$", replacement, text, flags=re.M)
-            assert count, f"no line is {pattern}"
+            assert count, f"no line matches {pattern}"
         for name in ("run/httpd.pid", "run/ssl_sessions", "run", "log/error.log", "log/access.log"):
             text = text.replace("${INSTANCE}/" + name, f"{place}/{name.rpartition('/')[2]}")
         self.conf = place / "httpd.conf"
         self.conf.write_text(self.defines(instance) + text)
         self.process = None
-        self.generation, self.restarted_at = 0, 0  # as an Instance's
+        self.generation, self.restarted_at = 0, 0  # as in Instance
 
     def defines(self, instance):
-        """What instance.sh defined for its Apache, with a port of our own and without the second virtual host."""
+        """The defines of the instance's httpd, with another port and without the second virtual host."""
         lines = (instance.state / "httpd.conf").read_text().splitlines()
         kept = [line for line in lines if line.startswith("Define ") and line.split()[1] not in ("PORT", "SERVER_CONF")]
         return "\n".join([*kept, f'Define PORT "{self.port}"', ""])

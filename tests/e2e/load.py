@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that send requests continuously over kept connections, and record the result of each."""
+"""Clients that send requests continuously over persistent connections and record the results."""
 
 import itertools
 import json
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from client import check
 from wait import TIMEOUT_S, eventually
-from raw_http import GONE, Broken, Closed, RawConnection, message
+from raw_http import CONNECTION_LOST, Broken, Closed, RawConnection, message
 
 REQUEST_TIMEOUT_S = 20  # a statement's limit of 12 s, and the time to connect
 JSON = ("Content-Type", "application/json")
@@ -19,27 +19,27 @@ runs = itertools.count(1)
 
 
 @dataclass
-class Sent:
+class SentRequest:
     """A request and its result."""
 
-    kind: str  # list, read, create, once (a create with an Idempotency-Key)
-    name: str = None  # of the broker to be created: no other request has it
+    kind: str  # list, read, create, keyed (a create with an Idempotency-Key)
+    name: str = None  # unique name of the broker to be created
     key: str = None
     began: float = 0
     seconds: float = 0
-    status: int = None  # None: the connection broke and it was not, or not again, repeated
+    status: int = None  # None: no response
     id: str = None  # of the created resource
-    retried: bool = False  # the kept connection was closed before the first byte of an answer: sent again, on a new one
-    passed_over: bool = False  # likewise, and not sent again, because it cannot be repeated
+    retried: bool = False  # sent again, because the connection was closed before the first byte of a response
+    not_repeated: bool = False  # likewise, but not idempotent
     broken: str = None
 
 
 class Load:
-    """So many clients as threads, from the beginning of a `with` to its end. Afterwards `sent` has all requests.
+    """Runs clients in threads during a `with` block. Afterwards `sent` has all requests.
 
-    A client behaves as RFC 9110 (section 9.2.2) wants it: when the server closes a kept connection before the first byte of an
-    answer, it sends the request once more over a new one, unless that is a create without a key, which is remembered as passed
-    over. After a 503 it lets a moment pass. Anything else that breaks is remembered as broken.
+    When the server closes a persistent connection before the first byte of a response, a client repeats the request over a new one
+    (RFC 9110, section 9.2.2), unless it is a create without a key, which is recorded as not repeated. Other failures of a
+    connection are recorded as broken.
     """
 
     def __init__(self, api, clients=10):
@@ -57,13 +57,13 @@ class Load:
         self.stop.set()
         for thread in self.threads:
             thread.join(TIMEOUT_S)
-            assert not thread.is_alive(), "a client waits for ever"
+            assert not thread.is_alive(), "a client has not ended"
         assert not self.errors, self.errors[0]
 
     def wait_for(self, count, status=None):
         """Waits for `count` more responses (with that status)."""
         before = self.count(status)
-        eventually(lambda: self.errors or self.count(status) >= before + count, f"{count} more answers, {status or 'any'}")
+        eventually(lambda: self.errors or self.count(status) >= before + count, f"{count} more responses, {status or 'any'}")
 
     def count(self, status=None):
         return sum(1 for sent in list(self.sent) if status in (None, sent.status))
@@ -71,23 +71,23 @@ class Load:
     # -------------------------------------------------------------- a client
 
     def _client(self, number):
-        chance, connection, known = random.Random(number), None, [None]
+        rng, connection, known = random.Random(number), None, [None]
         try:
             for n in itertools.count():
                 if self.stop.is_set():
                     break
-                connection = self._send(self._next(chance, f"load {self.run} {number} {n}", known), connection, known)
+                connection = self._send(self._next(rng, f"load {self.run} {number} {n}", known), connection, known)
         except Exception as wrong:  # raised by __exit__
             self.errors.append(wrong)
         if connection:
             connection.close()
 
     @staticmethod
-    def _next(chance, name, known):
-        kind = chance.choices(["list", "read", "create", "once"], [2, 2, 3, 3])[0]
-        if kind in ("create", "once"):
-            return Sent(kind, name, str(uuid.uuid4()) if kind == "once" else None)
-        return Sent(kind if known[0] else "list")
+    def _next(rng, name, known):
+        kind = rng.choices(["list", "read", "create", "keyed"], [2, 2, 3, 3])[0]
+        if kind in ("create", "keyed"):
+            return SentRequest(kind, name, str(uuid.uuid4()) if kind == "keyed" else None)
+        return SentRequest(kind if known[0] else "list")
 
     def bytes_of(self, sent, known=(None,)):
         if sent.kind == "list":
@@ -102,11 +102,11 @@ class Load:
         data, sent.began, answer = self.bytes_of(sent, known), time.monotonic(), None
         try:
             connection, answer = self._exchange(sent, data, connection)
-        except (Closed, Broken, ConnectionRefusedError, TimeoutError, *GONE) as wrong:
+        except (Closed, Broken, ConnectionRefusedError, TimeoutError, *CONNECTION_LOST) as wrong:
             sent.broken = f"{type(wrong).__name__}: {wrong}"
         sent.seconds = time.monotonic() - sent.began
         if answer:
-            self._understand(sent, answer, known)
+            self._record(sent, answer, known)
         self.sent.append(sent)
         if connection and (not answer or "close" in answer.headers.get("Connection", "")):
             connection.close()
@@ -122,7 +122,7 @@ class Load:
             except Closed:
                 connection.close()
                 if sent.kind == "create":
-                    sent.passed_over = True
+                    sent.not_repeated = True
                     return None, None
                 sent.retried = True
         connection = RawConnection(self.api)
@@ -133,7 +133,7 @@ class Load:
             raise
 
     @staticmethod
-    def _understand(sent, answer, known):
+    def _record(sent, answer, known):
         check(answer.status_code, answer.headers, answer.content)
         sent.status = answer.status_code
         if sent.name and sent.status == 201:
@@ -152,8 +152,8 @@ class Load:
             found.setdefault(name, []).append(id_)
         return found
 
-    def check_nothing_lost_or_doubled(self):
-        """Every 2xx is in the table once; everything else at most once; what had a key and is repeated is there once."""
+    def check_no_row_is_lost_or_duplicated(self):
+        """Each successful create has one row, every other at most one; a repeated create with a key has one."""
         rows = self.rows()
         for sent in self.creates():
             ids = rows.get(sent.name, [])
@@ -170,16 +170,16 @@ class Load:
         return len(unsure)
 
     def check_answers(self, *statuses):
-        """Every request got one of these statuses in time; skipped requests were not executed."""
-        passed_over = [sent for sent in self.sent if sent.passed_over]
+        """Every request got one of these statuses within the timeout; requests that were not repeated were not executed."""
+        not_repeated = [sent for sent in self.sent if sent.not_repeated]
         for sent in self.sent:
-            assert (sent.status in statuses or sent.passed_over) and not sent.broken, sent
+            assert (sent.status in statuses or sent.not_repeated) and not sent.broken, sent
             assert sent.seconds < REQUEST_TIMEOUT_S, sent
         rows = self.rows()
-        assert not [sent for sent in passed_over if sent.name in rows], passed_over
+        assert not [sent for sent in not_repeated if sent.name in rows], not_repeated
 
     def check_all_succeeded_since(self, moment):
         late = [sent for sent in self.sent if sent.began >= moment]
         assert len(late) >= len(self.threads), "no request was sent afterwards"
         for sent in late:
-            assert sent.status in (200, 201) or sent.passed_over, sent
+            assert sent.status in (200, 201) or sent.not_repeated, sent

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follows the event log in a thread and compares what was served with the table, byte by byte."""
+"""Follows the event log in a thread and compares the served events with the table, byte by byte."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ PAUSE_S, REQUEST_TIMEOUT_S = 0.1, 30
 
 
 def items_of(page):
-    """Each item of a page, with its text as it was served."""
+    """The items of a page, each with its unparsed JSON."""
     decoder, at, found = json.JSONDecoder(), page.index("[") + 1, []
     while page[at] != "]":
         item, end = decoder.raw_decode(page, at)
@@ -27,7 +27,7 @@ def digest_of(text):
 
 
 class LogFollower(threading.Thread):
-    """Reads the log from its beginning through the host of `url`. `file` gets the id and a digest of each event of each page."""
+    """Reads the log from its beginning through the host of `url`. `file` records the id and a digest of each event."""
 
     def __init__(self, api, file, url):
         super().__init__(daemon=True)
@@ -37,7 +37,7 @@ class LogFollower(threading.Thread):
         self.session.headers["X-API-Key"] = api.credential.secret
 
     def page(self):
-        """The answer, or None if there is none that counts."""
+        """The response; None if the request is to be retried."""
         try:
             answer = self.session.get(self.url + "events", timeout=REQUEST_TIMEOUT_S,
                                       params={"order": "asc", "after": self.position, "limit": 100, "wait": 5})
@@ -65,11 +65,12 @@ class LogFollower(threading.Thread):
         self.join(2 * REQUEST_TIMEOUT_S)
         assert not self.wrong and not self.is_alive(), self.wrong
 
-    def figures(self, stored):
-        """How many events of `stored`, digests by id in the order of the log, are missed, doubled, out of order and different."""
+    def count_differences(self, stored):
+        """How many events are missed, duplicate, out of order and different. `stored` has digests by id in the order of the
+        log."""
         with closing(sqlite3.connect(self.file)) as copy:
             seen = copy.execute("select id, digest from seen order by rowid").fetchall()
         digests = dict(seen)
-        return {"missed": len(stored.keys() - digests.keys()), "doubled": len(seen) - len(digests),
+        return {"missed": len(stored.keys() - digests.keys()), "duplicate": len(seen) - len(digests),
                 "out of order": sum(one[0] >= other[0] for one, other in zip(seen, seen[1:])),
                 "different": sum(stored.get(id) != digest for id, digest in seen)}

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds a next version: this build's objects, linked with additional migrations after those in sql/ and with an additional field of
-brokers."""
+"""Builds a newer version: the objects of this build, linked with additional migrations and an additional field of brokers."""
 
 import re
 import subprocess
@@ -9,8 +8,8 @@ from deployment import BUILD, IS_SANITIZED, TIMEOUT_S, ROOT
 
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if IS_SANITIZED else []
 
-# The two steps that CONTRIBUTING describes for a new field: a row in src/model/broker.c and a column; and a constraint that every
-# row is checked for, and a new table.
+# A new field as described in CONTRIBUTING: a row in src/model/broker.c and a column. Also a constraint that is checked on every
+# row, and a new table.
 BROKER = "src/model/broker.c"
 ROW = """    {.name = "website",
      .type = NEO_STRING,
@@ -64,10 +63,10 @@ class NextVersion:
 
     @staticmethod
     def objects(sources):
-        """Of the sources that exist: a build may have objects of others."""
+        """The objects of existing sources; a build directory may have others."""
         return [(BUILD / "obj" / source.relative_to(ROOT)).with_suffix(".o") for source in ROOT.glob(sources)]
 
     def link(self, program, *what):
-        """The linker takes the tables of the changed objects, not the library's, because they come first."""
+        """The changed objects precede the library, so that the linker uses their tables."""
         libraries = re.search(r"^LDLIBS *:= *(.*)$", (ROOT / "Makefile").read_text(), re.M).group(1).split()
         run("gcc", *SANITIZERS, "-o", program, *what, *self.changed, BUILD / "libneoapi.a", *libraries)

@@ -10,43 +10,43 @@ import jsonschema
 from client import MOMENT, ULID, Api
 
 METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
-TEXT = r"^[^\x00-\x1f\x7f-\x9f]*$"  # any text without control characters
-LINES = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$"  # in which line breaks and tabs are allowed
+TEXT = r"^[^\x00-\x1f\x7f-\x9f]*$"  # text without control characters
+LINES = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$"  # the same with line breaks and tabs
 ID = re.compile("([a-z]{3}_)" + ULID)
-UNKNOWN_ULID = "0" * 26  # of an unused id
+UNKNOWN_ULID = "0" * 26  # the last part of an unused id
 NDJSON = "application/x-ndjson"
 PROBLEM = "application/problem+json"
 
 answered, sent = jsonschema.FormatChecker(formats=()), jsonschema.FormatChecker(formats=())
-DAY = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
-FORMS = {"date": DAY, "uuid": r"[0-9a-fA-F-]{36}", "email": r"[^@\s]+@[^@\s]+\.[^@\s]+",
+DATE = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+FORMATS = {"date": DATE, "uuid": r"[0-9a-fA-F-]{36}", "email": r"[^@\s]+@[^@\s]+\.[^@\s]+",
          "uri": r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+"}
 
 
-def know(checker, name, pattern):
+def add_format(checker, name, pattern):
     checker.checks(name)(lambda value: not isinstance(value, str) or re.fullmatch(pattern, value, re.ASCII) is not None)
 
 
-for one, form in FORMS.items():
-    know(answered, one, form)
-    know(sent, one, form)
+for one, form in FORMATS.items():
+    add_format(answered, one, form)
+    add_format(sent, one, form)
 # Requests may have any timestamp of RFC 3339; responses have one format.
-know(answered, "date-time", MOMENT)
-know(sent, "date-time", DAY + r"[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+add_format(answered, "date-time", MOMENT)
+add_format(sent, "date-time", DATE + r"[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 
 
 def has_pattern(schema):
-    """Whether a pattern allows less than any text without control characters."""
+    """Whether a pattern excludes more than control characters."""
     return schema.get("pattern", TEXT) not in (TEXT, LINES)
 
 
-def has_form(schema):
-    """Whether a string's schema takes only texts of some form."""
+def has_format(schema):
+    """Whether the schema of a string has a format or a specific pattern."""
     return "format" in schema or has_pattern(schema)
 
 
 def closed(value):
-    """The same schemas, but objects allow no undescribed member, so that a response with one is detected."""
+    """Schemas whose objects forbid undescribed members, so that these are detected in responses."""
     if isinstance(value, list):
         return [closed(one) for one in value]
     if not isinstance(value, dict):
@@ -58,7 +58,7 @@ def closed(value):
 
 
 class Operation:
-    """A path with a method, and its description."""
+    """An operation of the document."""
 
     def __init__(self, document, path, method, spec, shared, kind):
         self.document, self.path, self.method, self.spec, self.kind = document, path, method, spec, kind
@@ -89,7 +89,7 @@ class Operation:
 
     @property
     def is_of_one(self):
-        """Whether its body is a resource, or changes of one."""
+        """Whether its body is a resource or a patch of one."""
         return self.path.removeprefix("/" + self.collection) in ("", "/{id}", "/by-external-id/{external_id}")
 
     @property
@@ -97,12 +97,12 @@ class Operation:
         return [int(status) for status in self.spec["responses"] if status[0] == "2"]
 
     def at(self, ids):
-        """The path below the base with its ids filled in, in order."""
+        """The path below the base URL with the given ids."""
         rest = iter(ids)
         return re.sub(r"\{\w+\}", lambda _: next(rest), self.path)[1:]
 
     def prefix_of(self, path_id):
-        """The prefix of the ids that belong into the path there. None for an external id."""
+        """The prefix of the ids of a path parameter; None for external ids."""
         return next(iter(self.document.prefixes_of(self.parameters["path", path_id]["schema"])), None)
 
     def response(self, status):
@@ -111,13 +111,13 @@ class Operation:
         return self.document.resolve(responses.get(str(status)) or responses[f"{status // 100}XX"])
 
     def codes(self, status):
-        """The pattern of the codes of its responses with this status, from their description."""
+        """The pattern of the codes that the description of a response lists."""
         found = re.findall(r"`([a-z][^`]+)`", self.response(status)["description"])
         return "|".join(re.escape(code).replace("<resource>", self.kind or "<none>").replace("<field>", r"[a-z0-9_]+")
                         for code in found) or r"[a-z0-9_.]+"
 
     def check(self, response):
-        """Asserts that a response matches its description: status, media type, body, codes and headers."""
+        """Asserts that status, media type, body, codes and headers of a response are described."""
         status = response.status_code
         said = f"{self}: {status} {response.content[:1500]!r}"
         described = self.response(status)
@@ -165,11 +165,11 @@ class Document:
         self.validators = {}
         self.flat = {name: self.merged(one) for name, one in self.schemas.items()}
         self.closed_schemas = closed(self.flat)
-        # Described at 429 only; the introduction says that every response has them.
+        # Described for 429 only; the introduction describes them for all responses.
         self.rate_limit_headers = {name: one for name, one in self.whole["components"]["responses"]["Error429"]["headers"].items()
                                    if name.startswith("X-RateLimit-")}
         assert len(self.rate_limit_headers) == 3
-        # The names of all headers that some response is described with, except those that every response has.
+        # All described headers except those of every response.
         self.headers = {name for item in self.whole["paths"].values() for spec in item.values() if isinstance(spec, dict)
                         for one in spec["responses"].values() for name in self.follow(one).get("headers", {})} \
             - set(self.rate_limit_headers)
@@ -178,7 +178,7 @@ class Document:
 
     @staticmethod
     def add_examples(schema, answered_schema):
-        """Gives the members of a request the examples that they have in a response."""
+        """Copies the examples of a response's members to a request's members."""
         for name, one in schema.get("properties", {}).items():
             examples = answered_schema.get("properties", {}).get(name, {}).get("examples")
             if examples:
@@ -217,7 +217,7 @@ class Document:
                 for path, item in self.whole["paths"].items() for method, spec in self.methods(item)]
 
     def methods(self, item):
-        """The methods of a path: those that are listed, and the two that the introduction describes for all paths."""
+        """The methods of a path: those listed, and HEAD and OPTIONS, which the introduction describes."""
         introduction = " ".join(self.whole["info"]["description"].split())
         assert "Every path with `GET` also has `HEAD`: the same parameters, status and headers, without the body." in introduction
         assert "Every path has `OPTIONS`: 204 with the methods of the path in `Allow`." in introduction
@@ -239,7 +239,7 @@ class Document:
                 **{key: other[key] for key in other if key == "security"}}
 
     def kind(self, path):
-        """The resource of a path, as error codes name it, or None."""
+        """The resource of a path as in error codes; None without one."""
         item = self.whole["paths"].get(path if "{id}" in path else f"/{path.split('/')[1]}/{{id}}", {})
         described = [self.follow(one)["description"] for one in item.get("parameters", [])]
         return re.fullmatch(r"The id of the (\w+)\.", described[-1]).group(1) if described else None
@@ -249,7 +249,7 @@ class Document:
 
     @cached_property
     def collections(self):
-        """The collections that resources can be created in, each with the prefix of its ids."""
+        """The prefix of ids by collection, for collections with a create operation."""
         found = {}
         for one in self.operations:
             item = self.operation("get", one.path + "/{id}")
@@ -259,7 +259,7 @@ class Document:
 
     @cached_property
     def prefixes(self):
-        """Of every kind that has its ids in a path or in a body: the name of the kind."""
+        """The kind by prefix, for all ids in paths and bodies."""
         found = {}
         for one in self.operations:
             if one.method != "options" and one.path_ids and "404" in one.spec["responses"]:
@@ -269,11 +269,11 @@ class Document:
         for schema in [schema for one in self.operations for schema in (one.body or {}).get("properties", {}).values()]:
             kind = re.match(r"\^([a-z]{3}_)\[0-7\]", self.resolve(schema).get("pattern", ""))
             if kind:
-                found.setdefault(kind.group(1), kind.group(1))  # in no path: only administrators create it
+                found.setdefault(kind.group(1), kind.group(1))  # not in a path: only administrators create it
         return found
 
     def prefixes_of(self, schema):
-        """The kinds of ids that a schema accepts, perhaps besides external ids; empty if it is not for ids."""
+        """The prefixes of the ids that a schema accepts, possibly besides external ids; empty if it accepts none."""
         schema = self.resolve(schema)
         pattern = schema.get("pattern") or next((one["pattern"] for one in schema.get("oneOf", []) if "pattern" in one), None)
         if not pattern or re.search(pattern, UNKNOWN_ULID):
@@ -294,21 +294,21 @@ class Document:
             whole = self.beside(closed(schema), self.closed_schemas) if is_closed else self.beside(schema, self.schemas)
             made = jsonschema.Draft202012Validator(whole,
                                                    format_checker=answered if is_closed else sent)
-            self.validators[key] = made, schema  # which is kept, so that no other gets its id
+            self.validators[key] = made, schema  # keeps the schema alive, so that its id() is not reused
         return self.validators[key][0]
 
     def wrong(self, value, schema, is_partial=False):
-        """The first error in a value of a response, or None. `is_partial`: members can be missing."""
+        """The first error in a value of a response, or None. `is_partial` allows missing members."""
         errors = self.validator(schema, True).iter_errors(value)
         found = next((one for one in errors if not (is_partial and one.validator == "required")), None)
         return found and f"{'.'.join(map(str, found.absolute_path)) or 'the value'}: {found.message[:500]}"
 
-    def takes(self, value, schema):
-        """Whether a value that is sent is valid."""
+    def accepts(self, value, schema):
+        """Whether a value is valid in a request."""
         return self.validator(schema, False).is_valid(value)
 
     def writable(self, value, schema):
-        """The value without what the service sets."""
+        """The value without members that the service sets."""
         properties = self.resolve(schema).get("properties")
         if not properties or not isinstance(value, dict):
             return value

@@ -49,7 +49,7 @@ class Page(HTMLParser):
 
 
 def samples(page, language):
-    """The code samples of a page in one language. Those with an id belong to tests of their own."""
+    """The code samples of a page in one language, without those with an id, which have their own tests."""
     return [text for found, name, text in page.examples if found == language and not name]
 
 

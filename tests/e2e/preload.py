@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries for LD_PRELOAD that change what a server sees of the system, controlled by a number (see preload.h)."""
+"""Libraries for LD_PRELOAD that simulate faults of the system, controlled by a number in a file (see preload.h)."""
 
 import subprocess
 from pathlib import Path
@@ -20,7 +20,7 @@ class Preload:
             file.chmod(0o755)
 
     def set(self, number):
-        """In place, because processes have mapped the file."""
+        """Writes the file in place, because processes have mapped it."""
         with open(self.file, "r+b") as file:
             file.write(number.to_bytes(8, "little", signed=True))
 
@@ -32,7 +32,7 @@ class ShiftedClock(Preload):
         super().__init__(place, HERE / "clock.c")
 
     def shift(self, seconds):
-        """Sets the clock so far ahead; 0 is the right time."""
+        """Sets the clock ahead by some seconds."""
         self.set(int(seconds * 1000))
 
 

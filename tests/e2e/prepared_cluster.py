@@ -14,7 +14,7 @@ import deployment
 
 
 def digest_of(*paths):
-    """Of everything that a data directory depends on."""
+    """A digest of all files that a data directory depends on."""
     paths = [deployment.BUILD / "neoapictl", *(deployment.ROOT / "tests/deploy").glob("*"), Path(__file__), *map(Path, paths),
              *Path("/usr/lib/postgresql").glob("*/bin/postgres")]
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:32]
@@ -31,7 +31,7 @@ def locked(path):
 def prepare(name, fill, *paths):
     """The data directory after `fill(instance)`, and its return value, which must be JSON. `paths` are files that the result
     depends on. The first test process prepares it, the others wait."""
-    place = deployment.PLACE / "prepared"
+    place = deployment.E2E_DIR / "prepared"
     prepared = place / f"{name}-{digest_of(*paths)}"
     with locked(place / f"{name}.lock"):
         if not prepared.exists():

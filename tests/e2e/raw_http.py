@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 from client import check
 
-GONE = (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+CONNECTION_LOST = (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
 # No response may reveal file names, components or versions.
-INSIDE = re.compile(r"<html|<!doctype|/usr/|/var/|/root\b|/home/|/tmp/|/etc/|\.[ch]:\d|\.so\b|postgres|pgsql|libpq|sqlstate"
+INTERNALS = re.compile(r"<html|<!doctype|/usr/|/var/|/root\b|/home/|/tmp/|/etc/|\.[ch]:\d|\.so\b|postgres|pgsql|libpq|sqlstate"
                     r"|\bPG(_|RES|conn)|jansson|Apache/|OpenSSL|mod_\w|neoapi\.|\bAH\d{5}"
                     r"|\b(select|insert|update)\b.*\b(from|into|set)\b",
                     re.IGNORECASE)
@@ -38,7 +38,7 @@ class Received:
 
 
 class RawConnection:
-    """One connection of an Api. Ends with its `with`."""
+    """A connection with the credential of an Api. Closed at the end of its `with`."""
 
     def __init__(self, api):
         self.socket = api.connect()
@@ -55,10 +55,10 @@ class RawConnection:
         self.socket.close()
 
     def send(self, data):
-        """Sends as much as the server accepts: it may respond and close before it has read everything."""
+        """Sends as much as the server reads: it may respond and close the connection earlier."""
         try:
             self.socket.sendall(data)
-        except GONE:
+        except CONNECTION_LOST:
             pass
         return self
 
@@ -84,7 +84,7 @@ class RawConnection:
     def _head(self):
         try:
             line = self.file.readline()
-        except GONE:
+        except CONNECTION_LOST:
             line = b""
         if not line:
             raise Closed
@@ -110,19 +110,19 @@ class RawConnection:
                 interim.append(status)
                 status, headers = self._head()
             return Received(status, headers, self._body(method, status, headers), interim)
-        except GONE as gone:
+        except CONNECTION_LOST as gone:
             raise Broken(str(gone)) from gone
 
     def is_ended(self):
-        """Waits until the server sends data or closes the connection. Returns whether it closed without data."""
+        """Waits until the server sends data or closes the connection. Returns whether it closed it without data."""
         try:
             return self.file.read(1) == b""
-        except GONE:
+        except CONNECTION_LOST:
             return True
 
 
-def check_wholly(answer, method="GET", path=None):
-    """Checks what holds for every response: required headers, none of them twice, no internals."""
+def check_response(answer, method="GET", path=None):
+    """Checks what every response guarantees: required headers, none of them repeated, no internals."""
     check(answer.status_code, answer.headers, answer.content, method, path)
     names = [name.lower() for name in answer.headers.keys()]
     for name in ("x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "content-type",
@@ -132,15 +132,15 @@ def check_wholly(answer, method="GET", path=None):
         if name.lower() == "etag":  # a hash may look like any other value
             assert re.fullmatch(r'(W/)?"[0-9a-f]{16}(-\w+)?"', value), value
         else:
-            assert not INSIDE.search(value), (name, value)
+            assert not INTERNALS.search(value), (name, value)
     if "json" in answer.headers.get("Content-Type", ""):
-        assert not INSIDE.search(answer.content.decode()), answer.content
+        assert not INTERNALS.search(answer.content.decode()), answer.content
     return answer
 
 
 def message(api, method, target, headers=(), body=b"", version="HTTP/1.1", key=True):
-    """A request's bytes. Texts are written as Latin-1, so that every byte can be written. `target` is below the base unless it
-    begins with a slash or is a whole URL; Content-Length is added if the headers have no length."""
+    """The bytes of a request. Strings are encoded as Latin-1, so that they can have any byte. `target` is relative to the base
+    URL unless it is a path or URL. Content-Length is added unless the headers have a length."""
     base = urlsplit(api.url)
     if not re.match("/|https?:|[*]", target):
         target = base.path + target
@@ -153,24 +153,24 @@ def message(api, method, target, headers=(), body=b"", version="HTTP/1.1", key=T
 
 
 def param_id(value):
-    """The name of a parameter in the name of its test, the same in every run; pytest itself numbers functions."""
+    """A reproducible id of a parameter in the name of its test; None lets pytest number functions."""
     return None if callable(value) else ascii(value)[:40]
 
 
 def chunked(*parts):
-    """Parts of a body in chunked coding, with the end."""
+    """A body in chunked coding."""
     return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (*parts, b""))
 
 
 def ask(api, method, target, headers=(), body=b"", **more):
-    """Sends one such request over a new connection, checks the response and returns it."""
+    """Sends a request over a new connection, checks the response and returns it."""
     with RawConnection(api) as connection:
-        return check_wholly(connection.send(message(api, method, target, headers, body, **more)).answer(method), method)
+        return check_response(connection.send(message(api, method, target, headers, body, **more)).answer(method), method)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def no_child_crashes(instance):
-    """For modules that import it: no child of Apache ends or is logged as ended while they run."""
+    """In modules that import this fixture, no child of httpd may end or be logged as ended."""
     before, logged = instance.children(), len(instance.error_log)
     yield
     assert instance.children() == before

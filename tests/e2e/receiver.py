@@ -2,7 +2,7 @@
 """Receivers of webhooks: real HTTP and HTTPS servers with a given behaviour, which record what arrived and when.
 
 with Receiver(behave) as receiver: receiver.url, receiver.arrivals, receiver.connections. `behave` is one of the functions below or
-made by one; it is handed the request's handler and the arrival, and answers or does not. It can be changed while it runs.
+made by one; it is called with the request's handler and the arrival. It can be replaced while the receiver runs.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from wait import TIMEOUT_S, eventually
 
 @dataclass
 class Arrival:
-    """A request: when its body was there, in seconds since 1970, and from which port."""
+    """A request: the time at which its body was complete, in seconds since 1970, and the sender's port."""
 
     at: float
     path: str
@@ -59,7 +59,7 @@ ok = status(204)
 
 
 def one_after_the_other(*behaviours):
-    """Each for one request; the last one for all that follow."""
+    """Uses each behaviour for one request, and the last one for all following requests."""
     rest = itertools.chain(behaviours, itertools.repeat(behaviours[-1]))
     lock = threading.Lock()
 
@@ -84,7 +84,7 @@ def hang(handler, _):
 
 
 def drip(handler, _):
-    """Responds with a byte per second."""
+    """Sends one byte of the response per second."""
     handler.close_connection = True
     for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000:
         handler.wfile.write(bytes([byte]))
@@ -92,7 +92,7 @@ def drip(handler, _):
             return
 
 
-def close_in_the_middle(handler, _):
+def close_within_response(handler, _):
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of")
     handler.close_connection = True
 
@@ -107,7 +107,7 @@ def long_status(handler, _):
     handler.close_connection = True
 
 
-def close_without_a_word(handler, _):
+def close_without_response(handler, _):
     handler.close_connection = True
 
 
@@ -186,12 +186,12 @@ class Server(ThreadingHTTPServer):
             request.settimeout(TIMEOUT_S)
             try:
                 request = self.tls.wrap_socket(request, server_side=True)
-            except OSError:  # the other side does not trust us
+            except OSError:  # the client does not trust the certificate
                 return
         super().finish_request(request, client_address)
 
     def handle_error(self, *_):
-        pass  # broken connections are what this is for
+        pass  # tests break connections
 
 
 class Receiver:

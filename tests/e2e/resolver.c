@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands before the system's resolver: a name for which ANSWERS has a file has the address that is in it, now. */
+/* A library for LD_PRELOAD that replaces getaddrinfo: a file NAME in the directory ANSWERS has the current address of that
+ * name. */
 #include <dlfcn.h>
 #include <netdb.h>
 #include <stdio.h>

@@ -9,16 +9,16 @@ import subprocess
 
 from client import ok
 from factories import LAST_DAY
-from openapi_doc import ID, has_form
+from openapi_doc import ID, has_format
 from wait import TIMEOUT_S
 
 UNREACHABLE_URL = "https://127.0.0.1:9/nowhere"
-EACH = 4  # resources of a collection, at least
+EACH = 4  # minimum number of resources of a collection
 numbers = itertools.count(1)
 
 
 def ids_in(value):
-    """Every id in a JSON value."""
+    """All ids in a JSON value."""
     if isinstance(value, dict):
         return [one for member in value.values() for one in ids_in(member)]
     if isinstance(value, list):
@@ -27,7 +27,7 @@ def ids_in(value):
 
 
 def put_in(value, other):
-    """The value with each id replaced by the other that is given for it."""
+    """The value with ids replaced by those in `other`."""
     if isinstance(value, dict):
         return {key: put_in(one, other) for key, one in value.items()}
     if isinstance(value, list):
@@ -36,8 +36,8 @@ def put_in(value, other):
 
 
 class SampleOrg:
-    """`ids`: by prefix, some resources' ids; `full` and `small`: by collection, a body with everything that the example has and
-    one with nothing that can be left out. Both are accepted again and again by `another`."""
+    """`ids` are ids of resources by prefix, `full` and `small` bodies by collection: that of the example, and one with required
+    fields only. `another` can create any number of resources from them."""
 
     def __init__(self, document, api):
         self.document, self.api = document, api
@@ -51,7 +51,7 @@ class SampleOrg:
         self.ids["evt_"] = [ok(api.get("events"))["items"][0]["id"]]
 
     def made_by_administrators(self):
-        """Resources that the API has ids of but does not create: a number for WhatsApp, leads, and a conversation with each."""
+        """Resources that clients cannot create: a WhatsApp number, leads, and a conversation with each."""
         env, organization = self.api.instance.env, self.api.credential.organizations[0]
 
         def ctl(*args, given=""):
@@ -70,7 +70,7 @@ class SampleOrg:
         return {"wan_": [number["id"]], "led_": leads, "wac_": [self.conversation(one) for one in leads]}
 
     def conversation(self, lead):
-        """A conversation whose message is pending, as if Meta had not responded."""
+        """A conversation with a pending message, as if Meta had not responded."""
         ulid = "01" + "".join(secrets.choice("0123456789abcdefghjkmnpqrstvwxyz") for _ in range(24))
         credential = self.api.credential
         self.api.instance.sql("select neoapi.whatsapp_start(%s, %s, null, null, %s, 'api_key', %s, null, 'visita', 'pt_BR',"
@@ -79,7 +79,7 @@ class SampleOrg:
         return "wac_" + ulid
 
     def begin(self, collection):
-        """Creates the first resources of a collection. False if its example refers to a kind that has none yet."""
+        """Creates the first resources of a collection. False if its example refers to a kind without resources."""
         create, prefix = self.document.operation("post", "/" + collection), self.document.collections[collection]
         example = self.document.writable(create.examples[0], create.body)
         if not {name[:4] for name in ids_in(example)} <= {*self.ids, prefix}:
@@ -97,7 +97,7 @@ class SampleOrg:
         return True
 
     def accept(self, id):
-        """Accepts a proposal: the examples' contract refers to an accepted one."""
+        """Accepts a proposal, because the example of a contract refers to an accepted one."""
         path = "proposals/" + id
         proposal = ok(self.api.patch(path, json={"valid_until": LAST_DAY}))
         ok(self.api.patch("properties/" + proposal["property_id"], json={"status": "active"}))
@@ -105,7 +105,7 @@ class SampleOrg:
             ok(self.api.patch(path, json={"status": status}))
 
     def with_own_ids(self, body):
-        """The body with ids of this organization, the same id for the same id."""
+        """The body with its ids mapped to ids of this organization."""
         other, used = {}, {}
         for one in ids_in(body):
             if one not in other:
@@ -114,7 +114,7 @@ class SampleOrg:
         return put_in(body, other)
 
     def repeatable(self, collection, body):
-        """Creates two, and returns the body without the fields that the second could not have."""
+        """Creates two resources, and returns the body without the fields that must be unique."""
         for _ in range(2):
             response = self.create(collection, body)
             while response.status_code == 409:  # its detail names what must be unique
@@ -134,7 +134,7 @@ class SampleOrg:
         return small
 
     def varied(self, collection, body, keep=None):
-        """The body with a number in each of its own texts that can be any text, since some must be unique; not in `keep`."""
+        """The body with a new number in each free text except those in `keep`, because some must be unique."""
         now, schema = copy.deepcopy(body), self.document.operation("post", "/" + collection).body
         for name, value in body.items():
             if name == keep:
@@ -142,14 +142,14 @@ class SampleOrg:
             described = self.document.resolve(schema["properties"][name])
             if described.get("format") == "uri":
                 now[name] = UNREACHABLE_URL
-            is_text = described.get("type") == "string" and "enum" not in described and not has_form(described)
+            is_text = described.get("type") == "string" and "enum" not in described and not has_format(described)
             if is_text and described.get("maxLength", 0) >= 12:
                 number = f" {next(numbers)}"
                 now[name] = value[:described["maxLength"] - len(number)] + number
         return now
 
     def bodies(self, operation):
-        """A full and a small body of an operation with a whole resource, without what its path has."""
+        """A full and a minimal body of an operation on a whole resource, without the members that its path has."""
         return [{name: one for name, one in some[operation.collection].items() if name not in operation.path_ids}
                 for some in (self.full, self.small)]
 
@@ -157,11 +157,11 @@ class SampleOrg:
         return self.api.post(collection, json=self.varied(collection, body))
 
     def another(self, collection, bodies=None):
-        """A new resource."""
+        """Creates a resource."""
         return ok(self.create(collection, (bodies or self.small)[collection]), 201)
 
     def several(self, operation):
-        """Bodies of an operation on several resources, or on something else than a whole one."""
+        """Bodies of an operation whose body is not a whole resource."""
         bodies = [self.with_own_ids(one) for one in operation.examples]
         for body in bodies:
             for one in [one for some in body.values() if isinstance(some, list) for one in some if isinstance(one, dict)]:
@@ -170,18 +170,18 @@ class SampleOrg:
         return bodies
 
     def renewed(self, operation, body):
-        """The body of an operation on several resources, with new ones for those that it may change or delete."""
+        """The body of an operation on several resources, with new resources for those that it changes or deletes."""
         prefix = self.document.collections.get(operation.collection)
         own = {one for one in ids_in(body) if one[:4] == prefix and one in self.ids[prefix]}
         return put_in(body, {one: self.another(operation.collection)["id"] for one in own}) if own else body
 
     def fill(self, operation):
-        """Ids for the operation's path that exist, in order."""
+        """Existing ids for the path of an operation."""
         found = []
         for path_id in operation.path_ids:
             prefix = operation.prefix_of(path_id)
             if prefix:
-                found.append(self.part(operation, path_id, prefix, found) if found else self.ids[prefix][0])
+                found.append(self.subresource(operation, path_id, prefix, found) if found else self.ids[prefix][0])
             else:
                 found.append(self.parts.get(operation.collection) or self.external_id(operation.collection))
         return found
@@ -192,9 +192,8 @@ class SampleOrg:
         ok(self.api.patch(f"{collection}/{self.another(collection)['id']}", json={"external_id": self.parts[collection]}))
         return self.parts[collection]
 
-    def part(self, operation, path_id, prefix, ids):
-        """Something that belongs to a resource, from the list it is in, once each operation below the resource was used that
-        creates something without a body."""
+    def subresource(self, operation, path_id, prefix, ids):
+        """The id of a subresource, from its list, after calling each operation that creates subresources without a body."""
         key = prefix, *ids
         if key not in self.parts:
             lists = operation.path.partition("/{" + path_id + "}")[0]

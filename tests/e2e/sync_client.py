@@ -31,7 +31,7 @@ class SyncClient:
 
     def stop(self):
         if self.process and self.process.poll() is None:
-            self.process.kill()  # a page is stored whole or not at all
+            self.process.kill()  # a page is stored in one transaction
         if self.process:
             self.process.wait(TIMEOUT_S)
 
@@ -52,17 +52,17 @@ class SyncClient:
         return self.sql("select count(*) from deleted where id = ?", id) == [(1,)]
 
     def keep_lost_changes(self, changed, deleted):
-        """As if the record had been changed, and the other deleted, before the database was restored."""
+        """Simulates a change and a deletion that a restore of the database has lost."""
         self.sql("update record set updated_at = ?, body = ? where id = ?", changed["updated_at"], json.dumps(changed), changed["id"])
         self.sql("delete from record where id = ?", deleted["id"])
         self.sql("insert into deleted values (?, ?, ?)", deleted["id"], changed["updated_at"], time.time())
 
     def texts(self):
-        """The records as the API writes JSON."""
+        """The records as JSON of the API."""
         return {id: json.dumps(record, ensure_ascii=False, separators=(",", ":")) for id, record in self.records().items()}
 
     def stored_texts(self):
-        """The organization's resources as the tables have them."""
+        """The organization's resources in the tables."""
         instance, organization = self.api.instance, self.api.credential.organizations[0]
         rows = [row for table in TABLES
                 for row in instance.sql(f"select id, representation from neoapi.{table} where organization_id = %s", organization)]
@@ -79,7 +79,7 @@ class SyncClient:
         assert self.process.poll() is None, self.output.read_text()
         try:
             return self.position() >= (self.last_event() or " ") and self.records() == self.stored()
-        except (sqlite3.OperationalError, FileNotFoundError):  # it has only just started
+        except (sqlite3.OperationalError, FileNotFoundError):  # not created yet
             return False
 
     def await_sync(self, limit=TIMEOUT_S):

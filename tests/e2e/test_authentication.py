@@ -13,7 +13,7 @@ UNKNOWN_ULID = "01" + 24 * "0"  # the last part of an unused id
 
 
 def with_check(text):
-    """A secret's last six digits, made right."""
+    """A secret with the correct checksum."""
     check, digits = zlib.crc32(text.encode()), ""
     for _ in range(6):
         check, digit = divmod(check, 62)
@@ -43,7 +43,7 @@ def test_lists_show_the_hour_of_the_last_use(instance, admin_factory):
 
     assert last_used() is None
     ok(api.get("me"))
-    admin_factory.key()  # a change, after which processes record uses before their next heartbeat
+    admin_factory.key()  # a change makes processes record uses before their next heartbeat
     assert eventually(last_used, "the use is recorded").endswith(":00:00.000Z")
     before = instance.sql("select xmin from neoapi.credential_use where credential_id = %s", key.id)
     for _ in range(10):
@@ -129,13 +129,13 @@ NO_WRITE = dict.fromkeys(WRITE, 403)
     ("org_admin", ["brokers:write"], {**NO_READ, **WRITE}),
     ("org_editor", ["properties:read", "properties:write", "webhooks:read"], {**NO_READ, **NO_WRITE}),
 ])
-def test_a_key_may_do_what_its_scopes_say(instance, admin_factory, principals, api, role, scopes, may):
+def test_a_key_has_the_permissions_of_its_scopes(instance, admin_factory, principals, api, role, scopes, may):
     key = admin_factory.key(principals.organization, role, scopes)
     assert attempts(Api(instance, key), api.broker()) == may
 
 
 @pytest.mark.parametrize("role, may", [("org_editor", {**READ, **WRITE}), ("org_viewer", {**READ, **NO_WRITE})])
-def test_a_token_may_do_what_its_users_role_says(instance, admin_factory, principals, api, role, may):
+def test_a_token_has_the_permissions_of_its_users_role(instance, admin_factory, principals, api, role, may):
     token = admin_factory.token(admin_factory.user(principals.tenant, role), principals.organization)
     assert attempts(Api(instance, token), api.broker()) == may
 
@@ -156,7 +156,7 @@ def test_permission_is_checked_before_the_body(instance, principals):
 # ---------------------------------------------------------------- organizations
 
 
-def test_a_key_may_name_its_own_organization_and_no_other(instance, principals):
+def test_a_key_can_select_its_own_organization_only(instance, principals):
     ok(Api(instance, principals.admin, principals.organization).get("brokers"))
     for foreign in (principals.organization_2, principals.other_organization, "org_" + UNKNOWN_ULID):
         refused(Api(instance, principals.admin, foreign).get("brokers"), 403, "forbidden.organization")
@@ -169,20 +169,20 @@ def test_a_malformed_organization_id_is_refused(instance, principals, nonsense):
         assert Api(instance, credential, nonsense).get("brokers").status_code in (400, 403)
 
 
-def test_a_token_that_reaches_one_need_not_name_it(instance, principals):
+def test_a_token_of_one_organization_need_not_select_it(instance, principals):
     broker = Api(instance, principals.token_one).broker()
     assert broker["organization_id"] == principals.organization
     assert ok(Api(instance, principals.token_one, principals.organization).get("brokers/" + broker["id"])) == broker
 
 
-def test_a_token_that_reaches_several_must_say_which(instance, principals):
+def test_a_token_of_several_organizations_must_select_one(instance, principals):
     both = Api(instance, principals.token_both)
     refused(both.get("brokers"), 400, "validation.organization_required")
     refused(both.post("brokers", json={"name": "Ana"}), 400, "validation.organization_required")
     refused(both.get("brokers/brk_" + UNKNOWN_ULID), 400, "validation.organization_required")
 
 
-def test_a_token_works_in_the_organization_that_it_names(instance, principals):
+def test_a_token_works_in_the_selected_organization(instance, principals):
     for organization in principals.token_both.organizations:
         assert Api(instance, principals.token_both, organization).broker()["organization_id"] == organization
     refused(Api(instance, principals.token_both, principals.other_organization).get("brokers"), 403, "forbidden.organization")
@@ -219,11 +219,11 @@ def test_a_404_does_not_reveal_whether_the_id_exists_in_another_organization(ins
     assert existing["detail"].replace(broker["id"], "") == unknown["detail"].replace("brk_" + UNKNOWN_ULID, "")
 
 
-# ---------------------------------------------------------------- changes take effect at once, in every process
+# ---------------------------------------------------------------- changes apply immediately in all processes
 
 
 def statuses_over_fresh_connections(api, credential, count=24):
-    """Over concurrent connections, so that all processes get requests."""
+    """The statuses of requests over concurrent connections, so that all processes get some."""
     return [response.json().get("code", 200) for response in
             together(*[lambda: Api(api.instance, credential, source=api.source).get("me")] * count)]
 
@@ -264,7 +264,7 @@ def test_a_removed_role_has_no_effect_in_any_process(instance, admin_factory, pr
 
 
 def test_a_revocation_without_a_notification_takes_effect(new_instance):
-    """The processes' connections are cut, so that no message of the database reaches them."""
+    """The connections of the processes are terminated, so that they get no notification."""
     instance = new_instance()
     admin_factory = AdminFactory(instance)
     for _ in range(5):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Malformed HTTP: errors that httpd itself detects are problem documents, too, and no request can be smuggled."""
+"""Malformed HTTP: errors that httpd detects are problem documents as well, and requests cannot be smuggled."""
 
 import re
 import socket
@@ -8,20 +8,20 @@ import time
 import pytest
 
 from client import WINDOW, Api, ok, refused
-from raw_http import (Broken, Closed, RawConnection, check_wholly, chunked, message, no_child_crashes,  # noqa: F401
+from raw_http import (Broken, Closed, RawConnection, check_response, chunked, message, no_child_crashes,  # noqa: F401
                       param_id)
 
 JSON = [("Content-Type", "application/json")]
 CHUNKED = [*JSON, ("Transfer-Encoding", "chunked")]
 BODY = b'{"name":"Ana Paula Ribeiro"}'
-MAX_BODY = 1_048_576  # bytes of a body that the server takes
+MAX_BODY = 1_048_576  # bytes of a body
 MALFORMED = "validation.malformed_request"
 
 
 def exchange(api, data, method="GET"):
-    """Sends bytes and checks the response. Afterwards the server still serves other requests."""
+    """Sends bytes and checks the response. Afterwards the server must serve another request."""
     with RawConnection(api) as connection:
-        answer = check_wholly(connection.send(data).answer(method), method)
+        answer = check_response(connection.send(data).answer(method), method)
     assert api.get("me").status_code == 200
     return answer
 
@@ -30,7 +30,7 @@ def create(api, headers, body, **more):
     return message(api, "POST", "brokers", headers, body, **more)
 
 
-# ---------------------------------------------------------------- how long a body is
+# ---------------------------------------------------------------- length of bodies
 
 @pytest.mark.parametrize("frame", [lambda body: (JSON, body), lambda body: (CHUNKED, chunked(body)),
                                    lambda body: (CHUNKED, chunked(*(body[n:n + 4096] for n in range(0, len(body), 4096))))])
@@ -62,12 +62,12 @@ def test_a_length_that_is_too_large_is_refused_before_the_body_is_sent(api):
 def test_an_unexpected_body_is_ignored(api, method, path):
     with RawConnection(api) as connection:
         for headers, body in (([], b"x" * 1000), ([("Transfer-Encoding", "chunked")], chunked(b"x" * 1000))):
-            answer = check_wholly(connection.send(message(api, method, path, headers, body)).answer(method), method)
+            answer = check_response(connection.send(message(api, method, path, headers, body)).answer(method), method)
             assert answer.status_code in (200, 204, 404)
-        assert check_wholly(connection.send(message(api, "GET", "me")).answer()).status_code == 200
+        assert check_response(connection.send(message(api, "GET", "me")).answer()).status_code == 200
 
 
-# ---------------------------------------------------------------- how a body is framed
+# ---------------------------------------------------------------- framing of bodies
 
 @pytest.mark.parametrize("length", ["", "x", "-1", "+5", "1e3", "0x10", "5 5", "5, 6", "99999999999999999999", "5;", "٥"])
 def test_a_length_that_is_no_number_is_refused(api, length):
@@ -96,7 +96,7 @@ def test_a_broken_chunk_is_refused(api, body):
 def test_a_broken_chunk_counts_for_its_credential_once(anonymous, own_api):
     client = anonymous.with_(credential=own_api.credential)
     before = client.get("me").headers
-    answer = exchange(client, create(client, CHUNKED, b"zz\r\n"), "POST")  # which sends one request more
+    answer = exchange(client, create(client, CHUNKED, b"zz\r\n"), "POST")  # also sends another request
     assert answer.status_code == 400 and answer.headers["X-RateLimit-Limit"] == before["X-RateLimit-Limit"]
     left = int(client.get("me").headers["X-RateLimit-Remaining"])
     assert int(before["X-RateLimit-Remaining"]) - left == 3
@@ -132,7 +132,7 @@ def answers(connection):
     found = []
     try:
         while len(found) < 5:
-            found.append(check_wholly(connection.answer()))
+            found.append(check_response(connection.answer()))
     except Closed:
         pass
     return found
@@ -141,7 +141,7 @@ def answers(connection):
 LENGTH, TE = ("Content-Length", 6), "Transfer-Encoding"
 
 
-# RFC 9112, section 6.3: a message with both may be an attempt to smuggle; a server that accepts it must close the connection.
+# RFC 9112, section 6.3: a message with both may be an attempt at smuggling; a server that accepts it must close the connection.
 @pytest.mark.parametrize("headers", [
     [LENGTH, (TE, "chunked")], [(TE, "chunked"), LENGTH], [LENGTH, (TE, " chunked")], [LENGTH, (TE, "Chunked")],
     [LENGTH, (TE, "x"), (TE, "chunked")], [LENGTH, (TE, "chunked"), (TE, "x")], [LENGTH, (TE, "\x0bchunked")],
@@ -159,7 +159,7 @@ def test_no_second_request_is_smuggled_in_a_body_with_a_length_and_chunks(api, h
 
 
 def half_close(connection):
-    """Sends no more; responses can still be read."""
+    """Ends the client's side; responses can still be read."""
     with socket.socket(fileno=socket.dup(connection.socket.fileno())) as same:
         same.shutdown(socket.SHUT_WR)
 
@@ -168,19 +168,19 @@ def half_close(connection):
     ([*JSON, ("Content-Length", 1000)], BODY), ([*JSON, ("Content-Length", 1)], b""), (CHUNKED, b""), (CHUNKED, b"5"),
     (CHUNKED, b"1c\r\n" + BODY), (CHUNKED, b"1c\r\n" + BODY + b"\r\n"), (CHUNKED, b"1c\r\n" + BODY + b"\r\n0\r\n"),
 ])
-def test_a_body_that_is_cut_off_creates_nothing(own_api, headers, body):
+def test_a_truncated_body_creates_nothing(own_api, headers, body):
     with RawConnection(own_api) as connection:
         connection.send(create(own_api, headers, body))
         half_close(connection)
         try:
-            refused(check_wholly(connection.answer("POST"), "POST"), 400, MALFORMED)
+            refused(check_response(connection.answer("POST"), "POST"), 400, MALFORMED)
         except Closed:
             pass  # the server need not respond after the client has closed its side
     assert own_api.walk() == []
 
 
-def test_clients_that_go_away_leave_nothing_behind(own_api, instance):
-    """More of them than there are threads and connections to the database."""
+def test_clients_that_disconnect_hold_no_resources(own_api, instance):
+    """More clients than threads and database connections."""
     half, whole = create(own_api, [*JSON, ("Content-Length", 1000)], BODY), message(own_api, "GET", "brokers")
     for data in [half, whole] * 30:
         with RawConnection(own_api) as connection:
@@ -195,7 +195,7 @@ def test_expect_100_continue_gets_100(api):
     with RawConnection(api) as connection:
         connection.send(create(api, [*JSON, ("Expect", "100-continue"), ("Content-Length", len(BODY))], b""))
         assert connection.file.readline() == b"HTTP/1.1 100 Continue\r\n" and connection.file.readline() == b"\r\n"
-        assert check_wholly(connection.send(BODY).answer("POST"), "POST").status_code == 201
+        assert check_response(connection.send(BODY).answer("POST"), "POST").status_code == 201
 
 
 @pytest.mark.parametrize("length, key, status", [(10 << 20, True, 413), (28, False, 401)])
@@ -203,13 +203,13 @@ def test_a_refused_request_gets_no_100(api, length, key, status):
     with RawConnection(api) as connection:
         headers = [*JSON, ("Expect", "100-continue"), ("Content-Length", length)]
         connection.send(message(api, "POST", "brokers", headers, key=key))
-        answer = check_wholly(connection.answer("POST"), "POST")
+        answer = check_response(connection.answer("POST"), "POST")
         assert (answer.status_code, answer.interim) == (status, [])
 
 
 @pytest.mark.parametrize("key, status", [(False, 401), (True, 429)])
 def test_a_refused_request_does_not_wait_for_its_body(instance, admin_factory, key, status):
-    """It held a thread for 200 ms. The fastest of five counts, because others use the machine."""
+    """It used to hold a thread for 200 ms. The fastest of five counts, because the machine has other load."""
     limited = Api(instance, admin_factory.key(admin_factory.organization(admin_factory.tenant(admin_factory.plan(1, WINDOW)))))
     ok(limited.get("me"))
 
@@ -217,7 +217,7 @@ def test_a_refused_request_does_not_wait_for_its_body(instance, admin_factory, k
         with RawConnection(limited) as connection:
             connection.send(message(limited, "POST", "brokers", [*JSON, ("Content-Length", 10)], key=key))
             started = time.monotonic()
-            answer = check_wholly(connection.answer("POST"), "POST")
+            answer = check_response(connection.answer("POST"), "POST")
             assert answer.status_code == status and "close" in answer.headers["Connection"] and connection.is_ended()
             return time.monotonic() - started
 
@@ -267,8 +267,8 @@ def test_a_broken_request_line_is_refused(api, line):
         try:
             answer = connection.send(line.encode("latin-1") + b"\r\n" + head).answer()
         except (Closed, Broken):
-            return  # the server speaks HTTP/0.9, which has no heads, or nothing at all
-    check_wholly(answer)
+            return  # the response is HTTP/0.9, which has no headers, or empty
+    check_response(answer)
     assert answer.status_code in (400, 404, 405), answer.content
 
 
@@ -279,7 +279,7 @@ def test_another_http_version_gets_a_valid_response(api, version):
             answer = connection.send(message(api, "GET", "me", version=version)).answer()
         except (Closed, Broken):
             return
-    check_wholly(answer)
+    check_response(answer)
     assert answer.status_code in (200, 400, 505)
 
 
@@ -302,7 +302,7 @@ def test_a_folded_header_does_not_hide_another(api):
     assert exchange(api, data).status_code in (200, 400)
 
 
-def test_lines_that_end_without_a_carriage_return_make_no_second_request(api):
+def test_lines_without_a_carriage_return_do_not_begin_a_second_request(api):
     with RawConnection(api) as connection:
         found = answers(connection.send(message(api, "GET", "me", [("Connection", "close")]).replace(b"\r\n", b"\n")))
     assert [answer.status_code for answer in found] in ([200], [400])
@@ -343,7 +343,7 @@ def test_connect_is_refused(api):
 
 def test_http_1_0_gets_a_response_and_is_closed(api):
     with RawConnection(api) as connection:
-        answer = check_wholly(connection.send(message(api, "GET", "me", version="HTTP/1.0")).answer())
+        answer = check_response(connection.send(message(api, "GET", "me", version="HTTP/1.0")).answer())
         assert answer.status_code == 200 and connection.is_ended()
     assert exchange(api, create(api, JSON, BODY, version="HTTP/1.0"), "POST").status_code == 201
 
@@ -366,11 +366,11 @@ def test_requests_sent_together_are_answered_in_order(api):
     with RawConnection(api) as connection:
         connection.send(b"".join(message(api, "GET", path)
                                  for path in ("me", "brokers?limit=1", "nothing", "openapi.yaml", "me")))
-        assert [check_wholly(connection.answer()).status_code for _ in range(5)] == [200, 200, 404, 200, 200]
+        assert [check_response(connection.answer()).status_code for _ in range(5)] == [200, 200, 404, 200, 200]
 
 
 def test_bytes_after_a_refused_body_are_not_read_as_a_request(api):
-    """The body of a request that is refused early must not be read as a request."""
+    """Even if the body of an early refused request looks like a request."""
     inner = message(api, "POST", "brokers", JSON, b'{"name":"smuggled-body"}')
     last = message(api, "GET", "me", [("Connection", "close")])
     for headers, key, status in ((JSON, False, 401), ([("Content-Type", "text/plain")], True, 415)):
@@ -386,8 +386,8 @@ def test_a_refused_request_leaves_the_connection_usable_or_closed(api):
                 message(api, "GET", "nothing"), message(api, "DELETE", "me"), message(api, "POST", "brokers", [], BODY),
                 message(api, "GET", "me", key=False)):
         with RawConnection(api) as connection:
-            first = check_wholly(connection.send(bad).answer())
+            first = check_response(connection.send(bad).answer())
             if "close" in first.headers.get("Connection", ""):
                 assert connection.is_ended()
             else:
-                assert check_wholly(connection.send(message(api, "GET", "me")).answer()).status_code == 200
+                assert check_response(connection.send(message(api, "GET", "me")).answer()).status_code == 200

@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from client import Api, ok, refused
-from raw_http import RawConnection, ask, check_wholly, message, no_child_crashes, param_id  # noqa: F401
+from raw_http import RawConnection, ask, check_response, message, no_child_crashes, param_id  # noqa: F401
 
 JSON = [("Content-Type", "application/json")]
 UNKNOWN_BROKER = "brk_01jd3x8m5t9w2q7r4y6z0a1b3c"
@@ -25,13 +25,13 @@ def broker(api):
 @pytest.mark.parametrize("query", ["nobody=1", "Limit=1", "limit%5b%5d=1", "nobody", "=1", "%F0%9F%98%80=1", "a" * 4000],
                          ids=param_id)
 def test_an_unknown_parameter_is_refused(api, path, query):
-    refused(check_wholly(api.get(f"{path}?{query}")), 400, "validation.unknown_parameter")
+    refused(check_response(api.get(f"{path}?{query}")), 400, "validation.unknown_parameter")
 
 
 @pytest.mark.parametrize("method, path",
                          [("POST", "brokers"), ("PUT", f"brokers/{UNKNOWN_BROKER}"), ("PATCH", f"brokers/{UNKNOWN_BROKER}"),
                           ("DELETE", f"brokers/{UNKNOWN_BROKER}")])
-def test_writes_take_no_parameters(api, method, path):
+def test_writes_have_no_parameters(api, method, path):
     refused(api.request(method, path + "?limit=5", json={"name": "x"}), 400, "validation.unknown_parameter")
 
 
@@ -47,7 +47,7 @@ def test_broken_percent_encoding_in_the_query_is_refused(api, value):
 @pytest.mark.parametrize("value", ["' or 1=1 --", "'; drop table neoapi.broker; --", "\\", "$1", "%s%n", '" or ""="',
                                    "x" * 3000,
                                    "😀"], ids=param_id)
-def test_a_filter_is_always_read_as_a_value(own_api, value):
+def test_a_filter_is_always_a_value(own_api, value):
     own_api.broker()
     for name, text in (("q", "x" + value + "yz"), ("creci", value), ("email", value), ("document_number", value)):
         assert ok(own_api.get("brokers", params={name: text}))["items"] == []
@@ -63,7 +63,7 @@ def test_very_many_parameters_are_handled(api):
 
 @pytest.fixture(scope="module")
 def cursor(instance, admin_factory, principals):
-    """A valid cursor and a client that may use it."""
+    """A valid cursor, and a client that can use it."""
     api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
     for _ in range(3):
         api.broker()
@@ -73,7 +73,7 @@ def cursor(instance, admin_factory, principals):
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
-def test_a_cursor_that_was_changed_anywhere_is_refused(cursor):
+def test_a_cursor_with_any_changed_character_is_refused(cursor):
     good, api = cursor
     assert ok(api.get("brokers", params={"limit": 1, "cursor": good}))["items"]
     for at in range(len(good)):
@@ -89,7 +89,7 @@ def test_a_cursor_that_was_changed_anywhere_is_refused(cursor):
 ], ids=param_id)
 def test_a_forged_cursor_is_refused(cursor, forge):
     good, api = cursor
-    refused(check_wholly(api.get("brokers", params={"cursor": forge(good)})), 400, "validation.cursor_invalid")
+    refused(check_response(api.get("brokers", params={"cursor": forge(good)})), 400, "validation.cursor_invalid")
 
 
 # ---------------------------------------------------------------- ids and paths
@@ -121,7 +121,7 @@ def test_resources_of_others_are_not_found_and_not_changed(api, principals):
         assert ok(other.get("brokers/" + theirs["id"])) == theirs
 
 
-# A slash and a NUL in percent-encoding are refused by httpd before a module sees the path.
+# httpd refuses a percent-encoded slash or NUL before modules see the path.
 @pytest.mark.parametrize("path", ["brokers/%zz", "brokers/%", "brokers/%4", "brokers/a%00b", "brokers/%00", "brokers/%2F",
                                   "brokers%2Fx", "%2e%2e%2fbrokers", "brokers/%ff", "brokers/%c0%af", "brokers/%ed%a0%80",
                                   "brokers/%01", "brokers/%0d%0aX-Evil:%201", "brokers/%7f", "brokers/%E2%82",
@@ -165,7 +165,7 @@ def test_a_malformed_credential_is_refused(anonymous, secret):
     refused(ask(anonymous, "GET", "me", [("X-API-Key", secret)]), 401, "unauthorized.invalid_credential")
 
 
-def test_a_credential_that_was_changed_anywhere_is_refused(anonymous, principals):
+def test_a_credential_with_any_changed_character_is_refused(anonymous, principals):
     good = principals.admin.secret
     for at in range(len(good)):
         changed = good[:at] + ("x" if good[at] != "x" else "y") + good[at + 1:]

@@ -2,7 +2,7 @@
 """Batches: every operation has the result of the single request, in order. With atomic, all succeed or none."""
 
 import pytest
-from batching import (COLLECTIONS, KINDS, MINE, count, create, delete, fields, results, send, queued_events, update)
+from batching import (COLLECTIONS, KINDS, UNIQUE_FIELDS, count, create, delete, fields, results, send, queued_events, update)
 from client import ok, refused, wrong_fields
 from factories import UNKNOWN_ULID, ResourceFactory, cpf
 
@@ -11,9 +11,9 @@ from factories import UNKNOWN_ULID, ResourceFactory, cpf
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
-def test_a_batch_does_what_single_requests_do(own_api, collection):
-    estate = ResourceFactory(own_api)
-    bodies = [estate.body(collection), estate.body(collection)]
+def test_a_batch_has_the_results_of_single_requests(own_api, collection):
+    factory = ResourceFactory(own_api)
+    bodies = [factory.body(collection), factory.body(collection)]
     made = [result["resource"] for result in results(send(own_api, *[create(**body) for body in bodies], collection=collection),
                                                      201, 201)]
     for resource, body in zip(made, bodies):
@@ -29,8 +29,8 @@ def test_a_batch_does_what_single_requests_do(own_api, collection):
 
 @pytest.mark.parametrize("collection", ["properties", "parties"])
 def test_a_batch_returns_every_field_like_a_single_create(own_api, collection):
-    estate = ResourceFactory(own_api)
-    body = estate.full(collection)
+    factory = ResourceFactory(own_api)
+    body = factory.full(collection)
     single = ok(own_api.post(collection, json=body), 201)
     ok(own_api.delete(f"{collection}/{single['id']}"), 204)
     batched, = results(send(own_api, create(**body), collection=collection), 201)
@@ -79,25 +79,25 @@ def test_each_operation_succeeds_or_fails_by_itself(own_api):
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
-def test_of_duplicates_in_one_batch_the_first_is_created(own_api, collection):
-    estate, value = ResourceFactory(own_api), cpf()
-    same = [create(**estate.body(collection, **{MINE[collection]: value})) for _ in range(3)]
-    done = results(send(own_api, *same, create(**estate.body(collection)), collection=collection), 201, 409, 409, 201)
-    assert MINE[collection] in done[1]["error"]["detail"] and done[1]["error"]["code"] == "conflict.duplicate"
-    other = results(send(own_api, create(**estate.body(collection)), *same, collection=collection), 201, 409, 409, 409)
+def test_the_first_of_several_duplicates_in_a_batch_is_created(own_api, collection):
+    factory, value = ResourceFactory(own_api), cpf()
+    same = [create(**factory.body(collection, **{UNIQUE_FIELDS[collection]: value})) for _ in range(3)]
+    done = results(send(own_api, *same, create(**factory.body(collection)), collection=collection), 201, 409, 409, 201)
+    assert UNIQUE_FIELDS[collection] in done[1]["error"]["detail"] and done[1]["error"]["code"] == "conflict.duplicate"
+    other = results(send(own_api, create(**factory.body(collection)), *same, collection=collection), 201, 409, 409, 409)
     assert count(own_api, collection) == 3 and other[0]["resource"]
 
 
-def test_every_field_that_must_be_unique_is_named(own_api):
-    estate, number = ResourceFactory(own_api), cpf()
-    estate.party(external_id="e-1")
-    estate.party(document_number=number)
-    done = results(send(own_api, create(**estate.body("parties", external_id="e-1")),
-                        create(**estate.body("parties", document_number=number)), collection="parties"), 409, 409)
+def test_every_duplicate_unique_field_is_named(own_api):
+    factory, number = ResourceFactory(own_api), cpf()
+    factory.party(external_id="e-1")
+    factory.party(document_number=number)
+    done = results(send(own_api, create(**factory.body("parties", external_id="e-1")),
+                        create(**factory.body("parties", document_number=number)), collection="parties"), 409, 409)
     assert "external_id" in done[0]["error"]["detail"] and "document_number" in done[1]["error"]["detail"]
 
 
-def test_updates_that_clash_fail_alone(own_api):
+def test_conflicting_updates_fail_alone(own_api):
     a, b, c = (own_api.broker(creci=str(n)) for n in range(3))
     done = results(send(own_api, update(a, creci="1"), update(b, name="B"), update(c, creci="9")), 409, 200, 200)
     assert "creci" in done[0]["error"]["detail"]
@@ -125,13 +125,13 @@ def test_a_hundred_updates_that_move_unique_values_equal_single_updates(own_api)
 
 
 def test_references_to_missing_resources_are_named_for_each_operation(own_api):
-    estate = ResourceFactory(own_api)
-    broker = estate.broker()["id"]
-    done = results(send(own_api, create(**estate.body("parties", broker_id=broker)),
-                        create(**estate.body("parties", broker_id="brk_" + UNKNOWN_ULID,
+    factory = ResourceFactory(own_api)
+    broker = factory.broker()["id"]
+    done = results(send(own_api, create(**factory.body("parties", broker_id=broker)),
+                        create(**factory.body("parties", broker_id="brk_" + UNKNOWN_ULID,
                                              spouse_party_id="pty_" + UNKNOWN_ULID)),
-                        create(**estate.body("parties", legal_representatives=[{"party_id": "pty_" + UNKNOWN_ULID}])),
-                        create(**estate.body("parties", broker_id="x")), collection="parties"), 201, 400, 400, 400)
+                        create(**factory.body("parties", legal_representatives=[{"party_id": "pty_" + UNKNOWN_ULID}])),
+                        create(**factory.body("parties", broker_id="x")), collection="parties"), 201, 400, 400, 400)
     assert fields(done[1]) == {"broker_id": "validation.party.broker_id_not_found",
                                "spouse_party_id": "validation.party.spouse_party_id_not_found"}
     assert fields(done[2]) == {"legal_representatives[0].party_id":
@@ -144,9 +144,9 @@ def test_references_to_missing_resources_are_named_for_each_operation(own_api):
 
 
 def test_a_batch_adds_and_removes_references(own_api):
-    estate = ResourceFactory(own_api)
-    one, two = estate.broker()["id"], estate.broker()["id"]
-    party = results(send(own_api, create(**estate.body("parties", broker_id=one)), collection="parties"), 201)[0]["resource"]
+    factory = ResourceFactory(own_api)
+    one, two = factory.broker()["id"], factory.broker()["id"]
+    party = results(send(own_api, create(**factory.body("parties", broker_id=one)), collection="parties"), 201)[0]["resource"]
     assert refused(own_api.delete("brokers/" + one), 409, "conflict.in_use")["detail"].endswith(
         f"a party refers to it. Remove the references first, such as {party['id']} (broker_id).")
     results(send(own_api, update(party, broker_id=two), collection="parties"), 200)
@@ -157,10 +157,10 @@ def test_a_batch_adds_and_removes_references(own_api):
 
 
 def test_a_referring_resource_can_be_deleted_before_its_target(own_api):
-    estate = ResourceFactory(own_api)
+    factory = ResourceFactory(own_api)
     def couple():
-        a = estate.party()
-        return a, estate.party(spouse_party_id=a["id"])
+        a = factory.party()
+        return a, factory.party(spouse_party_id=a["id"])
     a, b = couple()
     results(send(own_api, delete(a), delete(b), collection="parties"), 409, 204)
     results(send(own_api, delete(a), delete(a), collection="parties"), 204, 404)
@@ -169,10 +169,10 @@ def test_a_referring_resource_can_be_deleted_before_its_target(own_api):
 
 
 def test_a_resource_that_is_not_deleted_still_protects_its_targets(own_api):
-    estate = ResourceFactory(own_api)
-    a = estate.party()
-    b = estate.party(spouse_party_id=a["id"])
-    c = estate.party(spouse_party_id=b["id"])
+    factory = ResourceFactory(own_api)
+    a = factory.party()
+    b = factory.party(spouse_party_id=a["id"])
+    c = factory.party(spouse_party_id=b["id"])
     results(send(own_api, delete(b), delete(a), collection="parties"), 409, 409)
     results(send(own_api, delete(c), delete(b), delete(a), collection="parties"), 204, 204, 204)
 
@@ -214,11 +214,11 @@ def test_an_atomic_batch_returns_its_first_failure_and_changes_nothing(own_api, 
 
 
 def test_an_atomic_batch_reports_every_operation_that_fails(own_api, queued_events):
-    estate, number = ResourceFactory(own_api), cpf()
-    taken = estate.party(document_number=number)
+    factory, number = ResourceFactory(own_api), cpf()
+    taken = factory.party(document_number=number)
     before, missing = len(queued_events()), "brk_" + UNKNOWN_ULID
     def party(**fields):
-        return create(**estate.body("parties", **fields))
+        return create(**factory.body("parties", **fields))
     problem = refused(send(own_api, party(), party(document_number=number), party(name="", email="x"), party(external_id="a"),
                            party(external_id="a"), party(broker_id=missing), update(taken, broker_id=missing),
                            update("pty_" + UNKNOWN_ULID, name="A"), delete("x"), update(taken, name="B"),
@@ -230,11 +230,11 @@ def test_an_atomic_batch_reports_every_operation_that_fails(own_api, queued_even
         1: "conflict.duplicate", 2: "validation.failed", 4: "conflict.duplicate", 5: "validation.party.broker_id_not_found",
         6: "validation.party.broker_id_not_found", 7: "not_found.party", 8: "not_found.party"}
     assert {item["field"] for item in found[2]["errors"]} == {"name", "email"}
-    assert found[4]["field"] == "external_id" and "existing_id" not in found[4]  # it would have been created by the batch
+    assert found[4]["field"] == "external_id" and "existing_id" not in found[4]  # the existing one would have been created by the batch
     assert own_api.walk("parties") == [taken] and len(queued_events()) == before
 
 
-def test_a_failure_of_an_atomic_batch_can_follow_from_an_earlier_one(own_api):
+def test_a_failure_of_an_atomic_batch_can_result_from_an_earlier_one(own_api):
     broker = own_api.broker(creci="1")
     problem = refused(send(own_api, update(broker, creci="2", email="x"), create(name="A", creci="1"), atomic=True), 400,
                       "validation.broker.email_invalid")
@@ -242,17 +242,17 @@ def test_a_failure_of_an_atomic_batch_can_follow_from_an_earlier_one(own_api):
                                                                              "conflict.duplicate"]
 
 
-def test_the_first_failure_is_the_first_in_order_of_the_operations(own_api):
+def test_the_first_failure_is_first_in_the_order_of_operations(own_api):
     own_api.broker(creci="1")
     refused(send(own_api, create(name="A", creci="1"), create(creci="x"), atomic=True), 409, "conflict.duplicate")
     response = send(own_api, create(creci="x"), create(name="A", creci="1"), atomic=True)
     refused(response, 400, "validation.broker.name_required")
-    estate = ResourceFactory(own_api)
-    body = estate.body("parties", document_number=cpf())
-    response = send(own_api, create(**body), create(**body), create(**estate.body("parties", broker_id="brk_" + UNKNOWN_ULID)),
+    factory = ResourceFactory(own_api)
+    body = factory.body("parties", document_number=cpf())
+    response = send(own_api, create(**body), create(**body), create(**factory.body("parties", broker_id="brk_" + UNKNOWN_ULID)),
                     collection="parties", atomic=True)
     assert refused(response, 409, "conflict.duplicate")["detail"].startswith("operations[1]: ")
-    response = send(own_api, create(**body), create(**estate.body("parties", broker_id="brk_" + UNKNOWN_ULID)), create(**body),
+    response = send(own_api, create(**body), create(**factory.body("parties", broker_id="brk_" + UNKNOWN_ULID)), create(**body),
                     collection="parties", atomic=True)
     assert list(wrong_fields(response)) == ["operations[1].data.broker_id"]
     assert count(own_api, "parties") == 0
@@ -263,16 +263,16 @@ def test_the_first_failure_is_the_first_in_order_of_the_operations(own_api):
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
 def test_every_change_has_its_own_event_in_the_order_of_the_operations(own_api, queued_events, collection):
-    estate, kind = ResourceFactory(own_api), KINDS[collection]
+    factory, kind = ResourceFactory(own_api), KINDS[collection]
     made = [result["resource"] for result in results(send(
-        own_api, *[create(**estate.body(collection, **{MINE[collection]: cpf()})) for _ in range(100)], collection=collection),
+        own_api, *[create(**factory.body(collection, **{UNIQUE_FIELDS[collection]: cpf()})) for _ in range(100)], collection=collection),
         *[201] * 100)]
-    results(send(own_api, *[update(one, **{MINE[collection]: cpf()}) for one in made[:3]], delete(made[0]), delete("x"),
+    results(send(own_api, *[update(one, **{UNIQUE_FIELDS[collection]: cpf()}) for one in made[:3]], delete(made[0]), delete("x"),
                  collection=collection), 200, 200, 200, 204, 404)
     events = queued_events()
     assert [event for event, _ in events] == [kind + ".created"] * 100 + [kind + ".updated"] * 3 + [kind + ".deleted"]
     assert [payload["id"] for _, payload in events] == [one["id"] for one in [*made, *made[:3], made[0]]]
-    assert all(payload[MINE[collection]] == one[MINE[collection]] for (_, payload), one in zip(events, made))
+    assert all(payload[UNIQUE_FIELDS[collection]] == one[UNIQUE_FIELDS[collection]] for (_, payload), one in zip(events, made))
 
 
 def test_a_failed_operation_has_no_event(own_api, queued_events):

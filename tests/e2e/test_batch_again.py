@@ -12,7 +12,7 @@ from factories import ResourceFactory, many
 from wait import eventually, together
 
 
-# ---------------------------------------------------------------- the same again
+# ---------------------------------------------------------------- retries
 
 
 def test_a_repeated_batch_is_replayed(own_api, instance, queued_events):
@@ -67,7 +67,7 @@ def test_a_hundred_concurrent_copies_are_executed_once(own_api, queued_events, a
     assert count(own_api) == 20 and len(queued_events()) == 20
 
 
-# ---------------------------------------------------------------- at the same time
+# ---------------------------------------------------------------- concurrency
 
 
 def test_batches_that_lock_rows_in_different_orders_all_succeed(own_api):
@@ -83,7 +83,7 @@ def test_batches_that_lock_rows_in_different_orders_all_succeed(own_api):
     assert len(names) == 1
 
 
-def test_batches_that_create_the_same_in_different_orders_create_each_once(own_api):
+def test_batches_that_create_equal_resources_in_different_orders_create_each_once(own_api):
     numbers = [f"{n}" for n in range(50)]
     def make(n):
         return send(own_api.with_(), *[create(name="A", creci=number) for number in (numbers if n % 2 else numbers[::-1])])
@@ -105,12 +105,12 @@ def test_concurrent_requests_and_batches_lose_no_update(own_api):
     assert set(fields) <= set(ok(own_api.get("brokers/" + broker["id"])))
 
 
-def test_references_and_deletions_at_the_same_time_leave_nothing_dangling(own_api, instance):
-    estate = ResourceFactory(own_api)
+def test_concurrent_references_and_deletions_leave_no_dangling_reference(own_api, instance):
+    factory = ResourceFactory(own_api)
     for _ in range(10):
-        broker = estate.broker()
+        broker = factory.broker()
         made, gone = together(
-            lambda: send(own_api.with_(), *[create(**estate.body("parties", broker_id=broker["id"])) for _ in range(5)],
+            lambda: send(own_api.with_(), *[create(**factory.body("parties", broker_id=broker["id"])) for _ in range(5)],
                          collection="parties"),
             lambda: send(own_api.with_(), delete(broker)))
         statuses = {result["status"] for result in ok(made)["results"]}
@@ -124,13 +124,13 @@ def test_references_and_deletions_at_the_same_time_leave_nothing_dangling(own_ap
                         "neoapi") == [(0,)]
 
 
-# ---------------------------------------------------------------- when the database is in trouble
+# ---------------------------------------------------------------- failures of the database
 
 
 @pytest.fixture
 def other(instance):
     """A concurrent transaction."""
-    connection = psycopg2.connect(instance.admin_dsn, options="-c deadlock_timeout=60s")  # others find out first
+    connection = psycopg2.connect(instance.admin_dsn, options="-c deadlock_timeout=60s")  # other transactions detect the deadlock first
     yield connection.cursor()
     connection.rollback()
     connection.close()
@@ -142,7 +142,7 @@ def hold(other, *brokers):
 
 
 def waiting_pid(instance):
-    """The server process of the batch that waits for a lock."""
+    """The pid of the backend whose batch waits for a lock."""
     return eventually(lambda: instance.sql("select pid from pg_stat_activity where usename = 'neoapi' and query like"
                                            " '%%no key update%%' and wait_event_type = 'Lock'"), "a batch that waits")[0][0]
 
@@ -157,7 +157,7 @@ def test_a_batch_whose_connection_is_lost_is_retried_and_executed_once(own_api, 
     hold(other, broker)
     def end():
         instance.sql("select pg_terminate_backend(%s)", waiting_pid(instance))
-        waiting_pid(instance)  # the same batch again
+        waiting_pid(instance)  # the retry of the batch
         other.connection.rollback()
     response, _ = together(lambda: send(own_api.with_(), create(name="A"), update(broker, name="B"), key=key), end)
     results(response, 201, 200)

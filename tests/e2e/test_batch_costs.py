@@ -6,7 +6,7 @@ import time
 import uuid
 
 import pytest
-from batching import COLLECTIONS, MINE, create, delete, results, send, update
+from batching import COLLECTIONS, UNIQUE_FIELDS, create, delete, results, send, update
 from client import ok
 from factories import ResourceFactory, cpf
 from wait import eventually
@@ -14,7 +14,7 @@ from wait import eventually
 
 @pytest.fixture
 def round_trips(instance):
-    """trips(work): what has been sent to the database from the beginning of the first transaction in `work` to its end."""
+    """round_trips(work): the messages sent to the database from the beginning to the end of the first transaction in `work`."""
     def set_logging(how):
         instance.sql("alter system " + how)
         instance.sql("select pg_reload_conf()")
@@ -36,21 +36,21 @@ def round_trips(instance):
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
 def test_a_batch_costs_few_round_trips(own_api, round_trips, collection):
-    estate = ResourceFactory(own_api)
-    broker = estate.broker()["id"]
+    factory = ResourceFactory(own_api)
+    broker = factory.broker()["id"]
     more = {} if collection == "brokers" else {"broker_id": broker}
     made = []
 
     def create_all():
-        made[:] = results(send(own_api, *[create(**estate.body(collection, **more)) for _ in range(100)], collection=collection,
+        made[:] = results(send(own_api, *[create(**factory.body(collection, **more)) for _ in range(100)], collection=collection,
                                key=str(uuid.uuid4())), *[201] * 100)
     name = "title" if collection == "properties" else "name"
     costs = {
         "creates with a key": (create_all, 6),
         "updates": (lambda: results(send(own_api, *[update(one["resource"], **{name: "B"}) for one in made],
                                          collection=collection), *[200] * 100), 5),
-        "of them 50 duplicates": (lambda: results(send(own_api, *[create(**estate.body(
-            collection, **{MINE[collection]: "SP 7" if collection != "parties" else "52998224725"})) for _ in range(51)],
+        "of them 50 duplicates": (lambda: results(send(own_api, *[create(**factory.body(
+            collection, **{UNIQUE_FIELDS[collection]: "SP 7" if collection != "parties" else "52998224725"})) for _ in range(51)],
             collection=collection), *([201] + [409] * 50)), 160),
         "deletes": (lambda: results(send(own_api, *[delete(one["resource"]) for one in made], collection=collection),
                                     *[204] * 100), 5),
@@ -63,9 +63,9 @@ def test_a_batch_costs_few_round_trips(own_api, round_trips, collection):
 
 @pytest.mark.alone
 @pytest.mark.parametrize("collection", COLLECTIONS)
-def test_a_batch_makes_at_least_eight_times_as_many_rows_a_second(own_api, collection):
-    estate = ResourceFactory(own_api)
-    bodies = [estate.body(collection) for _ in range(100)]
+def test_a_batch_creates_at_least_eight_times_as_many_rows_per_second(own_api, collection):
+    factory = ResourceFactory(own_api)
+    bodies = [factory.body(collection) for _ in range(100)]
 
     def rate(work):
         began = time.monotonic()
@@ -73,7 +73,7 @@ def test_a_batch_makes_at_least_eight_times_as_many_rows_a_second(own_api, colle
         return len(bodies) / (time.monotonic() - began)
 
     def fresh():
-        return [{**body, MINE[collection]: cpf()} for body in bodies]
+        return [{**body, UNIQUE_FIELDS[collection]: cpf()} for body in bodies]
 
     def singly(bodies):
         for body in bodies:
@@ -83,7 +83,7 @@ def test_a_batch_makes_at_least_eight_times_as_many_rows_a_second(own_api, colle
         results(send(own_api, *[create(**body) for body in bodies], collection=collection), *[201] * 100)
 
     own_api.get("me")
-    best = {singly: 0, together: 0}  # in turns, so that what else the machine does takes from both
+    best = {singly: 0, together: 0}  # alternating, so that other load affects both
     for work in [singly, together] * 15:
         best[work] = max(best[work], rate(lambda made=fresh(), work=work: work(made)))
     single, batched = best[singly], best[together]

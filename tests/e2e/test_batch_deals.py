@@ -26,7 +26,7 @@ def codes(done):
     return [result.get("error", {}).get("code") for result in done]
 
 
-# ---------------------------------------------------------------- the same as single requests
+# ---------------------------------------------------------------- results of single requests
 
 
 @pytest.mark.parametrize("collection", DEALS)
@@ -75,7 +75,7 @@ def test_the_rules_of_single_writes_apply(own_api, factory):
     assert "decided_at" not in draft
 
 
-def test_a_contract_takes_values_over_from_its_proposal(own_api, factory):
+def test_a_contract_gets_values_of_its_proposal(own_api, factory):
     accepted = factory.accepted(recipient_ids=[factory.party()["id"]])
     body = {"kind": "sale", "property_id": accepted["property_id"], "proposal_id": accepted["id"]}
     made, other = results(send(own_api, create(**body), create(**{**body, "property_id": factory.offered()["id"]}),
@@ -110,7 +110,7 @@ def test_a_proposal_can_change_its_property_and_be_accepted_at_once(own_api, fac
     assert status_of(own_api, "properties", proposal["property_id"]) == "active"
 
 
-def test_a_contract_goes_through_its_life_in_a_batch(own_api, factory):
+def test_a_contract_passes_all_statuses_in_a_batch(own_api, factory):
     one = factory.contract()
     other = factory.contract(property_id=one["property_id"])
     steps = [update(one, status=status) for status in ("pending_signature", "active")]
@@ -123,7 +123,7 @@ def test_a_contract_goes_through_its_life_in_a_batch(own_api, factory):
     assert status_of(own_api, "properties", one["property_id"]) == "active"
 
 
-def test_an_atomic_batch_undoes_its_effects(own_api, factory, queued_events):
+def test_an_atomic_batch_rolls_back_its_effects(own_api, factory, queued_events):
     first = factory.proposal(status="submitted")
     second = factory.proposal(status="submitted", property_id=first["property_id"])
     before = queued_events()
@@ -144,7 +144,7 @@ def test_a_repeated_batch_has_its_effects_once(own_api, factory, queued_events):
     assert sorted(event for event, _ in queued_events()[before:]) == ["property.updated", "proposal.updated"]
 
 
-# ---------------------------------------------------------------- at the same time
+# ---------------------------------------------------------------- concurrency
 
 
 def deadlocks(instance):
@@ -175,7 +175,7 @@ def test_batches_and_single_writes_of_deals_do_not_deadlock(own_api, instance, f
     assert deadlocks(instance) == before
 
 
-def test_of_contracts_in_racing_batches_one_becomes_active(own_api, factory):
+def test_one_contract_of_concurrent_batches_becomes_active(own_api, factory):
     parties = factory.signed("sale")
     for _ in range(3):
         properties = [factory.offered()["id"] for _ in range(3)]

@@ -20,11 +20,11 @@ def test_the_scope_is_the_resources_write_scope(instance, principals, admin_fact
 
 def test_a_batch_does_not_find_another_organizations_resources(own_api, instance, principals):
     other = Api(instance, principals.other)
-    theirs, estate = other.broker(creci="theirs"), ResourceFactory(own_api)
+    theirs, factory = other.broker(creci="theirs"), ResourceFactory(own_api)
     done = results(send(own_api, update(theirs, name="X"), delete(theirs), create(name="A", creci="theirs")), 404, 404, 201)
     assert all(result["error"]["code"] == "not_found.broker" for result in done[:2])
     refused(send(own_api, delete(theirs), atomic=True), 404, "not_found.broker")
-    done = results(send(own_api, create(**estate.body("parties", broker_id=theirs["id"])), collection="parties"), 400)
+    done = results(send(own_api, create(**factory.body("parties", broker_id=theirs["id"])), collection="parties"), 400)
     assert fields(done[0]) == {"broker_id": "validation.party.broker_id_not_found"}
     assert ok(other.get("brokers/" + theirs["id"])) == theirs
 
@@ -48,7 +48,7 @@ def test_a_batch_has_from_one_to_a_hundred_operations(own_api):
     ({"operations": {}, "atomic": "yes"}, {"operations": "operations_invalid", "atomic": "atomic_invalid"}),
     ({"operations": [create(name="A")], "mode": 1, "atomic": 1}, {"atomic": "atomic_invalid", "mode": None}),
 ])
-def test_a_malformed_batch_is_refused_and_every_error_is_named(own_api, body, fields):
+def test_a_malformed_batch_is_refused_with_all_errors(own_api, body, fields):
     found = wrong_fields(own_api.post("brokers/batch", json=body))
     assert found == {path: "validation." + (f"broker.{code}" if code else "unknown_field") for path, code in fields.items()}
     assert count(own_api) == 0
@@ -63,7 +63,7 @@ MALFORMED = [
     ({**create(name="A"), "if_match": "x"}, {".if_match": None})]
 
 
-def test_a_malformed_operation_fails_alone_and_every_error_is_named(own_api):
+def test_a_malformed_operation_fails_alone_with_all_errors(own_api):
     operations = [create(name="A"), *[operation for operation, _ in MALFORMED], create(name="B")]
     expected = {n: {f"operations[{n}]{path}": "validation." + (f"broker.operations_{code}" if code else "unknown_field")
                     for path, code in wrong.items()} for n, (_, wrong) in enumerate(MALFORMED, 1)}
@@ -77,7 +77,7 @@ def test_a_malformed_operation_fails_alone_and_every_error_is_named(own_api):
 
 
 @pytest.mark.parametrize("body", ["[]", "null", "7", '"x"', "{", "[{}]"])
-def test_a_body_that_is_no_object_is_refused(own_api, body):
+def test_a_body_that_is_not_an_object_is_refused(own_api, body):
     response = own_api.request("POST", "brokers/batch", data=body, headers={"Content-Type": "application/json"})
     refused(response, 400, "validation.malformed_json")
 
@@ -90,8 +90,8 @@ def test_a_large_missing_or_malformed_body_is_refused(own_api, second_host_api):
 
 
 def test_a_hundred_full_resources_fit_in_a_body(own_api):
-    estate = ResourceFactory(own_api)
-    body = estate.full("properties")
+    factory = ResourceFactory(own_api)
+    body = factory.full("properties")
     done = send(own_api, *[create(**{**body, "code": unique(), "external_id": unique(), "description": "A" * 3000})
                            for _ in range(100)], collection="properties")
     results(done, *[201] * 100)
@@ -121,7 +121,7 @@ def test_a_batch_counts_as_one_request_for_ten_operations(instance, admin_factor
     assert remaining(send(api)) == 7
     problem = refused(send(api, *[create(name="A")] * 71), 429, "rate_limit.exceeded")
     assert "counts as 8" in problem["detail"] and "7 of 12" in problem["detail"]
-    assert count(api) == 21  # which was a request, as the refused batch was
+    assert count(api) == 21  # this and the refused batch count as requests
     last = send(api, *[create(name="A")] * 41)
     results(last, *[201] * 41)
     assert remaining(last) == 0

@@ -93,7 +93,7 @@ def test_a_duplicate_of_another_field_fails_alone(own_api, factory):
 
 
 @pytest.mark.parametrize("rounds", [2])
-def test_racing_upserts_make_one_resource_each(own_api, factory, rounds):
+def test_concurrent_upserts_create_one_resource_each(own_api, factory, rounds):
     body = factory.body("parties")
     for turn in range(rounds):
         keys = [f"{turn}-{n}" for n in range(10)]
@@ -156,7 +156,7 @@ def test_a_hundred_updates_and_deletes_by_external_id_share_statements(own_api, 
 
 
 @pytest.mark.parametrize("id", [{}, {"external_id": 7}, {"external_id": "a", "x": 1}, {"x": "a"}, ["a"]], ids=str)
-def test_an_id_that_is_neither_form_is_refused(own_api, factory, id):
+def test_an_invalid_id_is_refused(own_api, factory, id):
     party = factory.party(external_id="a")
     done = results(send(own_api, {"method": "delete", "id": id}, update(party, name="B"), collection="parties"), 400, 200)
     assert fields(done[0]) == {"operations[0].id": "validation.party.operations_id_invalid"}

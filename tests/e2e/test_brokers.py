@@ -26,7 +26,7 @@ def given(broker):
 
 
 def full(**changes):
-    """A body with every field, and a registration number of its own."""
+    """A body with every field and a unique registration number."""
     return {**FULL, "creci": "SP " + uuid.uuid4().hex[:12], **changes}
 
 
@@ -44,7 +44,7 @@ def test_a_name_is_enough(api, principals):
     assert broker["created_at"] == broker["updated_at"]
 
 
-def test_every_field_is_kept_as_given_and_answered_in_the_documented_order(api):
+def test_fields_are_stored_and_returned_in_the_documented_order(api):
     body = full()
     created = ok(api.post("brokers", json=dict(reversed(body.items()))), 201)
     assert given(created) == body
@@ -59,7 +59,7 @@ def test_the_response_has_the_location_of_the_broker(api, instance):
     assert ok(api.get(response.headers["Location"])) == response.json()
 
 
-def test_the_time_of_creation_is_in_the_id(api):
+def test_the_id_contains_the_creation_time(api):
     broker = api.broker()
     milliseconds = 0
     for digit in broker["id"][4:14]:
@@ -67,7 +67,7 @@ def test_the_time_of_creation_is_in_the_id(api):
     assert milliseconds == round(moment(broker["created_at"]) * 1000)
 
 
-def test_ids_of_one_connection_grow(api):
+def test_ids_of_one_connection_increase(api):
     ids = [api.broker()["id"] for _ in range(20)]
     assert ids == sorted(set(ids))
 
@@ -104,7 +104,7 @@ def test_null_leaves_the_default_visibility(api):
     assert api.broker(visibility=None)["visibility"] == "restricted"
 
 
-def test_an_empty_object_is_no_bank_account(api):
+def test_an_empty_bank_account_is_absent(api):
     assert "bank_account" not in api.broker(bank_account={})
     assert "bank_account" not in api.broker(bank_account={"pix_key": None})
 
@@ -172,7 +172,7 @@ def test_a_patch_merges_objects(api):
     assert patched(api, body, bank_account={"agency": "9999", "pix_key": None})["bank_account"] == merged
 
 
-def test_a_patch_can_make_an_object_and_empty_it(api):
+def test_a_patch_can_create_and_clear_an_object(api):
     assert patched(api, {"name": "Ana"}, bank_account={"pix_key": "a@b.br"})["bank_account"] == {"pix_key": "a@b.br"}
     assert "bank_account" not in patched(api, {"name": "Ana", "bank_account": {"pix_key": "x"}}, bank_account={"pix_key": None})
 
@@ -182,7 +182,7 @@ def test_an_empty_patch_changes_no_field(api):
     assert patched(api, body) == body
 
 
-def test_a_patch_may_call_itself_a_merge_patch(api):
+def test_a_patch_can_have_the_media_type_of_merge_patches(api):
     broker = api.broker()
     for media_type in ("application/merge-patch+json", "application/merge-patch+json; charset=utf-8", "application/json"):
         ok(api.patch("brokers/" + broker["id"], data=b'{"phone": "1"}', headers={"Content-Type": media_type}))
@@ -207,7 +207,7 @@ def test_a_put_replaces_every_writable_field(api, principals):
     assert ok(api.get("brokers/" + created["id"])) == answer
 
 
-def test_a_put_has_the_rules_of_a_create(api):
+def test_a_put_is_validated_like_a_create(api):
     broker = ok(api.post("brokers", json=full()), 201)
     refused(api.put("brokers/" + broker["id"], json={"creci": "1"}), 400, "validation.broker.name_required",
             name="validation.broker.name_required")
@@ -230,7 +230,7 @@ def test_a_deleted_resource_is_not_found(own_api):
     assert ok(own_api.get("brokers"))["items"] == []
 
 
-def test_of_concurrent_deletes_one_succeeds(api):
+def test_one_of_concurrent_deletions_succeeds(api):
     for _ in range(5):
         path = "brokers/" + api.broker()["id"]
         statuses = [answer.status_code for answer in together(*[lambda: api.with_().delete(path)] * 6)]
@@ -242,11 +242,11 @@ def test_of_concurrent_deletes_one_succeeds(api):
 
 def test_a_change_records_time_and_author(instance, principals, api):
     broker = api.broker()
-    api.pass_by(broker["updated_at"])
+    api.wait_until_after(broker["updated_at"])
     changed = ok(Api(instance, principals.editor).patch("brokers/" + broker["id"], json={"phone": "1"}))
     assert moment(changed["updated_at"]) > moment(broker["updated_at"]) and changed["updated_by"] == principals.editor.id
     assert (changed["created_at"], changed["created_by"]) == (broker["created_at"], principals.admin.id)
-    api.pass_by(changed["updated_at"])
+    api.wait_until_after(changed["updated_at"])
     replaced = ok(Api(instance, principals.token_one).put("brokers/" + broker["id"], json={"name": "Bia"}))
     assert moment(replaced["updated_at"]) > moment(changed["updated_at"]) and replaced["updated_by"] == principals.user
     assert (replaced["created_at"], replaced["created_by"]) == (broker["created_at"], principals.admin.id)
@@ -292,7 +292,7 @@ def test_a_creci_is_returned_as_given(own_api):
     assert [own_api.broker(creci=creci)["creci"] for creci in ("sp-1/f", " Sp.2 ")] == ["sp-1/f", " Sp.2 "]
 
 
-def test_an_unchanged_creci_is_no_duplicate(own_api):
+def test_an_unchanged_creci_is_not_a_duplicate(own_api):
     broker = own_api.broker(creci="SP 1")
     assert ok(own_api.patch("brokers/" + broker["id"], json={"creci": "sp-1"}))["creci"] == "sp-1"
     assert ok(own_api.put("brokers/" + broker["id"], json={"name": "Ana", "creci": "SP 1"}))["creci"] == "SP 1"
@@ -305,7 +305,7 @@ def test_every_organization_has_its_own_crecis(instance, principals, own_api):
     Api(instance, principals.other).broker(creci=creci)
 
 
-def test_a_released_creci_is_free(own_api):
+def test_a_released_creci_can_be_used_again(own_api):
     first = own_api.broker(creci="SP 1")
     ok(own_api.patch("brokers/" + first["id"], json={"creci": None}))
     second = own_api.broker(creci="SP 1")
@@ -313,12 +313,12 @@ def test_a_released_creci_is_free(own_api):
     own_api.broker(creci="SP 1")
 
 
-def test_many_brokers_may_have_no_creci(own_api):
+def test_several_brokers_can_have_no_creci(own_api):
     for _ in range(3):
         own_api.broker()
 
 
-def test_of_concurrent_creates_with_one_creci_one_succeeds(own_api):
+def test_one_of_concurrent_creates_with_the_same_creci_succeeds(own_api):
     for number in range(5):
         answers = together(*[lambda: own_api.with_().post("brokers", json={"name": "Ana", "creci": f"SP {number}"})] * 8)
         assert sorted(answer.status_code for answer in answers) == [201] + [409] * 7

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the service with a model of the page "Business rules": random requests must have the same outcome in both.
+"""Compares the service with a model of the page "Business rules" in random requests: both must have the same result.
 
 NEOAPI_GUARANTEE_STEPS is the number of steps."""
 
@@ -34,7 +34,7 @@ index = st.integers(0, 99)
 
 
 class Result:
-    """The result of an operation of a batch, as a response."""
+    """The result of a batch operation with the interface of a response."""
 
     def __init__(self, result):
         self.status_code, self.body = result["status"], result.get("error") or result.get("resource")
@@ -57,7 +57,7 @@ class Model(RuleBasedStateMachine):
         some.append({"id": made["id"], "kind": made.get("kind"), "status": made["status"], **more})
 
     def same(self, response, code, *touched):
-        """The outcome, and the status of everything that the step could have changed."""
+        """Compares the result, and the status of all resources that the step can have changed."""
         found = response.json()["code"] if response.status_code >= 400 else None
         assert found == code, (code, response.text)
         for collection, one in touched:
@@ -65,7 +65,7 @@ class Model(RuleBasedStateMachine):
             assert found == one["status"], (collection, one, found)
 
     def write(self, collection, operation):
-        """A batch of one operation and a single request by turns: both must have the same outcome."""
+        """Alternates between a batch of one operation and a single request, which must have the same result."""
         self.writes += 1
         path = f"{collection}/{operation.get('id')}"
         if self.writes % 2:
@@ -89,7 +89,7 @@ class Model(RuleBasedStateMachine):
     def deal_of(self, property):
         deals = [one for one in self.contracts
                  if one["property"] is property and one["status"] == "active" and one["kind"] in DEALS]
-        return min(deals, key=lambda one: one["id"], default=None)  # several only if history was imported
+        return min(deals, key=lambda one: one["id"], default=None)  # several are possible only by import
 
     @precondition(lambda self: self.properties)
     @rule(n=index, status=st.sampled_from([*PROPERTY_STATUSES, "active", "active"]))
@@ -121,7 +121,7 @@ class Model(RuleBasedStateMachine):
         if status not in PROPOSAL_MOVES.get(one["status"], []):
             return "conflict.invalid_transition"
         if status == "accepted" and one["property"]["type"] not in TYPES[one["kind"]]:
-            return "conflict.transaction_type"  # only if history was imported
+            return "conflict.transaction_type"  # possible only by import
         if status == "accepted" and one["is_late"]:
             return "conflict.proposal_expired"
         if status == "accepted" and one["property"]["status"] != "active":
@@ -143,7 +143,7 @@ class Model(RuleBasedStateMachine):
     @rule(moves=st.lists(st.tuples(index, st.sampled_from(["submitted", "countered", "accepted", "accepted", "withdrawn"])),
                          min_size=2, max_size=6), is_atomic=st.booleans())
     def move_proposals(self, moves, is_atomic):
-        """In one batch, each operation with the outcome of a single request after the earlier ones."""
+        """In one batch: each operation has the result of a single request after the earlier ones."""
         before = {id(one): one["status"] for one in self.proposals + self.properties}
         moved, codes = [(self.proposals[n % len(self.proposals)], status) for n, status in moves], []
         for one, status in moved:
@@ -176,12 +176,12 @@ class Model(RuleBasedStateMachine):
 
     @precondition(lambda self: any(one["status"] == "draft" for one in self.proposals))
     @rule(n=index)
-    def let_a_draft_pass_its_date(self, n):
+    def expire_a_draft(self, n):
         drafts = [one for one in self.proposals if one["status"] == "draft"]
         one = drafts[n % len(drafts)]
         one["is_late"] = True
         self.same(self.patch("proposals", one, valid_until="2020-01-01"), None)
-        # It would expire by itself at any time once it is submitted: so it is submitted and refused at once.
+        # A submitted proposal can expire at any time, so it is submitted and rejected in one batch.
         self.same(self.patch("proposals", one, status="submitted"), None)
         response = self.patch("proposals", one, status="accepted")
         fits = one["property"]["type"] in TYPES[one["kind"]]
@@ -243,7 +243,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(n=index)
     def refer_to_a_spouse(self, n):
-        """A new party refers to another; and perhaps that one to it."""
+        """A new party refers to another, which may refer to it."""
         new = {"id": self.factory.party()["id"], "spouse": None}
         other = self.people[n % len(self.people)] if self.people else new
         for one, spouse in ((new, other), (other, new))[:1 + n % 2]:
@@ -299,14 +299,14 @@ class Model(RuleBasedStateMachine):
             return "conflict.parties_missing"
         if status == "active" and not one["is_signed"]:
             return "conflict.signatures_missing"
-        if status in ("cancelled", "terminated") and not (has_reason or one["has_reason"]):  # an imported draft can have one
+        if status in ("cancelled", "terminated") and not (has_reason or one["has_reason"]):  # an imported draft can have a reason
             return "conflict.reason_required"
         if status == "active" and one["kind"] in DEALS and property["status"] not in ("active", "under_contract"):
             return "conflict.property_unavailable"
         return None
 
     def apply(self, one, status):
-        """What a contract's new status does to its property."""
+        """Applies the effect of a contract's new status to its property."""
         property, before = one["property"], one["status"]
         one["status"] = status
         others = any(other is not one and other["property"] is property and other["kind"] in DEALS

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules between properties, proposals and contracts, as the page of business rules lists them. Transitions: test_transitions.py."""
+"""Rules between properties, proposals and contracts, as listed on the page "Business rules". Transitions:
+test_transitions.py."""
 
 import itertools
 import os
@@ -16,7 +17,7 @@ SIGNED = "2026-02-11T18:30:00.000Z"
 TERM = {"start_date": "2026-03-01", "end_date": LAST_DAY}
 CLIENTS = 16
 ENDINGS = ("completed", "terminated", "expired")
-# kind and status of a contract: the next status of its property, which the active contract made sold or rented.
+# By kind and status of a contract: the next status of its property, which is sold or rented while the contract is active.
 PROPERTY_AFTER = {("sale", "completed"): "sold", ("sale", "terminated"): "active", ("sale", "expired"): "on_hold",
                   ("rental", "completed"): "active", ("rental", "terminated"): "active", ("rental", "expired"): "rented"}
 
@@ -40,7 +41,7 @@ def status_of(api, property):
 
 
 def contract(factory, kind, property, *statuses, **fields):
-    """A contract brought to the last status."""
+    """A contract that has passed the given statuses."""
     made = factory.contract(kind=kind, property_id=property["id"], **{**(TERM if kind == "rental" else {}), **fields})
     for status in statuses:
         made = ok(patch(factory.api, made, status=status, termination_reason="x" if status in ("cancelled", "terminated") else None))
@@ -142,7 +143,7 @@ def test_a_contract_is_signed_by_the_parties_of_its_kind(own_api, factory, kind,
     assert ok(patch(own_api, made, status="active"))["status"] == "active"
 
 
-def test_only_a_draft_is_deleted_and_an_end_has_a_reason(own_api, factory):
+def test_only_drafts_can_be_deleted_and_endings_need_a_reason(own_api, factory):
     ok(own_api.delete("contracts/" + factory.contract()["id"]), 204)
     for statuses in (["pending_signature"], ["pending_signature", "active"], ["cancelled"],
                      ["pending_signature", "active", "terminated"]):
@@ -164,7 +165,7 @@ def test_the_end_of_a_contract_changes_its_property(own_api, factory, kind, endi
     assert status_of(own_api, property) == PROPERTY_AFTER[kind, ending]
 
 
-def test_the_last_cancelled_contract_of_a_proposal_frees_the_property(own_api, factory):
+def test_cancelling_the_last_contract_of_a_proposal_frees_the_property(own_api, factory):
     property = factory.offered()
     proposal = factory.accepted(property_id=property["id"])
     first, second = (contract(factory, "sale", property, proposal_id=proposal["id"]) for _ in range(2))
@@ -208,7 +209,7 @@ def test_a_property_does_not_contradict_its_active_contract(own_api, factory, ki
 
 
 def race(own_api, rounds, setup, *jobs):
-    """Runs the jobs of 16 clients at once on each set-up. Each job gets what setup returned."""
+    """Runs the jobs of 16 clients concurrently, each with what its setup() returned."""
     apis = [own_api.with_() for _ in range(CLIENTS)]
     for _ in range(rounds):
         made = setup()
@@ -225,7 +226,7 @@ def codes(answers):
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
-def test_of_concurrent_acceptances_one_wins(own_api, factory, rounds):
+def test_one_of_concurrent_acceptances_succeeds(own_api, factory, rounds):
     party = factory.party()["id"]
 
     def setup():
@@ -241,7 +242,7 @@ def test_of_concurrent_acceptances_one_wins(own_api, factory, rounds):
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
-def test_of_an_acceptance_and_a_withdrawal_one_wins(own_api, factory, rounds):
+def test_one_of_a_concurrent_acceptance_and_withdrawal_succeeds(own_api, factory, rounds):
     party = factory.party()["id"]
     for made, answers in race(own_api, rounds, lambda: factory.proposal(status="submitted", proponent_ids=[party]),
                               lambda api, made: patch(api, made, status="accepted"),
@@ -254,7 +255,7 @@ def test_of_an_acceptance_and_a_withdrawal_one_wins(own_api, factory, rounds):
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
-def test_of_two_contracts_one_becomes_active(own_api, factory, rounds):
+def test_one_of_two_concurrent_contracts_becomes_active(own_api, factory, rounds):
     parties = factory.signed("sale")
 
     def setup():
@@ -270,7 +271,7 @@ def test_of_two_contracts_one_becomes_active(own_api, factory, rounds):
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
-def test_of_a_deletion_and_references_one_wins(own_api, factory, rounds):
+def test_a_concurrent_deletion_or_its_references_succeed(own_api, factory, rounds):
     other = factory.party()["id"]
     for made, answers in race(own_api, rounds, lambda: (factory.party(), factory.proposal(proponent_ids=[other])),
                               lambda api, made: api.delete("parties/" + made[0]["id"]),
@@ -295,7 +296,7 @@ def couple(factory):
 
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_two_spouses_are_each_deleted_once(own_api, couple, rounds):
-    """Each deletion would change the other one."""
+    """Each deletion changes the other party."""
     def batch(api, made):
         return api.post("parties/batch", json={"operations": [{"method": "delete", "id": made[1]}]})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims end with their process: at once if it is killed, and not before, also if it is stopped or loses its connections."""
+"""Claims end when their process ends, immediately if it is killed, and not while it is stopped or loses its connections."""
 
 import os
 import signal
@@ -16,8 +16,8 @@ from webhook_fixtures import (HERE, admin, module_admin_factory, module_instance
                               receiver, subscribe)
 from wait import TIMEOUT_S, eventually
 
-CONF = HERE + "NeoAPIWebhookTimeout 60\n"  # so that no attempt ends by itself during a test
-KILL_LIMIT_S = 2.5  # two seconds are the aim; a busy machine may need a little more
+CONF = HERE + "NeoAPIWebhookTimeout 60\n"  # longer than a test
+KILL_LIMIT_S = 2.5  # two seconds, and a tolerance for a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +31,14 @@ def second_host(module_instance, tmp_path_factory):
 
 
 def owners(instance):
-    """The processes with claims, each with the number of its claims."""
+    """The number of claims by process."""
     return dict(instance.sql("select pid, count(*) from neoapi.webhook_queue q join neoapi.claim_owner o on o.id = q.claim >> 32"
                              " group by pid"))
 
 
 @pytest.fixture
 def answer():
-    """The receiver responds when this is set."""
+    """An event: the receiver responds when it is set."""
     event = threading.Event()
     yield event
     event.set()
@@ -46,7 +46,7 @@ def answer():
 
 @pytest.fixture
 def claimed(module_instance, second_host, admin, receiver, answer):
-    """A delivery that is at a receiver. Returns the process that sends it."""
+    """Starts a delivery to a receiver that does not respond yet. Returns the process that sends it."""
     def hold(handler, body):
         answer.wait(TIMEOUT_S)
         ok(handler, body)
@@ -65,13 +65,13 @@ def expire_leases(instance):
 
 @pytest.fixture
 def other_api(module_instance, second_host, admin, claimed):
-    """To the host of the other processes, because a stopped process can hold up all requests to its host."""
+    """A client of the other host, because a stopped process can block all requests to its host."""
     parent = int(Path(f"/proc/{claimed}/stat").read_text().rpartition(")")[2].split()[1])
     return Api(module_instance if parent == second_host.process.pid else second_host, admin.credential)
 
 
 def deliver_another(api, times=1):
-    """Delivers events to another receiver. Whatever else was due has been claimed by then."""
+    """Delivers events to another receiver. Afterwards everything that was due has been claimed."""
     with Receiver() as other:
         subscription = subscribe(api, other.url, "broker.updated")
         broker = api.get("brokers").json()["items"][0]["id"]
@@ -107,7 +107,7 @@ def test_a_stopped_process_keeps_its_claims(module_instance, other_api, receiver
 
 @pytest.mark.slow
 def test_a_process_that_ends_gracefully_waits_for_its_attempts(module_instance, second_host, receiver, claimed, answer):
-    """Also for longer than it may take to end at once."""
+    """Even if that takes longer than the timeout of an immediate stop."""
     module_instance.command("graceful")
     second_host.process.send_signal(signal.SIGUSR1)
     until = time.monotonic() + 7

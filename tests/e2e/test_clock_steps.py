@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A system clock that steps does not move ids and timestamps: they follow the monotonic clock and the database's."""
+"""Steps of the system clock do not affect ids and timestamps, which follow the monotonic clock and the database's clock."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from wait import TIMEOUT_S, eventually
 
 TWO_DAYS = 2 * 24 * 3600
 STATUS = ("DocumentRoot .*", '<Location "/neoapi-status">\nSetHandler neoapi-status\nRequire all granted\n</Location>')
-TOLERANCE = 2  # seconds: the time may be wrong by one, and a request takes a while
+TOLERANCE = 2  # seconds: one of error, and the duration of a request
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def host(instance, clock):
 
 @pytest.fixture
 def create(host, own_api):
-    """Creates a broker through the host. Returns its id, and how many seconds its created_at is ahead."""
+    """Creates a broker on the host. Returns its id, and by how many seconds its created_at is ahead."""
     def one():
         answer = requests.post(host.url + "brokers", json={"name": "A"}, verify=host.ca, timeout=TIMEOUT_S,
                                headers={"X-API-Key": own_api.credential.secret, "Connection": "close"})
@@ -59,7 +59,7 @@ def check_right(created):
 
 
 @pytest.mark.parametrize("step", [TWO_DAYS, -TWO_DAYS], ids=["forward", "backward"])
-def test_a_step_of_the_clock_moves_neither_ids_nor_times(host, clock, create, own_api, step):
+def test_a_clock_step_changes_neither_ids_nor_timestamps(host, clock, create, own_api, step):
     def steps():
         page = requests.get(f"https://localhost:{host.port}/neoapi-status?auto", verify=host.ca, timeout=TIMEOUT_S).text
         return int(dict(line.split(": ", 1) for line in page.splitlines() if ": " in line)["ClockSteps"])
@@ -70,7 +70,7 @@ def test_a_step_of_the_clock_moves_neither_ids_nor_times(host, clock, create, ow
     after = [create() for _ in range(8)]
     check_right(before + meanwhile + after)
     listed = [broker["id"] for broker in ok(own_api.get("brokers", params={"limit": 20}))["items"]]
-    assert set(listed[:8]) == {id for id, _ in after}, "something else heads the list"
+    assert set(listed[:8]) == {id for id, _ in after}, "the newest broker is not first in the list"
     processes = len(Path(f"/proc/{host.process.pid}/task/{host.process.pid}/children").read_text().split())
     assert 1 <= steps() - counted <= processes
     assert 1 <= host.log.count("NEO0209") - logged <= processes + 1, "each process logs a step once"
@@ -94,7 +94,7 @@ def test_doctor_names_the_last_step_of_a_host(instance, clock, create):
 
 
 def test_a_process_that_starts_during_a_step_has_the_right_time(host, clock, create):
-    """From its first request on, because the processes before it have compared the clock with the database's."""
+    """From its first request, because earlier processes have compared the clock with the database's."""
     clock.shift(TWO_DAYS)
     parent = host.process.pid
     old = [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]

@@ -11,13 +11,13 @@ from exports import SlowExport, fill
 from wait import eventually, together
 from webhook_fixtures import module_admin_factory, module_instance  # noqa: F401 (fixtures)
 
-ROWS = 20_000  # more than the buffers between server and client hold
-LIMIT = 2  # as many exports as an organization can have
+ROWS = 20_000  # exceed the socket buffers between server and client
+LIMIT = 2  # the maximum number of exports of an organization
 
 
 @pytest.fixture
 def limited(module_instance, module_admin_factory):
-    """An organization with that limit, whose exports wait for their clients, in a tenant with others."""
+    """An organization with that limit and large exports, in a tenant with other organizations."""
     factory = module_admin_factory
     organization = factory.organization(factory.tenant(factory.plan(concurrent_requests=LIMIT)))
     fill(module_instance, organization, ROWS)
@@ -31,7 +31,7 @@ def started(api):
 
 
 def is_refused(api):
-    """Whether all of some requests are, on connections of their own, so that they come to all processes."""
+    """Whether requests over separate connections, which reach all processes, are refused."""
     return {api.with_().get("me").status_code for _ in range(10)} == {429}
 
 
@@ -54,15 +54,15 @@ def test_requests_beyond_the_limit_are_refused_at_once(limited, module_instance,
                                limited.credential.organizations[0]) == [(0,)]
 
 
-def test_as_many_clients_as_the_limit_are_never_refused(limited):
-    """A request is no longer in progress when its client has the response."""
+def test_clients_within_the_limit_are_never_refused(limited):
+    """A request has ended when its client has the response."""
     for path in ("me", "brokers?limit=10"):
         clients = [limited.with_() for _ in range(LIMIT)]
         answers = together(*[lambda client=client: {client.get(path).status_code for _ in range(150)} for client in clients])
         assert answers == [{200}] * LIMIT
 
 
-def test_a_killed_process_holds_no_places(limited, module_instance):
+def test_a_killed_process_holds_no_slots(limited, module_instance):
     with ExitStack() as exports:
         for _ in range(LIMIT):
             exports.enter_context(started(limited))

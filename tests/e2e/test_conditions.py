@@ -24,7 +24,7 @@ def path(api):
 # ---------------------------------------------------------------- ETag
 
 
-def test_every_answer_with_the_resource_has_its_tag(api):
+def test_every_response_with_the_resource_has_its_etag(api):
     created = api.post("brokers", json={"name": "Ana"}, headers=PLAIN)
     path = "brokers/" + created.json()["id"]
     assert tag(created) == tag(api.get(path, headers=PLAIN)) == tag(api.head(path, headers=PLAIN))
@@ -33,7 +33,7 @@ def test_every_answer_with_the_resource_has_its_tag(api):
         assert tag(changed) == tag(api.get(path, headers=PLAIN)) != tag(created)
 
 
-def test_the_tag_stays_while_the_resource_is_unchanged(api, path):
+def test_the_etag_of_an_unchanged_resource_is_the_same(api, path):
     assert len({tag(api.get(path, headers=PLAIN)) for _ in range(6)}) == 1
 
 
@@ -41,7 +41,7 @@ def test_the_tag_stays_while_the_resource_is_unchanged(api, path):
 
 
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"x", {}', '{}, "y"', '"a,b" ,\t{}', "*"])
-def test_a_matching_tag_gets_304(api, path, form):
+def test_a_matching_etag_gets_304(api, path, form):
     etag = tag(api.get(path, headers=PLAIN))
     for method in (api.get, api.head):
         response = method(path, headers={**PLAIN, "If-None-Match": form.format(etag)})
@@ -49,24 +49,24 @@ def test_a_matching_tag_gets_304(api, path, form):
 
 
 @pytest.mark.parametrize("form", ['"x"', 'W/"x"', "x", "", '"', '"x', "W/", ","])
-def test_another_tag_gets_200(api, path, form):
+def test_another_etag_gets_200(api, path, form):
     assert ok(api.get(path, headers={"If-None-Match": form}))
 
 
-def test_after_a_change_the_old_tag_does_not_match(api, path):
+def test_after_a_change_the_old_etag_does_not_match(api, path):
     etag = tag(api.get(path, headers=PLAIN))
     ok(api.patch(path, json={"phone": "1"}))
     assert api.get(path, headers={"If-None-Match": etag}).status_code == 200
 
 
-def test_the_tag_of_a_compressed_response_gets_304(api, path):
+def test_the_etag_of_a_compressed_response_gets_304(api, path):
     compressed = api.get(path, headers={"Accept-Encoding": "gzip"})
     response = api.get(path, headers={"Accept-Encoding": "gzip", "If-None-Match": tag(compressed)})
     assert response.status_code == 304
     assert api.get(path, headers={**PLAIN, "If-None-Match": tag(compressed)}).status_code in (200, 304)
 
 
-def test_a_missing_resource_is_not_found_with_any_tag(api):
+def test_a_missing_resource_is_not_found_with_any_etag(api):
     refused(api.get("brokers/brk_" + "0" * 26, headers={"If-None-Match": "*"}), 404, "not_found.broker")
 
 
@@ -74,7 +74,7 @@ def test_a_missing_resource_is_not_found_with_any_tag(api):
 
 
 def writes(api, path, etag):
-    """Each write with the condition, on equal brokers."""
+    """The response to each write with the condition."""
     headers = {"If-Match": etag}
     return {"patch": lambda: api.patch(path, json={"phone": "2"}, headers=headers),
             "put": lambda: api.put(path, json={"name": "Bia"}, headers=headers),
@@ -86,7 +86,7 @@ METHODS = {"patch": 200, "put": 200, "delete": 204}
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("form", ["{}", '"x", {}', "*"])
-def test_a_write_whose_tag_matches_is_executed(api, path, method, form):
+def test_a_write_with_a_matching_etag_is_executed(api, path, method, form):
     etag = tag(api.get(path, headers=PLAIN))
     assert writes(api, path, form.format(etag))[method]().status_code == METHODS[method]
     after = api.get(path)
@@ -94,14 +94,14 @@ def test_a_write_whose_tag_matches_is_executed(api, path, method, form):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_tag_of_a_compressed_answer_matches(api, path, method):
+def test_the_etag_of_a_compressed_response_matches(api, path, method):
     etag = tag(api.get(path, headers={"Accept-Encoding": "gzip"}))
     assert writes(api, path, etag)[method]().status_code == METHODS[method]
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("form", ['"x"', "W/{}", "x", '"', "", 'x{}', '"x", W/{}'])
-def test_a_write_whose_tag_does_not_match_is_refused(api, path, method, form):
+def test_a_write_with_another_etag_is_refused(api, path, method, form):
     before = api.get(path, headers=PLAIN)
     problem = refused(writes(api, path, form.format(tag(before)))[method](), 412, "conflict.precondition_failed")
     assert (problem["type"], problem["title"]) == ("conflict", "Precondition Failed")
@@ -109,7 +109,7 @@ def test_a_write_whose_tag_does_not_match_is_refused(api, path, method, form):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_old_tag_does_not_match(api, path, method):
+def test_an_old_etag_does_not_match(api, path, method):
     etag = tag(api.get(path, headers=PLAIN))
     ok(api.patch(path, json={"phone": "1"}))
     refused(writes(api, path, etag)[method](), 412, "conflict.precondition_failed")
@@ -122,7 +122,7 @@ def test_a_missing_resource_is_not_found_under_any_condition(api, method):
         refused(writes(api, "brokers/brk_" + "0" * 26, etag)[method](), 404, "not_found.broker")
 
 
-def test_of_concurrent_changes_to_one_version_one_succeeds(api):
+def test_one_of_concurrent_changes_to_the_same_version_succeeds(api):
     for _ in range(5):
         made = api.post("brokers", json={"name": "Ana"}, headers=PLAIN)
         path, etag = "brokers/" + made.json()["id"], tag(made)
@@ -134,7 +134,7 @@ def test_of_concurrent_changes_to_one_version_one_succeeds(api):
 
 
 def test_concurrent_changes_to_different_fields_all_succeed(api):
-    """A patch is merged into the row at the time of the write, not of the read."""
+    """A patch is merged into the row when it is written, not when it is read."""
     for _ in range(3):
         path = "brokers/" + api.broker()["id"]
         fields = ["creci", "document_number", "phone"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections to the database that end between two requests."""
+"""Database connections that end between two requests."""
 
 from client import Api
 from admin_factory import AdminFactory
@@ -8,8 +8,8 @@ from wait import eventually, together
 OURS = "select pid from pg_stat_activity where application_name = 'neoapi'"
 
 
-def test_connections_that_the_database_closed_cost_no_request(new_instance):
-    """A statement that was not sent is sent over a new connection, also if it writes."""
+def test_connections_that_the_database_closed_fail_no_request(new_instance):
+    """A statement that was not sent is retried over a new connection, even if it writes."""
     instance = new_instance()
     api = Api(instance, AdminFactory(instance).key())
     for _ in range(10):

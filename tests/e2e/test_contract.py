@@ -16,7 +16,7 @@ def factory(own_api):
 
 @pytest.fixture
 def body(factory):
-    """body(**fields): of a contract about one property with the parties of a sale."""
+    """body(**fields): the body of a contract for a sale."""
     property, parties = factory.offered()["id"], factory.signed("sale")
     return lambda **fields: {**factory.body("contracts", property_id=property, parties=parties), **fields}
 
@@ -33,7 +33,7 @@ def invalid(response, *paths, what="invalid"):
 
 @pytest.mark.parametrize("kind, needed",
                          [("sale", False), ("management", False), ("rental", True), ("exclusive_listing", True)])
-def test_a_term_is_required_when_the_kind_has_one(own_api, post, kind, needed):
+def test_start_and_end_are_required_for_kinds_with_a_term(own_api, post, kind, needed):
     ok(post(kind=kind, **TERM), 201)
     if not needed:
         ok(post(kind=kind), 201)
@@ -59,7 +59,7 @@ def test_a_deposit_is_at_most_three_rents(post):
         ok(post(**rental, guarantee={"kind": kind, "amount": 301}), 201)
 
 
-def test_there_is_one_guarantee_at_most(post):
+def test_a_contract_has_at_most_one_guarantee(post):
     invalid(post(guarantee=[{"kind": "deposit"}]), "guarantee")
     invalid(post(guarantee={"amount": 5}), "guarantee.kind", what="required")
 
@@ -119,9 +119,9 @@ def test_a_party_of_the_contract_is_validated(post, factory):
 @pytest.fixture(scope="module")
 def sample_contracts(instance, admin_factory, principals):
     api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
-    estate = ResourceFactory(api)
-    n = api.names = {"flat": estate.property()["id"], "house": estate.property()["id"], "ana": estate.party()["id"],
-                     "bia": estate.party()["id"], "caio": estate.broker()["id"], "duda": estate.broker()["id"]}
+    factory = ResourceFactory(api)
+    n = api.names = {"flat": factory.property()["id"], "house": factory.property()["id"], "ana": factory.party()["id"],
+                     "bia": factory.party()["id"], "caio": factory.broker()["id"], "duda": factory.broker()["id"]}
 
     def parties(*names):
         return [{"party_id": n[name], "role": "buyer"} for name in names]
@@ -136,7 +136,7 @@ def sample_contracts(instance, admin_factory, principals):
         "c": {"property_id": n["house"], "parties": parties("bia"), "kind": "exclusive_listing", "start_date": "2026-01-01",
               "end_date": "2026-06-30", "guarantee": {"kind": "guarantor", "party_id": n["ana"]}, "external_id": "x"},
     }
-    api.ids = {estate.contract(**fields)["id"]: name for name, fields in made.items()}
+    api.ids = {factory.contract(**fields)["id"]: name for name, fields in made.items()}
     return api
 
 

@@ -54,8 +54,8 @@ def paste(line):
     return json.loads(shell(line))
 
 
-def examples_work(said, lines):
-    """The curl examples of Getting started, after the line that the demo prints for them."""
+def check_examples(said, lines):
+    """Runs the curl examples of "Getting started" after the line that the demo prints for them."""
     variables, = (line for line in said.splitlines() if line.startswith("export "))
     page = Page("", shell(f"{variables}; curl -sSf {lines[0].split()[-1].removesuffix('me')}docs/"))
     curl = [text for text in samples(page, "sh") if "curl" in text]
@@ -63,9 +63,9 @@ def examples_work(said, lines):
     assert len(curl) == 8 and '"status":"accepted"' in shown
 
 
-def a_copy_is_made(demo):
+def check_copy_works(demo):
     client = subprocess.Popen(["make", "-s", "demo-sync", f"BUILD={demo.build}"], cwd=ROOT, stdin=subprocess.DEVNULL,
-                              env={**os.environ, "MAKEFLAGS": ""}, start_new_session=True)  # not the SAN=1 of this session
+                              env={**os.environ, "MAKEFLAGS": ""}, start_new_session=True)  # without SAN=1 of this session
     try:
         count = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('select count(*) from record').fetchone()[0])"
         eventually(lambda: (demo.build / "demo/copy.db").exists() and int(shell(
@@ -83,8 +83,8 @@ def test_the_printed_commands_work_and_the_demo_survives_a_restart(demo):
     assert me["type"] == "api_key" and len(homes["items"]) == 3 and broker["id"].startswith("brk_")
     assert begun["created"] is True and begun["message"]["status"] == "accepted"
     eventually(lambda: paste(lines[3])["conversation"]["window_open"], "the contact has answered")
-    examples_work(said, lines)
-    a_copy_is_made(demo)
+    check_examples(said, lines)
+    check_copy_works(demo)
     printed = shell(f"/usr/bin/python3 -B {ROOT}/tests/demo/story.py {demo.build}").splitlines()
     assert [line.split(":")[0].split(" at ")[0] for line in printed] == ["sent", "notified and read", "opted out", "refused"]
     assert demo.run("stop").endswith("demo: the demo is stopped; its data is kept\n")

@@ -23,13 +23,13 @@ TWO_HUNDRED = {"brokers", "properties"}
 POSTAL_CODES = {"SP": range(1, 20), "RJ": range(20, 29), "ES": range(29, 30), "MG": range(30, 40), "BA": range(40, 49),
                 "PE": range(50, 57), "CE": range(60, 64), "DF": range(70, 74), "GO": range(72, 77), "PR": range(80, 88),
                 "SC": range(88, 90), "RS": range(90, 100)}
-# IBGE's number of each state, with which those of its municipalities begin.
+# IBGE codes of the states, with which the codes of their municipalities begin.
 IBGE_STATES = {"SP": "35", "RJ": "33", "ES": "32", "MG": "31", "BA": "29", "PE": "26", "CE": "23", "DF": "53", "GO": "52",
                "PR": "41", "SC": "42", "RS": "43"}
 
 
 class Demo:
-    """Three organizations with the demo's data, as `make demo` makes them. `rows`: of each, by collection."""
+    """Three organizations with the data of `make demo`. `rows` are those of each organization by collection."""
 
     def __init__(self, instance, admin_factory):
         tenant, self.instance = admin_factory.tenant(), instance
@@ -56,7 +56,7 @@ class Demo:
         return [{collection: api.walk(collection, limit=100) for collection in NAMES} for api in self.apis]
 
     def each(self, collection):
-        """Every row, with the organization's others by id."""
+        """Every row of a collection, with all rows of its organization by id."""
         for rows in self.rows:
             others = {row["id"]: row for some in rows.values() for row in some}
             for row in rows[collection]:
@@ -98,10 +98,10 @@ def test_loading_the_demo_resumes_after_an_interruption(demo, instance, admin_fa
     assert other.said == demo.said
     for rows, wanted in zip(other.rows, demo.rows):
         for collection in NAMES:
-            assert sorted(map(story, rows[collection])) == sorted(map(story, wanted[collection]))
+            assert sorted(map(essentials, rows[collection])) == sorted(map(essentials, wanted[collection]))
 
 
-def story(row):
+def essentials(row):
     return row.get("external_id") or row["creci"], row.get("status", ""), len(ids_in(row))
 
 
@@ -117,7 +117,7 @@ def test_every_row_of_the_demo_can_be_sent_back(demo):
             answers = list(pool.map(send_back, every))
         for (_, row), answer in zip(every, answers):
             assert same(answer) == same(row)
-    for now, before in zip(demo.read(), demo.rows):  # and it did nothing to others
+    for now, before in zip(demo.read(), demo.rows):  # without effects on others
         for collection in NAMES:
             assert [same(row) for row in now[collection]] == [same(row) for row in before[collection]]
 
@@ -142,7 +142,7 @@ def test_the_demo_has_every_value_of_every_choice(demo, document):
             one = document.resolve(one)
             choice = set(one.get("enum") or document.resolve(one.get("items", {})).get("enum", [])) - {None}
             found = {value for row in demo.all(collection) for value in members(row, name)} if choice else set()
-            assert found == choice or not found, (collection, name)  # a field that is new need not be shown
+            assert found == choice or not found, (collection, name)  # a new field need not be in the demo
 
 
 def test_the_demo_has_proposals_and_contracts_of_every_kind_in_every_state(demo, document):
@@ -179,12 +179,12 @@ def test_the_demos_contracts_follow_their_proposals(demo):
         assert ("terminated_at" in contract) == (contract["status"] == "terminated")
 
 
-def test_the_demos_couples_are_each_others_spouses(demo):
+def test_the_demos_couples_refer_to_each_other(demo):
     couples = [(row, others[row["spouse_party_id"]]) for row, others in demo.each("parties") if "spouse_party_id" in row]
     assert couples and all(other["spouse_party_id"] == row["id"] for row, other in couples)
 
 
-def test_the_demos_tax_numbers_are_right(demo):
+def test_the_demos_tax_numbers_are_valid(demo):
     numbers = {kind: [row["document_number"] for row in demo.all("parties") if row["kind"] == kind]
                for kind in ("person", "company")}
     assert all(number == cpf(int(number[:9])) for number in numbers["person"])
@@ -218,8 +218,8 @@ def members(row, *path):
     return found
 
 
-# Fields of filters that are named differently.
-PLACES = {
+# Fields of filters whose names differ.
+FIELD_PATHS = {
     "city": ("address", "city"), "state": ("address", "state"), "neighborhood": ("address", "neighborhood"),
     "owner_id": ("owners", "party_id"), "role": ("roles",), "proponent_id": ("proponent_ids",),
     "party_id": ("parties", "party_id"),
@@ -228,12 +228,12 @@ PLACES = {
     "q": ("name",)}
 
 
-def looked_at(collection, name, row):
+def filtered_values(collection, name, row):
     field = re.sub("_[gl]te$", "", name)
-    return members(row, *(PLACES.get((collection, field)) or PLACES.get(field) or (field,)))
+    return members(row, *(FIELD_PATHS.get((collection, field)) or FIELD_PATHS.get(field) or (field,)))
 
 
-def is_found(name, has, value):
+def matches(name, has, value):
     if name.endswith("_gte"):
         return any(one >= value for one in has)
     if name.endswith("_lte"):
@@ -241,8 +241,8 @@ def is_found(name, has, value):
     return any(value in one for one in has) if name == "q" else value in has
 
 
-# The filters that the demo has rows for; others may be new.
-SHOWN = {
+# The filters that find rows of the demo; others can be new.
+DEMONSTRATED_FILTERS = {
     "brokers": "creci document_number email visibility q",
     "properties": "code status transaction_type property_type state city neighborhood broker_id owner_id sale_price_gte sale_price_lte"
                   " rent_price_gte rent_price_lte bedrooms_gte q external_id",
@@ -250,7 +250,7 @@ SHOWN = {
     "proposals": "kind status property_id proponent_id broker_id valid_until_lte external_id",
     "contracts": "kind status property_id party_id broker_id number end_date_lte external_id",
     "documents": "kind status related_id expires_lte external_id"}
-COMMON = {"created_gte", "created_lte", "updated_gte", "updated_lte"}
+COMMON_FILTERS = {"created_gte", "created_lte", "updated_gte", "updated_lte"}
 
 
 @pytest.mark.parametrize("collection", NAMES)
@@ -258,12 +258,12 @@ def test_every_filter_finds_the_demos_rows(demo, document, collection):
     api, shown = demo.apis[0], set()
     rows = api.walk(collection, limit=100)
     for place, name in document.operation("get", "/" + collection).parameters:
-        having = [row for row in rows if looked_at(collection, name, row)]
+        having = [row for row in rows if filtered_values(collection, name, row)]
         if place != "query" or not having:
             continue
         shown.add(name)
         for row in having[::max(1, len(having) // 3)]:
-            value = looked_at(collection, name, row)[0]
-            wanted = [one["id"] for one in rows if is_found(name, looked_at(collection, name, one), value)]
+            value = filtered_values(collection, name, row)[0]
+            wanted = [one["id"] for one in rows if matches(name, filtered_values(collection, name, one), value)]
             assert [one["id"] for one in api.walk(collection, limit=100, **{name: value})] == wanted, (name, value)
-    assert shown >= {*SHOWN[collection].split(), *COMMON}
+    assert shown >= {*DEMONSTRATED_FILTERS[collection].split(), *COMMON_FILTERS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's receiver: it accepts only requests that the API has signed."""
+"""The demo's receiver accepts only requests with a signature of the API."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def free_port():
 
 
 class DemoReceiver:
-    """tests/demo/receiver.py beside something that looks like the demo: an organization of the instance."""
+    """Runs tests/demo/receiver.py with an organization of the instance in place of the demo."""
 
     def __init__(self, api, place):
         self.api, self.place, self.port, self.running = api, place, free_port(), []
@@ -49,18 +49,18 @@ class DemoReceiver:
                 stdin=subprocess.DEVNULL, env={**os.environ, "NEOAPI_DEMO_RECEIVER_PORT": str(self.port)}))
         return self
 
-    def until_it_says(self, text):
+    def wait_for_output(self, text):
         eventually(lambda: text in self.said.read_text(), f"{text!r} from the receiver")
         return self.said.read_text()
 
     def stop(self):
-        """Stops it like Ctrl-C. Returns its output."""
+        """Stops the receiver with SIGINT. Returns its output."""
         self.running[-1].send_signal(signal.SIGINT)
         assert self.running[-1].wait(TIMEOUT_S) == 0, self.said.read_text()
         return self.said.read_text()
 
     def refused(self):
-        """Ends by itself with a failure. Returns the sentence."""
+        """Expects that the receiver fails to start. Returns the message."""
         assert self.start().running[-1].wait(TIMEOUT_S) == 1
         said = self.said.read_text()
         assert said.startswith("receiver: ") and "Traceback" not in said, said
@@ -79,20 +79,20 @@ def demo(admin, tmp_path):
         process.wait(TIMEOUT_S)
 
 
-def test_the_demo_receiver_shows_an_event_that_its_own_curl_line_causes(demo):
-    said = demo.start().until_it_says("Ctrl-C")
+def test_the_demo_receiver_shows_the_event_of_its_own_curl_command(demo):
+    said = demo.start().wait_for_output("Ctrl-C")
     line, = re.findall("^curl .*$", said, re.M)
     subprocess.run(["sh", "-c", line + " -sS --noproxy '*' -o /dev/null"], check=True, timeout=TIMEOUT_S)
-    shown = demo.until_it_says("}\n")
+    shown = demo.wait_for_output("}\n")
     assert "broker.created" in shown and "both signatures are right" in shown and "Maria Exemplo" in shown
     demo.stop()
 
 
-def test_the_demo_receiver_uses_its_subscription_again(demo):
+def test_the_demo_receiver_reuses_its_subscription(demo):
     for number in range(3):
-        demo.start().until_it_says("Ctrl-C")
+        demo.start().wait_for_output("Ctrl-C")
         demo.api.broker(name=f"Broker {number}")
-        assert "signatures are right" in demo.until_it_says(f"Broker {number}")
+        assert "signatures are right" in demo.wait_for_output(f"Broker {number}")
         demo.stop()
         assert len(demo.subscriptions()) == 1
         if number == 1:
@@ -100,34 +100,34 @@ def test_the_demo_receiver_uses_its_subscription_again(demo):
 
 
 def test_the_demo_receiver_updates_its_url_and_reactivates_its_subscription(demo):
-    demo.start().until_it_says("Ctrl-C")
+    demo.start().wait_for_output("Ctrl-C")
     demo.stop()
     subscription, = demo.subscriptions()
     ok(demo.api.patch(f"webhooks/{subscription['id']}", json={"is_active": False}))
     demo.port = free_port()
-    demo.start().until_it_says("Ctrl-C")
+    demo.start().wait_for_output("Ctrl-C")
     moved, = demo.subscriptions()
     assert (moved["id"], moved["url"], moved["is_active"]) == (subscription["id"], demo.url, True)
     demo.stop()
 
 
 def test_the_demo_receiver_refuses_invalid_signatures(demo):
-    demo.start().until_it_says("Ctrl-C")
+    demo.start().wait_for_output("Ctrl-C")
     headers = {"X-Webhook-Signature": "sha256=" + "0" * 64}
     for more in ({}, headers):
         answer = requests.post(demo.url, json={"id": "whd_1"}, headers=more, timeout=TIMEOUT_S, proxies={"http": ""})
         assert answer.status_code == 400
-    demo.until_it_says("X-Webhook-Signature is wrong")  # after the response
+    demo.wait_for_output("X-Webhook-Signature is wrong")  # after the response
 
 
-def test_the_demo_receiver_says_that_there_is_no_demo(demo):
+def test_the_demo_receiver_reports_that_no_demo_runs(demo):
     demo.write_env(f"https://localhost:{free_port()}/public/v1/")
     assert "make demo" in demo.refused()
     (demo.place / "demo/env").unlink()
     assert "make demo" in demo.refused()
 
 
-def test_the_demo_receiver_says_that_its_port_is_taken(demo):
+def test_the_demo_receiver_reports_that_its_port_is_in_use(demo):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", demo.port))
         taken.listen()

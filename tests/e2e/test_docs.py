@@ -141,14 +141,14 @@ def test_documentation_urls_of_errors_exist_on_the_page(anonymous, api, own_api)
             assert item["code"] in page.ids, item
 
 
-# ---------------------------------------------------------------- good pages
+# ---------------------------------------------------------------- structure and accessibility
 
 
 def test_a_page_is_well_formed_and_accessible(page):
     assert page.all("html") == [{"lang": "en"}]
     assert "width=device-width" in [meta for meta in page.all("meta") if meta.get("name") == "viewport"][0]["content"]
     assert len(page.all("title")) == len(page.all("h1")) == len(page.all("main")) == 1
-    assert "main" in page.ids and page.links[0].endswith("#main")  # the first link leads past the bar
+    assert "main" in page.ids and page.links[0].endswith("#main")  # the first link skips the navigation
     assert all("alt" in image for image in page.all("img"))
     assert all(nav["aria-label"] for nav in page.all("nav"))
     assert [link for link in page.all("a") if link.get("aria-current") == "page"]
@@ -209,7 +209,7 @@ def test_assets_are_sent_compressed_without_accept_encoding(anonymous, assets):
     assert response.headers["Content-Encoding"] == "gzip" and response.content.startswith(b"\x1f\x8b")
 
 
-def test_the_error_example_of_the_first_page_is_the_real_response(own_api):
+def test_the_error_example_of_the_first_page_equals_the_response(own_api):
     problem = own_api.post("brokers", json={}).json()
     shown, = [text for _, _, text in page_of(own_api, "docs/").examples if '"type"' in text]
     for name in ("type", "title", "status", "detail", "code"):
@@ -219,7 +219,7 @@ def test_the_error_example_of_the_first_page_is_the_real_response(own_api):
 
 
 def test_responses_have_a_position_in_the_event_log_if_it_is_documented(own_api):
-    """And events can be followed from it. `GET /events` has it only with order=asc."""
+    """Events can be followed from this position. `GET /events` has it only with order=asc."""
     header, documented = "X-Events-Position", []
     for path, item in own_api.description()["paths"].items():
         described = item.get("get", {}).get("responses", {}).get("200")
@@ -259,23 +259,23 @@ def no_npm(tmp_path):
     return place
 
 
-def assert_left_out(pages):
+def assert_reference_left_out(pages):
     reference = Page("https://x/docs/reference", pages["docs/reference"].decode())
     assert len(reference.all("script")) == 1 and "https://x/openapi.yaml" in reference.links
     assert {"docs/", "docs/webhooks", "docs/errors"} <= set(pages) and not [name for name in pages if "swagger" in name]
     assert all(b"mod_neoapi 1.2.3" in pages[name] for name in PAGES)
 
 
-def test_without_npm_the_build_says_that_the_reference_is_left_out(tmp_path, no_npm):
+def test_without_npm_the_build_reports_that_the_reference_is_left_out(tmp_path, no_npm):
     said, pages = pack(tmp_path, no_npm)
     assert "npm is not installed: the reference page is left out" in said
-    assert_left_out(pages)
+    assert_reference_left_out(pages)
 
 
-def test_without_a_network_the_build_says_that_the_reference_is_left_out(tmp_path, no_npm):
+def test_without_a_network_the_build_reports_that_the_reference_is_left_out(tmp_path, no_npm):
     (no_npm / "npm").write_text("#!/bin/sh\necho 'npm error network' >&2\nexit 1\n")
     (no_npm / "npm").chmod(0o755)
     said, pages = pack(tmp_path, no_npm)
     assert "npm could not fetch Swagger UI (npm error network): the reference page is left out" in said
-    assert_left_out(pages)
+    assert_reference_left_out(pages)
     assert not (tmp_path / "fetched/swagger-ui").exists()

@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("selenium", reason="python3-selenium is not installed")
 
-from browser import CONTRAST, FITS, LOOKS, PHONE, WIDE, browser  # noqa: E402, F401 (a fixture among them)
+from browser import LOWEST_CONTRAST, FITS_WIDTH, THEMES, PHONE, WIDE, browser  # noqa: E402, F401 (a fixture among them)
 from client import ok  # noqa: E402
-from deployment import PLACE  # noqa: E402
+from deployment import E2E_DIR  # noqa: E402
 from pages import PAGES, page_of  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from wait import eventually  # noqa: E402
@@ -23,9 +23,9 @@ return [...document.querySelectorAll('main *')].filter((e) => getComputedStyle(e
 """
 
 
-@pytest.fixture(params=LOOKS)
-def look(request, browser):
-    browser.look(*LOOKS[request.param])
+@pytest.fixture(params=THEMES)
+def theme(request, browser):
+    browser.set_theme(*THEMES[request.param])
     return request.param
 
 
@@ -35,22 +35,22 @@ def until_rendered(browser):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_rendered_without_errors_or_external_requests(browser, look, anonymous, path):
+def test_a_page_is_rendered_without_errors_or_external_requests(browser, theme, anonymous, path):
     browser.open(anonymous.url + path)
     until_rendered(browser)
-    browser.screenshot(PLACE / "screenshots" / f"{path.partition('/')[2] or 'start'}-{look}.png")
+    browser.screenshot(E2E_DIR / "screenshots" / f"{path.partition('/')[2] or 'start'}-{theme}.png")
     assert browser.console() == []
     requests = browser.requests()
     assert len(requests) >= 3 and all(url.startswith(anonymous.url) for url in requests), requests
-    assert browser.run(FITS), "it is wider than the screen"
+    assert browser.run(FITS_WIDTH), "wider than the viewport"
     dark = browser.run("return getComputedStyle(document.body).backgroundColor")
-    assert (sum(map(int, dark.strip("rgb()").split(","))) < 200) == look.endswith("dark")
+    assert (sum(map(int, dark.strip("rgb()").split(","))) < 200) == theme.endswith("dark")
 
 
 @pytest.mark.parametrize("path", TEXT_PAGES)
-def test_text_has_enough_contrast(browser, look, anonymous, path):
+def test_text_has_enough_contrast(browser, theme, anonymous, path):
     browser.open(anonymous.url + path)
-    contrast, text = browser.run(CONTRAST)
+    contrast, text = browser.run(LOWEST_CONTRAST)
     assert contrast >= 4.5, (contrast, text)
 
 
@@ -63,7 +63,7 @@ def languages(browser):
 
 @pytest.mark.parametrize("path", TEXT_PAGES)
 def test_no_text_is_cut_off_on_a_wide_screen(browser, anonymous, path):
-    browser.look(WIDE)
+    browser.set_theme(WIDE)
     browser.open(anonymous.url + path)
     assert browser.run(CUT_OFF) == []
     for language in languages(browser) if browser.find_all(".samples") else []:
@@ -79,7 +79,7 @@ def choose(browser, language):
 
 
 def test_a_language_is_chosen_for_all_samples(browser, anonymous):
-    browser.look(WIDE)
+    browser.set_theme(WIDE)
     browser.open(anonymous.url + "docs/")
     assert languages(browser) == ["curl", "Python", "TypeScript"]
     for language in ("Python", "TypeScript", "curl"):
@@ -91,7 +91,7 @@ def test_a_language_is_chosen_for_all_samples(browser, anonymous):
 
 
 def test_a_block_is_copied_with_the_keyboard(browser, anonymous):
-    browser.look(WIDE)
+    browser.set_theme(WIDE)
     browser.open(anonymous.url + "docs/")
     choose(browser, "Python")
     button = browser.find_all(".samples .copy")[1]
@@ -107,7 +107,7 @@ def test_a_block_is_copied_with_the_keyboard(browser, anonymous):
 
 @pytest.mark.parametrize("path", TEXT_PAGES)
 def test_a_page_is_complete_without_javascript(browser, anonymous, path):
-    browser.look(WIDE)
+    browser.set_theme(WIDE)
     try:
         browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
         browser.open(anonymous.url + path)
@@ -122,13 +122,13 @@ def test_a_page_is_complete_without_javascript(browser, anonymous, path):
 
 
 def test_an_error_link_scrolls_to_its_explanation(browser, anonymous, api):
-    browser.look(PHONE)
+    browser.set_theme(PHONE)
     browser.open(api.get("brokers?limit=0").json()["documentation_url"])
     assert 0 <= browser.run("return document.querySelector(':target').getBoundingClientRect().top") < PHONE[1] / 2
 
 
 def test_the_navigation_bar_links_the_pages(browser, anonymous):
-    browser.look()
+    browser.set_theme()
     browser.open(anonymous.url + "docs")
     assert browser.driver.current_url == anonymous.url + "docs/"
     for path in (*PAGES[1:], PAGES[0]):
@@ -138,7 +138,7 @@ def test_the_navigation_bar_links_the_pages(browser, anonymous):
 
 
 def test_a_page_runs_no_inline_script(browser, own_api):
-    browser.look()
+    browser.set_theme()
     browser.open(own_api.url + "docs/")
     browser.run("const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s)")
     browser.run("document.body.setAttribute('onclick', 'window.ran = 1'); document.body.click()")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pastes the samples of the documentation one after the other: curl in a shell, Python, and TypeScript with the compiler."""
+"""Runs the samples of the documentation in order: curl in a shell, Python, and compiled TypeScript."""
 
 import json
 import os
@@ -24,7 +24,7 @@ INSTALL_TIMEOUT_S = 600  # npm fetches 640 packages on a new machine
 
 @pytest.fixture
 def run(org, tmp_path):
-    """run(command): its output, with the variables of the samples and without proxies."""
+    """run(command) returns its output. The environment has the variables of the samples and no proxies."""
     (tmp_path / ".curlrc").write_text("silent\nfail-with-body\n")
     ca = org.instance.ca
     org.api.broker(name="Ana Public", visibility="public")
@@ -41,7 +41,7 @@ def run(org, tmp_path):
 
 @pytest.fixture
 def tools(run, tmp_path):
-    """What npm has installed for the checks of openapi.yaml, so that npx finds openapi-typescript without a network."""
+    """The packages of the checks of openapi.yaml, so that npx finds openapi-typescript without a network."""
     place = run("sh", "-eu", "-c", 'here=$1; . "$here/tools.sh"; install_tools; echo "$tools"', "sh", TOOLS,
                 timeout_s=INSTALL_TIMEOUT_S).splitlines()[-1]
     (tmp_path / "node_modules").symlink_to(place + "/node_modules")
@@ -53,7 +53,7 @@ def pasted(org, language):
 
 
 def assert_made(org, rounds):
-    """Each round leaves the broker of the batch, and has sent a message."""
+    """Each round must have created the broker of the batch and sent a message."""
     names = [broker["name"] for broker in ok(org.api.get("brokers"))["items"]]
     assert sorted(names) == ["Ana Public"] + ["Davi Moreira"] * rounds and len(org.meta.sends) == rounds
 

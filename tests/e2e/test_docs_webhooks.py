@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the examples of the page on webhooks: requests, and checks of signatures in each language."""
+"""Runs the examples of the page "Webhooks": requests, and verification of signatures in each language."""
 
 import importlib.util
 import json
@@ -25,12 +25,12 @@ def example(admin):
     return {name: text for _, name, text in page_of(admin, "docs/webhooks").examples if name}
 
 
-def truth(done):
+def parse_boolean(done):
     assert done.returncode == 0 and done.stdout in (b"true\n", b"false\n"), done
     return done.stdout == b"true\n"
 
 
-# Each runs one example. `what` has the secret, the body and the headers.
+# Functions that run an example. `what` has the secret, the body and the headers.
 
 
 def in_shell(text, what, place):
@@ -56,7 +56,7 @@ def in_php(text, what, place, *rest):
         f"<?php\n{text}\n[, $secret, $file] = $argv;\n"
         "echo is_genuine($secret, file_get_contents($file), ...array_slice($argv, 3)) ? 'true' : 'false', PHP_EOL;")
     command = ["php", "-d", "display_errors=stderr", place / "example.php", what["secret"], place / "body", *rest]
-    return truth(subprocess.run(command, capture_output=True, timeout=TIMEOUT_S))
+    return parse_boolean(subprocess.run(command, capture_output=True, timeout=TIMEOUT_S))
 
 
 def in_javascript(text, what, place, third):
@@ -64,7 +64,7 @@ def in_javascript(text, what, place, third):
     (place / "example.mjs").write_text(
         f"{text}\nimport {{ readFileSync }} from 'node:fs';\nconst [, , secret, file, third] = process.argv;\n"
         "console.log(isGenuine(secret, readFileSync(file), JSON.parse(third)));\n")
-    return truth(subprocess.run(["node", place / "example.mjs", what["secret"], place / "body", json.dumps(third)],
+    return parse_boolean(subprocess.run(["node", place / "example.mjs", what["secret"], place / "body", json.dumps(third)],
                                 capture_output=True, timeout=TIMEOUT_S))
 
 

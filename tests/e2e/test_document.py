@@ -33,7 +33,7 @@ def test_every_kind_is_accepted(post):
         assert ok(post(kind=kind), 201)["kind"] == kind
 
 
-def test_a_file_has_an_address_and_may_have_the_rest(post):
+def test_a_file_needs_only_a_url(post):
     for name in set(FILE) - {"url"}:
         assert name not in ok(post(file={**FILE, name: None}), 201)["file"]
     invalid(post(file={**FILE, "url": None}), "file.url", what="required")
@@ -51,11 +51,11 @@ def test_a_file_is_validated(post, name, right, wrong):
         invalid(post(file={**FILE, name: value}), "file." + name)
 
 
-def test_a_digest_is_kept_in_lower_case(post):
+def test_a_digest_is_stored_in_lower_case(post):
     assert ok(post(file={**FILE, "sha256": FILE["sha256"].upper()}), 201)["file"] == FILE
 
 
-def test_a_document_relates_to_a_resource_by_type_and_id(post, factory):
+def test_a_document_refers_to_a_resource_by_type_and_id(post, factory):
     party = factory.party()["id"]
     invalid(post(related={"id": party}), "related.type", what="required")
     invalid(post(related={"type": "party"}), "related.id", what="required")
@@ -81,15 +81,15 @@ def test_every_field_is_validated(post, field, right, wrong):
 @pytest.fixture(scope="module")
 def sample_documents(instance, admin_factory, principals):
     api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
-    estate = ResourceFactory(api)
-    n = api.names = {"flat": estate.property()["id"], "ana": estate.party()["id"], "bia": estate.party()["id"]}
+    factory = ResourceFactory(api)
+    n = api.names = {"flat": factory.property()["id"], "ana": factory.party()["id"], "bia": factory.party()["id"]}
     made = {
         "a": {"related": {"type": "property", "id": n["flat"]}, "kind": "deed", "expires_at": "2026-03-01T12:00:00Z"},
         "b": {"related": {"type": "property", "id": n["flat"]}, "kind": "cndt", "status": "valid", "external_id": "x"},
         "c": {"related": {"type": "party", "id": n["ana"]}, "kind": "rg", "expires_at": "2026-04-01T12:00:00Z"},
         "d": {"related": {"type": "party", "id": n["bia"]}, "kind": "cnh", "status": "expired", "expires_at": "1965-03-20T12:30:00Z"},
     }
-    api.ids = {estate.document(**fields)["id"]: name for name, fields in made.items()}
+    api.ids = {factory.document(**fields)["id"]: name for name, fields in made.items()}
     return api
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends valid and invalid requests, generated from the OpenAPI document, to every operation. This module names no resource.
+"""Sends valid and invalid requests that are generated from the OpenAPI document to every operation. This module names no
+resource.
 
-NEOAPI_TEST_SEED varies what is generated (a number, or `random`; it is 1 otherwise), NEOAPI_TEST_EXAMPLES how much of it
-(requests for each place of a body).
+NEOAPI_TEST_SEED is the random seed (a number, or `random`; default 1), NEOAPI_TEST_EXAMPLES the number of requests for each
+member of a body.
 """
 
 import json
@@ -21,8 +22,8 @@ import pytest
 from contract_requests import Target, ResponseCoverage, failures
 from client import Api, ok
 from deployment import BUILD
-from openapi_doc import NDJSON, Document, has_form, has_pattern
-from generate import Generator, get, put, spelled
+from openapi_doc import NDJSON, Document, has_format, has_pattern
+from generate import Generator, get, put, path_text
 from hypothesis import strategies as st
 from sample_org import UNREACHABLE_URL, SampleOrg
 
@@ -34,7 +35,7 @@ SEED = random.randrange(2**32) if SEED == "random" else int(SEED)
 EXAMPLES = int(os.environ.get("NEOAPI_TEST_EXAMPLES") or 3)
 SETTINGS = hypothesis.settings(deadline=None, database=None, phases=[hypothesis.Phase.generate],
                                suppress_health_check=list(hypothesis.HealthCheck))
-# What a valid body may still be refused for: a value that no schema can check, or one that another makes necessary.
+# Codes of bodies that match the schema: values that a schema cannot check, and members that are required by others.
 SEMANTIC = re.compile(r"validation\.[a-z]+\.[a-z0-9_]+_(invalid|required)")
 
 
@@ -45,7 +46,7 @@ def document(instance):
 
 @pytest.fixture(scope="module")
 def sample_orgs(instance, admin_factory, document):
-    """sample_orgs(collection) is a SampleOrg in an organization of its own, whose key may do everything."""
+    """sample_orgs(collection) is a SampleOrg in a separate organization, with an org_admin's key."""
     made = {}
 
     def sample_org(collection):
@@ -57,7 +58,7 @@ def sample_orgs(instance, admin_factory, document):
 
 
 def explore(what, strategy, check, examples=EXAMPLES):
-    """Calls check with one value of the strategy after the other. Returns the first error, or None."""
+    """Calls check with values of the strategy. Returns the first error, or None."""
     wrong = []
 
     @hypothesis.seed(zlib.crc32(f"{SEED} {what}".encode()))
@@ -84,7 +85,7 @@ def report(wrong):
 
 
 def with_bodies(document, sample_orgs):
-    """Each operation that takes a body, and how many examples each place of it is worth: a create is worth more than the rest."""
+    """The operations with a body, each with its number of examples per member, which is higher for creates."""
     for operation in document.operations:
         if operation.bodies:
             sample_org = sample_orgs(operation.collection)
@@ -96,9 +97,9 @@ def with_bodies(document, sample_orgs):
 # ---------------------------------------------------------------- bodies
 
 
-def judge_valid(response, is_whole, said):
-    """Whether a valid body was accepted, or refused by a rule that a schema cannot express. A batch may delete a resource before
-    it changes it."""
+def check_accepted(response, is_whole, said):
+    """Checks that a valid body was accepted, or refused by a rule that a schema cannot express, and returns which. A batch may
+    delete a resource before changing it."""
     for problem in failures(response):
         if problem["status"] == 400:
             for item in problem.get("errors", [problem]):
@@ -109,12 +110,12 @@ def judge_valid(response, is_whole, said):
 
 
 def is_plain(schema):
-    """Whether only the schema decides if a text is valid, so that all values of the schema are equivalent."""
-    return "enum" in schema or schema.get("type") in ("string", "boolean") and not has_form(schema)
+    """Whether every value of the schema is valid."""
+    return "enum" in schema or schema.get("type") in ("string", "boolean") and not has_format(schema)
 
 
 def test_valid_bodies_are_never_refused_as_malformed(document, sample_orgs):
-    """And each member of a resource's own that can be any value of its type is accepted with one."""
+    """And each member of a resource that can have any value of its type is accepted with one."""
     wrong, taken = [], Counter()
     for operation, generator, target, examples in with_bodies(document, sample_orgs):
         for name, among in target.places(generator).items():
@@ -122,18 +123,18 @@ def test_valid_bodies_are_never_refused_as_malformed(document, sample_orgs):
 
             def check(value):
                 place, body = value
-                hypothesis.assume(document.takes(body, operation.body))  # not where one is there twice now
+                hypothesis.assume(document.accepts(body, operation.body))  # not if an item is now duplicate
                 if target.is_whole and operation.method != "patch":
                     body = target.sample_org.varied(operation.collection, body, keep=place.path[0])
                 response = target.ask(body)
                 said = f"{json.dumps(body, ensure_ascii=False)[:2000]} got {response.status_code} {response.text[:2000]}"
-                if judge_valid(response, target.is_whole, said):
+                if check_accepted(response, target.is_whole, said):
                     taken[operation, name] += 1
-                    assert not target.is_whole or is_kept(place, body, response.json()), f"not as it was sent: {said}"
+                    assert not target.is_whole or is_kept(place, body, response.json()), f"stored differently: {said}"
                 else:
-                    target.ids = None  # the next one begins with a new resource
+                    target.ids = None  # the next request uses a new resource
                     fields = [item["field"] for problem in failures(response) for item in problem.get("errors", [])]
-                    assert not (is_plain(place.schema) and spelled(place.path) in fields), f"any value is good there: {said}"
+                    assert not (is_plain(place.schema) and path_text(place.path) in fields), f"every value is valid, but refused: {said}"
 
             wrong.append(explore(f"{operation}, {name}", changed, check, examples))
             if not taken[operation, name] and not wrong[-1] and target.is_whole and name in operation.body["properties"]:
@@ -144,44 +145,44 @@ def test_valid_bodies_are_never_refused_as_malformed(document, sample_orgs):
 
 
 def is_kept(place, body, answer):
-    """Whether the response has the value that was sent, unless the service normalizes it."""
+    """Whether the response has the sent value; true for values that the service normalizes."""
     try:
         value = get(body, place.path)
     except (KeyError, IndexError):
         return True  # it was left out
-    if not isinstance(value, (str, int, float)) or isinstance(value, str) and has_form(place.schema):
+    if not isinstance(value, (str, int, float)) or isinstance(value, str) and has_format(place.schema):
         return True
     found = get(answer, place.path)
     return found == value or isinstance(value, float) and isclose(found, value, rel_tol=1e-14)
 
 
 def names(problem, path):
-    """Whether a problem names the path, its parent or a member of it. An operation of a batch has the path of a single request,
-    unless it is malformed itself, and a wrong id is reported as not found."""
+    """Whether a problem names the path, its parent or a member of it. Problems of a batch operation have the paths of a single
+    request, unless the operation is malformed, and an invalid id is not found."""
     fields = [item["field"] for item in problem.get("errors", [])]
     if "index" in problem and not any(one.startswith("operations[") for one in fields):
         about, path = path[:3], path[3:]
         if about[1] != problem["index"] or not path:
             return about[1] == problem["index"] and problem["status"] == (404 if about[2] == "id" else 400)
-    said = spelled(path)
+    said = path_text(path)
     return problem["status"] == 400 and any(
         said == one or said.startswith((one + ".", one + "[")) or one.startswith((said + ".", said + "[")) for one in fields)
 
 
-def test_invalid_bodies_are_refused_with_the_place_of_the_mistake(document, sample_orgs):
+def test_invalid_bodies_are_refused_with_the_path_of_the_error(document, sample_orgs):
     wrong = []
     for operation, generator, target, examples in with_bodies(document, sample_orgs):
         for name, [(base, place), *_] in target.places(generator).items():
-            every = st.sampled_from(list(generator.spoiled(base, place))).filter(
-                lambda one: not document.takes(one.body, operation.body))
+            every = st.sampled_from(list(generator.invalid_bodies(base, place))).filter(
+                lambda one: not document.accepts(one.body, operation.body))
 
             def check(one):
                 path, how, body = one
                 response = target.ask(body)
                 problems = failures(response)
-                said = f"{spelled(path)} is wrong ({how}): {str(body)[:1000]} got {response.status_code} {response.text[:1000]}"
+                said = f"{path_text(path)} is wrong ({how}): {str(body)[:1000]} got {response.status_code} {response.text[:1000]}"
                 assert problems, f"invalid, but accepted: {said}"
-                assert any(names(problem, path) for problem in problems), f"not named: {said}"
+                assert any(names(problem, path) for problem in problems), f"the error does not name it: {said}"
 
             wrong.append(explore(f"{operation}, {name}", every, check, examples))
     report(wrong)
@@ -191,7 +192,7 @@ NUMBERS = ["1.0", "1e3", "100.5", "1E+2", "9007199254740993", "-9007199254740993
 
 
 def test_an_amount_is_written_as_an_integer(document, sample_orgs):
-    """Also where JSON Schema would take 1.0 for one."""
+    """Although 1.0 is an integer in JSON Schema."""
     wrong = []
     for operation, generator, target, examples in with_bodies(document, sample_orgs):
         for name, [(base, place), *_] in target.places(generator).items():
@@ -208,7 +209,7 @@ def test_an_amount_is_written_as_an_integer(document, sample_orgs):
 
 
 def test_a_created_resource_can_be_read_and_sent_back(document, sample_orgs):
-    """Every resource that was made by now, from bodies of every kind."""
+    """All resources that earlier tests have created from generated bodies."""
     for collection in document.collections:
         sample_org = sample_orgs(collection)
         read, replace = (document.operation(method, f"/{collection}/{{id}}") for method in ("get", "put"))
@@ -234,7 +235,7 @@ def lists(document, sample_orgs):
             yield operation, parameters, Generator(document, sample_org.ids), Target(operation, sample_org)
 
 
-# Valid values of these are known only to the server; and one waits.
+# Parameters whose valid values only the server knows, and one that makes the request wait.
 UNKNOWN = {"cursor", "after", "wait"}
 
 
@@ -244,7 +245,7 @@ def required_by(parameter):
 
 
 def written(value):
-    """A value in a query. Values must not contain a comma, which separates them."""
+    """A value as a query parameter. It must not contain a comma, which separates values."""
     if isinstance(value, list):
         return ",".join(quote(str(one).replace(",", ";"), safe="") for one in value)
     return quote(str(value).lower() if isinstance(value, bool) else str(value), safe="")
@@ -255,7 +256,7 @@ def query(values):
 
 
 def items_of(response):
-    """Of a page of a list, or of an export."""
+    """The items of a page or an export."""
     if response.headers["Content-Type"] == NDJSON:
         return [json.loads(line) for line in response.content.splitlines()]
     return ok(response)["items"]
@@ -263,7 +264,7 @@ def items_of(response):
 
 @st.composite
 def queries(draw, generator, parameters):
-    """Up to three parameters with valid values. Items always have their ids."""
+    """Up to three parameters with valid values. `fields` always includes the id."""
     asked = draw(st.lists(st.sampled_from([one for one in parameters if one["name"] not in {*UNKNOWN, "fields"}]), max_size=3, unique_by=str))
     return {one["name"]: draw(generator.values(one["schema"])) for one in asked}
 
@@ -300,7 +301,7 @@ def test_lists_accept_described_parameters_and_end(document, sample_orgs):
 
 
 def flat(value, path=()):
-    """What a resource has, by name: address.city is both `city` and `address_city`; higher levels come first."""
+    """The values of a resource by name: address.city is both `city` and `address_city`; higher levels take precedence."""
     found, deeper = {}, []
     for name, one in value.items() if isinstance(value, dict) else []:
         deeper += [(one, (*path, name))] if isinstance(one, dict) else [(each, (*path, name)) for each in one] \
@@ -325,13 +326,13 @@ def test_a_resource_is_found_by_its_own_values(document, sample_orgs):
             if value is None or "," in str(value):
                 continue
             found = ok(target.ask(path=operation.at([]) + query({name: value, "limit": 1})))["items"]
-            assert [one["id"] for one in found] == [made["id"]], (operation, name, made)  # it is the newest
+            assert [one["id"] for one in found] == [made["id"]], (operation, name, made)  # as the newest
             tried[operation] += 1
     assert len(tried) == len(document.collections) and min(tried.values()) >= 3, tried
 
 
 def wrong_parameters(parameter):
-    """Invalid values of a query parameter. Only the server knows valid cursors."""
+    """Invalid values of a query parameter, except cursors."""
     schema = parameter["schema"]
     one = schema.get("items", schema)
     if parameter.get("example") != "":
@@ -370,11 +371,11 @@ def test_a_query_that_is_not_described_is_refused(document, sample_orgs):
 
 
 def test_events_are_as_described(document, admin_factory, instance):
-    """Every event that the description has, except those of subscriptions and of WhatsApp, which other tests cause."""
+    """All described events except those of subscriptions and WhatsApp, which have other tests."""
     sample_org = SampleOrg(document, Api(instance, admin_factory.key()))
     subscription = ok(sample_org.api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
     for collection in document.collections:
-        full = {name: one for name, one in sample_org.full[collection].items() if name != "status"}  # only drafts are deleted
+        full = {name: one for name, one in sample_org.full[collection].items() if name != "status"}  # only drafts can be deleted
         made = sample_org.another(collection, {collection: full})["id"]
         body = sample_org.varied(collection, full)
         changed = {"metadata": {"changed": "yes"}} if "metadata" in body else {}
@@ -406,7 +407,7 @@ def test_every_response_is_as_described(document, sample_orgs, admin_factory, an
             walk.everything()
             described = {int(status) for status in operation.spec["responses"] if status.isdigit()}
             left = described - walk.seen - {403, 408, 409, 429, 500, 503} - set(operation.successes if walk.succeeded else [])
-            assert not left, f"{operation}: described, but never seen: {left}"
+            assert not left, f"{operation}: described, but not returned: {left}"
         except AssertionError as error:
             wrong.append(str(error))
     report(wrong)

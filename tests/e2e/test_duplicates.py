@@ -48,7 +48,7 @@ def test_a_batch_names_them_for_each_operation(own_api, factory, collection, fie
         assert conflict(problem) == (f"operations[0].data.{field}", first["id"])
 
 
-def test_a_batch_names_what_it_has_created_itself_unless_it_is_rolled_back(own_api):
+def test_a_batch_names_resources_of_its_own_unless_it_is_rolled_back(own_api):
     pair = create(name="A", creci="1"), create(name="B", creci="1")
     refusal = refused(send(own_api, *pair, atomic=True), 409, "conflict.duplicate")
     assert conflict(refusal) == ("operations[1].data.creci", None)

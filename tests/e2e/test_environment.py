@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unrelated environment variables do not change builds or tests: settings are arguments or variables with the project's prefix."""
+"""Builds and tests ignore unrelated environment variables: settings are arguments or variables with the project's prefix."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ SETTINGS = {*re.search(r"^settings='(.*)'$", INSTANCE, re.M).group(1).split(),
             *re.search(r'^settings="\$settings (.*)"$', INSTANCE, re.M).group(1).split()}
 OF_MAKE = {*re.search(r"^SETTINGS := ((?:.*\\\n)*.*)$", MAKEFILE, re.M).group(1).replace("\\", "").split()}
 OF_LIBPQ = {"PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGOPTIONS", "PGSERVICE", "PGSSLMODE", "PGPASSWORD"}
-# Of the system, sudo and others' programs.
+# Variables of the system, sudo and other programs.
 ALLOWED = {"PATH", "HOME", "TMPDIR", "SUDO_USER", "SUDO_UID", "SUDO_GID", "APACHE_CONFDIR"}
 
 
@@ -31,13 +31,13 @@ def test_the_environment_does_not_change_the_servers(monkeypatch, new_instance):
 
 
 def make(*args, **env):
-    """Not with the settings of the make that runs the tests."""
+    """Runs make without the settings of the make that runs the tests."""
     outer = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"}
     return subprocess.run(["make", "-C", ROOT, *args], env={**outer, **env}, capture_output=True, text=True, timeout=TIMEOUT_S)
 
 
 def commands_of(target, **env):
-    """What make would do for a target whose files are all missing."""
+    """The commands of make for a target without existing files."""
     done = make("-B", "-n", target, **env)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -59,7 +59,7 @@ def test_the_settings_of_the_demo_are_also_read_from_the_environment():
 @pytest.mark.skipif(IS_SANITIZED, reason="the sanitizers replace it")
 @pytest.mark.parametrize("file", ["mod_neoapi.so", "neoapictl"])
 def test_the_build_is_hardened(file):
-    """Relocations are read-only, the stack is protected, copies are checked, jumps land on marked instructions."""
+    """Full RELRO, stack protector, _FORTIFY_SOURCE and control-flow protection."""
     def output_of(*command):
         return subprocess.run([*command, BUILD / file], capture_output=True, text=True, check=True).stdout
 
@@ -96,7 +96,7 @@ def test_no_script_reads_a_variable_without_our_prefix():
 
 
 def test_checks_take_no_settings():
-    """They would be ignored."""
+    """They are refused, because they would be ignored."""
     for setting in OF_MAKE:
         done = make("-n", "check", f"{setting}=1")
         assert done.returncode == 2 and f"takes no settings, but {setting} is given" in done.stderr, done.stderr
@@ -104,7 +104,7 @@ def test_checks_take_no_settings():
 
 @pytest.mark.slow
 def test_make_clean_stops_the_servers(tmp_path):
-    """Also those of a session that was killed, whose directory may be a link."""
+    """Including those of a killed session, whose directory may be a symbolic link."""
     instance = Instance("cleaned").up()
     build = tmp_path / "build"
     (build / "e2e/1").mkdir(parents=True)

@@ -63,7 +63,7 @@ def test_a_restored_dump_begins_a_new_epoch_whose_ids_come_after_the_old_ones(ow
 
 
 def restore(instance, dump):
-    """Replaces the database by its dump."""
+    """Restores the database from a dump."""
     postgres = make_dsn(instance.admin_dsn, dbname="postgres")
     for statement in ("drop database neoapi with (force)", "create database neoapi"):
         instance.sql(statement, dsn=postgres)
@@ -84,7 +84,7 @@ def follow(api, position):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("replace", [restore, promote])
-def test_a_position_of_before_a_restore_or_a_promotion_is_refused(new_instance, tmp_path, replace):
+def test_a_position_from_before_a_restore_or_promotion_is_refused(new_instance, tmp_path, replace):
     instance = new_instance()
     api = Api(instance, AdminFactory(instance).key())
     subprocess.run([program(instance, "pg_dump"), "-Fc", "-f", tmp_path / "dump", instance.admin_dsn], check=True)
@@ -123,8 +123,8 @@ def test_neoapictl_begins_an_epoch(own_database):
     assert examined(own_database)[1]["event epoch"]["found"].startswith("since 20")
 
 
-def test_an_epoch_begins_when_the_writers_of_the_former_one_have_ended(own_database):
-    """Otherwise one of them could commit an event before a position that a reader has passed."""
+def test_an_epoch_begins_after_the_writers_of_the_former_one_have_ended(own_database):
+    """Otherwise they could commit events before a position that a reader has passed."""
     with closing(psycopg2.connect(own_database.dsn)) as writer, writer.cursor() as cursor:
         cursor.execute(INSERT)
         (former,), = cursor.fetchall()
@@ -147,7 +147,7 @@ def begin(database):
 
 @pytest.mark.parametrize("days, is_kept", [(3, False), (1, True)])
 def test_a_position_is_valid_while_later_events_are_kept(own_database, days, is_kept):
-    """A mark of that many days ago, and a partition of two days ago that is dropped."""
+    """With a position of that many days ago, and a dropped partition of two days ago."""
     old = position(own_database)
     own_database.sql("truncate neoapi.event_mark; insert into neoapi.event_mark values (%s, now() - make_interval(days => %s))",
                      old, days)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The event log has no gaps: two hosts whose clocks differ by almost a second write, and readers follow the log meanwhile.
+"""The event log has no gaps: readers follow it while two hosts write whose clocks differ by almost a second.
 
 NEOAPI_PROMISE_SCALE multiplies the number of writes; 1 means 2,400.
 """
@@ -23,7 +23,7 @@ from httpd import Httpd
 from preload import ShiftedClock
 from wait import TIMEOUT_S, eventually, together
 
-SHIFT = 0.9  # seconds between the hosts' clocks; what exceeds a second is corrected
+SHIFT = 0.9  # seconds between the hosts' clocks; larger differences are corrected
 SCALE = float(os.environ.get("NEOAPI_PROMISE_SCALE", "0.1"))
 WRITERS, WRITES, ROWS, READERS = 6, int(400 * SCALE), 8, 3
 AFTER = {"ids": ("id > %s and id < neoapi.event_position()", "id"),
@@ -47,7 +47,7 @@ def host_ahead(instance):
 
 
 class Host:
-    """Sends requests to one host. The checks of client.py compare clocks, so they cannot be used here."""
+    """Sends requests to one host. Does not use client.py, whose checks compare clocks."""
 
     def __init__(self, url, ca, secret):
         self.url, self.session = url, requests.Session()
@@ -83,7 +83,7 @@ class Writer:
 
 
 def hold_rows(instance, organization, rows, is_over):
-    """Locks random rows for random times, so that the writers' transactions take random times. Some insert events themselves,
+    """Locks random rows for random times to vary the duration of the writers' transactions. Some transactions insert events,
     and some of these are rolled back."""
     chance = random.Random(1)
     with closing(psycopg2.connect(instance.admin_dsn)) as connection:
@@ -99,7 +99,7 @@ def hold_rows(instance, organization, rows, is_over):
 
 
 def follow(instance, organization, order, is_over):
-    """Reads the log in small pages from the beginning to the end, by ids or by clocks. Returns the events."""
+    """Reads the whole log in small pages, in the order of ids or of timestamps. Returns the events."""
     condition, by = AFTER[order]
     log, last = [], ("",) if order == "ids" else ("-infinity", "")
     with closing(psycopg2.connect(instance.dsn)) as connection:
@@ -119,7 +119,7 @@ def follow(instance, organization, order, is_over):
 
 
 def state_after(log):
-    """What a client knows that applies events of which the greatest updated_at wins."""
+    """The state of a client that keeps the payload with the greatest updated_at."""
     known = {}
     for _, resource, type, text, _ in log:
         if type != "test":
@@ -130,7 +130,7 @@ def state_after(log):
 
 
 def count_inversions(log):
-    """How many events are behind a later change of the same row."""
+    """The number of events that follow a later change of the same row."""
     latest, count = {}, 0
     for _, resource, type, text, _ in log:
         if type != "test":
@@ -141,7 +141,7 @@ def count_inversions(log):
 
 
 def await_log_end(instance):
-    """Waits until no transaction that has written is open: other tests use the same cluster."""
+    """Waits until all transactions that have written have ended, because other tests use the same cluster."""
     position = instance.sql("select neoapi.event_position(number, pg_current_xact_id()) from neoapi.event_epoch")[0][0]
     eventually(lambda: instance.sql("select neoapi.event_position() > %s", position)[0][0], "the log is complete")
 
@@ -174,8 +174,8 @@ def test_every_reader_sees_every_event_once_in_the_same_order(instance, host_ahe
     stored = instance.sql("select id, representation::json from neoapi.broker where organization_id = %s", organization)
     followed = state_after(logs[0])
     assert {id: {name: row[name] for name in followed[id]} for id, row in stored} == followed
-    assert count_inversions(logs[0]), "no row was changed in another order than that of the log"
-    assert len(by_clocks) < len(everything), "ids made of clocks would have to miss events"
+    assert count_inversions(logs[0]), "the order of changes never differed from that of the log"
+    assert len(by_clocks) < len(everything), "reading by timestamps did not miss events"
 
 
 def test_updated_at_increases_across_hosts_with_different_clocks(instance, host_ahead, own_api):

@@ -12,7 +12,7 @@ from event_log import events
 from factories import NAMES, ResourceFactory
 from wait import TIMEOUT_S, eventually, together
 
-TRANSACTION = len("evt_") + 18  # characters of an id that are those of its transaction
+TRANSACTION = len("evt_") + 18  # length of the transaction's part of an id
 FULL_BROKER = {"name": "Ana \"Z\" Ação", "creci": "SP 1", "document_number": "1", "email": "ana@example.com", "phone": "1",
                "visibility": "public", "bank_account": {"pix_key": "ana@example.com", "bank_code": "341"}}
 PRIVATE = {"phone", "document_number", "bank_account", "visibility", "created_by", "updated_by"}  # of a broker
@@ -35,11 +35,11 @@ def new_events(own_api, instance):
     return new
 
 
-def described(event):
+def summary_of(event):
     return event["type"], event["resource_id"], event["changed"], event["previous"]
 
 
-def public(broker):
+def without_private_fields(broker):
     return {name: value for name, value in broker.items() if name not in PRIVATE}
 
 
@@ -50,14 +50,14 @@ def test_each_write_is_recorded_with_its_author_request_and_values(own_api, new_
     answers += [own_api.patch(path, json={"name": "B", "phone": "2", "creci": "1", "bank_account": {"bank_code": "341"}}),
                 own_api.put(path, json={"name": "B", "creci": "1"}), own_api.delete(path)]
     log = new_events()
-    assert [described(event) for event in log] == [
+    assert [summary_of(event) for event in log] == [
         ("broker.created", made["id"], None, None),
         ("broker.updated", made["id"], ["name", "creci", "phone", "bank_account"], {"name": "A", "creci": None}),
         ("broker.updated", made["id"], ["email", "phone", "bank_account"], {"email": "a@example.com"}),
         ("broker.deleted", made["id"], None, None)]
     assert [event["request_id"] for event in log] == [answer.headers["X-Request-ID"] for answer in answers]
     assert {event["actor"] for event in log} == {own_api.credential.id}
-    assert [event["payload"] for event in log[:3]] == [public(answer.json()) for answer in answers[:3]]
+    assert [event["payload"] for event in log[:3]] == [without_private_fields(answer.json()) for answer in answers[:3]]
     ids = [event["id"] for event in log]
     assert all(len(id) == 30 for id in ids) and ids == sorted(ids)
 
@@ -82,9 +82,9 @@ def test_an_effect_is_an_event_of_the_other_resource_in_the_same_transaction(own
     ok(own_api.patch("proposals/" + proposal["id"], json={"status": "accepted"}))
     log = {event["type"]: event for event in new_events()}
     assert set(log) == {"proposal.updated", "property.updated"}
-    assert described(log["proposal.updated"])[1:] == (proposal["id"], ["status", "decided_at"],
+    assert summary_of(log["proposal.updated"])[1:] == (proposal["id"], ["status", "decided_at"],
                                                       {"status": "submitted", "decided_at": None})
-    assert described(log["property.updated"])[1:] == (property["id"], ["status"], {"status": property["status"]})
+    assert summary_of(log["property.updated"])[1:] == (property["id"], ["status"], {"status": property["status"]})
     assert len({(event["request_id"], event["id"][:TRANSACTION]) for event in log.values()}) == 1
 
 
@@ -95,7 +95,7 @@ def test_a_batch_is_one_transaction_whose_events_are_in_its_order(own_api, new_e
     assert ok(answer)["succeeded"] == 5
     log = new_events()
     third = log[2]["resource_id"]
-    assert [described(event) for event in log] == [
+    assert [summary_of(event) for event in log] == [
         ("broker.updated", two["id"], ["name"], {"name": "2"}), ("broker.updated", one["id"], ["name"], {"name": "1"}),
         ("broker.created", third, None, None), ("broker.deleted", two["id"], None, None),
         ("broker.updated", one["id"], ["name"], {"name": "1b"})]
@@ -154,7 +154,7 @@ def test_the_runtime_role_cannot_change_the_log(instance, statement):
 
 
 def test_a_lock_of_the_row_does_not_hide_a_concurrent_change(own_api, instance, new_events):
-    """A PUT that waits for the row compares with its values after the wait, not with those at the beginning."""
+    """A PUT that waits for the row compares with the values after the wait."""
     made = own_api.broker(name="A")
     waiting = ("select count(*) from pg_stat_activity where usename = 'neoapi' and wait_event_type = 'Lock'"
                " and query like '%%neoapi.broker%%'")
@@ -175,4 +175,4 @@ def test_a_lock_of_the_row_does_not_hide_a_concurrent_change(own_api, instance, 
     with closing(psycopg2.connect(instance.admin_dsn)) as connection:
         _, answer = together(lambda: change(connection), replace)
     assert ok(answer)["name"] == "A" and answer.json()["updated_at"] > made["updated_at"]
-    assert described(new_events()[-1]) == ("broker.updated", made["id"], ["name"], {"name": "B"})
+    assert summary_of(new_events()[-1]) == ("broker.updated", made["id"], ["name"], {"name": "B"})

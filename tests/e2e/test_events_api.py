@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GET /events and /events/{id}: what an event has, filters, scopes, organizations, and following the log from a position."""
+"""GET /events and /events/{id}: content, filters, scopes, organizations, and following the log from a position."""
 
 from contextlib import closing
 
 import psycopg2
 import pytest
 from client import Api, ok, refused
-from test_events import described
+from test_events import summary_of
 
 NOWHERE = "evt_" + "0" * 26
 
@@ -34,8 +34,8 @@ def ok_position(answer):
     return answer.headers["X-Events-Position"]
 
 
-def settle(instance):
-    """Other tests write in the same cluster: the log is complete when their transactions have ended."""
+def await_transactions(instance):
+    """The log is complete when the transactions of other tests in this cluster have ended."""
     from test_event_log import await_log_end
     await_log_end(instance)
 
@@ -77,7 +77,7 @@ def test_filters(own_api, instance, admin_factory):
     party = ok(own_api.post("parties", json={"name": "P", "kind": "person", "roles": ["buyer"]}), 201)
     expected = [("broker.created", one["id"]), ("broker.created", two["id"]), ("broker.updated", one["id"]),
                 ("party.created", party["id"])]
-    settle(instance)
+    await_transactions(instance)
 
     def found(**params):
         listed = [(event["type"], event["resource_id"]) for event in ok(own_api.get("events", params=params))["items"]]
@@ -103,24 +103,24 @@ def test_filters(own_api, instance, admin_factory):
     ({"order": "asc", "cursor": "x"}, "cursor"), ({"order": "asc", "after": "x"}, "after"), ({"order": "asc", "after": NOWHERE + "0"}, "after"),
     ({"order": "asc", "after": "evt_" + "g" * 26}, "after"), ({"order": "asc", "created_gte": "x"}, "created_gte"),
     ({"order": "asc", "after": "brk_" + "0" * 26}, "after")], ids=str)
-def test_wrong_parameters(own_api, params, field):
+def test_invalid_parameters_are_refused(own_api, params, field):
     wrong = refused(own_api.get("events", params=params), 400, "validation.parameter_invalid")
     assert [item["field"] for item in wrong["errors"]] == [field]
 
 
-def test_everything_wrong_is_listed(own_api):
+def test_all_errors_are_listed(own_api):
     wrong = refused(own_api.get("events", params={"order": "asc", "after": "x", "limit": "0", "type": "x", "colour": "red"}), 400,
                     "validation.failed")
     assert {item["field"] for item in wrong["errors"]} == {"after", "limit", "type", "colour"}
 
 
-# ---------------------------------------------------------------- who may read
+# ---------------------------------------------------------------- scopes and organizations
 
 def test_a_credential_reads_the_events_of_the_resources_that_its_scopes_read(own_api, instance, admin_factory):
     organization = own_api.credential.organizations[0]
     broker = own_api.broker(name="1")
     party = ok(own_api.post("parties", json={"name": "P", "kind": "person", "roles": ["buyer"]}), 201)
-    settle(instance)
+    await_transactions(instance)
     of_broker, of_party = (ok(own_api.get("events", params={"resource_id": one["id"]}))["items"][0] for one in (broker, party))
     limited = Api(instance, admin_factory.key(organization, scopes=["brokers:read", "parties:write"]))
     for params in ({}, {"order": "asc"}, {"order": "asc", "type": "broker.*,party.*"}, {"resource_id": broker["id"]}):
@@ -148,7 +148,7 @@ def test_a_follower_reads_every_event_once_in_pages_of_any_size(own_api, instanc
     start = follower.position[0]
     ids = [own_api.broker(name=str(number))["id"] for number in range(7)]
     ok(own_api.delete("brokers/" + ids[0]), 204)
-    settle(instance)
+    await_transactions(instance)
     expected = [*[("broker.created", id) for id in ids], ("broker.deleted", ids[0])]
     for limit in (1, 3, 4, 100):
         follower.position[0] = start
@@ -172,9 +172,9 @@ def test_an_event_appears_when_all_earlier_transactions_have_ended(own_api, inst
         stopped = follower.position[0]
         assert follower() == [] and follower.position[0] == stopped
         assert own_api.walk("events")[0]["id"] > stopped
-    settle(instance)
+    await_transactions(instance)
     event, = follower()
-    assert event["resource_id"] == made["id"] and described({**event, "changed": None, "previous": None})[0] == "broker.created"
+    assert event["resource_id"] == made["id"] and summary_of({**event, "changed": None, "previous": None})[0] == "broker.created"
 
 
 def test_a_page_of_few_matching_events_examines_only_some(own_api, instance, follower):
@@ -184,7 +184,7 @@ def test_a_page_of_few_matching_events_examines_only_some(own_api, instance, fol
     instance.sql("insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)"
                  " select %s, 'party.created', 'pty_' || n, now(), 'x', '{}' from generate_series(1, 4100) n", organization)
     last = own_api.broker(name="last")
-    settle(instance)
+    await_transactions(instance)
     start, seen = follower.position[0], []
     answer = own_api.get("events", params={"order": "asc", "after": start, "type": "broker.*"})
     while ok(answer)["page_info"]["has_next_page"]:
@@ -200,7 +200,7 @@ def test_an_organization_without_events_has_a_position(instance, admin_factory, 
     api = Api(instance, admin_factory.key())
     position = ok_position(api.get("events", params=params))
     made = api.broker(name="A")
-    settle(instance)
+    await_transactions(instance)
     event, = ok(api.get("events", params={"order": "asc", "after": position}))["items"]
     assert event["resource_id"] == made["id"]
 
@@ -210,7 +210,7 @@ def test_positions_that_are_too_old_or_of_another_epoch_are_refused(own_api, ins
     (epoch,), = instance.sql("select lpad(to_hex(number), 7, '0') from neoapi.event_epoch")
     former, later = (format(int(epoch, 16) + step, "07x") for step in (-1, 1))
     for wrong in (NOWHERE, f"evt_{former}{'0' * 19}", f"evt_{former}{'f' * 19}", f"evt_{later}{'0' * 19}",
-                  f"evt_{epoch}{'f' * 19}"):  # the last one is that of a transaction in the future
+                  f"evt_{epoch}{'f' * 19}"):  # the last has a future transaction
         problem = refused(own_api.get("events", params={"order": "asc", "after": wrong}), 400, "validation.position_expired")
         assert problem["errors"][0]["field"] == "after"
     assert ok(own_api.get("events", params={"order": "asc", "after": f"evt_{epoch}{'0' * 19}"}))["items"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GET /events?wait=…: an empty page waits for an event, without a database connection, and only in some threads."""
+"""GET /events?wait=…: an empty page waits for an event, without a database connection, and in a limited number of threads."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ from wait import TIMEOUT_S, eventually, together
 
 SLOTS = 2
 CONF = f"NeoAPIEventWaiters {SLOTS}\n"
-LONG, SHORT = 20, 5  # seconds that a request may wait; that a response without waiting may take
+LONG, SHORT = 20, 5  # seconds: the maximum wait, and the maximum duration without a wait
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def position(api):
 
 
 def follow(api, after, wait, **more):
-    """The answer, and how many seconds it took."""
+    """The response and its duration in seconds."""
     started = time.monotonic()
     answer = api.get("events", params={"order": "asc", "after": after, "wait": wait, **more}, timeout=TIMEOUT_S + LONG)
     ok(answer)
@@ -67,7 +67,7 @@ class Waiting:
 
 
 def await_waiters(api, count):
-    """Until the listener asks the database for so many requests that wait."""
+    """Waits until the listener queries the database for this number of waiting requests."""
     eventually(lambda: api.instance.sql("select count(*) from pg_stat_activity where usename = 'neoapi' and query like %s",
                                         "%" + ",".join(["evt_________%"] * count) + "%as w (organization%")[0][0], "they wait")
 
@@ -92,7 +92,7 @@ def test_events_that_do_not_match_end_no_wait(api):
     assert event["resource_id"] == party["id"]
 
 
-def test_an_empty_page_after_the_time_has_a_position(api):
+def test_an_empty_page_after_the_timeout_has_a_position(api):
     answer, took = follow(api, position(api), 1)
     assert answer.json()["items"] == [] and 0.9 < took < LONG and answer.headers["X-Events-Position"]
 
@@ -102,7 +102,7 @@ def test_without_a_free_slot_the_response_is_immediate_and_others_are_served(api
     requests = [Waiting(api, start) for _ in range(SLOTS)]
     await_waiters(api, SLOTS)
     connections = "select count(*) from pg_stat_activity where usename = 'neoapi' and state <> 'idle'"
-    assert one_process.sql(connections)[0][0] <= 1  # the listener may be asking
+    assert one_process.sql(connections)[0][0] <= 1  # the listener's query
     for _ in range(3):
         answer, took = follow(api, start, LONG)
         assert answer.json()["items"] == [] and took < SHORT
@@ -120,10 +120,10 @@ def test_other_organizations_events_do_not_end_a_wait(api, one_process):
 
 
 @pytest.mark.parametrize("wait", ["-1", "31", "x", "1.5", ""])
-def test_wrong_times(api, wait):
+def test_an_invalid_wait_is_refused(api, wait):
     answer = api.get("events", params={"order": "asc", "wait": wait})
     assert answer.status_code == 400 and [item["field"] for item in answer.json()["errors"]] == ["wait"]
-    assert api.get("events", params={"wait": "1"}).status_code == 400  # not in the list, newest first
+    assert api.get("events", params={"wait": "1"}).status_code == 400  # only with order=asc
 
 
 def test_a_graceful_restart_ends_the_waits(api, one_process):

@@ -11,10 +11,10 @@ from client import Api, ok, refused, wrong_fields
 from event_log import events
 from exports import READING, SlowExport, fill
 from factories import NAMES, ResourceFactory
-from raw_http import GONE, Broken, RawConnection, message
+from raw_http import CONNECTION_LOST, Broken, RawConnection, message
 from wait import eventually
 
-ROWS = 20_000  # more than the buffers between server and client hold
+ROWS = 20_000  # exceed the socket buffers between server and client
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_an_export_needs_the_scope_of_the_list(instance, admin_factory, big):
 
 
 def test_an_export_over_http_1_0_is_refused(big_api):
-    """Its end would look like that of one that was aborted."""
+    """HTTP/1.0 cannot distinguish a complete response from an aborted one."""
     with RawConnection(big_api) as raw:
         answer = raw.send(message(big_api, "GET", "brokers/export", version="HTTP/1.0")).answer()
     refused(answer, 505, "validation.malformed_request")
@@ -127,7 +127,7 @@ def changes(api, stop):
 
 
 def follow(state, events_after):
-    """Applies events as integrators do: the later `updated_at` wins, and deletions are remembered."""
+    """Applies events as integrators do: the latest `updated_at` wins, and deletions are recorded."""
     deleted = {}
     for event in events_after:
         new, known = event["payload"], state.get(event["resource_id"]) or deleted.get(event["resource_id"])
@@ -201,7 +201,7 @@ def test_an_organization_has_two_exports_at_a_time(instance, big_api, own_api):
 
 
 def test_an_export_that_takes_too_long_is_aborted(instance, big_api, log_since):
-    """On the second host it may take two seconds."""
+    """The limit of the second host is two seconds."""
     api = big_api.with_(url=f"https://127.0.0.2:{instance.port}/public/v1/")
     with SlowExport(api) as export:
         eventually(lambda: "longer than NeoAPIExportTimeout" in log_since(), "it is aborted", 15)
@@ -223,7 +223,7 @@ def over_http_2(api, when_begun):
             try:
                 tls.sendall(connection.data_to_send())
                 data = tls.recv(65536)
-            except GONE:
+            except CONNECTION_LOST:
                 data = b""
             if not data:
                 return body, False
@@ -266,7 +266,7 @@ def test_the_export_of_a_revoked_credential_is_aborted(instance, big, admin_fact
     key = admin_factory.key(big.organizations[0])
     with SlowExport(Api(instance, key)) as export:
         admin_factory.revoke(key)
-        time.sleep(5)  # the credential is read again
+        time.sleep(5)  # the interval at which the credential is checked
         with pytest.raises(Broken):
             export.rest()
 
@@ -281,7 +281,7 @@ def test_a_client_that_reads_nothing_is_disconnected(instance, big_api, log_sinc
 
 
 @pytest.mark.slow
-def test_a_process_has_only_so_many_exports_and_aborts_them_when_it_stops(new_instance, tmp_path):
+def test_a_process_limits_its_exports_and_aborts_them_when_it_stops(new_instance, tmp_path):
     conf = tmp_path / "exports.conf"
     conf.write_text("NeoAPIExports 1\n")
     instance = new_instance(PROCESSES="1", INSTANCE_CONF=str(conf))

@@ -49,7 +49,7 @@ def test_any_external_id_can_be_in_the_path(own_api, factory, key):
     assert own_api.delete(at("brokers", key)).status_code == 204
 
 
-def test_what_is_wrong_is_refused(own_api, factory):
+def test_invalid_requests_are_refused(own_api, factory):
     body = factory.body("parties")
     for other in ("b", None, 1):
         assert wrong_fields(own_api.put(at("parties", "a"), json=body | {"external_id": other})).keys() == {"external_id"}
@@ -62,9 +62,9 @@ def test_what_is_wrong_is_refused(own_api, factory):
 
 
 @pytest.mark.parametrize("raw, put, others", [
-    ("x" * 101, 400, 404),  # no resource can have it
+    ("x" * 101, 400, 404),  # too long for any resource
     ("%20", 400, 404), ("%FF", 400, 400), ("a%0A", 400, 400), ("%7F", 400, 400),
-    ("a%00", 404, 404), ("", 404, 404), ("a/b", 404, 404), ("a/", 404, 404)])  # no such path
+    ("a%00", 404, 404), ("", 404, 404), ("a/b", 404, 404), ("a/", 404, 404)])  # not a path of the API
 def test_a_malformed_external_id_is_refused(own_api, factory, raw, put, others):
     path = "parties/by-external-id/" + raw
     answers = {method: own_api.request(method, path, json=factory.body("parties")) for method in ("PUT", "GET", "DELETE")}
@@ -94,7 +94,7 @@ def test_other_unique_fields_are_a_conflict(own_api, factory):
     assert problem["field"] == "code" and problem["existing_id"] == taken["id"]
 
 
-def test_an_external_id_is_that_of_the_organization(own_api, instance, admin_factory, factory):
+def test_external_ids_are_separate_between_organizations(own_api, instance, admin_factory, factory):
     made = ok(own_api.put(at("brokers", key := unique()), json=factory.body("brokers")), 201)
     other_api = Api(instance, admin_factory.key())
     assert other_api.get(at("brokers", key)).status_code == other_api.delete(at("brokers", key)).status_code == 404
@@ -102,7 +102,7 @@ def test_an_external_id_is_that_of_the_organization(own_api, instance, admin_fac
     assert other["id"] != made["id"] and ok(own_api.get(at("brokers", key))) == made
 
 
-def test_racing_clients_make_one_resource(own_api, factory):
+def test_concurrent_puts_create_one_resource(own_api, factory):
     body = factory.body("brokers")
     for _ in range(5):
         path = at("brokers", key := unique())
@@ -112,7 +112,7 @@ def test_racing_clients_make_one_resource(own_api, factory):
         assert len(ok(own_api.get(f"brokers?external_id={key}"))["items"]) == 1
 
 
-def test_a_put_does_not_undo_a_change_of_the_external_id(own_api, factory):
+def test_a_put_does_not_revert_a_change_of_the_external_id(own_api, factory):
     for _ in range(10):
         made = factory.broker(external_id=(key := unique()))
         own, renamed = own_api.with_(), key + "-renamed"
@@ -124,7 +124,7 @@ def test_a_put_does_not_undo_a_change_of_the_external_id(own_api, factory):
             or ok(found)["name"] == "Put"
 
 
-def test_racing_deletions_leave_every_client_an_answer(own_api, factory):
+def test_concurrent_deletions_all_get_a_response(own_api, factory):
     body, path = factory.body("brokers"), at("brokers", unique())
     def run(n, api):
         return [api.put(path, json=body) if n % 2 else api.delete(path) for _ in range(10)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failures under load: the database stopped, killed or hanging, Apache restarted, a child killed.
 
-An instance of its own, with three virtual hosts: the usual one; one that does not wait long for slow clients (127.0.0.2); one
-with two connections to the database (127.0.0.3).
+The instance has three virtual hosts: the usual one, one with short timeouts for clients (127.0.0.2), and one with two database
+connections (127.0.0.3).
 """
 
 import contextlib
@@ -16,16 +16,14 @@ import pytest
 
 import psycopg2
 from client import Api, ok, refused
-from conftest import remove
-from deployment import PLACE, Instance
 from load import REQUEST_TIMEOUT_S, Load
-from admin_factory import AdminFactory
+from webhook_fixtures import module_admin_factory, running_instance  # noqa: F401 (a fixture)
 from wait import eventually, together
-from raw_http import Closed, RawConnection, check_wholly, message
+from raw_http import Closed, RawConnection, check_response, message
 
 JSON = [("Content-Type", "application/json")]
 
-# Idle threads are wanted of two children, so that one that is missed is replaced at once.
+# MinSpareThreads needs two children, so that a killed one is replaced immediately.
 SERVER = """
 MinSpareThreads 26
 """
@@ -56,15 +54,9 @@ NARROW = """
 
 @pytest.fixture(scope="module")
 def module_instance():
-    PLACE.mkdir(parents=True, exist_ok=True)
-    conf = PLACE / f"{os.getpid()}.failures.conf"
-    conf.write_text(SERVER + HOST.format(address="127.0.0.2", more=IMPATIENT) + HOST.format(address="127.0.0.3", more=NARROW))
-    instance = Instance("failures", SERVER_CONF=str(conf))
-    try:
-        yield instance.up()
-    finally:
-        remove(instance)
-        conf.unlink()
+    hosts = HOST.format(address="127.0.0.2", more=IMPATIENT) + HOST.format(address="127.0.0.3", more=NARROW)
+    with running_instance("failures", SERVER + hosts) as instance:
+        yield instance
 
 
 def is_running(pid_file):
@@ -73,25 +65,20 @@ def is_running(pid_file):
 
 @pytest.fixture(autouse=True)
 def repair(module_instance):
-    """Undoes the damage of a test that failed half-way."""
+    """Repairs the instance after a failed test."""
     yield
     if not all(is_running(module_instance.state / file) for file in ("pg/postmaster.pid", "run/httpd.pid")):
         module_instance.command("up")
 
 
-@pytest.fixture(scope="module")
-def module_admin_factory(module_instance):
-    return AdminFactory(module_instance)
-
-
 @pytest.fixture
 def module_api(module_instance, module_admin_factory):
-    """An org_admin's client to an organization of its own."""
+    """An org_admin's client to a separate organization."""
     return Api(module_instance, module_admin_factory.key())
 
 
 def at(api, address):
-    """The same client to another virtual host."""
+    """The client with another virtual host."""
     return api.with_(url=f"https://{address}:{api.instance.port}/public/v1/")
 
 
@@ -108,43 +95,43 @@ def log_is_clean(instance):
 # ---------------------------------------------------------------- the database
 
 def start_database(instance):
-    """A process that PostgreSQL was just starting when it was killed may still be about to end: then it does not start yet."""
+    """Retries, because PostgreSQL does not start while a process of the killed server has not ended."""
     eventually(lambda: "does not start" not in instance.command("start-db", check=False), "PostgreSQL starts")
 
 
-def break_and_mend(load, breaks):
-    """Breaks the database under load, waits for failed requests, restarts it. Returns when it was up again."""
-    load.api.instance.command(breaks)
+def cause_outage(load, failure):
+    """Stops the database under load, waits for failed requests and restarts it. Returns the time at which it was up again."""
+    load.api.instance.command(failure)
     load.wait_for(40, status=503)
     start_database(load.api.instance)
-    mended = time.monotonic()
+    recovered_at = time.monotonic()
     load.wait_for(20 * len(load.threads))
-    return mended
+    return recovered_at
 
 
-@pytest.mark.parametrize("breaks", ["stop-db", "kill-db"])
-def test_during_an_outage_requests_get_503_and_none_is_lost_or_executed_twice(module_instance, module_api, breaks):
+@pytest.mark.parametrize("failure", ["stop-db", "kill-db"])
+def test_during_an_outage_requests_get_503_and_none_is_lost_or_executed_twice(module_instance, module_api, failure):
     children = module_instance.children()
     with Load(module_api) as load:
-        mended = break_and_mend(load, breaks)
+        recovered_at = cause_outage(load, failure)
     load.check_answers(200, 201, 503)
-    load.check_all_succeeded_since(mended)
-    load.check_nothing_lost_or_doubled()
+    load.check_all_succeeded_since(recovered_at)
+    load.check_no_row_is_lost_or_duplicated()
     assert module_instance.children() == children
     log_is_clean(module_instance)
 
 
 def test_the_first_request_after_a_restart_of_the_database_succeeds(module_instance, module_api):
-    """On kept connections, idle ones included; reads, creates and updates."""
+    """Reads, creates and updates over persistent connections, including idle ones."""
     made = module_api.broker()
     with RawConnection(module_api) as kept:
         kept.send(message(module_api, "GET", "me")).answer()
         for stop in ("stop-db", "kill-db"):
-            together(*[lambda: ok(module_api.with_().get("brokers/" + made["id"]))] * 20)  # many connections to the database
+            together(*[lambda: ok(module_api.with_().get("brokers/" + made["id"]))] * 20)  # opens many database connections
             module_instance.command(stop)
             start_database(module_instance)
             patch = message(module_api, "PATCH", "brokers/" + made["id"], JSON, b'{"phone":"1"}')
-            assert check_wholly(kept.send(patch).answer("PATCH"), "PATCH").status_code == 200
+            assert check_response(kept.send(patch).answer("PATCH"), "PATCH").status_code == 200
             found = together(*[lambda: module_api.with_().post("brokers", {"name": "After"}).status_code] * 20)
             assert found == [201] * 20
 
@@ -155,10 +142,10 @@ def test_during_an_outage_requests_without_database_succeed_and_others_fail_fast
         began = time.monotonic()
         for _ in range(5):
             assert module_api.get("openapi.yaml").status_code == 200
-            answer = check_wholly(module_api.get("brokers"))
+            answer = check_response(module_api.get("brokers"))
             refused(answer, 503, "internal.unavailable")
             assert int(answer.headers["Retry-After"]) > 0
-            refused(check_wholly(module_api.post("brokers", {"name": "x"})), 503, "internal.unavailable")
+            refused(check_response(module_api.post("brokers", {"name": "x"})), 503, "internal.unavailable")
         assert time.monotonic() - began < REQUEST_TIMEOUT_S
     finally:
         start_database(module_instance)
@@ -166,7 +153,7 @@ def test_during_an_outage_requests_without_database_succeed_and_others_fail_fast
 
 
 def test_an_outage_does_not_consume_the_rate_limit(module_instance, module_api):
-    """Without the database a credential cannot be verified; the request must not count as one with a wrong credential."""
+    """Credentials cannot be verified without the database; such requests must not count as invalid."""
     module_instance.command("stop-db")
     try:
         answers = [module_api.get("brokers") for _ in range(5)]
@@ -178,8 +165,8 @@ def test_an_outage_does_not_consume_the_rate_limit(module_instance, module_api):
 
 @pytest.mark.slow
 def test_an_outage_without_requests_fills_no_log(module_instance, module_api):
-    """Attempts to connect become rare: after 0, 3, 15, 30 seconds. Then the processes listen again without a request."""
-    seconds, hosts = 10, 2  # virtual hosts with connections of their own
+    """The backoff of connection attempts is 0, 3, 15, 30 seconds. Afterwards the processes listen again without a request."""
+    seconds, hosts = 10, 2  # virtual hosts with separate connections
     processes = len(module_instance.children())
     listening = eventually(lambda: len(listeners(module_instance)) >= processes and len(listeners(module_instance)), "they listen")
     module_instance.command("stop-db")
@@ -221,11 +208,11 @@ def test_requests_to_a_hanging_database_time_out(module_instance, module_api):
             for pid in reversed(hanging):
                 os.kill(pid, signal.SIGCONT)
         load.wait_for(4 * len(load.threads), status=201)
-        mended = time.monotonic()
+        recovered_at = time.monotonic()
         load.wait_for(20 * len(load.threads))
     load.check_answers(200, 201, 503)
-    load.check_all_succeeded_since(mended)
-    load.check_nothing_lost_or_doubled()
+    load.check_all_succeeded_since(recovered_at)
+    load.check_no_row_is_lost_or_duplicated()
     assert module_instance.children() == children
     log_is_clean(module_instance)
 
@@ -242,7 +229,7 @@ def locked_brokers(instance):
 
 
 def test_a_statement_that_waits_for_a_lock_times_out(module_api):
-    """The server's statement_timeout cancels it, and the answer says so; the write is not executed later."""
+    """statement_timeout cancels it, with its own error code; the write is not executed later."""
     with locked_brokers(module_api.instance):
         began = time.monotonic()
         refused(at(module_api, "127.0.0.3").post("brokers", {"name": "Waits"}), 503, "internal.statement_timeout")
@@ -251,7 +238,7 @@ def test_a_statement_that_waits_for_a_lock_times_out(module_api):
 
 
 def test_more_requests_at_once_than_connections_are_all_answered(module_instance, module_api):
-    """Two connections, and forty creates that wait for a lock."""
+    """Forty creates wait for a lock on two connections."""
     narrow = at(module_api, "127.0.0.3")
     narrow.broker()
     waiting = "select count(*) from pg_stat_activity where application_name = 'narrow' and wait_event_type = 'Lock'"
@@ -268,7 +255,7 @@ def test_more_requests_at_once_than_connections_are_all_answered(module_instance
 
 
 def test_requests_do_not_wait_long_for_a_connection(module_instance, module_api):
-    """Each statement holds the only connection of its process for three seconds; the others give up after two."""
+    """Each statement holds the only connection of its process for three seconds; other requests time out after two."""
     narrow = at(module_api, "127.0.0.3")
     narrow.broker()
     before = len(module_instance.error_log)
@@ -285,20 +272,20 @@ def test_requests_do_not_wait_long_for_a_connection(module_instance, module_api)
 # ---------------------------------------------------------------- credentials
 
 def listeners(instance):
-    """The backends of the database that Apache's children listen on: each holds the lock that says up to when it has heard."""
+    """The backends of the children's listeners: each holds the advisory lock of its position."""
     return {pid for pid, in instance.sql("select pid from pg_locks join pg_stat_activity using (pid)"
                                          " where locktype = 'advisory' and mode = 'ShareLock' and usename = 'neoapi'"
                                          " and classid = (hashtext('neoapi_credentials')::bigint & x'ffffffff'::bigint)::oid")}
 
 
 def everywhere(api):
-    """The statuses of enough requests, each on its own connection, to reach every child."""
+    """The statuses of requests over separate connections, enough to reach every child."""
     return {api.with_().get("me").status_code for _ in range(30)}
 
 
 @contextlib.contextmanager
 def no_new_connections(instance):
-    """Existing connections of the runtime role stay open."""
+    """Prevents new connections of the runtime role; existing ones stay open."""
     instance.sql("alter role neoapi connection limit 0")
     try:
         yield
@@ -307,7 +294,7 @@ def no_new_connections(instance):
 
 
 def end_listeners(instance):
-    """Ends their connections, once every child has one. Returns them."""
+    """Terminates the listeners' connections when every child has one. Returns their pids."""
     eventually(lambda: len(listeners(instance)) >= len(instance.children()), "every child listens")
     ended = listeners(instance)
     instance.sql("select pg_terminate_backend(pid) from unnest(%s::int[]) pid", list(ended))
@@ -316,8 +303,8 @@ def end_listeners(instance):
 
 
 def test_a_revoked_credential_is_refused_at_once_without_listeners(module_instance, module_admin_factory):
-    """Without a listener credentials are not cached, so each request reads the database. A connection that ended with its
-    listener gives 503, and so does one that a listener has taken instead: then the test begins again."""
+    """Without a listener credentials are not cached, so that each request queries the database. A request gets 503 if its
+    connection was terminated or is used by a listener; then the test is repeated."""
     def is_refused_by_the_database():
         api = Api(module_instance, module_admin_factory.key())
         assert everywhere(api) == {200}
@@ -353,7 +340,7 @@ def test_no_request_fails_while_apache_restarts_gracefully(module_instance, modu
             module_instance.command("graceful")
             load.wait_for(20 * len(load.threads))
     load.check_answers(200, 201)
-    load.check_nothing_lost_or_doubled()
+    load.check_no_row_is_lost_or_duplicated()
     log_is_clean(module_instance)
 
 
@@ -377,7 +364,7 @@ def test_rate_limit_counts_survive_a_graceful_restart_and_a_killed_child(module_
     assert remaining(api) == (997, reset)
 
 
-def test_a_killed_child_takes_only_its_own_requests_with_it(module_instance, module_api):
+def test_a_killed_child_affects_only_its_own_requests(module_instance, module_api):
     eventually(lambda: len(module_instance.children()) == 2, "two children")
     with Load(module_api) as load:
         killed = module_instance.children()[0]
@@ -385,11 +372,11 @@ def test_a_killed_child_takes_only_its_own_requests_with_it(module_instance, mod
         eventually(lambda: len(set(module_instance.children()) - {killed}) == 2, "a new child")
         replaced = time.monotonic()
         load.wait_for(20 * len(load.threads))
-    broken = [sent for sent in load.sent if sent.broken or sent.passed_over]
+    broken = [sent for sent in load.sent if sent.broken or sent.not_repeated]
     assert len(broken) <= len(load.threads), broken
     assert all(sent.status in (200, 201) for sent in load.sent if sent not in broken)
     load.check_all_succeeded_since(replaced)
-    load.check_nothing_lost_or_doubled()
+    load.check_no_row_is_lost_or_duplicated()
     log_is_clean(module_instance)
 
 
@@ -409,11 +396,11 @@ def drip(raw, piece, limit=20):
     ([*JSON, ("Content-Length", 100_000)], b'{"name":"', b"x"), ([*JSON, ("Transfer-Encoding", "chunked")], b"", b"1\r\nx\r\n"),
     ([*JSON, ("Content-Length", 100_000)], b"", b""), ([*JSON, ("Transfer-Encoding", "chunked")], b"5", b"0"),
 ])
-def test_a_body_that_never_ends_is_answered_with_408(module_instance, module_api, headers, start, piece):
+def test_a_body_that_does_not_end_gets_408(module_instance, module_api, headers, start, piece):
     slow = at(module_api, "127.0.0.2")
     with RawConnection(slow) as raw:
         raw.send(message(slow, "POST", "brokers", headers, start))
-        refused(check_wholly(drip(raw, piece), "POST"), 408, "validation.request_timeout")
+        refused(check_response(drip(raw, piece), "POST"), 408, "validation.request_timeout")
         assert raw.is_ended()
     assert count_of(module_api) == 0
 
@@ -422,14 +409,14 @@ def test_a_body_that_never_ends_is_answered_with_408(module_instance, module_api
                                            (("Transfer-Encoding", "chunked"), b"c8\r\n" + b"x" * 200 + b"\r\n")],
                          ids=["length", "chunked"])
 def test_a_refused_client_cannot_hold_a_thread_with_its_body(module_api, header, piece):
-    """Not even if it sends as fast as the shipped RequestReadTimeout requires: the connection is closed after the response."""
+    """Even if it sends as fast as the shipped RequestReadTimeout requires: the connection is closed after the response."""
     with RawConnection(module_api) as raw:
         raw.send(message(module_api, "POST", "brokers", [*JSON, header], key=False))
-        answer = check_wholly(drip(raw, piece), "POST")
+        answer = check_response(drip(raw, piece), "POST")
         assert answer.status_code == 401 and "close" in answer.headers["Connection"]
         deadline = time.monotonic() + 5
         while not select.select([raw.socket], [], [], 0.2)[0]:
-            assert time.monotonic() < deadline, "the server goes on reading"
+            assert time.monotonic() < deadline, "the server has not closed the connection"
             raw.send(piece)
         assert raw.is_ended()
 
@@ -438,21 +425,21 @@ def test_a_refused_client_with_a_complete_body_keeps_the_connection(module_api):
     with RawConnection(module_api) as raw:
         for _ in range(2):
             raw.send(message(module_api, "POST", "brokers", JSON, b'{"name":"x"}', key=False))
-            assert check_wholly(raw.answer("POST"), "POST").status_code == 401
+            assert check_response(raw.answer("POST"), "POST").status_code == 401
 
 
 def test_slow_bodies_of_a_credential_do_not_occupy_the_threads(module_instance, module_api):
-    """More clients than threads. Eight may wait in each process; the others get a response at once."""
+    """More clients than threads. Eight can wait in each process; the others get an immediate response."""
     head = message(module_api, "POST", "brokers", [*JSON, ("Content-Length", 1000)], b'{"name":"')
     slow = [RawConnection(module_api).send(head) for _ in range(60)]
     try:
         started = time.monotonic()
         assert module_api.with_().get("me").status_code == 200
         eventually(lambda: len(select.select([raw.socket for raw in slow], [], [], 0)[0]) >= 60 - 2 * 8, "answers of the others")
-        assert time.monotonic() - started < 8  # RequestReadTimeout gives ten seconds
+        assert time.monotonic() - started < 8  # RequestReadTimeout is ten seconds
         readable = set(select.select([raw.socket for raw in slow], [], [], 0)[0])
         first = next(raw for raw in slow if raw.socket in readable)
-        refused(check_wholly(first.answer("POST"), "POST"), 408, "validation.request_timeout")
+        refused(check_response(first.answer("POST"), "POST"), 408, "validation.request_timeout")
     finally:
         for raw in slow:
             raw.close()
@@ -484,13 +471,13 @@ def test_endless_headers_time_out(module_api):
     with RawConnection(slow) as raw:
         raw.send(message(slow, "GET", "me")[:-2])
         try:
-            refused(check_wholly(drip(raw, b"X-Slow: x\r\n")), 408, "validation.request_timeout")
+            refused(check_response(drip(raw, b"X-Slow: x\r\n")), 408, "validation.request_timeout")
         except Closed:
             pass
 
 
 def test_slow_clients_do_not_delay_others(module_instance, module_api):
-    """More of them than half of all threads."""
+    """More clients than half of the threads."""
     slow, wires = at(module_api, "127.0.0.2"), []
     try:
         for _ in range(30):
@@ -498,7 +485,7 @@ def test_slow_clients_do_not_delay_others(module_instance, module_api):
                                                           b'{"name":"')))
         assert module_api.get("me").status_code == 200
         for raw in wires:
-            refused(check_wholly(raw.answer("POST"), "POST"), 408, "validation.request_timeout")
+            refused(check_response(raw.answer("POST"), "POST"), 408, "validation.request_timeout")
     finally:
         for raw in wires:
             raw.close()

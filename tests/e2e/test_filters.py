@@ -19,12 +19,12 @@ PEOPLE = {
 
 @pytest.fixture(scope="module")
 def sample_brokers(instance, admin_factory, principals):
-    """An organization with these five; `found` gives their names, in the order of PEOPLE."""
+    """An organization with these five brokers."""
     api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
     api.people = {}
     for name, body in PEOPLE.items():
         api.people[name] = api.broker(**body)
-        api.pass_by(api.people[name]["created_at"])
+        api.wait_until_after(api.people[name]["created_at"])
     return api
 
 
@@ -63,7 +63,7 @@ def found(api, **params):
     ({"q": "a%a"}, []),
     ({"q": "l\\o"}, ["caio"]),
     ({"q": "100%_real\\o"}, ["caio"]),
-    ({"q": "00\uff05"}, ["caio"]),  # a letter that becomes % where accents are dropped; others become _ and \
+    ({"q": "00\uff05"}, ["caio"]),  # unaccent() maps this letter to %, and others to _ and \
     ({"q": "100\ufe6a\uff3freal\uff3co"}, ["caio"]),
     ({"q": "ea\uff3f"}, []),
     ({"q": "D'Água"}, ["eva"]),
@@ -87,7 +87,7 @@ def test_bounds_of_creation_times_are_inclusive(sample_brokers):
 
 
 def test_bounds_of_update_times_are_inclusive(sample_brokers):
-    sample_brokers.pass_by(sample_brokers.people["eva"]["updated_at"])
+    sample_brokers.wait_until_after(sample_brokers.people["eva"]["updated_at"])
     changed = ok(sample_brokers.patch("brokers/" + sample_brokers.people["bia"]["id"], json={"phone": "1"}))["updated_at"]
     assert found(sample_brokers, updated_gte=changed) == ["bia"]
     assert found(sample_brokers, updated_lte=sample_brokers.people["eva"]["updated_at"]) == ["ana", "caio", "duda", "eva"]
@@ -120,13 +120,13 @@ def test_a_malformed_timestamp_is_refused(sample_brokers, name, value):
 
 
 @pytest.mark.parametrize("value", ["x", "", "Public", "public,", ",public", "public,x", "public, private"])
-def test_a_visibility_is_one_of_the_list(sample_brokers, value):
+def test_an_unknown_visibility_is_refused(sample_brokers, value):
     refused(sample_brokers.get("brokers", params={"visibility": value}), 400, "validation.parameter_invalid",
             visibility="validation.parameter_invalid")
 
 
 @pytest.mark.parametrize("name", ["creci", "document_number", "email", "q"])
-def test_a_filter_has_a_value(sample_brokers, name):
+def test_a_filter_must_have_a_value(sample_brokers, name):
     refused(sample_brokers.get("brokers", params={name: ""}), 400, "validation.parameter_invalid",
             **{name: "validation.parameter_invalid"})
 
@@ -156,9 +156,9 @@ def test_two_timestamps_in_one_filter_are_refused(sample_brokers, name):
             "validation.parameter_invalid", **{name: "validation.parameter_invalid"})
 
 
-def test_a_filtered_list_has_two_seconds(sample_brokers, instance):
-    """Without filters the connection's limit of ten seconds holds; so it does while a connection prepares the statement, which
-    waits for the lock as well."""
+def test_a_filtered_list_has_a_timeout_of_two_seconds(sample_brokers, instance):
+    """The timeout is ten seconds without filters, and while a connection prepares the statement, which also waits for the
+    lock."""
     found(sample_brokers, q="neto")
     with instance.locked("neoapi.broker"):
         started = time.monotonic()

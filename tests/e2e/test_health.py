@@ -89,7 +89,7 @@ def test_a_hanging_database_blocks_only_one_probe(module_instance, admin_pages):
 
 
 def test_concurrent_requests_share_one_probe(module_instance, admin_pages):
-    """A second balancer must not see a healthy host as not ready while the first probe runs."""
+    """A second load balancer must not get "not ready" while the first probe runs."""
     module_instance.command("stop-httpd")
     module_instance.command("start-httpd")
     waiting = "select 1 from pg_locks where not granted and relation = 'neoapi.schema_migration'::regclass"

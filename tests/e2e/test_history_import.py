@@ -21,7 +21,7 @@ def factory(own_api):
 
 
 def history(factory, collection, status, **more):
-    """A body of history: the property was sold long ago, and the proposal's last day is over."""
+    """A body of imported history: the property is sold, and the proposal has expired."""
     property = more.pop("property_id", None) or factory.property(status="sold", transaction_type="rent", rent_price=1)["id"]
     own = {"proposals": {"valid_until": "2019-03-31"}, "contracts": {"end_date": "2099-12-31"}}[collection]
     reason = {"termination_reason": "Distrato"} if status in ("cancelled", "terminated") else {}
@@ -123,7 +123,7 @@ def test_history_is_in_the_event_log_without_deliveries_and_imported_once(own_ap
 
 
 def test_imported_open_proposals_and_contracts_follow_the_rules(own_api, factory):
-    """An active contract of history ends like any other, and its property obeys it."""
+    """An imported active contract ends like any other and determines the status of its property."""
     property = factory.property(status="sold")
     made = ok(importing(own_api, "contracts", history(factory, "contracts", "active", property_id=property["id"])), 201)
     detail = refused(own_api.patch("properties/" + property["id"], json={"status": "active"}), 409, "conflict.contract_active")["detail"]

@@ -60,7 +60,7 @@ def test_http_2_takes_bodies_and_many_requests_on_one_connection(own_api):
     assert len(own_api.walk(limit=100)) == 30
 
 
-def test_http_2_streams_at_once_are_answered_each(own_api):
+def test_concurrent_http_2_streams_all_get_a_response(own_api):
     made = [own_api.broker()["id"] for _ in range(20)]
     done = subprocess.run(["curl", "--no-progress-meter", "--http2", "--parallel", "--parallel-max", "20", "--noproxy", "*",
                            "--cacert", own_api.instance.ca, "-H", "X-API-Key: " + own_api.credential.secret,
@@ -72,7 +72,7 @@ def test_http_2_streams_at_once_are_answered_each(own_api):
 
 
 def test_a_body_that_is_too_large_is_refused_over_http_2(second_host_api, tmp_path):
-    """The rest of the body is taken from the client, so that none takes the end of the stream for a failure."""
+    """The rest of the body is read, so that clients do not get a stream error."""
     (tmp_path / "body").write_bytes(b" " * 200_000)
     port = second_host_api.instance.port
     (version, status, _, body), = curl(second_host_api.with_(url=second_host_api.instance.url), "--http2", "-H",
@@ -83,7 +83,7 @@ def test_a_body_that_is_too_large_is_refused_over_http_2(second_host_api, tmp_pa
 
 
 def test_the_refusal_of_a_huge_body_arrives_over_http_2(api):
-    """Complete, before the stream is reset: as RFC 9113, section 8.1, requires of a server that does not need the rest."""
+    """The response is complete before the stream is reset (RFC 9113, section 8.1)."""
     h2 = pytest.importorskip("h2.connection")
     events = pytest.importorskip("h2.events")
     connection = h2.H2Connection()
@@ -126,7 +126,7 @@ def test_a_response_is_compressed_when_the_client_accepts_it(api, at):
         assert compressed.content == plain.content
 
 
-def test_a_compressed_body_is_really_smaller(api):
+def test_a_compressed_body_is_smaller(api):
     for _ in range(5):
         api.broker(name="x" * 200)
     response = api.get("brokers", headers={"Accept-Encoding": "gzip"})
@@ -157,7 +157,7 @@ def test_a_method_is_case_sensitive(api):
         assert (answer.status_code, answer.json()["code"]) == (405, "validation.method_not_allowed")
 
 
-def test_tracing_is_refused_like_any_other_method(api):
+def test_trace_is_refused_like_any_other_method(api):
     assert api.raw(api.head_of("TRACE", "me", Connection="close"), "TRACE").status_code == 405
 
 
@@ -170,7 +170,7 @@ def padded(size):
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_body_may_have_a_megabyte_and_no_more(api, chunked):
+def test_a_body_has_at_most_a_megabyte(api, chunked):
     def post(size):
         data = padded(size)
         pieces = (data[at:at + 65536] for at in range(0, size, 65536))
@@ -180,7 +180,7 @@ def test_a_body_may_have_a_megabyte_and_no_more(api, chunked):
     refused(post((1 << 20) + 1), 413, "validation.body_too_large")
 
 
-def test_the_size_of_a_body_is_a_setting_of_the_host(second_host_api):
+def test_the_maximum_body_size_is_a_setting_of_the_host(second_host_api):
     post = dict(headers={"Content-Type": "application/json"})
     assert second_host_api.post("brokers", data=padded(4096), **post).status_code == 201
     refused(second_host_api.post("brokers", data=padded(4097), **post), 413, "validation.body_too_large")
@@ -271,7 +271,7 @@ def test_a_broken_body_gets_a_problem(api, body):
     assert answer.status_code in (400, 413) and answer.json()["type"] == "validation"
 
 
-def test_a_request_is_found_in_the_log_by_its_id(api, instance):
+def test_the_access_log_has_the_id_of_a_request(api, instance):
     answer = api.raw(api.head_of("GET", "me", Connection="close", X_Long="x" * 9000))
     eventually(lambda: answer.headers["X-Request-ID"] in instance.error_log + instance.access_log, "a line: httpd logs after it answers")
 
@@ -284,7 +284,7 @@ def test_ids_of_requests_differ(api):
     assert len(ids) == 20
 
 
-def test_a_clients_request_id_is_not_taken_over(api):
+def test_a_clients_request_id_is_ignored(api):
     sent = "req_01jd3x8m5t9w2q7r4y6z0a1b3c"
     assert api.get("me", headers={"X-Request-ID": sent}).headers["X-Request-ID"] != sent
 

@@ -35,7 +35,7 @@ def test_a_repeated_request_is_replayed(own_api):
     assert count(own_api) == 1
 
 
-def test_a_replay_is_marked_and_has_its_own_headers(own_api):
+def test_a_replay_has_a_header_that_marks_it(own_api):
     key = new_key()
     first, again = keyed(own_api, key), keyed(own_api, key)
     assert "Idempotent-Replayed" not in first.headers and again.headers["Idempotent-Replayed"] == "true"
@@ -43,7 +43,7 @@ def test_a_replay_is_marked_and_has_its_own_headers(own_api):
     assert int(again.headers["X-RateLimit-Remaining"]) < int(first.headers["X-RateLimit-Remaining"])
 
 
-def test_a_hundred_at_once_make_one_broker_and_a_hundred_equal_answers(own_api, instance):
+def test_a_hundred_concurrent_copies_create_one_broker_and_get_equal_responses(own_api, instance):
     key, body = new_key(), {"name": "Ana", "creci": "SP 1"}
     answers = together(*[lambda: keyed(own_api.with_(), key, body)] * 100)
     assert {(answer.status_code, answer.content) for answer in answers} == {(201, answers[0].content)}
@@ -51,7 +51,7 @@ def test_a_hundred_at_once_make_one_broker_and_a_hundred_equal_answers(own_api, 
     assert count(own_api) == 1 and kept(instance, own_api) == 1
 
 
-def test_copies_of_many_requests_at_once_make_one_broker_each(own_api):
+def test_concurrent_copies_of_several_requests_create_one_broker_each(own_api):
     keys = [new_key() for _ in range(10)] * 6
     answers = together(*[lambda key=key: (key, keyed(own_api.with_(), key).content) for key in keys])
     assert len(set(answers)) == 10 and count(own_api) == 10
@@ -86,20 +86,20 @@ def test_two_keys_are_refused(own_api):
 
 
 @pytest.mark.parametrize("other", [{"name": "Bia"}, {"name": "Ana", "phone": "1"}])
-def test_another_body_under_the_key_is_refused(own_api, other):
+def test_another_body_with_the_same_key_is_refused(own_api, other):
     key = new_key()
     first = keyed(own_api, key)
     refused(keyed(own_api, key, other), 409, "conflict.idempotency_key_reused")
     assert keyed(own_api, key).content == first.content and count(own_api) == 1
 
 
-def test_another_body_under_the_key_is_refused_before_a_conflict(own_api):
+def test_another_body_with_the_same_key_is_refused_before_a_conflict(own_api):
     key = new_key()
     keyed(own_api, key, {"name": "Ana", "creci": "SP 1"})
     refused(keyed(own_api, key, {"name": "Bia", "creci": "SP 1"}), 409, "conflict.idempotency_key_reused")
 
 
-def test_a_failed_request_leaves_its_key_free(own_api, instance):
+def test_the_key_of_a_failed_request_can_be_used_again(own_api, instance):
     key = new_key()
     own_api.broker(creci="SP 1")
     refused(keyed(own_api, key, {"name": ""}), 400, "validation.broker.name_invalid")
@@ -142,7 +142,7 @@ def test_a_key_is_kept_for_24_hours(own_api, instance):
     assert 23.9 * 3600 < left.total_seconds() <= 24 * 3600
 
 
-def test_after_24_hours_a_key_is_free_again(own_api, instance):
+def test_after_24_hours_a_key_can_be_used_again(own_api, instance):
     key = new_key()
     first = keyed(own_api, key)
     instance.sql("update neoapi.idempotency_key set expires_at = now() where organization_id = %s",
@@ -152,7 +152,7 @@ def test_after_24_hours_a_key_is_free_again(own_api, instance):
     assert keyed(own_api, key, {"name": "Bia"}).content == again.content and kept(instance, own_api) == 1
 
 
-def test_many_at_once_under_an_old_key_make_one_broker(own_api, instance):
+def test_concurrent_copies_with_an_expired_key_create_one_broker(own_api, instance):
     key = new_key()
     keyed(own_api, key)
     instance.sql("update neoapi.idempotency_key set expires_at = now() where organization_id = %s",
@@ -172,7 +172,7 @@ def test_the_plan_limits_what_is_stored(instance, admin_factory):
     first, new = new_key(), {"operations": [{"method": "create", "data": {"name": "A"}}]}
     sent = keyed(api, first)
     assert ok(sent, 201)
-    while (answer := keyed(api.with_(), new_key())).status_code == 201:  # on connections of their own, to all processes
+    while (answer := keyed(api.with_(), new_key())).status_code == 201:  # over separate connections, to reach all processes
         assert count(api) < 20
     problem = refused(answer, 409, "conflict.limit_reached")
     assert (problem["limit"], problem["limit_value"]) == ("idempotency_bytes", 5000)
@@ -188,7 +188,7 @@ def test_the_plan_limits_what_is_stored(instance, admin_factory):
 
 
 def test_a_large_response_uses_the_rest_of_the_limit(instance, admin_factory):
-    """Its size is known only after the write."""
+    """The size of a response is known only after the write."""
     api = Api(instance, admin_factory.key(admin_factory.organization(admin_factory.tenant(admin_factory.plan(idempotency_bytes=5000)))))
     operations = [{"method": "create", "data": {"name": f"A{n}"}} for n in range(50)]
     ok(api.post("brokers/batch", json={"operations": operations}, headers={"Idempotency-Key": new_key()}))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Isolation of organizations: every route of the OpenAPI document is requested with another organization's key, with every
-id of the first organization in every place for an id. Existing and unknown ids get the same response in the same time.
+"""Isolation of organizations: requests with another organization's key to every route of the OpenAPI document, with every id of
+the first organization in every position for an id. Existing and unknown ids get the same response in the same time.
 """
 
 import itertools
@@ -17,27 +17,27 @@ import pytest
 
 from client import Api, ok
 from openapi_doc import UNKNOWN_ULID, Document
-from generate import Generator, get, put, spelled
+from generate import Generator, get, put, path_text
 from sample_org import UNREACHABLE_URL, SampleOrg, ids_in
 
 JSON = {"Content-Type": "application/json"}
 
 
 class Owner(SampleOrg):
-    """The first organization. `known`: everything in it that is an id; `paths`: ids that fill each operation's path."""
+    """The first organization. `known` are all ids in it, `paths` ids for the path of each operation."""
 
     def __init__(self, document, api):
         super().__init__(document, api)
         self.paths = {operation: self.fill(operation) for operation in document.operations}
         items = [item for some in self.everything().values() for item in some]
         self.known = {one for one in ids_in(items) if one != api.credential.tenant}
-        self.texts = {}  # by name, what they have
+        self.texts = {}  # values of texts by name
         for name, text in ((name, text) for item in items for name, text in item.items() if isinstance(text, str)):
             if "," not in text and text not in self.texts.setdefault(name, []):
                 self.texts[name].append(text)
 
     def everything(self):
-        """What its lists have, by path; of what belongs to a resource, and changes by itself, the ids."""
+        """The items of its lists by path; only the ids of subresources, which change without requests."""
         found = {}
         for operation in self.document.operations:
             if operation.method == "get" and ("query", "cursor") in operation.parameters:
@@ -72,17 +72,17 @@ def owner(shared_owner):
 
 
 def with_path_ids(document):
-    """The operations on what must exist."""
+    """The operations with an id in their path."""
     return [one for one in document.operations if one.path_ids and "404" in one.spec["responses"]]
 
 
 def unknown_id(id):
-    """An unused id of the same kind and about the same time."""
+    """An unused id of the same kind with a similar time."""
     return id[:-5] + ("zzzzz" if id[-5:] != "zzzzz" else "yyyyy")
 
 
 def request_of(operation, sample_org):
-    """What else such a request has to have."""
+    """The body and headers that a request needs."""
     body = None
     if operation.bodies:
         is_whole = operation.is_of_one and operation.collection in sample_org.full
@@ -91,7 +91,7 @@ def request_of(operation, sample_org):
 
 
 def comparable(response, *words):
-    """A response without the values that differ between requests."""
+    """A response without values that differ between requests."""
     text = response.text
     for word in words:
         text = text.replace(word, "…")
@@ -120,7 +120,7 @@ def test_an_id_in_a_path_is_unknown_to_others(document, owner, other_org):
                 assert comparable(answers[0], *ids) == comparable(answers[1], *other)
 
 
-def test_an_organization_cannot_be_chosen_by_a_strangers_key(document, owner, other_org):
+def test_a_key_of_another_tenant_cannot_select_the_organization(document, owner, other_org):
     there = owner.api.credential.organizations[0]
     for operation in document.operations:
         if ("header", "X-Organization-ID") not in operation.parameters:
@@ -138,7 +138,7 @@ def test_an_organization_cannot_be_chosen_by_a_strangers_key(document, owner, ot
 
 
 def positions(document, sample_org):
-    """Everywhere that a body can have the id of a resource: (operation, body, path, prefix)."""
+    """Every position of a resource's id in a body: (operation, body, path, prefix)."""
     for operation in document.operations:
         if not operation.bodies:
             continue
@@ -152,21 +152,21 @@ def positions(document, sample_org):
             for place in generator.places(operation.body, base):
                 for prefix in document.prefixes:
                     body = with_kind(document, base, place.path, prefix)
-                    fits = document.prefixes_of(place.schema) and document.takes(
+                    fits = document.prefixes_of(place.schema) and document.accepts(
                         put(body, place.path, prefix + UNKNOWN_ULID), operation.body)
-                    if fits and prefix != "evt_" and (place.path, prefix) not in seen:  # a position of the log is no resource
+                    if fits and prefix != "evt_" and (place.path, prefix) not in seen:  # a position in the log is not a resource
                         seen.add((place.path, prefix))
                         yield operation, *alone(operation, body, place.path), prefix
 
 
 def alone(operation, body, path):
-    """Of a body that is about several resources, the one that the path leads to."""
+    """The body with only that operation of a batch that contains the path."""
     is_of_several = len(path) > 1 and operation.path.count("/") == 2 and not operation.path_ids
     return ({**body, path[0]: [body[path[0]][path[1]]]}, (path[0], 0, *path[2:])) if is_of_several else (body, path)
 
 
 def with_kind(document, body, path, prefix):
-    """The body with the kind that matches the id, if it has a member for the kind."""
+    """The body with the type that matches the id, if it has a member for the type."""
     beside = get(body, path[:-1])
     if path[-1] == "id" and isinstance(beside, dict) and "type" in beside:
         return put(body, (*path[:-1], "type"), document.prefixes[prefix])
@@ -188,7 +188,7 @@ def test_an_id_in_a_body_is_unknown_to_others(document, owner, other_org):
             problems = answers[-1].json().get("results") or [{"error": answers[-1].json()}]
             problems = [one["error"] for one in problems if "error" in one]
             items = [item for problem in problems for item in problem.get("errors", [problem])]
-            found = [item["code"] for item in items if spelled(path).endswith(item.get("field", spelled(path)))]
+            found = [item["code"] for item in items if path_text(path).endswith(item.get("field", path_text(path)))]
             assert found and all(code.endswith("_not_found") or code.startswith("not_found.") for code in found), \
                 (operation, body_now, path, answers[-1].text)
         assert comparable(answers[0], ids[0], ids_of_path[0] if ids_of_path else "-")[:1] == comparable(answers[1], ids[1])[:1]
@@ -216,8 +216,8 @@ def lists(document):
 
 
 def values_of(owner, parameter):
-    """The owner's values for a parameter: every id if it takes ids, and some values of fields with its name."""
-    own = [owner.ids[prefix] for prefix in owner.document.collections.values()]  # what lists can be asked for
+    """The owner's values for a parameter: all ids if it accepts ids, and some values of fields with its name."""
+    own = [owner.ids[prefix] for prefix in owner.document.collections.values()]  # ids of all lists
     ids = [id for some in own for id in some] if ids_in(parameter.get("example")) else []
     return ids, owner.texts.get(parameter["name"], [])[:5]
 
@@ -241,7 +241,7 @@ def test_filters_find_no_resources_of_other_organizations(document, owner, other
 
 
 def test_lists_have_no_resources_of_other_organizations(document, owner, other_org):
-    other_org.another("brokers")  # which makes a delivery
+    other_org.another("brokers")  # creates a delivery
     for operation in lists(document):
         page = ok(other_org.api.get(operation.at(other_org.fill(operation)), params={"limit": 100}))
         assert page["items"] and not set(ids_in(page["items"])) & owner.known, operation
@@ -257,7 +257,7 @@ def test_a_cursor_is_refused_for_others(document, owner, other_org):
             assert response.status_code == status, (operation, response.text)
 
 
-# ---------------------------------------------------------------- in headers, and behind the scenes
+# ---------------------------------------------------------------- in headers and deliveries
 
 
 def test_idempotency_keys_are_separate_between_organizations(document, admin_factory, principals, instance, other_org):
@@ -284,13 +284,13 @@ def test_events_of_others_are_not_delivered(document, shared_owner, other_org):
     assert made <= {ok(other_org.api.get(f"{path}/{one['id']}"))["payload"]["id"] for one in recorded}
 
 
-# ---------------------------------------------------------------- in time
+# ---------------------------------------------------------------- response times
 
 ROUNDS = (50, 100, 200, 400, 400, 400)  # pairs of requests
 
 
 class Stopwatch:
-    """Requests over one connection that is kept, and how long each takes."""
+    """Measures requests over one persistent connection."""
 
     def __init__(self, api):
         url = urlsplit(api.url)
@@ -313,7 +313,7 @@ class Stopwatch:
         return taken
 
     def medians(self, pairs, one, other):
-        """Of two kinds of requests, by turns."""
+        """The median durations of two kinds of requests, which alternate."""
         times = ([], [])
         for number in range(pairs):
             for which in self.chance.sample((0, 1), 2):
@@ -321,8 +321,8 @@ class Stopwatch:
         return median(times[0]), median(times[1])
 
     def difference(self, one, other, rounds=ROUNDS):
-        """How much longer one takes than the other, in seconds, beyond random variation; 0 if the difference is not significant.
-        To tolerate other load, a difference must be reproducible."""
+        """The difference of two durations in seconds beyond random variation; 0 if it is not significant. A difference must be
+        reproducible, to tolerate other load."""
         signs = set()
         for pairs in rounds:
             first, second = self.medians(pairs, one, other)
@@ -333,8 +333,8 @@ class Stopwatch:
         return found
 
 
-def asking(document, owner, other_org, watch):
-    """Every request with an id: its name, and a function that sends it with an id and returns the duration."""
+def timed_requests(document, owner, other_org, watch):
+    """For every request with an id: its name, ids, and a function that sends it with an id and returns the duration."""
     for operation in with_path_ids(document):
         own = other_org.fill(operation)
         sent = request_of(operation, other_org)["data"]
@@ -344,7 +344,7 @@ def asking(document, owner, other_org, watch):
             404, operation.method.upper(), operation.at([*own[:-1], id]), sent)
     for operation, body, path, prefix in positions(document, other_org):
         if operation.method == "post" and operation.path == f"/{operation.collection}":
-            yield f"{operation}, {spelled(path)}", owner.ids[prefix], lambda id, operation=operation, body=body, path=path: \
+            yield f"{operation}, {path_text(path)}", owner.ids[prefix], lambda id, operation=operation, body=body, path=path: \
                 watch.seconds(400, "POST", operation.at([]), json.dumps(put(body, path, id)))
     for operation in lists(document):
         for (where, name), parameter in operation.parameters.items():
@@ -359,17 +359,17 @@ def asking(document, owner, other_org, watch):
 def test_response_times_do_not_show_what_exists_elsewhere(document, owner, other_org):
     watch = Stopwatch(other_org.api)
     wrong = []
-    for what, ids, ask in asking(document, owner, other_org, watch):
+    for what, ids, ask in timed_requests(document, owner, other_org, watch):
         difference = watch.difference(lambda n: ask(ids[n % len(ids)]), lambda n: ask(unknown_id(ids[n % len(ids)])))
         if difference:
-            wrong.append(f"{what}: {difference * 1e6:.0f} µs too much")
+            wrong.append(f"{what}: {difference * 1e6:.0f} µs difference")
     assert not wrong, wrong
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize("other_org", ["another tenant"], indirect=True)
 def test_the_stopwatch_detects_a_database_lookup(document, other_org):
-    """A malformed id is not looked up, which saves the time of a lookup."""
+    """A malformed id is not looked up, which takes less time."""
     watch = Stopwatch(other_org.api)
     collection, prefix = next(iter(document.collections.items()))
     one, other = (lambda _: watch.seconds(404, "GET", f"{collection}/x"),

@@ -16,8 +16,8 @@ CONF = HERE + "NeoAPIWebhookRetention 7d\nNeoAPIEventRetention 8d\n"
 DAY = "to_char(current_date + %s, 'YYYYMMDD')"
 
 
-def begin_again(module_instance):
-    """Restarts the processes; each begins with a cleanup."""
+def restart(module_instance):
+    """Restarts httpd; each process begins with a cleanup."""
     module_instance.command("graceful")
 
 
@@ -38,7 +38,7 @@ def make_partitions(module_instance, days):
 
 
 def age(module_instance, delivery, days):
-    """A copy of a delivery and its attempts, that many days older, as it is in the queue as well. Returns its id."""
+    """Adds a copy of a delivery, its attempts and its queue row that is some days older. Returns its id."""
     old = module_instance.sql("select overlay(neoapi.webhook_min_id(current_date - %s) placing right(%s, 8) from 23)", days,
                               delivery)[0][0]
     module_instance.sql(
@@ -59,12 +59,12 @@ def count(module_instance, table, column, value):
     return module_instance.sql(f"select count(*) from neoapi.{table} where {column} = %s", value)[0][0]
 
 
-def test_the_coming_days_have_their_partitions_before_they_come(module_instance):
+def test_partitions_of_future_days_are_created_in_advance(module_instance):
     for kind in ("delivery", "attempt"):
         wanted = {name_of(module_instance, kind, days) for days in range(0, 4)}
         assert wanted <= partitions(module_instance, kind)
         module_instance.sql(f"drop table neoapi.{name_of(module_instance, kind, 3)}")
-    begin_again(module_instance)
+    restart(module_instance)
     for kind in ("delivery", "attempt"):
         eventually(lambda kind=kind: name_of(module_instance, kind, 3) in partitions(module_instance, kind),
                    "a partition for the third day")
@@ -77,7 +77,7 @@ def test_history_beyond_the_retention_is_removed_with_its_queue_rows(module_inst
     for days in (-9, -6):
         make_partitions(module_instance, days)
     gone, kept = age(module_instance, recent, 9), age(module_instance, recent, 6)
-    begin_again(module_instance)
+    restart(module_instance)
     eventually(lambda: not count(module_instance, "webhook_queue", "id", gone), "the old one's end in the queue")
     for kind, column in (("delivery", "id"), ("attempt", "delivery_id")):
         left = partitions(module_instance, kind)
@@ -88,7 +88,7 @@ def test_history_beyond_the_retention_is_removed_with_its_queue_rows(module_inst
 
 
 def add_old_event(module_instance, days):
-    """An event of that many days ago in its own partition. Returns its id and its partition."""
+    """Adds an event of some days ago in its own partition. Returns its id and its partition."""
     part = "event_" + module_instance.sql("select " + DAY, -days)[0][0]
     module_instance.sql(f"create table neoapi.{part} partition of neoapi.event for values"
                         " from (neoapi.partition_bound('event', current_date - %s)::timestamptz)"
@@ -111,17 +111,17 @@ def test_events_beyond_their_retention_are_removed_unless_a_pending_delivery_nee
     module_instance.sql("insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
                         " select id, organization_id, subscription_id, now() + interval '1 hour' from neoapi.webhook_delivery"
                         " where id = %s", delivery)
-    begin_again(module_instance)
+    restart(module_instance)
     eventually(lambda: oldest not in left(), "the oldest day is removed")
     assert {pending, kept} <= left() and count(module_instance, "event", "id", needed) == 1
     module_instance.sql("delete from neoapi.webhook_queue where id = %s", delivery)
-    begin_again(module_instance)
+    restart(module_instance)
     eventually(lambda: pending not in left(), "the day is removed when nothing needs it")
     assert kept in left()
 
 
 def test_the_default_partitions_keep_nothing_beyond_the_retention_either(module_instance, admin, receiver):
-    """Rows are there if nothing made partitions for days."""
+    """They have rows if no partitions were created for days."""
     subscription = subscribe(admin, receiver.url)
     admin.broker()
     recent = until(admin, subscription, "success")["id"]
@@ -129,7 +129,7 @@ def test_the_default_partitions_keep_nothing_beyond_the_retention_either(module_
     events = [module_instance.sql("insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)"
                                   " values ('', 'test', '', now() - make_interval(days => %s), '', '{}') returning id", days)[0][0]
               for days in (30, 5)]
-    begin_again(module_instance)
+    restart(module_instance)
     eventually(lambda: not count(module_instance, "event_default", "id", events[0]), "the old event's end")
     assert [count(module_instance, f"webhook_{kind}_default", column, id) for id in (gone, kept)
             for kind, column in (("delivery", "id"), ("attempt", "delivery_id"))] == [0, 0, 1, 1]
@@ -144,7 +144,7 @@ def test_only_expired_idempotency_keys_are_removed(module_instance, admin):
         "insert into neoapi.idempotency_key select organization_id, credential_id, gen_random_uuid(), request_hash, status,"
         " response_body, secret, now() - interval '1 second' from neoapi.idempotency_key, generate_series(1, 4500) where key = %s",
         key)
-    begin_again(module_instance)
+    restart(module_instance)
     eventually(lambda: module_instance.sql("select count(*) from neoapi.idempotency_key where expires_at < now()") == [(0,)],
                "no key that is over")
     assert count(module_instance, "idempotency_key", "key", key) == 1
@@ -159,7 +159,7 @@ def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiv
             cursor.execute("select pg_advisory_xact_lock(hashtext(%s))", (lock,))
         module_instance.sql("update neoapi.idempotency_key set expires_at = now()")
         module_instance.sql(f"drop table neoapi.{name_of(module_instance, 'attempt', 3)}")
-        begin_again(module_instance)
+        restart(module_instance)
         subscription = subscribe(admin, receiver.url)
         admin.broker()
         until(admin, subscription, "success")
@@ -169,13 +169,13 @@ def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiv
             assert name_of(module_instance, "attempt", 3) not in partitions(module_instance, "attempt")
     finally:
         connection.close()
-    begin_again(module_instance)
+    restart(module_instance)
     eventually(lambda: name_of(module_instance, "attempt", 3) in partitions(module_instance, "attempt")
                and module_instance.sql("select count(*) from neoapi.idempotency_key") == [(0,)], "everything is tidy")
 
 
 def test_due_proposals_and_contracts_expire_once(module_instance, admin, receiver):
-    """Several processes look for them; the service's own writes have the same events as those of clients."""
+    """Several processes look for them. Writes of the service have the same events as those of clients."""
     factory = ResourceFactory(admin)
     party, parties, kept = factory.party()["id"], factory.signed("rental"), factory.proposal(status="submitted")
     proposals = [factory.proposal(status="submitted", proponent_ids=[party], property_id=kept["property_id"]) for _ in range(40)]
@@ -188,7 +188,7 @@ def test_due_proposals_and_contracts_expire_once(module_instance, admin, receive
     module_instance.sql("update neoapi.proposal set valid_until = current_date - 2 where id = any(%s)",
                         [one["id"] for one in proposals])
     module_instance.sql("update neoapi.contract set end_date = current_date - 2 where id = %s", contract["id"])
-    begin_again(module_instance)
+    restart(module_instance)
     eventually(lambda: len(admin.walk("proposals", status="expired")) == 40, "40 proposals that are expired")
     ended = eventually(lambda: (one := ok(admin.get("contracts/" + contract["id"])))["status"] == "expired" and one,
                        "a contract that is expired")

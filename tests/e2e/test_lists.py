@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every list accepts besides filters, limit and cursor; and how a query gives a parameter several values."""
+"""Parameters of all lists besides filters, limit and cursor, and parameters with several values."""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,7 +19,7 @@ def make(api, collection, **fields):
 
 @pytest.fixture(scope="module")
 def some(instance, admin_factory, principals):
-    """An organization with three resources of every kind; `made` has the ids by collection, newest first."""
+    """An organization with three resources of every kind, whose ids are in `made` by collection, newest first."""
     api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
     for collection in COLLECTIONS:
         for _ in range(3):
@@ -96,7 +96,7 @@ def test_a_comma_separates_values_and_an_encoded_one_is_part_of_a_value(some, co
     assert sorted(items) == sorted(commas[value] for value in values)
 
 
-def test_the_spelling_of_several_values_does_not_matter_to_a_cursor(some, commas):
+def test_a_cursor_is_valid_for_any_spelling_of_several_values(some, commas):
     cursor = ok(some.get("parties?limit=1&external_id=crm,1"))["page_info"]["end_cursor"]
     assert ids(ok(some.get("parties?external_id=crm&external_id=1&cursor=" + cursor))) == [commas["crm"]]
     for other in ("external_id=crm%2C1", "external_id=crm", "external_id=1,crm"):
@@ -127,7 +127,7 @@ def key_of(sort):
 
 @pytest.fixture(scope="module")
 def changed(instance, admin_factory, principals):
-    """An organization with nine of every kind. Of each, some were changed in another order than that of their creation, and several
+    """An organization with nine resources of every kind, some changed in another order than that of their creation, and several
     at the same time."""
     api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
     for collection in COLLECTIONS:
@@ -205,7 +205,7 @@ def test_order_filters_and_ids_combine(changed, sort):
 
 
 @every
-def test_the_total_is_that_of_all_pages(changed, collection):
+def test_the_total_counts_all_pages(changed, collection):
     total = str(len(changed.walk(collection, limit=100)))
     first = changed.get(collection, params={"limit": 2, "count": "true"})
     assert first.headers["X-Total-Count"] == total
@@ -218,7 +218,7 @@ def test_the_total_is_that_of_all_pages(changed, collection):
         assert "X-Total-Count" not in changed.get(collection, params=params).headers
 
 
-def test_the_total_is_that_of_the_filters(changed, own_api):
+def test_the_total_counts_filtered_items(changed, own_api):
     newest = changed.walk("parties", limit=100)[0]["id"]
     for params, total in (({"ids": [newest, "pty_" + UNKNOWN_ULID]}, "1"), ({"role": "attorney"}, "0"),
                           ({"created_gte": "2099-01-01T00:00:00Z"}, "0"), ({"role": ["buyer", "attorney"], "ids": newest}, "1")):
@@ -229,7 +229,7 @@ def test_the_total_is_that_of_the_filters(changed, own_api):
     assert last.headers["X-Total-Count"] == "1" and ok(last)["items"] == []
 
 
-def test_a_total_is_exact_to_ten_thousand(changed, instance):
+def test_a_total_is_exact_up_to_ten_thousand(changed, instance):
     organization = changed.credential.organizations[0]
     instance.sql("insert into neoapi.broker (organization_id, id, tenant_id, name,"
                  " visibility, created_at, updated_at, created_by, updated_by, representation)"
@@ -268,7 +268,7 @@ def test_only_the_named_fields_are_returned(some, collection):
     assert listed.headers["X-Total-Count"] == further.headers["X-Total-Count"]
 
 
-def test_fields_of_any_form_are_copied_as_they_are(own_api):
+def test_selected_fields_of_any_type_are_returned_unchanged(own_api):
     factory = ResourceFactory(own_api)
     party = ok(own_api.post("parties", json={**factory.body("parties"), "name": 'A "quote", {brace}, [bracket] \\',
                                              "metadata": {'"},': '[\\"', ",": ""}}), 201)
@@ -277,7 +277,7 @@ def test_fields_of_any_form_are_copied_as_they_are(own_api):
     assert ok(own_api.get("parties/" + party["id"], params={"fields": "email"})) == {}
 
 
-def test_an_etag_of_some_fields_is_theirs(own_api):
+def test_an_etag_depends_on_the_returned_fields_only(own_api):
     path = "brokers/" + own_api.broker()["id"]
     whole, part = own_api.get(path), own_api.get(path, params={"fields": "id,name"})
     assert part.headers["ETag"] != whole.headers["ETag"]
@@ -285,13 +285,13 @@ def test_an_etag_of_some_fields_is_theirs(own_api):
             "conflict.precondition_failed")
     ok(own_api.patch(path, json={"phone": "1"}, headers={"If-Match": whole.headers["ETag"]}))
     known = {"If-None-Match": f'{part.headers["ETag"]}, {whole.headers["ETag"]}'}
-    assert own_api.get(path, params={"fields": "id,name"}, headers=known).status_code == 304  # neither has changed
+    assert own_api.get(path, params={"fields": "id,name"}, headers=known).status_code == 304  # neither field has changed
     assert own_api.get(path, headers=known).status_code == 200
 
 
 @every
 @pytest.mark.parametrize("value", ["", "nothing", "id,", "Id", "address.city", "id,nothing", "secret", "representation", "*"])
-def test_unknown_fields_are_refused_with_the_known_ones(some, collection, value):
+def test_unknown_fields_are_refused_with_the_valid_ones(some, collection, value):
     for path in (collection, f"{collection}/{some.made[collection][0]}"):
         problem = refused(some.get(path, params={"fields": value}), 400, "validation.parameter_invalid",
                           fields="validation.parameter_invalid")

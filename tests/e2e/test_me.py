@@ -25,7 +25,7 @@ def test_a_key_sees_its_role_and_scopes(instance, principals, role):
     assert set(scopes) == OF_ROLES[role] and len(scopes) == len(set(scopes))
 
 
-def test_a_key_that_was_made_narrower_has_only_those_scopes(instance, admin_factory, principals):
+def test_a_key_with_fewer_scopes_than_its_role_has_only_those(instance, admin_factory, principals):
     credential = admin_factory.key(principals.organization, "org_editor", ["parties:write", "brokers:read"])
     principal = ok(Api(instance, credential).get("me"))
     assert principal["role"] == "org_editor" and set(principal["scopes"]) == {"parties:write", "brokers:read"}
@@ -51,7 +51,7 @@ def test_the_header_chooses_the_organization_of_a_token(instance, principals):
         assert set(principal["allowed_organization_ids"]) == set(principals.token_both.organizations)
 
 
-def test_an_organization_that_the_credential_does_not_reach_is_forbidden(instance, principals):
+def test_an_organization_without_access_is_forbidden(instance, principals):
     for credential, foreign in [(principals.admin, principals.organization_2),
                                 (principals.admin, principals.other_organization),
                                 (principals.token_one, principals.organization_2),
@@ -69,5 +69,5 @@ def test_me_needs_no_scope(instance, admin_factory, principals):
     assert ok(Api(instance, admin_factory.key(principals.organization, "org_viewer", ["whatsapp:read"])).get("me"))
 
 
-def test_me_takes_no_parameters(api):
+def test_me_has_no_parameters(api):
     refused(api.get("me", params={"limit": "1"}), 400, "validation.unknown_parameter", limit="validation.unknown_parameter")

@@ -27,7 +27,7 @@ def admin_pages(module_instance):
 
 @pytest.fixture
 def with_traffic(admin, receiver):
-    """Every kind of event has happened."""
+    """Causes every kind of counted event."""
     subscription = subscribe(admin, receiver.url, "broker.created")
     broker = admin.broker()
     ok(admin.get(f"brokers/{broker['id']}"))
@@ -101,9 +101,9 @@ def test_counters_never_decrease(module_instance, with_traffic, admin_pages):
 
 
 def test_gauges_show_the_current_state(module_instance, admin_pages):
-    def is_calm(now):
+    def is_idle(now):
         return now["neoapi_database_connections_listening"] == 2 and now["neoapi_processes"] == 2
-    samples = eventually(lambda: is_calm(now := admin_pages.samples()) and now, "two processes, and two that listen")
+    samples = eventually(lambda: is_idle(now := admin_pages.samples()) and now, "two processes, and two that listen")
     assert samples["neoapi_database_connections_max"] == 2 * 27
     assert samples["neoapi_webhook_in_flight_max"] == 2 * 256
     assert samples["neoapi_webhook_queue_up"] == 1

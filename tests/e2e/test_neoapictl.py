@@ -43,7 +43,7 @@ def test_added_rows_are_listed(db):
     assert [row["plan"] for row in db.json("tenant", "list") if row["id"] == tenant] == ["default"]
 
 
-def test_a_table_for_people_is_aligned(db, organization):
+def test_a_text_table_is_aligned(db, organization):
     db.ok("organization", "create", "É o maior de todos os nomes", "--tenant", db.tenant)
     head, *rows = db.ok("organization", "list").splitlines()
     column = head.index("CREATED AT")
@@ -123,7 +123,7 @@ def test_revoking_is_permanent_and_idempotent(db, organization):
 
 
 def test_an_unconfirmed_revocation_has_its_own_exit_status(db, organization):
-    """A listener is a shared advisory lock at its position in the log; this one stays behind."""
+    """A listener holds a shared advisory lock with its position in the log; this one does not advance."""
     made = db.json("key", "create", "X", "--organization", organization, "--role", "org_admin")
     with contextlib.closing(psycopg2.connect(db.runtime_dsn)) as listener, listener.cursor() as cursor:
         cursor.execute("select pg_advisory_lock_shared(hashtext('neoapi_credentials'), 1)")
@@ -133,7 +133,7 @@ def test_an_unconfirmed_revocation_has_its_own_exit_status(db, organization):
     assert ", 4 stored" in db.ok("--help")
 
 
-def test_a_token_reaches_its_organizations_in_their_order(db, organization):
+def test_a_token_has_its_organizations_in_order(db, organization):
     other = db.json("organization", "create", "Praia", "--tenant", db.tenant)["id"]
     user = db.json("user", "create", "Caio", "--tenant", db.tenant, "--email", "caio@example.com", "--role", "org_admin")["id"]
     create = ("token", "create", "CLI", "--user", user, "--organization")
@@ -170,7 +170,7 @@ def test_every_change_of_credentials_is_notified(db, organization):
 def test_a_key_whose_secret_cannot_be_written_is_not_created(db, organization, stdout):
     before = db.json("key", "list", "--organization", organization)
     reader, writer = os.pipe()
-    os.close(reader)  # writer: a pipe whose reader has gone
+    os.close(reader)  # writer: a pipe without a reader
     with open("/dev/full", "w") as full, open(writer, "w") as gone:
         more = {"closed": {"stdout": None, "preexec_fn": lambda: os.close(1)},
                 "full": {"stdout": full},

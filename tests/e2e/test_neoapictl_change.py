@@ -63,7 +63,7 @@ def test_running_servers_apply_a_change_at_once(ctl, instance, admin_factory, te
     refused(token.post("brokers", json={"name": "X"}), 403, "forbidden.insufficient_permissions")
     ctl.ok("key", "change", key.id, "--role", "org_viewer")
     refused(api.post("brokers", json={"name": "X"}), 403, "forbidden.insufficient_permissions")
-    refused(api.get("parties"), 403, "forbidden.insufficient_permissions")  # it keeps its scopes
+    refused(api.get("parties"), 403, "forbidden.insufficient_permissions")  # its scopes are unchanged
     ctl.ok("key", "change", key.id, "--every-scope")
     ok(api.get("parties"))
     ctl.ok("key", "change", key.id, "--role", "org_editor", "--scope", "parties:read")
@@ -228,7 +228,7 @@ def test_status_has_an_exit_status_for_monitoring(ctl, own_database, own_api, ne
     found = json.loads(out)
     assert (status, found["state"]) == (3, "warning") and "no httpd" in found["warnings"][0]
     assert own_database.run("--quiet", "status")[1].startswith("warning: no httpd")
-    with closing(psycopg2.connect(own_database.runtime_dsn)):  # a pooler's; no process listens through it
+    with closing(psycopg2.connect(own_database.runtime_dsn)):  # no listener, like the connection of a pooler
         assert own_database.json("status")["warnings"] == []
     own_database.sql("insert into neoapi.idempotency_key values"
                      " ('o', 'k', gen_random_uuid(), '', 200, '', null, now() - interval '2 hours')")
@@ -310,7 +310,7 @@ def test_quiet_prints_only_the_result(ctl, admin_factory, tenant):
 
 @pytest.fixture
 def rows_of_every_list(ctl, tmp_path, own_api, admin_factory):
-    """A row for each command that lists something; the arguments of those that need some."""
+    """Creates a row for each list command. Returns the arguments of commands that need some."""
     organization = own_api.credential.organizations[0]
     user = admin_factory.user(admin_factory.tenants[organization])
     ctl.ok("token", "create", "T", "--user", user, "--organization", organization)

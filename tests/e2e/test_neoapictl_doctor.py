@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neoapictl doctor: it reports each fault, and none without a fault.
-
-The checks of httpd's configuration are in test_neoapictl_doctor_httpd.py; here they are not run.
+"""neoapictl doctor reports each fault, and none without a fault. test_neoapictl_doctor_httpd.py tests the checks of httpd's
+configuration, which do not run here.
 """
 
 import base64
@@ -59,7 +58,7 @@ def test_doctor_lists_the_remaining_steps(own_database, key_file):
 
 
 def test_doctor_finds_secrets_that_no_key_decrypts(own_database, key_file):
-    """Also of what rests just now, and of numbers."""
+    """Also those of inactive subscriptions and of numbers."""
     organization = own_database.json("organization", "create", "B", "--tenant",
                                      own_database.json("tenant", "create", "A")["id"])["id"]
     for rest, is_active in (("0", True), ("1", False)):
@@ -120,7 +119,7 @@ def test_doctor_finds_functions_of_another_build_and_migrate_installs_its_own(ow
 
 
 def test_doctor_counts_all_connections_for_every_role(own_database):
-    """pg_stat_activity shows an ordinary role its own ones only."""
+    """pg_stat_activity shows an ordinary role only its own connections."""
     with contextlib.ExitStack() as held:
         for _ in range(5):
             held.enter_context(contextlib.closing(psycopg2.connect(own_database.dsn)))
@@ -179,12 +178,12 @@ def test_doctor_finds(own_database, fault, check):
 
 
 def test_doctor_names_what_holds_back_the_event_log(own_database):
-    """A view in front of PostgreSQL's makes transactions older, because a minute would be too long for a test."""
+    """A view that shadows PostgreSQL's makes transactions older, because waiting a minute would be too long."""
     with closing(psycopg2.connect(own_database.dsn, application_name="long report")) as connection:
         with connection.cursor() as cursor:
             cursor.execute("select pg_current_xact_id(), pg_backend_pid()")
             pid = cursor.fetchall()[0][1]
-        assert examined(own_database)[1]["event log"]["result"] == "ok"  # it has only just begun
+        assert examined(own_database)[1]["event log"]["result"] == "ok"  # it has just begun
         own_database.sql("create schema aged; create view aged.pg_stat_activity as select pid, datname, usename, application_name,"
                          " client_addr, backend_type, state, query_start, backend_xid, xact_start - interval '2 minutes' as xact_start"
                          " from pg_catalog.pg_stat_activity")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neoapictl doctor and httpd's configuration, which apachectl reads: missing steps, faults and their remedies."""
+"""neoapictl doctor: missing steps and faults of httpd's configuration, which apachectl reads, with their remedies."""
 
 import contextlib
 import json
@@ -20,14 +20,14 @@ from wait import eventually
 # httpd cannot load a sanitized module by itself.
 pytestmark = [pytest.mark.slow, pytest.mark.unsanitized]
 
-DEBIAN = Path("/etc/apache2")  # is copied from
+DEBIAN = Path("/etc/apache2")  # the source
 ENABLED = "authz_core deflate filter mime mpm_event neoapi reqtimeout setenvif dbd ssl socache_shmcb http2 headers".split()
 CHECKS = ["httpd configuration", "virtual host", "certificate"]
 NAME = "api.imobiliaria.example"
 
 
 class Layout:
-    """A folder like Debian's /etc/apache2, with the module, and a command to run in it."""
+    """A directory like Debian's /etc/apache2 with the module."""
 
     def __init__(self, place):
         self.place, self.root, self.key = place, place / "apache2", place / "neoapi/key"
@@ -71,13 +71,13 @@ class Layout:
         return self.doctor(*args)[1][check]
 
     def certificate(self, name=NAME, days=90, key="site"):
-        """A certificate site.pem with the key site.key; another key name leaves site.key alone."""
+        """Creates a certificate site.pem with the key site.key; another key name keeps site.key."""
         self.run(f"cd {self.place} && openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=x -keyout {key}.key"
                  f" -out request && openssl x509 -req -in request -signkey {key}.key -days {days} -out site.pem"
                  f" -extfile <(echo subjectAltName=DNS:{name})")
 
     def finish(self, **certificate):
-        """What the README's commands lead to."""
+        """Completes the configuration as the README's commands do."""
         self.run(f"umask 077; openssl rand -base64 32 >{self.key}")
         self.certificate(**certificate)
         text = (ROOT / "conf/neoapi.conf").read_text().replace("/etc/neoapi/", f"{self.place}/neoapi/")
@@ -98,7 +98,7 @@ def layout(tmp_path):
     return Layout(tmp_path)
 
 
-# ---------------------------------------------------------------- the way to the first request
+# ---------------------------------------------------------------- installation steps
 
 
 def commands_of_the_readme():
@@ -119,7 +119,7 @@ def test_doctor_suggests_each_command_of_the_readme(layout):
     assert found["httpd"]["result"] == "failed"  # without a database
 
 
-def test_a_finished_site_passes(layout, own_database):
+def test_a_complete_site_passes(layout, own_database):
     layout.finish().env["NEOAPI_DATABASE"] = own_database.dsn
     layout.edit("dbname=neoapi", own_database.dsn.replace("'", ""))
     found = layout.doctor()[1]
@@ -186,7 +186,7 @@ def test_a_missing_key_file_of_an_enabled_site_is_found(layout):
     assert row["result"] == "failed" and str(layout.key) in row["fix"]
 
 
-def test_httpd_that_does_not_run_is_found(layout):
+def test_a_stopped_httpd_is_found(layout):
     layout.finish()
     row = layout.found("httpd")
     assert (row["result"], row["found"]) == ("failed", "httpd does not run") and "systemctl start" in row["fix"]
@@ -198,7 +198,7 @@ def test_httpd_that_does_not_run_is_found(layout):
 
 
 def test_doctor_waits_for_the_pid_file_of_a_httpd_that_has_just_started(layout):
-    """httpd listens before it writes the file, which is when doctor connects to the port."""
+    """doctor connects to the port when httpd listens but has not written the file."""
     layout.finish()
     with ThreadPoolExecutor() as pool, socket.create_server(("127.0.0.1", layout.port)) as server:
         server.settimeout(TIMEOUT_S)
@@ -209,7 +209,7 @@ def test_doctor_waits_for_the_pid_file_of_a_httpd_that_has_just_started(layout):
 
 
 def test_doctor_waits_for_the_first_process_of_a_httpd_that_has_just_started(layout, own_database):
-    """Holds the lock of a listening process as soon as doctor has looked for one."""
+    """Takes the lock of a listening process after doctor has looked for one."""
     layout.finish().env["NEOAPI_DATABASE"] = own_database.dsn
     (layout.place / "run/pid").write_text(f"{os.getpid()}\n")
     with ThreadPoolExecutor() as pool, contextlib.closing(psycopg2.connect(own_database.dsn)) as listener:
@@ -266,7 +266,7 @@ def test_the_key_file_is_the_configured_one(layout):
 
 
 def test_a_lost_key_file_is_not_created_again(layout, own_database):
-    """A new one cannot decrypt what the old one's keys have encrypted."""
+    """A new key file cannot decrypt existing secrets."""
     layout.finish().env["NEOAPI_DATABASE"] = own_database.dsn
     organization = own_database.json("organization", "create", "B", "--tenant",
                                      own_database.json("tenant", "create", "A")["id"])["id"]

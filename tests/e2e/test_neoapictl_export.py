@@ -21,7 +21,7 @@ from wait import TIMEOUT_S, eventually
 BROKER = {"name": "Ação \"& Filhos\" Ltda.", "creci": "CRECI-SP 123456-F", "email": "ana@example.com",
           "bank_account": {"bank_code": "341", "pix_key": "ana@example.com"}, "visibility": "public"}
 ORDER = ["broker", "party", "lead", "whatsapp_opt_out", "whatsapp_conversation", "whatsapp_message", "property", "proposal", "contract", "document", "webhook"]
-ASIDE = {"lead", "whatsapp_opt_out", "whatsapp_conversation", "whatsapp_message"}  # test_whatsapp_moves.py has these
+TESTED_ELSEWHERE = {"lead", "whatsapp_opt_out", "whatsapp_conversation", "whatsapp_message"}  # in test_whatsapp_moves.py
 
 
 @pytest.fixture
@@ -31,17 +31,17 @@ def ctl(instance):
 
 @pytest.fixture
 def full_org_api(instance, admin_factory):
-    """A client to an organization, of a tenant of its own, with rows of every kind, small and full, in several states."""
+    """A client to an organization in a separate tenant, with minimal and full rows of every kind in several states."""
     api = Api(instance, admin_factory.key())
-    estate = ResourceFactory(api)
+    factory = ResourceFactory(api)
     for collection in NAMES:
-        estate.create(collection)
-        body = estate.full(collection) if collection != "brokers" else BROKER
+        factory.create(collection)
+        body = factory.full(collection) if collection != "brokers" else BROKER
         ok(api.post(collection, json=body), 201)
-    first, second = estate.party(), estate.party()  # they refer to each other
+    first, second = factory.party(), factory.party()  # will refer to each other
     ok(api.patch(f"parties/{first['id']}", json={"spouse_party_id": second["id"]}))
     ok(api.patch(f"parties/{second['id']}", json={"spouse_party_id": first["id"]}))
-    proposal, contract = estate.proposal(), estate.contract()
+    proposal, contract = factory.proposal(), factory.contract()
     for path, status in ((f"proposals/{proposal['id']}", "submitted"), (f"proposals/{proposal['id']}", "accepted"),
                          (f"contracts/{contract['id']}", "pending_signature"), (f"contracts/{contract['id']}", "active")):
         ok(api.patch(path, json={"status": status}))
@@ -54,7 +54,7 @@ def organization_of(api):
 
 
 def everything(api):
-    """The body of the response for each row, with its ETag, by URL; and the ids of each list in their order."""
+    """Body and ETag of each row by URL, and the ids of each list in order."""
     answers, lists = {}, {}
     for collection in NAMES:
         lists[collection] = [row["id"] for row in api.walk(collection, limit=100)]
@@ -75,7 +75,7 @@ def file_with(tmp_path, *rows):
 
 
 def rows_of(instance, organization):
-    """How many rows of an organization there are in any table."""
+    """The number of an organization's rows by table."""
     tables = [name for name, in instance.sql(
         "select a.attrelid::regclass::text from pg_attribute a join pg_class c on c.oid = a.attrelid"
         " where c.relnamespace = 'neoapi'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition"
@@ -92,7 +92,7 @@ def test_an_export_has_a_header_and_every_row_as_the_api_returns_it(full_org_api
     text = ctl.ok("export", organization_of(full_org_api))
     head, *rows = lines_of(text)
     kinds = [next(iter(row)) for row in rows]
-    assert kinds == sorted(kinds, key=ORDER.index) and set(kinds) == set(ORDER) - ASIDE
+    assert kinds == sorted(kinds, key=ORDER.index) and set(kinds) == set(ORDER) - TESTED_ELSEWHERE
     assert head["export"]["format"] == 1 and head["export"]["organization"]["id"] == organization_of(full_org_api)
     assert head["export"]["tenant"]["id"] == full_org_api.credential.tenant
     assert head["export"]["rows"] == {kind: kinds.count(kind) for kind in ORDER}
@@ -117,7 +117,7 @@ def test_export_and_purge_list_the_rows_that_an_export_leaves_out(full_org_api, 
         head, *rows = lines_of(file.read())
     assert head["export"]["left_out"] == {"whatsapp_number": 1}
     assert [kind for row in rows for kind in row
-            if kind in ASIDE] == ["whatsapp_opt_out", "whatsapp_conversation"]
+            if kind in TESTED_ELSEWHERE] == ["whatsapp_opt_out", "whatsapp_conversation"]
     assert ctl.json("import", path, "--organization", organization)["created"] == 0
     for said in (ctl.ok("export", "--help"), ctl.ok("purge", "organization", "--help"), ctl.ok("purge", "tenant", "--help"),
                  ctl.on_terminal("purge", "organization", organization, typed="no")[1]):
@@ -136,8 +136,8 @@ def test_an_export_has_no_secrets_and_no_rows_of_other_organizations(full_org_ap
 
 
 def test_an_export_is_a_consistent_snapshot(full_org_api, ctl):
-    """A slow reader gets the data of the start of the export."""
-    for number in range(6):  # more than a pipe holds
+    """A slow reader gets the data at the start of the export."""
+    for number in range(6):  # exceed the capacity of a pipe
         ok(full_org_api.post("brokers/batch",
                              json={"operations": [{"method": "create", "data": {"name": f"{number} " + "x" * 180}}] * 100}))
     document = full_org_api.walk("documents")[-1]
@@ -152,7 +152,7 @@ def test_an_export_is_a_consistent_snapshot(full_org_api, ctl):
 
 
 def test_an_export_has_no_statement_timeout(full_org_api, ctl, instance):
-    """The service file's limits are for requests."""
+    """The timeouts of the service file are for requests only."""
     patient = make_dsn(instance.admin_dsn, options="-c statement_timeout=1000")
     blocker = psycopg2.connect(instance.admin_dsn)
     try:
@@ -357,18 +357,18 @@ def test_purge_removes_rows_that_changed_while_it_waited(full_org_api, ctl, inst
     assert len(full_org_api.walk("brokers")) == 0
 
 
-HOLD = "create table public.hold (o text, b text, foreign key (o, b) references neoapi.broker (organization_id, id))"
+REFERRING_TABLE = "create table public.hold (o text, b text, foreign key (o, b) references neoapi.broker (organization_id, id))"
 
 
 def test_purge_continues_when_foreign_references_are_removed(full_org_api, ctl, instance):
     organization = organization_of(full_org_api)
-    instance.sql(HOLD)
+    instance.sql(REFERRING_TABLE)
     try:
         instance.sql("insert into public.hold values (%s, %s)", organization, full_org_api.broker()["id"])
         with ctl.start("purge", "organization", organization, "--yes") as purge:
             eventually(lambda: purge.poll() is not None or "neoapi.party" not in rows_of(instance, organization),
                        "its first pass")
-            instance.sql("delete from public.hold")  # dropping it could be a deadlock with the purge
+            instance.sql("delete from public.hold")  # dropping the table could deadlock with the purge
             said = purge.communicate(timeout=TIMEOUT_S)
         assert purge.returncode == 0, said
     finally:
@@ -378,7 +378,7 @@ def test_purge_continues_when_foreign_references_are_removed(full_org_api, ctl, 
 
 @contextlib.contextmanager
 def purge_that_waits(ctl, api, *which, also=None):
-    """A purge that waits in the middle of its work until the block ends, for a transaction that has also executed `also`."""
+    """Runs a purge that waits until the block ends, for a transaction that has also executed `also`."""
     api.broker()
     keeper = psycopg2.connect(ctl.instance.admin_dsn)
     keeper.cursor().execute("select from neoapi.broker where organization_id = %s for update", (organization_of(api),))
@@ -422,7 +422,7 @@ def test_purge_and_import_exclude_each_other(full_org_api, ctl, instance, tmp_pa
 
 
 def test_purge_fails_if_foreign_references_remain(full_org_api, ctl, instance):
-    instance.sql(HOLD)
+    instance.sql(REFERRING_TABLE)
     try:
         instance.sql("insert into public.hold values (%s, %s)", organization_of(full_org_api), full_org_api.broker()["id"])
         assert "refer to the rest" in ctl.refused("purge", "organization", organization_of(full_org_api), "--yes")

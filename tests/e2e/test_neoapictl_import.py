@@ -29,10 +29,10 @@ def organization(own_api):
 
 @pytest.fixture
 def import_rows(ctl, organization, tmp_path):
-    """give(rows…) imports them and returns the report; with how=ctl.refused, the error message."""
-    def give(*rows, how=ctl.json, options=(), **more):
+    """import_rows(rows…) imports them and returns the report; with how=ctl.refused, the error message."""
+    def run(*rows, how=ctl.json, options=(), **more):
         return how("import", write(tmp_path, rows), "--organization", organization, *options, **more)
-    return give
+    return run
 
 
 def write(tmp_path, rows):
@@ -55,7 +55,7 @@ def home(**more):
 
 
 def many(count):
-    """Brokers, parties and properties of an agency, as another program would write them."""
+    """Brokers, parties and properties of an agency, in the form of another program."""
     tenth = count // 10
     yield from (broker(f"b{n}", creci=f"SP {n}") for n in range(tenth))
     yield from (party(id=n, broker_id=f"b{n % tenth}", spouse_party_id=(n * 7 + 1) % (3 * tenth)) for n in range(3 * tenth))
@@ -179,7 +179,7 @@ def test_all_errors_are_reported_by_line_and_field_and_no_row_is_imported(own_ap
 
 
 def test_imported_history_is_consistent(own_api, ctl, organization, import_rows, tmp_path):
-    """Rules about the moment do not apply: the property is not active, the proposal's last day is over."""
+    """Rules about the current time do not apply: the property is not active, the proposal has expired."""
     signed = {"signed_at": "2020-01-02T10:00:00Z"}
     parties = [{"party_id": "p", "role": "seller", **signed}, {"party_id": "p", "role": "buyer", **signed}]
     proposal = {"id": "x", "kind": "purchase", "property_id": "h", "proponent_ids": ["p"], "amount": 1,
@@ -277,7 +277,7 @@ def written(own_api, organization):
                                 *[organization] * 3)[0][0]
 
 
-def end_its_connection(own_api):
+def terminate_its_connection(own_api):
     own_api.instance.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'neoapictl'"
                          " and backend_type = 'client backend'")
 
@@ -290,7 +290,7 @@ def test_an_interrupted_import_is_resumed_by_the_same_command(own_api, ctl, orga
     with ctl.start(*command) as process:
         eventually(lambda: written(own_api, organization) > 500, "some rows")
         if how == "the database went":
-            end_its_connection(own_api)
+            terminate_its_connection(own_api)
         else:
             process.send_signal(signal.SIGKILL if how == "killed" else signal.SIGTERM)
         said = process.stderr.read()
@@ -318,7 +318,8 @@ def test_one_import_at_a_time(own_api, ctl, organization, tmp_path):
 
 
 def test_lines_are_collected_without_a_long_transaction(own_api, ctl, organization):
-    """It would hold back the event log. A chunk has 500 lines, so this one is collected while the import waits for more."""
+    """A long transaction would hold back the event log. These 500 lines are a chunk, which is collected while the import waits
+    for more."""
     sessions = ("select state, backend_xid from pg_stat_activity where application_name = 'neoapictl' and pid in"
                 " (select pid from pg_locks where locktype = 'advisory') and query like '%%import_line%%'")
     with ctl.start("import", "-", "--organization", organization, stdin=-1) as process:
@@ -360,7 +361,7 @@ def test_progress_is_shown_only_on_a_terminal(ctl, organization, tmp_path):
     assert code == 0, said[-2000:]
     assert re.search(r"\rwriting +\[#+ *\] +\d+%  [\d,]+ rows  [\d,]+ rows/s  \d+:\d\d left\x1b\[K", said), said
     assert re.search(r"\rchecking +\[", said)
-    assert said.index("\r\x1b[K") < said.rindex("created")  # it is erased before the report
+    assert said.index("\r\x1b[K") < said.rindex("created")  # the progress is erased before the report
     for option in ("--quiet", "--json"):
         assert "rows/s" not in ctl.on_terminal(option, *command)[1]
     assert "\x1b" not in ctl.on_terminal(*command, TERM="dumb")[1]

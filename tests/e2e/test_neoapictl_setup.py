@@ -56,7 +56,7 @@ def test_setup_with_json_writes_one_object(new_database):
     assert report["version"] == len(report["applied"]) > 1
 
 
-def test_setup_refuses_a_powerful_runtime_role(new_database):
+def test_setup_refuses_a_privileged_runtime_role(new_database):
     assert "postgres" in new_database.refused("setup", "--database-name", new_database.name, "--runtime-role", "postgres",
                                               dsn=new_database.admin)
     assert "must differ" in new_database.refused("setup", "--owner", "neoapi", dsn=new_database.admin, status=2)
@@ -198,7 +198,7 @@ def test_two_migrations_at_once_apply_each_one_once(own_database):
 
 
 def test_a_migration_that_waits_for_a_lock_releases_its_queue_position_and_retries(own_database):
-    """A dump may hold its lock for an hour, and statements that queue behind a waiting ALTER TABLE would wait as long."""
+    """A dump can hold its lock for an hour, and statements would queue behind a waiting ALTER TABLE."""
     names = own_database.empty()
     waiting = "select count(*) from pg_locks where not granted and relation = 'neoapi.schema_migration'::regclass"
     dump = psycopg2.connect(own_database.dsn, application_name="a dump")
@@ -218,7 +218,7 @@ def test_a_migration_that_waits_for_a_lock_releases_its_queue_position_and_retri
 
 def test_a_migration_that_fails_is_rolled_back_whole(own_database):
     names = own_database.empty()
-    own_database.sql("create table neoapi.idempotency_key ()")  # in the way of a statement halfway through
+    own_database.sql("create table neoapi.idempotency_key ()")  # makes a later statement fail
     assert f"{names[0]} failed and was rolled back" in own_database.refused("migrate")
     assert own_database.sql("select to_regclass('neoapi.plan')") == [(None,)] and own_database.migrations() == []
     own_database.sql("drop table neoapi.idempotency_key")
@@ -226,7 +226,7 @@ def test_a_migration_that_fails_is_rolled_back_whole(own_database):
 
 
 def test_migrate_refuses_a_schema_of_another_build(own_database):
-    """By its number alone, the schema would be up to date."""
+    """The number of its last migration is current."""
     names = own_database.migrations()
     own_database.sql("update neoapi.schema_migration set name = '0003_other' where number = 3")
     for command in ["migrate"], ["migrate", "--dry-run"]:

@@ -15,7 +15,7 @@ from receiver import ClosedPort, one_after_the_other, status
 from wait import TIMEOUT_S, eventually
 
 CONF = HERE + "NeoAPIWebhookRetryDelays 0 1\nNeoAPIWebhookTimeout 2\n"
-UNKNOWN_ULID = "00000000000000000000000000"  # the rest of an id that nothing has
+UNKNOWN_ULID = "00000000000000000000000000"  # the last part of an unused id
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_text_tables_have_headings(ctl, admin, receiver):
     assert row[head.index("STATUS"):].startswith("success")
 
 
-# ---------------------------------------------------------------- sending again
+# ---------------------------------------------------------------- retries
 
 
 def test_a_retry_sends_the_same_payload_as_a_new_delivery(ctl, admin, receiver):
@@ -139,7 +139,7 @@ def test_recover_sends_only_later_failed_deliveries(ctl, admin, receiver):
     found = []
     for outcome in ("failed", "success", "failed", "failed"):
         if found:
-            admin.pass_by(found[-1]["completed_at"])
+            admin.wait_until_after(found[-1]["completed_at"])
         admin.broker()
         eventually(lambda: len(deliveries(admin, subscription)) == len(found) + 1, "a delivery")
         found.append(until(admin, subscription, outcome))
@@ -229,7 +229,7 @@ def test_invalid_arguments_are_refused(ctl, args):
 
 
 class Tail:
-    """neoapictl webhook tail, from the moment at which it has begun to follow."""
+    """neoapictl webhook tail, which has started to follow attempts."""
 
     def __init__(self, ctl, *args):
         begun = ctl.instance.sql("select now()")[0][0]

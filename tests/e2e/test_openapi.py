@@ -20,7 +20,7 @@ def document(instance):
 
 
 def resolve(document, value):
-    """What a $ref refers to, or the value itself."""
+    """The target of a $ref, or the value itself."""
     while "$ref" in value:
         at = document
         for word in value["$ref"].removeprefix("#/").split("/"):
@@ -97,12 +97,12 @@ def test_the_page_of_errors_explains_every_code(anonymous, api):
 
 
 def expand(pattern):
-    """The codes of a pattern of client.CODES that names them one by one."""
+    """The codes of a pattern of client.CODES without wildcards."""
     prefix, _, rest = re.sub(r"\|\([^)]*\)\\\..*", "", pattern).replace("\\", "").partition(".")
     return [f"{prefix}.{word}" for word in rest.strip("()").split("|") if re.fullmatch("[a-z_]+", word)]
 
 
-# ---------------------------------------------------------------- complete
+# ---------------------------------------------------------------- completeness
 
 
 def test_a_broker_is_described_by_the_columns_of_its_table(document, instance):
@@ -132,7 +132,7 @@ def test_every_operation_of_the_contract_is_described(document):
 def test_every_described_operation_exists_and_no_other(document, api):
     for path, item in document["paths"].items():
         allowed = api.options(re.sub(r"\{\w+\}", "brk_" + "0" * 26, path)[1:]).headers["Allow"].lower().split(", ")
-        beside = {"head", "options"} if "get" in item else {"options"}  # as the introduction says
+        beside = {"head", "options"} if "get" in item else {"options"}  # described in the introduction
         assert set(allowed) == beside | METHODS & set(item), path
 
 
@@ -173,7 +173,7 @@ def test_the_description_marks_operations_without_authentication(document):
     assert open_to_all == {"/openapi.yaml", "/docs/errors"}
 
 
-# ---------------------------------------------------------------- true
+# ---------------------------------------------------------------- examples and responses
 
 
 def examples_of(document):
@@ -207,7 +207,7 @@ def test_the_examples_of_bodies_are_accepted(document, own_api):
 
 @pytest.fixture
 def checked(document, monkeypatch):
-    """checked(api): every response it gets is compared with the description."""
+    """checked(api) compares every response with its description."""
     seen = set()
 
     def compare(path, method, response):

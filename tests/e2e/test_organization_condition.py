@@ -10,10 +10,10 @@ import psycopg2
 import pytest
 from bulk_data import unrestricted
 
-# Read before the organization is known, by the id of the credential.
-BY_CREDENTIAL = {"credential", "token_organization"}
+# Tables that are read by the id of the credential, before the organization is known.
+READ_BY_CREDENTIAL = {"credential", "token_organization"}
 
-# Joins are nested loops, so that a condition about another table's row is one of the scan.
+# Joins must be nested loops, so that join conditions are conditions of the scan.
 PLANNER = ("set plan_cache_mode = force_generic_plan; set enable_hashjoin = off; set enable_mergejoin = off;"
            " set enable_seqscan = off; set enable_material = off; set enable_memoize = off")
 
@@ -32,7 +32,7 @@ def owned(planner):
     """The tables that have organization_id."""
     planner.execute("select relname from pg_attribute join pg_class c on c.oid = attrelid where attname = 'organization_id'"
                     " and relnamespace = 'neoapi'::regnamespace and relkind in ('r', 'p')")
-    return {name for name, in planner.fetchall()} - BY_CREDENTIAL
+    return {name for name, in planner.fetchall()} - READ_BY_CREDENTIAL
 
 
 def plan_of(planner, sql):
@@ -50,7 +50,7 @@ def test_every_statement_of_a_request_has_its_organization(planner, owned):
     statements = out.split("\0")[:-1]
     found = {sql: tables for sql in statements if (tables := list(unrestricted(plan_of(planner, sql), owned)))}
     assert len(statements) > 100
-    assert list(found.values()) == [["whatsapp_number"]] * 3, found  # of callbacks: a number leads to its organization
+    assert list(found.values()) == [["whatsapp_number"]] * 3, found  # callbacks find the organization of a number
 
 
 @pytest.mark.parametrize("sql", [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outbox: a write and its deliveries are one statement."""
+"""The outbox: a write queues its deliveries in the same statement."""
 
 import json
 import re

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.smoke
 
 
 def filled(api, count):
-    """Ids, newest first."""
+    """Creates brokers. Returns their ids, newest first."""
     return [api.broker(name=f"Broker {n}")["id"] for n in range(count)][::-1]
 
 
@@ -41,7 +41,7 @@ def test_an_empty_list_has_no_cursors(own_api):
     assert "Link" not in own_api.get("brokers").headers
 
 
-def test_a_page_has_25_unless_asked_otherwise_newest_first(sixty_brokers):
+def test_a_page_has_25_items_by_default_newest_first(sixty_brokers):
     page = page_of(sixty_brokers)
     assert ids(page) == sixty_brokers.ids[:25]
     assert set(page) == {"items", "page_info"}
@@ -49,7 +49,7 @@ def test_a_page_has_25_unless_asked_otherwise_newest_first(sixty_brokers):
     assert page["page_info"]["has_next_page"] is True and page["page_info"]["has_previous_page"] is False
 
 
-def test_items_are_whole_resources(sixty_brokers):
+def test_items_are_complete_resources(sixty_brokers):
     assert page_of(sixty_brokers, limit=1)["items"] == [ok(sixty_brokers.get("brokers/" + sixty_brokers.ids[0]))]
 
 
@@ -72,7 +72,7 @@ def test_further_pages_have_earlier_items(sixty_brokers):
     assert [page["page_info"]["has_previous_page"] for page in (first, second, third)] == [False, True, True]
 
 
-def test_after_the_end_there_is_an_empty_page(sixty_brokers):
+def test_a_page_after_the_last_item_is_empty(sixty_brokers):
     last = page_of(sixty_brokers, limit=60)["page_info"]
     assert last["end_cursor"] is not None
     beyond = page_of(sixty_brokers, cursor=last["end_cursor"])
@@ -85,7 +85,7 @@ def test_the_start_cursor_is_that_of_the_first_item(sixty_brokers):
     assert ids(page_of(sixty_brokers, limit=10, cursor=page["page_info"]["start_cursor"])) == sixty_brokers.ids[1:11]
 
 
-def test_there_are_no_earlier_items_once_they_are_deleted(own_api):
+def test_deleted_earlier_items_are_not_reported(own_api):
     newest, middle, oldest = filled(own_api, 3)
     cursor = page_of(own_api, limit=2)["page_info"]["end_cursor"]
     ok(own_api.delete("brokers/" + newest), 204)
@@ -109,7 +109,7 @@ def test_a_limit_is_an_integer_from_1_to_100(sixty_brokers, limit):
 
 
 @pytest.mark.parametrize("query", ["limit=5&limit=5", "cursor=x&cursor=y", "q=abc&q=bcd", "limit=5&limit=6"])
-def test_a_parameter_is_sent_once(sixty_brokers, query):
+def test_a_repeated_parameter_is_refused(sixty_brokers, query):
     response = sixty_brokers.get("brokers?" + query)
     refused(response, 400, "validation.parameter_invalid", **{query.partition("=")[0]: "validation.parameter_invalid"})
 
@@ -121,13 +121,13 @@ def test_an_unknown_parameter_is_refused(sixty_brokers, name):
             **{name: "validation.unknown_parameter"})
 
 
-def test_all_errors_of_a_query_are_named_at_once(sixty_brokers):
+def test_all_errors_of_a_query_are_reported_at_once(sixty_brokers):
     response = sixty_brokers.get("brokers?limit=0&page=2&visibility=x")
     refused(response, 400, "validation.failed", limit="validation.limit_out_of_range", page="validation.unknown_parameter",
             visibility="validation.parameter_invalid")
 
 
-# ---------------------------------------------------------------- while others write
+# ---------------------------------------------------------------- concurrent changes
 
 
 def test_paging_is_stable_under_concurrent_changes(instance, admin_factory, principals):
@@ -139,7 +139,7 @@ def test_paging_is_stable_under_concurrent_changes(instance, admin_factory, prin
     done = threading.Event()
     wrong = []
 
-    def churn():
+    def modify_list():
         other, left = api.with_(), sorted(doomed, key=lambda _: random.random())
         try:
             while not done.is_set() or left:
@@ -149,7 +149,7 @@ def test_paging_is_stable_under_concurrent_changes(instance, admin_factory, prin
         except BaseException as failure:
             wrong.append(failure)
 
-    thread = threading.Thread(target=churn)
+    thread = threading.Thread(target=modify_list)
     thread.start()
     try:
         walks = [[item["id"] for item in api.walk(limit=limit)] for limit in (4, 7, 10)]
@@ -201,14 +201,14 @@ def test_a_cursor_with_one_character_changed_is_refused(sixty_brokers):
         assert_invalid(sixty_brokers, cursor[:at] + ("A" if cursor[at] != "A" else "B") + cursor[at + 1:])
 
 
-def test_a_cursor_that_is_cut_or_lengthened_is_refused(sixty_brokers):
+def test_a_truncated_or_extended_cursor_is_refused(sixty_brokers):
     cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
     for other in (cursor[:-1], cursor[1:], cursor[:len(cursor) // 2], cursor + "A", cursor + "=", cursor + "==", " " + cursor,
                   cursor + " ", cursor + cursor):
         assert_invalid(sixty_brokers, other)
 
 
-def test_the_last_character_of_a_cursor_has_no_free_bits(sixty_brokers):
+def test_a_cursor_has_no_unused_bits(sixty_brokers):
     cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
     for last in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_":
         if last != cursor[-1]:

@@ -125,7 +125,7 @@ def test_private_fields_are_returned_to_readers(own_api, factory):
 @pytest.fixture(scope="module")
 def sample_parties(instance, admin_factory, principals):
     api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
-    estate = ResourceFactory(api)
+    factory = ResourceFactory(api)
     people = {
         "a": {"name": "Ana Lúcia Souza", "roles": ["buyer", "tenant"], "document_number": "52998224725",
               "email": "Ana@Example.com", "phone": "+5511987654321"},
@@ -134,7 +134,7 @@ def sample_parties(instance, admin_factory, principals):
         "c": {"name": "Caio", "roles": ["seller", "attorney"], "email": "caio@example.com", "phone": "+12025550123"},
         "d": {"name": "Souza e Filhos", "kind": "company", "roles": ["landlord"]},
     }
-    api.ids = {estate.party(**fields)["id"]: name for name, fields in people.items()}
+    api.ids = {factory.party(**fields)["id"]: name for name, fields in people.items()}
     return api
 
 
@@ -164,7 +164,7 @@ def test_invalid_filter_values_are_refused(sample_parties, name, value):
     assert wrong_fields(sample_parties.get("parties", params={name: value})) == {name: "validation.parameter_invalid"}
 
 
-def test_references_of_a_party_are_no_filters(sample_parties):
+def test_references_of_a_party_cannot_be_filtered(sample_parties):
     for name in ("spouse_party_id", "broker_id", "rg", "status"):
         assert wrong_fields(sample_parties.get("parties",
                                                params={name: "pty_" + UNKNOWN_ULID})) == {name: "validation.unknown_parameter"}
@@ -208,7 +208,7 @@ def test_one_of_two_spouses_is_deleted_and_the_other_changes(own_api, instance, 
 
 @pytest.mark.parametrize("keeps", ["first", "second"])
 def test_a_spouse_that_is_not_deleted_is_not_cleared(own_api, factory, keeps):
-    """Another resource refers to the first; or the second refers to it by another field, too."""
+    """Another resource refers to the first, or the second refers to it by another field as well."""
     first, second = couple(factory)
     if keeps == "first":
         factory.proposal(proponent_ids=[first])

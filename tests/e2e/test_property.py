@@ -46,7 +46,7 @@ def test_an_invalid_amount_is_refused(own_api, factory, field, text):
     body = {**factory.body("properties", transaction_type="sale_rent", rent_price=1), field: "AMOUNT"}
     sent = json.dumps(body).replace('"AMOUNT"', text)
     response = own_api.post("properties", data=sent, headers={"Content-Type": "application/json"})
-    if response.json()["code"] == "validation.malformed_json":  # no number that JSON libraries can hold
+    if response.json()["code"] == "validation.malformed_json":  # not a number that JSON libraries can represent
         assert len(text) > 15 or text == "1e400"
         return
     invalid(response, field)
@@ -170,10 +170,10 @@ def test_a_code_is_unique_in_the_organization(own_api, instance, principals, fac
 
 @pytest.fixture(scope="module")
 def sample_properties(instance, admin_factory, principals):
-    """Five properties; `found(…)` is the names of those that filters find."""
+    """found(**filters): the names of those of five properties that match."""
     api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
-    estate = ResourceFactory(api)
-    owner, other, broker = estate.party()["id"], estate.party()["id"], estate.broker()["id"]
+    factory = ResourceFactory(api)
+    owner, other, broker = factory.party()["id"], factory.party()["id"], factory.broker()["id"]
 
     def place(state, city, neighborhood=None):
         return {"postal_code": "04101300", "state": state, "city": city,
@@ -192,7 +192,7 @@ def sample_properties(instance, admin_factory, principals):
               "owners": [{"party_id": other, "share_bps": 10000}]},
         "e": {"code": "E-1", "title": "praia", "sale_price": 2**53 - 1, "address": place("AC", "Rio Branco")},
     }
-    api.ids = {estate.property(**fields)["id"]: name for name, fields in people.items()}
+    api.ids = {factory.property(**fields)["id"]: name for name, fields in people.items()}
     api.names = {"owner": owner, "other": other, "broker": broker}
     return api
 

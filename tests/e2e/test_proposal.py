@@ -15,7 +15,7 @@ def factory(own_api):
 
 @pytest.fixture
 def body(own_api, factory):
-    """body(**fields): of a proposal for one property by one party."""
+    """body(**fields): the body of a proposal for a property by a party."""
     property, party = factory.offered()["id"], factory.party()["id"]
     return lambda **fields: factory.body("proposals", property_id=property, proponent_ids=[party], **fields)
 
@@ -39,7 +39,7 @@ def test_the_terms_of_payment_sum_to_the_amount(own_api, body):
     ok(own_api.patch("proposals/" + made["id"], json={"amount": 101, "payment_terms": None}))
 
 
-def test_a_term_is_named_by_its_place(own_api, body):
+def test_an_invalid_term_is_named_by_its_index(own_api, body):
     terms = [{"kind": "cash", "amount": 100}, {"kind": "gold", "amount": 1.5}, {"amount": -1}]
     found = wrong_fields(own_api.post("proposals", json=body(amount=100, payment_terms=terms)))
     assert found == {"payment_terms[1].kind": "validation.proposal.payment_terms_kind_invalid",
@@ -84,9 +84,9 @@ def test_every_field_is_validated(own_api, body, field, right, wrong):
 @pytest.fixture(scope="module")
 def sample_proposals(instance, admin_factory, principals):
     api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
-    estate = ResourceFactory(api)
-    api.names = {"flat": estate.offered()["id"], "house": estate.offered()["id"], "ana": estate.party()["id"],
-                 "bia": estate.party()["id"], "broker": estate.broker()["id"]}
+    factory = ResourceFactory(api)
+    api.names = {"flat": factory.offered()["id"], "house": factory.offered()["id"], "ana": factory.party()["id"],
+                 "bia": factory.party()["id"], "broker": factory.broker()["id"]}
     n = api.names
     made = {
         "a": {"property_id": n["flat"], "proponent_ids": [n["ana"]], "valid_until": "2026-01-31", "broker_id": n["broker"]},
@@ -95,7 +95,7 @@ def sample_proposals(instance, admin_factory, principals):
         "c": {"property_id": n["house"], "proponent_ids": [n["bia"], n["ana"]], "valid_until": "2026-02-28",
               "external_id": "x"},
     }
-    api.ids = {estate.proposal(**fields)["id"]: name for name, fields in made.items()}
+    api.ids = {factory.proposal(**fields)["id"]: name for name, fields in made.items()}
     return api
 
 

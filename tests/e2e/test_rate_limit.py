@@ -12,7 +12,7 @@ from wait import TIMEOUT_S, together
 
 @pytest.fixture
 def limited_api(instance, admin_factory):
-    """limited(requests, window): a key of a tenant of its own with such a plan."""
+    """limited_api(requests, window): a client whose tenant has such a plan."""
     def new(requests, window=WINDOW):
         return Api(instance,
                    admin_factory.key(admin_factory.organization(admin_factory.tenant(admin_factory.plan(requests, window)))))
@@ -61,7 +61,7 @@ def test_a_refused_request_is_not_executed(limited_api):
     assert left == [(broker["id"],)]
 
 
-def test_every_credential_is_counted_by_itself(limited_api, admin_factory):
+def test_credentials_are_counted_separately(limited_api, admin_factory):
     api = limited_api(3)
     other = api.with_(credential=admin_factory.key(api.credential.organizations[0]))
     for _ in range(3):
@@ -71,8 +71,8 @@ def test_every_credential_is_counted_by_itself(limited_api, admin_factory):
 
 
 def at_once(api, count):
-    """Sends as many requests with curl, over forty connections: with more, httpd would close some for want of threads. The
-    status and what is left, for each."""
+    """Sends requests with curl over forty connections, because httpd closes some of more for lack of threads. Returns status
+    and remaining requests of each."""
     done = subprocess.run(["curl", "--no-progress-meter", "--http1.1", "--parallel", "--parallel-immediate", "--parallel-max",
                            "40", "--noproxy", "*", "--cacert", api.instance.ca, "--max-time", str(2 * TIMEOUT_S), "-o",
                            "/dev/null",
@@ -82,7 +82,7 @@ def at_once(api, count):
     return [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
 
 
-def test_a_thousand_at_once_against_a_hundred_give_exactly_a_hundred(limited_api, instance):
+def test_exactly_a_hundred_of_a_thousand_concurrent_requests_pass(limited_api, instance):
     assert len(instance.children()) >= 2
     for _ in range(3):
         answers = at_once(limited_api(100), 1000)
@@ -91,7 +91,7 @@ def test_a_thousand_at_once_against_a_hundred_give_exactly_a_hundred(limited_api
         assert sorted(left for status, left in answers if status == 200) == list(range(100))
 
 
-def test_first_requests_of_many_at_once_are_all_counted(limited_api):
+def test_concurrent_first_requests_are_all_counted(limited_api):
     """The first request creates the counter, and no concurrent request is lost."""
     for _ in range(10):
         api = limited_api(6)
@@ -123,14 +123,14 @@ def test_a_changed_plan_takes_effect_at_once(limited_api, admin_factory):
 
 
 def test_failed_authentication_is_limited_by_address_and_valid_keys_keep_working(anonymous, principals):
-    def guess(number):
+    def send_guess(number):
         secret = principals.admin.secret[:-8] + f"{number:08}"
         return anonymous.get("me", headers={"X-API-Key": secret} if number % 3 else {})
 
     with ThreadPoolExecutor(20) as pool:
-        answers = list(pool.map(guess, range(660)))
+        answers = list(pool.map(send_guess, range(660)))
     assert {headers(answer)["Limit"] for answer in answers} == {600}
-    if len({headers(answer)["Reset"] for answer in answers}) == 1:  # else it took longer than a window
+    if len({headers(answer)["Reset"] for answer in answers}) == 1:  # otherwise the requests took longer than a window
         assert [answer.status_code for answer in answers].count(401) == 600
     refused(anonymous.until(429, "me"), 429, "rate_limit.exceeded")
     for path in ("openapi.yaml", "nothing"):
@@ -138,7 +138,7 @@ def test_failed_authentication_is_limited_by_address_and_valid_keys_keep_working
     ok(anonymous.with_(credential=principals.admin).get("me"))
 
 
-def test_another_address_is_counted_by_itself(anonymous, instance):
+def test_addresses_are_counted_separately(anonymous, instance):
     before = headers(anonymous.get("me"))["Remaining"]
     assert headers(Api(instance, source="127.255.0.1").get("me"))["Remaining"] == 599 and before == 599
     assert headers(anonymous.get("me"))["Remaining"] == 598

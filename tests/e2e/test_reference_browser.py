@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("selenium", reason="python3-selenium is not installed")
 
-from browser import DESK, FITS, PHONE, browser  # noqa: E402, F401 (a fixture among them)
-from deployment import PLACE  # noqa: E402
+from browser import DESKTOP, FITS_WIDTH, PHONE, browser  # noqa: E402, F401 (a fixture among them)
+from deployment import E2E_DIR  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from wait import TIMEOUT_S, eventually  # noqa: E402
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.unsanitized
 
 @pytest.fixture
 def reference(browser, anonymous):
-    browser.look()
+    browser.set_theme()
     browser.open(anonymous.url + "docs/reference")
     return browser
 
@@ -60,13 +60,13 @@ def test_try_it_out_with_a_key_gets_real_responses(reference, own_api):
     assert status == 201 and made["id"] in shown
     status, shown = try_out(reference, "listBrokers")
     assert status == 200 and made["id"] in shown and "end_cursor" in shown
-    reference.screenshot(PLACE / "screenshots/try-it-out.png")
+    reference.screenshot(E2E_DIR / "screenshots/try-it-out.png")
     assert reference.console() == []
     assert all(url.startswith(own_api.url) for url in reference.requests())
 
 
 def test_the_snippets_of_a_request_work(reference, own_api):
-    """With all characters in the body that the languages treat specially."""
+    """With a body that has all special characters of the languages."""
     name, ca = "D'Ávila '''`${x}` \\ \"z\"", own_api.instance.ca
     authorize(reference, own_api.credential.secret)
     reference.find("[id$='-createBroker'] .opblock-summary-control").click()
@@ -87,14 +87,14 @@ def test_the_snippets_of_a_request_work(reference, own_api):
 
 
 def snippet_of(browser, start):
-    """The text of the snippet, once it is the one that starts so."""
+    """Waits for a snippet that starts with this text and returns it."""
     text = browser.find(".request-snippets pre").get_attribute("textContent")
     return text if text.startswith(start) else None
 
 
 def test_try_it_out_works_under_every_host_name_of_the_page(browser, second_host_api):
     """The base URL of this virtual host is different."""
-    browser.look()
+    browser.set_theme()
     browser.open(second_host_api.url + "docs/reference")
     authorize(browser, second_host_api.credential.secret)
     assert try_out(browser, "getPrincipal")[0] == 200
@@ -131,10 +131,10 @@ def test_a_key_is_not_stored(reference, own_api):
     assert try_out(reference, "getPrincipal")[0] == 401
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE])
-def test_an_address_leads_to_an_operation(browser, anonymous, size):
-    browser.look(size)
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_a_url_leads_to_an_operation(browser, anonymous, size):
+    browser.set_theme(size)
     browser.open(anonymous.url + "docs/reference#/Brokers/createBroker")
     browser.find("[id$='-createBroker'] .responses-table")
     assert "Idempotency-Key" in browser.find("[id$='-createBroker'] .opblock-body").text
-    assert browser.run(FITS), "it is wider than the screen"
+    assert browser.run(FITS_WIDTH), "wider than the viewport"

@@ -13,8 +13,8 @@ from factories import NAMES, PREFIXES, UNKNOWN_ULID, ResourceFactory, unique
 from wait import eventually, together
 
 KINDS = {name: collection for collection, name in NAMES.items()}
-# Every place for an id of another resource: the collection, its path, and the collection that it refers to.
-PLACES = [
+# Every reference: the collection, the path, and the collection that it refers to.
+REFERENCES = [
     ("properties", "owners[1].party_id", "parties"), ("properties", "broker_id", "brokers"),
     ("parties", "spouse_party_id", "parties"), ("parties", "legal_representatives[0].party_id", "parties"),
     ("parties", "broker_id", "brokers"),
@@ -24,7 +24,7 @@ PLACES = [
     ("contracts", "parties[1].party_id", "parties"), ("contracts", "guarantee.party_id", "parties"),
     ("contracts", "commission.splits[0].broker_id", "brokers"), ("documents", "related.id", "parties"),
 ]
-every_place = pytest.mark.parametrize("collection, path, target", PLACES, ids=[f"{c}.{p}" for c, p, _ in PLACES])
+every_reference = pytest.mark.parametrize("collection, path, target", REFERENCES, ids=[f"{c}.{p}" for c, p, _ in REFERENCES])
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def steps_of(path):
 
 
 def put(body, path, value):
-    """A body with something else at a path."""
+    """A copy of the body with another value at the path."""
     first, *rest = steps_of(path) if isinstance(path, str) else path
     if isinstance(body, list):
         return [(put(one, rest, value) if rest else value) if n == first else one for n, one in enumerate(body)]
@@ -63,7 +63,7 @@ def code_of(collection, path, what):
 # ---------------------------------------------------------------- missing resources
 
 
-@every_place
+@every_reference
 def test_a_reference_to_a_missing_resource_is_named_by_its_path(factory, own_api, collection, path, target):
     body = put(factory.full(collection), path, PREFIXES[target] + UNKNOWN_ULID)
     code = code_of(collection, path, "not_found")
@@ -75,13 +75,13 @@ def test_a_reference_to_a_missing_resource_is_named_by_its_path(factory, own_api
                                                                                   external_id=body["external_id"]) == []
 
 
-@every_place
+@every_reference
 def test_a_reference_to_another_organizations_resource_is_not_found(factory, own_api, other_factory, collection, path, target):
     body = put(factory.full(collection), path, other_factory.create(target)["id"])
     assert wrong_fields(own_api.post(collection, json=body)) == {path: code_of(collection, path, "not_found")}
 
 
-@every_place
+@every_reference
 @pytest.mark.parametrize("wrong",
                          ["", "x", 5, None, {}, [], True, "{prefix}", "brk_" + UNKNOWN_ULID[:-1], "BRK_" + UNKNOWN_ULID,
                           "doc_" + UNKNOWN_ULID, "org_" + UNKNOWN_ULID, "{prefix}" + "u" * 26, "a\"},{\\"], ids=str)
@@ -143,7 +143,7 @@ def test_a_repeated_create_is_replayed_after_its_target_is_deleted(factory, own_
 # ---------------------------------------------------------------- deletion of referenced resources
 
 
-@every_place
+@every_reference
 def test_a_referenced_resource_cannot_be_deleted(factory, own_api, collection, path, target):
     made = ok(own_api.post(collection, json=factory.full(collection)), 201)
     id = get(made, path)
@@ -154,18 +154,18 @@ def test_a_referenced_resource_cannot_be_deleted(factory, own_api, collection, p
 
 
 def other_target(factory, own_api, body, path, target):
-    """Another resource that the body may refer to; the proposal of a contract must be accepted and match it."""
+    """Another resource that the body can refer to; the proposal of a contract must be accepted and match it."""
     if path != "proposal_id":
         return factory.create(target)["id"]
     ok(own_api.patch("properties/" + body["property_id"], json={"status": "active"}))
     return factory.accepted(property_id=body["property_id"], kind="rental")["id"]
 
 
-@every_place
+@every_reference
 def test_a_resource_without_references_can_be_deleted(factory, own_api, collection, path, target):
     for way in ("patch", "put", "delete"):
         body = factory.full(collection)
-        if (collection, path) == ("contracts", "property_id"):  # with a proposal it keeps the proposal's property
+        if (collection, path) == ("contracts", "property_id"):  # must be the proposal's property
             ok(own_api.delete("proposals/" + body.pop("proposal_id")), 204)
         made = ok(own_api.post(collection, json=body), 201)
         id, other = get(made, path), other_target(factory, own_api, body, path, target)
@@ -204,7 +204,7 @@ def test_the_detail_names_only_what_the_credential_may_read(factory, own_api, ad
         assert refused(api.delete("brokers/" + broker), 409, "conflict.in_use")["detail"] == f"{kinds}{such}."
 
 
-def test_a_shorter_list_leaves_no_reference_behind(factory, own_api):
+def test_a_shorter_list_removes_references(factory, own_api):
     parties = [factory.party()["id"] for _ in range(3)]
     made = factory.proposal(proponent_ids=parties)
     ok(own_api.patch("proposals/" + made["id"], json={"proponent_ids": parties[2:]}))
@@ -222,8 +222,7 @@ def test_a_document_with_a_new_relation_releases_the_old_one(factory, own_api):
 
 
 def test_references_are_of_the_organization(instance, factory, own_api, admin_factory):
-    """The same id in another organization is another resource. It is inserted with SQL, because the service never reuses an
-    id."""
+    """The same id in another organization is another resource, inserted with SQL because the service never reuses an id."""
     party = factory.party()
     other = ResourceFactory(Api(instance, admin_factory.key()))
     strange = other.party(spouse_party_id=other.party()["id"])
@@ -235,10 +234,10 @@ def test_references_are_of_the_organization(instance, factory, own_api, admin_fa
     refused(other.api.delete("parties/" + party["id"]), 409, "conflict.in_use")
 
 
-# ---------------------------------------------------------------- at the same time
+# ---------------------------------------------------------------- concurrency
 
 
-def test_of_a_concurrent_reference_and_deletion_one_succeeds(factory, own_api, instance):
+def test_either_a_concurrent_reference_or_the_deletion_succeeds(factory, own_api, instance):
     for _ in range(12):
         party = factory.party()
         body = factory.body("parties", spouse_party_id=party["id"])
@@ -253,7 +252,7 @@ def test_of_a_concurrent_reference_and_deletion_one_succeeds(factory, own_api, i
 
 
 def while_open(instance, sql, values, request):
-    """The response to a request that waits for a transaction, which commits as soon as the request waits."""
+    """The response to a request that waits for a transaction, which commits when the request waits."""
     connection = psycopg2.connect(instance.admin_dsn)
     try:
         connection.cursor().execute(sql, values)
@@ -303,7 +302,7 @@ def test_concurrent_puts_and_deletions_leave_no_dangling_reference(factory, own_
         assert found == ([(left.json()["spouse_party_id"],)] if left.status_code == 200 else [])
 
 
-def test_many_puts_at_once_leave_the_references_of_the_last(factory, own_api, instance):
+def test_after_concurrent_puts_the_references_are_those_of_the_last(factory, own_api, instance):
     parties = [factory.party()["id"] for _ in range(8)]
     made = factory.proposal()
     path = "proposals/" + made["id"]
@@ -328,7 +327,7 @@ def by_external_id(api, target, id):
     return {"external_id": ok(api.patch(f"{target}/{id}", json={"external_id": unique()}))["external_id"]}
 
 
-@every_place
+@every_reference
 def test_a_reference_can_be_an_external_id(factory, own_api, collection, path, target):
     body = factory.full(collection)
     id, first = get(body, path), steps_of(path)[0]
@@ -345,7 +344,7 @@ def test_a_reference_can_be_an_external_id(factory, own_api, collection, path, t
     assert refused(own_api.delete(f"{target}/{id}"), 409, "conflict.in_use")
 
 
-@every_place
+@every_reference
 def test_an_unknown_external_id_is_refused_like_an_unknown_id(factory, own_api, other_factory, collection, path, target):
     other = other_factory.create(target, external_id=unique())["external_id"]
     body, made = factory.full(collection), factory.create(collection)
@@ -436,8 +435,8 @@ def test_a_hundred_operations_refer_by_external_id(factory, own_api):
     assert {one["resource"]["broker_id"] for one in done} == {broker["id"]}
 
 
-def test_racing_batches_refer_to_what_they_create(factory, own_api):
-    """A batch that begins again finds the ids of its last attempt."""
+def test_concurrent_batches_refer_to_what_they_create(factory, own_api):
+    """A batch that is retried finds the ids of its last attempt."""
     def operations(n):
         upserts = [{"method": "upsert", "external_id": key, "data": {**factory.body("parties", name=f"N{n}"), **more}}
                    for key, more in (("a", {}), ("b", {"spouse_party_id": {"external_id": "a"}}))]

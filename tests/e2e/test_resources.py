@@ -12,11 +12,11 @@ from factories import NAMES, PREFIXES, SERVER, UNKNOWN_ULID, ResourceFactory, gi
 from wait import together
 
 FIVE = [collection for collection in PREFIXES if collection != "brokers"]
-UNREACHABLE_URL = "https://127.0.0.1:9/"  # nothing is ever sent there: the courier does not deliver to this machine
-NOT_TOLD = {"bank_account", "rg", "birth_date"}
-PRESET = {"properties": {"status": "draft"}, "parties": {}, "proposals": {"status": "draft"}, "contracts": {"status": "draft"},
+UNREACHABLE_URL = "https://127.0.0.1:9/"  # the courier does not deliver to this machine
+PRIVATE_FIELDS = {"bank_account", "rg", "birth_date"}
+DEFAULTS = {"properties": {"status": "draft"}, "parties": {}, "proposals": {"status": "draft"}, "contracts": {"status": "draft"},
           "documents": {"status": "pending"}}
-# A change that every body of the kind bears.
+# A change that is valid for every body of the kind.
 CHANGE = {"properties": {"title": "Outro"}, "parties": {"profession": "Médica"}, "proposals": {"notes": "Outra"},
           "contracts": {"notes": "Outra"}, "documents": {"issuer": "Outro"}}
 
@@ -36,11 +36,11 @@ def path_of(collection, resource):
 
 
 @every
-def test_the_smallest_body_is_enough(own_api, factory, collection):
+def test_a_minimal_body_is_accepted(own_api, factory, collection):
     body = factory.body(collection)
     response = own_api.post(collection, json=body)
     made = ok(response, 201)
-    assert given(made) == {**body, **PRESET[collection]}
+    assert given(made) == {**body, **DEFAULTS[collection]}
     assert re.fullmatch(PREFIXES[collection] + ULID, made["id"])
     assert (made["tenant_id"], made["organization_id"]) == (own_api.credential.tenant, own_api.credential.organizations[0])
     assert made["created_by"] == made["updated_by"] == own_api.credential.id and made["created_at"] == made["updated_at"]
@@ -49,7 +49,7 @@ def test_the_smallest_body_is_enough(own_api, factory, collection):
 
 
 @every
-def test_every_field_is_kept_and_answered_in_the_documented_order(own_api, factory, collection):
+def test_fields_are_stored_and_returned_in_the_documented_order(own_api, factory, collection):
     body = factory.full(collection)
     made = ok(own_api.post(collection, json=dict(reversed(body.items()))), 201)
     assert given(made) == body
@@ -66,11 +66,11 @@ def test_a_field_without_a_value_is_absent(own_api, factory, collection):
     small = factory.body(collection)
     optional = {name: None for name in body if name not in small and name != "status"}
     made = ok(own_api.post(collection, json={**small, **optional}), 201)
-    assert set(given(made)) == {*small, *PRESET[collection]}
+    assert set(given(made)) == {*small, *DEFAULTS[collection]}
 
 
 @every
-def test_all_missing_fields_are_named_at_once(own_api, factory, collection):
+def test_all_missing_fields_are_reported_at_once(own_api, factory, collection):
     required = set(factory.body(collection)) - {"sale_price"}
     problem = own_api.post(collection, json={}).json()
     found = {item["field"]: item["code"] for item in problem["errors"]}
@@ -108,7 +108,7 @@ def test_unknown_ids_and_ids_of_other_kinds_are_not_found(own_api, factory, coll
 def test_a_patch_changes_only_the_given_fields(own_api, factory, collection):
     body = factory.full(collection)
     made = ok(own_api.post(collection, json=body), 201)
-    own_api.pass_by(made["updated_at"])
+    own_api.wait_until_after(made["updated_at"])
     changed = ok(own_api.patch(path_of(collection, made), json=CHANGE[collection]))
     assert given(changed) == {**body, **CHANGE[collection]}
     assert moment(changed["updated_at"]) > moment(made["updated_at"]) and changed["created_at"] == made["created_at"]
@@ -119,7 +119,7 @@ def test_a_patch_changes_only_the_given_fields(own_api, factory, collection):
 def test_null_in_a_patch_clears_every_optional_field(own_api, factory, collection):
     body, small = factory.full(collection), factory.body(collection)
     made = ok(own_api.post(collection, json=body), 201)
-    needed = {*small, *PRESET[collection], *({"start_date", "end_date", "rent_price"} & set(body))}
+    needed = {*small, *DEFAULTS[collection], *({"start_date", "end_date", "rent_price"} & set(body))}
     for name in set(body) - needed:
         changed = ok(own_api.patch(path_of(collection, made), json={name: None}))
         assert name not in changed
@@ -200,7 +200,7 @@ def test_a_repeated_create_is_replayed(own_api, factory, collection):
 
 
 @every
-def test_a_key_is_free_after_a_refusal(own_api, factory, collection):
+def test_the_key_of_a_refused_request_can_be_used_again(own_api, factory, collection):
     key = {"Idempotency-Key": str(uuid.uuid4())}
     assert own_api.post(collection, json={}, headers=key).status_code == 400
     ok(own_api.post(collection, json=factory.body(collection), headers=key), 201)
@@ -248,7 +248,7 @@ def test_an_external_id_has_at_most_100_characters(own_api, factory, collection)
 
 
 @every
-def test_metadata_are_texts_with_any_keys(own_api, factory, collection):
+def test_metadata_values_are_texts_with_any_keys(own_api, factory, collection):
     most = {f"key {n} é".ljust(40, "x"): "🏠" * 500 for n in range(50)}
     assert factory.create(collection, metadata=most)["metadata"] == most
     made = factory.create(collection, metadata={"a": "1", "b": "null", "__proto__": "\\\" \n"})
@@ -257,7 +257,7 @@ def test_metadata_are_texts_with_any_keys(own_api, factory, collection):
 
 
 @every
-def test_other_metadata_are_refused(own_api, factory, collection):
+def test_invalid_metadata_is_refused(own_api, factory, collection):
     code = f"validation.{NAMES[collection]}.metadata_invalid"
     for wrong in ({"x": 5}, {"x": {}}, {"x": ["y"]}, {"x": True}, {"x" * 41: "y"}, {"": "y"}, {"x": "y" * 501},
                   {str(n): "" for n in range(51)}, [], "x", 5):
@@ -281,7 +281,7 @@ def test_every_write_queues_an_event_without_private_fields(own_api, instance, f
     ok(own_api.delete("webhooks/" + subscription), 204)
     deleted = {**changed, "updated_at": delivered[-1][1]["updated_at"]}
     assert deleted["updated_at"] > changed["updated_at"]
-    public = [{key: value for key, value in one.items() if key not in NOT_TOLD} for one in (made, changed, deleted)]
+    public = [{key: value for key, value in one.items() if key not in PRIVATE_FIELDS} for one in (made, changed, deleted)]
     assert delivered == list(zip(events, public))
     assert list(delivered[0][1]) == list(public[0]) and set(SERVER) & set(made) <= set(delivered[0][1])
 
@@ -303,7 +303,7 @@ def test_a_refused_write_queues_no_event_and_changes_nothing(own_api, instance, 
 
 
 @every
-def test_the_table_has_the_columns_that_answers_show(instance, factory, collection):
+def test_the_table_has_the_columns_of_responses(instance, factory, collection):
     columns = [name for name, in instance.sql("select column_name from information_schema.columns where table_schema = 'neoapi'"
                                               " and table_name = %s", NAMES[collection])]
     made = ok(factory.api.post(collection, json=factory.full(collection)), 201)
@@ -313,7 +313,7 @@ def test_the_table_has_the_columns_that_answers_show(instance, factory, collecti
 
 @every
 def test_the_table_refuses_malformed_ids(instance, factory, collection):
-    """It checks prefix and length. The module checks the characters, which would cost the database more than an index."""
+    """It checks prefix and length only. The module checks the characters, which would be slow in the database."""
     good = factory.create(collection)["id"]
     prefix, digits = good[:4], good[4:]
     for wrong in ("", prefix, digits, "xxx_" + digits, "." + good[1:], good[:-1], good + "0", good + "\n", " " + good[:-1]):
@@ -328,7 +328,7 @@ def test_every_constraint_is_validated(instance):
 
 
 @every
-def test_the_response_follows_any_change_of_the_columns(instance, own_api, factory, collection):
+def test_the_response_reflects_any_change_of_the_columns(instance, own_api, factory, collection):
     made = factory.create(collection)
     instance.sql(f"update neoapi.{NAMES[collection]} set external_id = 'by hand' where id = %s", made["id"])
     assert ok(own_api.get(path_of(collection, made))) == {**made, "external_id": "by hand"}

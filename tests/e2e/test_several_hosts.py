@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load balancer of conf/several-hosts.conf in front of two hosts on this machine, over TLS: it uses ready hosts only, and
-the hosts see the client's address."""
+"""The load balancer of conf/several-hosts.conf with two hosts over TLS: it uses ready hosts only, and the hosts log the
+client's address."""
 
 import re
 from pathlib import Path
@@ -64,7 +64,7 @@ Listen 127.0.0.8:${PORT} https
 
 @pytest.fixture
 def ask(module_instance, module_admin_factory):
-    """What a caller gets through the balancer: a status and a media type."""
+    """ask(): status and media type of a response through the balancer."""
     session, key = requests.Session(), module_admin_factory.key()
     session.trust_env, session.verify = False, module_instance.ca
     session.mount("https://", Adapter(CALLER, Path(module_instance.ca).read_text()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thousand slow clients and a normal one, with the default numbers of threads and connections."""
+"""A thousand slow clients and a normal one, with the shipped numbers of threads and connections."""
 
 import resource
 import socket
@@ -26,7 +26,7 @@ def shipped_api(new_instance):
 
 
 def slow_clients(api):
-    """A third does not begin the handshake, a third sends no whole header, a third no body."""
+    """A third do not begin the TLS handshake, a third send incomplete headers, a third no body."""
     plain = [socket.create_connection(("127.0.0.1", api.instance.port)) for _ in range(CLIENTS // 3)]
     heads = [RawConnection(api).send(message(api, "GET", "me")[:-2]) for _ in range(CLIENTS // 3)]
     body = message(api, "POST", "brokers", [("Content-Type", "application/json"), ("Content-Length", 1000)], b"{")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Startup: a configuration error prevents the start with a message that names its fix; a fault of the database does not."""
+"""Startup: a configuration error prevents the start with a message that has the remedy; a fault of the database does not."""
 
 import base64
 import os
@@ -48,7 +48,7 @@ DBD = [("LoadModule dbd_module .*", ""), ("DBDriver .*", ""), ("DBDParams .*", "
        ("DBDKeep .*", ""), ("DBDMax .*", "")]
 
 
-def test_the_configuration_of_the_tests_is_right(httpd):
+def test_the_configuration_of_the_tests_is_valid(httpd):
     assert httpd().check()[0]
 
 
@@ -73,7 +73,7 @@ def test_the_configuration_of_the_tests_is_right(httpd):
     ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPI On")], ["NeoAPI"]),
     ([("NeoAPI On", "NeoAPI Maybe")], ["NeoAPI", "On"]),
 ], ids=lambda value: value[-1][1].replace("\\1\\n", "… ") if isinstance(value[0], tuple) else "")
-def test_a_configuration_error_names_its_fix(httpd, changes, words):
+def test_a_configuration_error_has_its_remedy(httpd, changes, words):
     right, said = httpd(*changes).check()
     assert not right, said
     for word in words:
@@ -94,7 +94,7 @@ def test_a_key_file_without_a_key_is_refused(httpd, key_file, content):
 
 
 def test_a_lost_key_file_stops_only_the_api(httpd, instance, admin_factory, tmp_path):
-    """The configuration test fails. A start serves other sites and the documentation; a restored file needs a restart."""
+    """The configuration test fails. httpd serves other sites and the documentation. A restored file needs a restart."""
     lost = tmp_path / "lost"
     site = httpd(("NeoAPIKeyFile .*", f'NeoAPIKeyFile "{lost}"'),
                  ('<Location "/public/v1/">', '<Location "/health">\nSetHandler neoapi-health\n</Location>\n<Location "/public/v1/">'))
@@ -119,7 +119,7 @@ def test_a_key_file_may_be_readable_by_the_group(httpd, key_file):
     assert httpd(key_file(mode=0o600)).check()[0]
 
 
-def test_every_mistake_is_reported_at_once(httpd):
+def test_all_errors_are_reported_at_once(httpd):
     right, said = httpd(("DBDriver .*", ""), ("NeoAPIKeyFile .*", "")).check()
     assert not right and "DBDriver" in said and "NeoAPIKeyFile" in said, said
 
@@ -138,7 +138,7 @@ def test_too_few_connections_log_a_warning(httpd):
 
 @pytest.fixture
 def httpd_on_database(instance, httpd):
-    """on_database(name, *changes): an Apache that works on another database of the cluster."""
+    """httpd_on_database(name, *changes): an httpd with another database of the cluster."""
     def new(name, *changes):
         params = f"host={instance.state}/socket port=5432 dbname={name} user=neoapi connect_timeout=3"
         return httpd(("DBDParams .*", f'DBDParams "{params}"'), *changes)
@@ -155,7 +155,7 @@ def key_of():
 
 
 def works(api):
-    """False also if an httpd process that ends has closed the connection before the request arrived."""
+    """Whether a request succeeds. False also if an ending process has closed the connection before the request arrived."""
     try:
         return api.get("brokers").status_code == 200
     except requests.ConnectionError:
@@ -176,7 +176,7 @@ def test_httpd_starts_without_a_schema_and_works_once_it_exists(httpd_on_databas
 
 def test_httpd_starts_with_an_old_schema_and_works_once_it_is_migrated(httpd_on_database, new_database, key_of,
                                                                        tmp_path):
-    """A version whose last migration renames a table to the name that its module uses."""
+    """The newer version renames a table to the name that its module uses."""
     newer = NextVersion(tmp_path, ("rename", "alter table neoapi.broker_before rename to broker;\n"))
     assert new_database.setup()[0] == 0
     key = key_of(new_database)

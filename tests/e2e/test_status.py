@@ -15,7 +15,7 @@ from webhook_fixtures import (admin, deliveries, module_admin_factory,  # noqa: 
                               module_instance, receiver, subscribe, until)
 from httpd import Httpd
 from admin_pages import CONF as ADMIN_PAGES_CONF
-from admin_pages import PLACES, AdminPages
+from admin_pages import LOCATIONS, AdminPages
 from wait import TIMEOUT_S, eventually
 
 CONF = ADMIN_PAGES_CONF + """
@@ -36,7 +36,7 @@ def admin_pages(module_instance):
 
 @pytest.fixture
 def wait_for_increase(admin_pages):
-    """grown(key, by): waits until the value has grown by exactly this much since the beginning of the test."""
+    """wait_for_increase(key, by): waits until a counter has increased by this number since the test began."""
     before = admin_pages.counters()
 
     def wait(key, by):
@@ -86,7 +86,7 @@ def test_counts_survive_a_graceful_restart_and_a_killed_child(module_instance, a
     killed = module_instance.children()[0]
     os.kill(killed, signal.SIGKILL)
 
-    def is_replaced():  # prefork has more processes, and changes their number
+    def is_replaced():  # prefork changes the number of processes
         children = module_instance.children()
         return killed not in children and admin_pages.counters()["Processes"] == len(children)
     eventually(is_replaced, "another child takes its place")
@@ -121,7 +121,7 @@ def test_rate_limited_requests_are_counted(module_instance, module_admin_factory
 
 
 def test_slow_requests_show_in_the_percentiles(module_instance, module_admin_factory, admin_pages):
-    """Of requests that wait a second for a lock, and of the connections that they have meanwhile."""
+    """For requests that wait a second for a lock, and for the connections that they use."""
     api = Api(module_instance, module_admin_factory.key())
     connection = psycopg2.connect(module_instance.admin_dsn)
     try:
@@ -192,7 +192,7 @@ def test_attempts_in_flight_are_shown(admin, receiver, admin_pages):
 
 @pytest.fixture
 def queue(module_instance, admin):
-    """queue(count, due): puts rows into the queue of a subscription that is excluded from claims; they are removed at the end."""
+    """queue(count, due): adds queue rows of a subscription that is excluded from claims, and removes them at the end."""
     subscription = subscribe(admin, "http://127.0.0.1:9/", "broker.created")
 
     def fill(count, due):
@@ -210,10 +210,10 @@ def test_the_queue_length_and_the_oldest_delivery_are_shown(module_instance, que
     subscription = queue(7, "1 hour")
     found = eventually(lambda: (now := admin_pages.counters())["QueuePending"] == 7 and now, "seven that wait")
     assert found["QueueDue"] == found["QueueOverdueSeconds"] == found["QueuePendingIsEstimate"] == 0
-    assert found["QueueOldestSeconds"] > 86400  # by its id, which is of 2024
+    assert found["QueueOldestSeconds"] > 86400  # its id is of 2024
     module_instance.sql("update neoapi.webhook_subscription set is_active = false where id = %s", subscription["id"])
     module_instance.sql("update neoapi.webhook_queue set due_at = now() - interval '5 minutes'")
-    for _ in range(2):  # deliveries of a subscription that is inactive wait, and are not late
+    for _ in range(2):  # deliveries of an inactive subscription are not overdue
         module_instance.sql("select pg_sleep(1.1)")
         assert admin_pages.counters()["QueueDue"] == 0
     assert admin_pages.counters()["QueuePending"] == 7
@@ -227,7 +227,7 @@ def test_the_length_of_a_long_queue_is_marked_as_an_estimate(module_instance, qu
     assert re.search(r"≈&nbsp;\d\d,\d{3}", admin_pages.page().text)
 
 
-# ---------------------------------------------------------------- the page itself
+# ---------------------------------------------------------------- the page
 
 def test_the_page_is_the_same_on_every_virtual_host(module_instance, admin, admin_pages):
     ok(admin.get("me"))
@@ -294,9 +294,9 @@ def test_without_the_database_the_page_shows_the_outage_and_the_rest(module_inst
 
 @pytest.fixture
 def unused_httpd(instance, tmp_path):
-    """An Apache that has loaded the module and uses it nowhere."""
+    """An httpd that has loaded the module and does not use it."""
     one = Httpd(instance, tmp_path, ("NeoAPI On", "NeoAPI Off"),
-                (r"DocumentRoot .*", PLACES.replace("\\", "") + r"Listen 127.0.0.6:${PORT}"))
+                (r"DocumentRoot .*", LOCATIONS.replace("\\", "") + r"Listen 127.0.0.6:${PORT}"))
     one.start()
     yield one
     one.stop()

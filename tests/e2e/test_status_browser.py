@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("selenium", reason="python3-selenium is not installed")
 
-from browser import CONTRAST, DESK, FITS, LOOKS, browser  # noqa: E402, F401 (a fixture among them)
+from browser import LOWEST_CONTRAST, DESKTOP, FITS_WIDTH, THEMES, browser  # noqa: E402, F401 (a fixture among them)
 from client import ok  # noqa: E402
-from deployment import PLACE  # noqa: E402
+from deployment import E2E_DIR  # noqa: E402
 from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # noqa: E402, F401 (fixtures among them)
                               subscribe, until)
 from admin_pages import CONF as ADMIN_PAGES_CONF  # noqa: E402
@@ -17,12 +17,12 @@ from wait import eventually  # noqa: E402
 
 pytestmark = pytest.mark.unsanitized
 
-CONF = ADMIN_PAGES_CONF.replace("127.0.0.5", "127.0.0.2")  # an address that the browser may reach
+CONF = ADMIN_PAGES_CONF.replace("127.0.0.5", "127.0.0.2")  # an address that the browser can connect to
 
 
 @pytest.fixture
 def page(module_instance, admin, receiver):
-    """The page's URL; every kind of event has happened."""
+    """The URL of the page, after every kind of counted event."""
     subscription = subscribe(admin, receiver.url, "broker.created")
     broker = admin.broker()
     ok(admin.get(f"brokers/{broker['id']}"))
@@ -32,23 +32,23 @@ def page(module_instance, admin, receiver):
     return f"http://127.0.0.2:{module_instance.port}/neoapi-status"
 
 
-@pytest.mark.parametrize("look", LOOKS)
-def test_the_page_is_rendered_and_readable_in_every_theme(browser, page, look):
-    browser.look(*LOOKS[look])
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_page_is_rendered_and_readable_in_every_theme(browser, page, theme):
+    browser.set_theme(*THEMES[theme])
     browser.open(page)
     assert len(browser.find_all("svg.plot")) == 4 and browser.find_all(".plot rect.good")
-    browser.screenshot(PLACE / "screenshots" / f"status-{look}.png")
+    browser.screenshot(E2E_DIR / "screenshots" / f"status-{theme}.png")
     assert browser.console() == []
     assert browser.requests() == [page], "the page requests no other resource"
-    assert browser.run(FITS), "it is wider than the screen"
-    contrast, text = browser.run(CONTRAST)
+    assert browser.run(FITS_WIDTH), "wider than the viewport"
+    contrast, text = browser.run(LOWEST_CONTRAST)
     assert contrast >= 4.5, (contrast, text)
     dark = browser.run("return getComputedStyle(document.body).backgroundColor")
-    assert (sum(map(int, dark.strip("rgb()").split(","))) < 200) == look.endswith("dark")
+    assert (sum(map(int, dark.strip("rgb()").split(","))) < 200) == theme.endswith("dark")
 
 
 def test_charts_are_drawn_within_their_bounds(browser, page):
-    browser.look(DESK)
+    browser.set_theme(DESKTOP)
     browser.open(page)
     assert browser.run("""return [...document.querySelectorAll('.plot rect, .plot path')].every((shape) => {
         const inside = shape.getBoundingClientRect(), around = shape.closest('.plot').getBoundingClientRect();
@@ -57,7 +57,7 @@ def test_charts_are_drawn_within_their_bounds(browser, page):
 
 
 def test_its_style_is_applied_and_no_script_runs(browser, page):
-    browser.look(DESK)
+    browser.set_theme(DESKTOP)
     browser.open(page)
     assert browser.run("return getComputedStyle(document.querySelector('.tiles')).display") == "grid"
     browser.run("const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s)")
@@ -65,7 +65,7 @@ def test_its_style_is_applied_and_no_script_runs(browser, page):
 
 
 def test_the_page_reloads_by_itself(browser, page):
-    browser.look(DESK)
+    browser.set_theme(DESKTOP)
     browser.open(page + "?refresh=1")
     browser.run("window.first = 1")
     eventually(lambda: browser.run("return window.first === undefined && document.readyState === 'complete'"), "another page")
@@ -73,7 +73,7 @@ def test_the_page_reloads_by_itself(browser, page):
 
 
 def test_the_links_lead_to_the_other_formats(browser, page):
-    browser.look(DESK)
+    browser.set_theme(DESKTOP)
     browser.open(page)
     browser.find("nav a[href='?refresh=5']").click()
     eventually(lambda: browser.driver.current_url.endswith("?refresh=5"), "the page reloads")

@@ -47,7 +47,7 @@ def test_the_copy_follows_every_change(own_api, client):
     property = factory.property()
     broker = own_api.broker(name="A", phone="+55 11 4000-1234")
     client.start().await_sync()
-    ok(own_api.patch("brokers/" + broker["id"], json={"phone": "+55 11 4000-4321"}))  # which no payload has
+    ok(own_api.patch("brokers/" + broker["id"], json={"phone": "+55 11 4000-4321"}))  # not in payloads
     ok(own_api.patch("properties/" + property["id"], json={"title": "B"}))
     ok(own_api.delete("brokers/" + own_api.broker(name="C")["id"]), 204)
     client.await_sync()
@@ -57,7 +57,7 @@ def test_the_copy_follows_every_change(own_api, client):
     assert broker["id"] not in client.records() and client.has_deleted(broker["id"])
 
 
-def test_own_changes_are_applied_but_not_passed_on(own_api, client, admin_factory):
+def test_own_changes_are_applied_and_not_reported(own_api, client, admin_factory):
     other = own_api.with_(credential=admin_factory.key(own_api.credential.organizations[0]))
     client.start().await_sync()
     own, foreign = own_api.broker(name="own"), other.broker(name="foreign")
@@ -80,7 +80,7 @@ def test_the_client_continues_after_a_stop_and_exports_when_its_position_has_exp
     assert client.position() > "evt_1"
 
 
-def test_an_export_after_a_restore_replaces_what_is_newer(own_api, client):
+def test_an_export_after_a_restore_replaces_newer_records(own_api, client):
     changed, deleted = own_api.broker(name="changed"), own_api.broker(name="deleted")
     client.start().await_sync()
     client.stop()
@@ -103,7 +103,7 @@ def test_a_key_without_a_scope_ends_the_client_and_keeps_the_copy(own_api, clien
 
 
 def test_an_aborted_export_is_started_again_and_its_position_kept(own_api, client):
-    """What the aborted export had is deleted before the next one."""
+    """Records of the aborted export are deleted before the next one."""
     kept, removed = own_api.broker(name="kept"), own_api.broker(name="removed")
     with cutting_proxy(own_api, lambda: ok(own_api.delete("brokers/" + removed["id"]), 204)) as proxy:
         client.url = proxy.url

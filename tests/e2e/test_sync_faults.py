@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Followers' copies are complete although processes of both hosts and the database are killed while others write and delete.
+"""Followers' copies are complete after kills of the database and of processes of both hosts during writes and deletions.
 
-NEOAPI_SYNC_EVENTS: how many events there are at least; by default as many as the writers make in SECONDS.
+NEOAPI_SYNC_EVENTS is the minimum number of events; by default the writers run for SECONDS.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ COLLECTIONS = {"brokers": {}, "parties": {"kind": "person", "roles": ["buyer"]}}
 
 
 class Writer(threading.Thread):
-    """Creates, changes and deletes brokers and parties on one host, alone and in batches, whether it gets responses or not."""
+    """Creates, changes and deletes brokers and parties on one host, singly and in batches, ignoring failures."""
 
     def __init__(self, api, seed, end):
         super().__init__(daemon=True)
@@ -47,7 +47,7 @@ class Writer(threading.Thread):
         self.made = {collection: [] for collection in COLLECTIONS}
 
     def send(self, method, path, body=None):
-        """The body of a response without an error, else None."""
+        """The body of a successful response, else None."""
         with contextlib.suppress(requests.RequestException):
             answer = self.session.request(method, self.url + path, json=body, timeout=REQUEST_TIMEOUT_S, headers={"Connection": "close"})
             if answer.status_code < 400:
@@ -55,7 +55,7 @@ class Writer(threading.Thread):
         return None
 
     def operation(self, collection):
-        """One of a batch."""
+        """A random operation of a batch."""
         made, what, name = self.made[collection], self.random.random(), f"N {self.random.random()}"
         if what < 0.4 or not made:
             return create(name=name, **COLLECTIONS[collection])
@@ -72,7 +72,7 @@ class Writer(threading.Thread):
         self.made[collection] += [answer["id"]] if answer and one["method"] == "create" else []
 
     def write_batch(self, collection):
-        """In the order of their methods, because those that follow each other and have the same one need a single statement."""
+        """Sorted by method, because consecutive operations with the same method are one statement."""
         operations = sorted((self.operation(collection) for _ in range(self.random.randint(2, MAX_BATCH))), key=lambda one: one["method"])
         answer = self.send("POST", collection + "/batch", {"operations": operations}) or {"succeeded": 0, "results": []}
         self.count += answer["succeeded"]
@@ -84,7 +84,7 @@ class Writer(threading.Thread):
 
 
 def make_faults(nemesis, writers):
-    """For SECONDS, and until there are as many events as wanted."""
+    """Injects faults for SECONDS, and until there are EVENTS events."""
     nemesis.kinds = {name: nemesis.kinds[name] for name in KINDS}
     nemesis.weights = list(KINDS.values())
     for writer in writers:
@@ -99,7 +99,7 @@ def make_faults(nemesis, writers):
 
 
 def check_logs(followers, client):
-    """Every follower has read every event once, in order and as it is stored. Returns how many there are."""
+    """Every follower must have read every event once, in order and as stored. Returns the number of events."""
     end = client.last_event()
     eventually(lambda: all(one.position >= end or one.wrong for one in followers), "the log is read", CATCH_UP_S)
     for one in followers:
@@ -107,12 +107,12 @@ def check_logs(followers, client):
     stored = dict(client.api.instance.sql("select id, md5(neoapi.event_record(e)) from neoapi.event e where organization_id = %s"
                                           " order by id", client.api.credential.organizations[0]))
     for one in followers:
-        assert one.figures(stored) == {"missed": 0, "doubled": 0, "out of order": 0, "different": 0}
+        assert one.count_differences(stored) == {"missed": 0, "duplicate": 0, "out of order": 0, "different": 0}
     return len(stored)
 
 
 def check_copies(clients):
-    """Every copy has the bytes of the tables, and so have the exports of both hosts. Returns how many records there are."""
+    """All copies and the exports of both hosts must equal the tables. Returns the number of records."""
     for client in clients:
         client.await_sync(CATCH_UP_S)
     tables = clients[0].stored_texts()
@@ -146,6 +146,6 @@ def test_followers_copies_equal_the_tables_after_faults(tmp_path, report):
         make_faults(nemesis, writers)
         took = time.monotonic() - began
         events, records = check_logs(followers, clients[0]), check_copies(clients)
-        report(f"{events} events in {took:.0f} s, {len(nemesis.faults)} faults; of both followers: missed 0, doubled 0;"
+        report(f"{events} events in {took:.0f} s, {len(nemesis.faults)} faults; of both followers: missed 0, duplicate 0;"
                f" {records} records in each copy, identical")
         assert events > 100 and nemesis.faults

@@ -17,18 +17,18 @@ ROWS = {
                   "active": ["completed", "terminated", "expired"], "completed": [], "terminated": [], "expired": [],
                   "cancelled": []},
 }
-# How to get to each status.
-WAYS = {
+# The statuses that lead to each status.
+PATHS = {
     "proposals": {"draft": [], "submitted": ["submitted"], "countered": ["submitted", "countered"],
                   **{end: ["submitted", end] for end in ("accepted", "rejected", "withdrawn", "expired")}},
     "contracts": {"draft": [], "pending_signature": ["pending_signature"], "active": ["pending_signature", "active"],
                   "cancelled": ["cancelled"],
                   **{end: ["pending_signature", "active", end] for end in ("completed", "terminated", "expired")}},
 }
-MOMENTS = {"proposals": dict.fromkeys(["accepted", "rejected", "withdrawn", "expired"], "decided_at"),
+TIMESTAMP_FIELDS = {"proposals": dict.fromkeys(["accepted", "rejected", "withdrawn", "expired"], "decided_at"),
            "contracts": {"active": "signed_at", "terminated": "terminated_at"}}
 PAIRS = [(collection, old, new) for collection, rows in ROWS.items() for old in rows for new in rows]
-UNREACHABLE_URL = "https://127.0.0.1:9/"  # nothing is ever sent there
+UNREACHABLE_URL = "https://127.0.0.1:9/"  # the courier does not deliver to this machine
 
 machines = pytest.mark.parametrize("collection", list(ROWS))
 
@@ -38,8 +38,8 @@ def factory(own_api):
     return ResourceFactory(own_api)
 
 
-def lead(own_api, collection, resource, *statuses):
-    """Brings it to a status, step by step."""
+def advance(own_api, collection, resource, *statuses):
+    """Changes the status step by step."""
     for status in statuses:
         resource = ok(own_api.patch(f"{collection}/{resource['id']}", json=step(collection, status)))
     return resource
@@ -51,21 +51,21 @@ def step(collection, status):
     return {"status": status, **({"termination_reason": "Desistência"} if needs_reason else {})}
 
 
-def brought(own_api, factory, collection, status, **fields):
-    return lead(own_api, collection, factory.create(collection, **fields), *WAYS[collection][status])
+def create_in_status(own_api, factory, collection, status, **fields):
+    return advance(own_api, collection, factory.create(collection, **fields), *PATHS[collection][status])
 
 
-def listed(statuses):
-    """As a sentence ends with them."""
+def join_with_or(statuses):
+    """The statuses as at the end of an error message."""
     return " or ".join([", ".join(statuses[:-1]), statuses[-1]] if len(statuses) > 1 else statuses) + "."
 
 
-# ---------------------------------------------------------------- the rows
+# ---------------------------------------------------------------- transitions
 
 
 @pytest.mark.parametrize("collection, old, new", PAIRS, ids=["-".join(pair) for pair in PAIRS])
 def test_a_status_changes_only_along_its_transitions(own_api, factory, collection, old, new):
-    made, rows = brought(own_api, factory, collection, old), ROWS[collection]
+    made, rows = create_in_status(own_api, factory, collection, old), ROWS[collection]
     path = f"{collection}/{made['id']}"
     if new == old or new in rows[old]:
         assert ok(own_api.patch(path, json=step(collection, new) if new != old else {"status": new}))["status"] == new
@@ -73,7 +73,7 @@ def test_a_status_changes_only_along_its_transitions(own_api, factory, collectio
     body = {name: made[name] for name in factory.body(collection, property_id=made["property_id"])}
     for response in (own_api.patch(path, json={"status": new}), own_api.put(path, json={**body, "status": new})):
         detail = refused(response, 409, "conflict.invalid_transition")["detail"]
-        assert f" {old}" in detail and detail.endswith("become " + listed(rows[old] or [new]))
+        assert f" {old}" in detail and detail.endswith("become " + join_with_or(rows[old] or [new]))
     assert ok(own_api.get(path)) == made
 
 
@@ -87,19 +87,19 @@ def test_a_put_changes_the_status_as_well(own_api, factory, collection):
 
 
 @machines
-def test_a_resource_is_created_in_an_initial_status_or_the_next(own_api, factory, collection):
+def test_a_resource_can_be_created_in_an_initial_status_or_the_next(own_api, factory, collection):
     for status in ROWS[collection]:
         response = own_api.post(collection, json=factory.body(collection, **step(collection, status)))
         if status in ["draft", *ROWS[collection]["draft"]]:
             assert ok(response, 201)["status"] == status
         else:
             detail = refused(response, 409, "conflict.invalid_transition")["detail"]
-            assert detail.endswith("created with " + listed(["draft", *ROWS[collection]["draft"]]))
+            assert detail.endswith("created with " + join_with_or(["draft", *ROWS[collection]["draft"]]))
 
 
 @machines
 def test_other_fields_of_a_final_status_can_be_corrected(own_api, factory, collection):
-    made = brought(own_api, factory, collection, list(ROWS[collection])[-1])
+    made = create_in_status(own_api, factory, collection, list(ROWS[collection])[-1])
     changed = ok(own_api.patch(f"{collection}/{made['id']}", json={"notes": "Corrigido"}))
     assert changed["notes"] == "Corrigido" and changed["status"] == made["status"]
 
@@ -114,25 +114,25 @@ def test_resources_without_transitions_may_have_any_status(own_api, factory, col
         assert ok(own_api.patch(f"{collection}/{made['id']}", json={"status": other}))["status"] == other
 
 
-# ---------------------------------------------------------------- moments
+# ---------------------------------------------------------------- timestamps
 
 
 @machines
 def test_the_service_sets_the_timestamp_of_a_status(own_api, factory, collection):
     for status in ROWS[collection]:
-        made = brought(own_api, factory, collection, status)
-        passed = WAYS[collection][status]
-        expected = {MOMENTS[collection][one] for one in passed if one in MOMENTS[collection]}
+        made = create_in_status(own_api, factory, collection, status)
+        passed = PATHS[collection][status]
+        expected = {TIMESTAMP_FIELDS[collection][one] for one in passed if one in TIMESTAMP_FIELDS[collection]}
         assert expected == {"decided_at", "signed_at", "terminated_at"} & set(made)
-        if status in MOMENTS[collection]:
-            assert made[MOMENTS[collection][status]] == made["updated_at"]
+        if status in TIMESTAMP_FIELDS[collection]:
+            assert made[TIMESTAMP_FIELDS[collection][status]] == made["updated_at"]
 
 
 def test_a_status_timestamp_cannot_be_changed(own_api, factory):
-    made = brought(own_api, factory, "contracts", "active", signed_at="2020-01-01T00:00:00.000Z")
+    made = create_in_status(own_api, factory, "contracts", "active", signed_at="2020-01-01T00:00:00.000Z")
     path = "contracts/" + made["id"]
     assert moment(made["signed_at"]) > moment("2026-01-01T00:00:00.000Z")
-    own_api.pass_by(made["updated_at"])
+    own_api.wait_until_after(made["updated_at"])
     for body in ({"notes": "x"}, {"signed_at": None}, {"signed_at": "2020-01-01T00:00:00.000Z"}, {"status": "active"}):
         assert ok(own_api.patch(path, json=body))["signed_at"] == made["signed_at"]
     ended = ok(own_api.patch(path, json={"status": "terminated", "termination_reason": "Mudança"}))
@@ -144,7 +144,7 @@ def test_a_status_timestamp_cannot_be_changed(own_api, factory):
 
 @pytest.fixture
 def queued_events(own_api, instance):
-    """queued_events(): event, payload of what has been queued, oldest first, since the last call."""
+    """queued_events(): event and payload of deliveries queued since the last call, oldest first."""
     subscription = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
     seen = []
 
@@ -171,10 +171,10 @@ def test_a_status_updates_its_property_and_queues_its_event(own_api, factory, qu
                                                             status, becomes):
     property = factory.offered()
     path = "properties/" + property["id"]
-    before = brought(own_api, factory, collection, WAYS[collection][status][-2], property_id=property["id"], **fields)
+    before = create_in_status(own_api, factory, collection, PATHS[collection][status][-2], property_id=property["id"], **fields)
     assert ok(own_api.get(path)) == property
     queued_events()
-    own_api.pass_by(property["updated_at"])
+    own_api.wait_until_after(property["updated_at"])
     made = ok(own_api.patch(f"{collection}/{before['id']}", json={"status": status}))
     now = ok(own_api.get(path))
     if becomes is None:
@@ -185,9 +185,9 @@ def test_a_status_updates_its_property_and_queues_its_event(own_api, factory, qu
     assert len(events) == 2 and dict(events) == {f"{NAMES[collection]}.updated": made, "property.updated": now}
 
 
-def test_only_reaching_a_status_has_an_effect(own_api, factory, queued_events):
+def test_only_a_change_of_status_has_an_effect(own_api, factory, queued_events):
     property = factory.offered()
-    proposal = brought(own_api, factory, "proposals", "accepted", property_id=property["id"])
+    proposal = create_in_status(own_api, factory, "proposals", "accepted", property_id=property["id"])
     path = "properties/" + property["id"]
     ok(own_api.patch(path, json={"status": "on_hold"}))
     queued_events()
@@ -202,7 +202,7 @@ def test_a_contract_needs_an_available_property(own_api, factory, queued_events,
     property = factory.offered(status=status)
     for kind in ("sale", "rental"):
         fields = {"start_date": "2026-03-01", "end_date": "2099-03-01"} if kind == "rental" else {}
-        made = brought(own_api, factory, "contracts", "pending_signature", property_id=property["id"], kind=kind, **fields)
+        made = create_in_status(own_api, factory, "contracts", "pending_signature", property_id=property["id"], kind=kind, **fields)
         queued_events()
         problem = refused(own_api.patch("contracts/" + made["id"], json={"status": "active"}), 409,
                           "conflict.property_unavailable")
@@ -213,7 +213,7 @@ def test_a_contract_needs_an_available_property(own_api, factory, queued_events,
 
 def test_a_refused_change_has_no_effect(own_api, factory, queued_events):
     property = factory.offered()
-    made = brought(own_api, factory, "contracts", "pending_signature", property_id=property["id"])
+    made = create_in_status(own_api, factory, "contracts", "pending_signature", property_id=property["id"])
     queued_events()
     path = "contracts/" + made["id"]
     assert own_api.patch(path, json={"status": "active", "amount": 1.5}).status_code == 400
@@ -222,9 +222,9 @@ def test_a_refused_change_has_no_effect(own_api, factory, queued_events):
     assert ok(own_api.get("properties/" + property["id"])) == property and queued_events() == []
 
 
-def test_the_new_property_is_the_one_that_changes(own_api, factory):
+def test_the_effect_applies_to_the_new_property(own_api, factory):
     first, second = factory.offered(), factory.offered()
-    made = brought(own_api, factory, "proposals", "submitted", property_id=first["id"])
+    made = create_in_status(own_api, factory, "proposals", "submitted", property_id=first["id"])
     ok(own_api.patch("proposals/" + made["id"], json={"status": "accepted", "property_id": second["id"]}))
     assert [ok(own_api.get("properties/" + one["id"]))["status"] for one in (first, second)] == ["active", "under_contract"]
 
@@ -235,7 +235,7 @@ def locked(response, field):
 
 def test_the_terms_of_a_decided_proposal_are_fixed(own_api, factory, queued_events):
     other = factory.offered()["id"]
-    made = brought(own_api, factory, "proposals", "accepted")
+    made = create_in_status(own_api, factory, "proposals", "accepted")
     queued_events()
     for field, value in (("property_id", other), ("kind", "rental"), ("amount", 1), ("valid_until", "2098-01-01")):
         locked(own_api.patch("proposals/" + made["id"], json={field: value}), field)
@@ -243,7 +243,7 @@ def test_the_terms_of_a_decided_proposal_are_fixed(own_api, factory, queued_even
 
 
 def test_the_terms_of_an_active_contract_are_fixed(own_api, factory, queued_events):
-    made = brought(own_api, factory, "contracts", "active")
+    made = create_in_status(own_api, factory, "contracts", "active")
     path = "contracts/" + made["id"]
     queued_events()
     for field, value in (("amount", 1), ("kind", "management"), ("parties", made["parties"][:1]), ("number", "1"),
@@ -262,19 +262,19 @@ def test_the_terms_of_an_active_contract_are_fixed(own_api, factory, queued_even
 
 def test_a_second_acceptance_for_a_property_is_a_conflict(own_api, factory):
     property = factory.offered()["id"]
-    first, second = (brought(own_api, factory, "proposals", "submitted", property_id=property) for _ in range(2))
+    first, second = (create_in_status(own_api, factory, "proposals", "submitted", property_id=property) for _ in range(2))
     ok(own_api.patch("proposals/" + first["id"], json={"status": "accepted"}))
     problem = refused(own_api.patch("proposals/" + second["id"], json={"status": "accepted"}), 409,
                       "conflict.property_unavailable")
     assert f"the property {property} is under_contract" in problem["detail"]
     assert ok(own_api.get("proposals/" + second["id"])) == second
-    other = brought(own_api, factory, "proposals", "submitted")
+    other = create_in_status(own_api, factory, "proposals", "submitted")
     refused(own_api.patch("proposals/" + other["id"], json={"property_id": property, "status": "accepted"}), 409,
             "conflict.property_unavailable")
     ok(own_api.patch("proposals/" + second["id"], json={"status": "rejected"}))
 
 
-def test_of_concurrent_acceptances_exactly_one_succeeds(own_api, factory, queued_events):
+def test_exactly_one_of_concurrent_acceptances_succeeds(own_api, factory, queued_events):
     for _ in range(6):
         property = factory.offered()
         proposals = [factory.proposal(property_id=property["id"], status="submitted") for _ in range(6)]
@@ -300,9 +300,9 @@ def test_a_concurrent_acceptance_and_property_change_are_both_kept(own_api, fact
 
 
 def test_an_effect_alone_notifies_the_courier(own_api, factory, instance):
-    """A subscription to properties only: what a proposal does to one is sent at once, as any other event."""
+    """With a subscription to properties only, the effect of a proposal on its property is sent at once."""
     property = factory.offered()
-    proposal = brought(own_api, factory, "proposals", "submitted", property_id=property["id"])
+    proposal = create_in_status(own_api, factory, "proposals", "submitted", property_id=property["id"])
     hook = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL + uuid.uuid4().hex, "events": ["property.updated"]}),
               201)["id"]
     ok(own_api.patch("proposals/" + proposal["id"], json={"status": "accepted"}))

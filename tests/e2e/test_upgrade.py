@@ -20,7 +20,8 @@ from wait import eventually
 SITE = "https://ana.example.com"
 PHONE = "5511987654321"
 
-# Two migrations, because the module locks a conversation before it reads a lead: one that kept both from it could deadlock with it.
+# Two migrations: one migration that locks both tables could deadlock with the module, which locks a conversation before it
+# reads a lead.
 COPIES = [
     ("lead_title", "alter table neoapi.lead add column title text; update neoapi.lead set title = name || ' (lead)';"
                    "alter table neoapi.lead alter column title set not null;\n"),
@@ -65,7 +66,7 @@ def test_the_module_serves_during_a_migration_and_on_the_newer_schema(new_instan
     assert instance.sql("select max(number) from neoapi.schema_migration") == [(next_version.number,)]
     assert api.get(f"brokers/{before[0]}").json()["website"] == "https://bia.example.com"
 
-    # The newer module, from a row in C and a column: the field is validated, stored, shown, filled by batches, part of events.
+    # In the newer module the field is validated, stored, returned, set by batches, and part of events.
     httpd = Httpd(instance, tmp_path, ("LoadModule neoapi_module .*", f'LoadModule neoapi_module "{next_version.module}"'))
     try:
         newer = httpd.start().api(key)
@@ -94,7 +95,7 @@ def copying_version(tmp_path_factory):
 
 @pytest.fixture
 def old_database(own_database, copying_version):  # noqa: F811
-    """A database before the migrations, with a lead and two conversations; the second one's contact has opted out."""
+    """A database before the migrations, with a lead and two conversations. The contact of the second has opted out."""
     own_database.organization = own_database.json("organization", "create", "B", "--tenant",
                                                   own_database.json("tenant", "create", "A")["id"])["id"]
     own_database.sql(
@@ -117,13 +118,13 @@ def copied(database):
 
 
 def test_rows_from_before_a_migration_are_kept_by_it(old_database, copying_version):
-    """Reverts the schema to the time before the migration, with existing conversations and leads."""
+    """With conversations and leads that are older than the migrations."""
     assert old_database.json("migrate")["applied"] == copying_version.names
     assert copied(old_database) == [("Ana (lead)", ["5511900000001"])]
 
 
 def test_rows_written_during_a_migration_are_kept_without_deadlock(old_database, copying_version):
-    """What the module does when it records an opt-out or a status: it updates a conversation and reads its lead."""
+    """Like the module when it records an opt-out or a status, a transaction updates a conversation and reads its lead."""
     with (ThreadPoolExecutor() as pool, contextlib.closing(psycopg2.connect(old_database.dsn)) as module,
           module.cursor() as cursor):
         cursor.execute("set statement_timeout = '20s'; update neoapi.whatsapp_conversation set opted_out_at = now(),"

@@ -11,7 +11,7 @@ ENUMS = ["visibility", "bank_account.account_type"]
 
 
 def body(path, value):
-    """A broker with that value at that path."""
+    """The body of a broker with a value at a path."""
     first, _, second = path.partition(".")
     return {"name": "Ana", first: {second: value} if second else value}
 
@@ -22,7 +22,7 @@ def invalid(path):
 
 @pytest.fixture(params=["create", "put", "patch"])
 def send(request, api):
-    """Sends a body as each method would that takes one."""
+    """send(body) with each method that has a body."""
     if request.param == "create":
         return lambda sent: api.post("brokers", json=sent)
     path = "brokers/" + api.broker()["id"]
@@ -99,7 +99,7 @@ def test_an_invalid_email_address_is_refused(send, email):
 
 @pytest.mark.parametrize("path", ENUMS)
 @pytest.mark.parametrize("value", ["x", "Restricted", "checking ", "PUBLIC", "restricted,public"])
-def test_an_unknown_enum_value_is_refused_and_the_values_are_named(send, path, value):
+def test_an_unknown_enum_value_is_refused_with_the_valid_values(send, path, value):
     response = send(body(path, value))
     assert wrong_fields(response) == {path: invalid(path)}
     expected = "restricted" if path == "visibility" else "checking"
@@ -134,7 +134,7 @@ def test_an_unknown_field_of_the_bank_account_is_named_by_its_path(send, value):
 # ---------------------------------------------------------------- all in one pass
 
 
-def test_all_errors_are_named_at_once(send):
+def test_all_errors_are_reported_at_once(send):
     response = send({"name": 5, "creci": "-", "email": "x", "visibility": "all", "color": "red",
                      "bank_account": {"account_type": "gold", "iban": "x", "agency": ["1"], "bank_code": "1" * 11}})
     refused(response, 400, "validation.failed")
@@ -145,7 +145,7 @@ def test_all_errors_are_named_at_once(send):
         "bank_account.bank_code": invalid("bank_account.bank_code")}
 
 
-def test_a_hundred_unknown_fields_are_a_readable_answer(api):
+def test_a_hundred_unknown_fields_have_a_readable_response(api):
     response = api.post("brokers", json={"name": "Ana", **{f"x{n}": n for n in range(100)}})
     refused(response, 400, "validation.failed")
     assert len(response.content) < 100_000
@@ -193,7 +193,7 @@ def test_a_body_that_is_not_declared_as_json_is_refused(api, media_type):
     refused(api.post("brokers", data=b'{"name": "Ana"}', headers=headers), 415, "validation.unsupported_media_type")
 
 
-def test_only_a_patch_may_be_called_a_merge_patch(api):
+def test_the_media_type_of_merge_patches_is_for_patch_only(api):
     path = "brokers/" + api.broker()["id"]
     refused(api.put(path, data=b'{"name": "Ana"}', headers={"Content-Type": "application/merge-patch+json"}), 415,
             "validation.unsupported_media_type")
@@ -202,7 +202,7 @@ def test_only_a_patch_may_be_called_a_merge_patch(api):
 # ---------------------------------------------------------------- unexpected parameters
 
 
-def test_an_operation_without_parameters_takes_none(api):
+def test_parameters_of_operations_without_any_are_refused(api):
     path = "brokers/" + api.broker()["id"]
     for response in (api.post("brokers?x=1", json={"name": "Ana"}), api.get(path + "?x=1"), api.delete(path + "?x="),
                      api.patch(path + "?x", json={}), api.put(path + "?x=1&x=2", json={"name": "Ana"}),

@@ -18,7 +18,7 @@ from receiver import Receiver, ClosedPort, one_after_the_other, status
 from wait import eventually
 
 CONF = FAST
-SLACK = 0.9  # seconds that an attempt may be late on a busy machine, beyond a tenth of its delay
+TOLERANCE_S = 0.9  # of attempts on a busy machine, beyond a tenth of the delay
 RECORD = ["id", "subscription_id", "event_id", "event_type", "status", "http_status", "attempt_count", "created_at", "completed_at"]
 
 
@@ -27,10 +27,10 @@ def gaps(arrivals):
 
 
 def check_gaps(found, delays):
-    """Never earlier than the schedule; at most a tenth later, and what a busy machine needs."""
+    """Checks that attempts are not early, and late by at most a tenth and TOLERANCE_S."""
     assert len(found) == len(delays), found
     for gap, delay in zip(found, delays):
-        assert delay - 0.01 <= gap <= delay * 1.1 + SLACK, (found, delays)
+        assert delay - 0.01 <= gap <= delay * 1.1 + TOLERANCE_S, (found, delays)
 
 
 def one_delivery(api, url):
@@ -118,8 +118,8 @@ def test_redirects_are_not_followed(admin, receiver, answer):
 
 
 @pytest.mark.parametrize("behaviour, error", [
-    (behaviours.hang, "timeout"), (behaviours.drip, "timeout"), (behaviours.close_in_the_middle, "connection_closed"),
-    (behaviours.close_without_a_word, "connection_closed"), (behaviours.not_http, "response_invalid"),
+    (behaviours.hang, "timeout"), (behaviours.drip, "timeout"), (behaviours.close_within_response, "connection_closed"),
+    (behaviours.close_without_response, "connection_closed"), (behaviours.not_http, "response_invalid"),
     (behaviours.long_status, "response_invalid"),
 ], ids=["hang", "drip", "close in the middle", "close", "not HTTP", "long status"])
 def test_an_incomplete_response_is_a_failure_with_its_reason(admin, receiver, behaviour, error):
@@ -130,12 +130,12 @@ def test_an_incomplete_response_is_a_failure_with_its_reason(admin, receiver, be
     assert attempt["error"] == error and found["status"] == "pending"
     assert "http_status" not in attempt and "http_status" not in found and "response_excerpt" not in attempt
     if error == "timeout":
-        assert 1000 * TIMEOUT - 5 <= attempt["duration_ms"] < 1000 * (TIMEOUT + SLACK)
+        assert 1000 * TIMEOUT - 5 <= attempt["duration_ms"] < 1000 * (TIMEOUT + TOLERANCE_S)
     receiver.behave(behaviours.ok)
     assert until(admin, subscription, "success")["http_status"] == 204
 
 
-def test_a_receiver_that_refuses_is_a_failure(admin):
+def test_a_refused_connection_is_a_failure(admin):
     with ClosedPort() as refusing:
         subscription = one_delivery(admin, refusing.url)
         assert attempted(admin, subscription)["attempts"][0]["error"] == "connection_failed"
@@ -148,14 +148,14 @@ def test_an_unknown_host_name_is_a_failure(admin):
 
 # ---------------------------------------------------------------- certificates
 
-def test_a_receiver_with_a_good_certificate_is_delivered_to(admin, module_instance):
+def test_a_receiver_with_a_valid_certificate_gets_deliveries(admin, module_instance):
     files = module_instance.state / "tls/server.pem", module_instance.state / "tls/server.key"
     with Receiver(certificate=files) as secure:
         subscription = one_delivery(admin, secure.url)
         assert until(admin, subscription, "success")["attempt_count"] == 1
 
 
-def test_a_receiver_with_a_bad_certificate_gets_nothing(admin, tmp_path):
+def test_a_receiver_with_an_invalid_certificate_gets_nothing(admin, tmp_path):
     with Receiver(certificate=behaviours.untrusted_certificate(tmp_path)) as bad:
         subscription = one_delivery(admin, bad.url)
         assert attempted(admin, subscription)["attempts"][0]["error"] == "certificate_not_trusted"
@@ -190,7 +190,7 @@ def test_http_2_is_not_used_with_a_libcurl_that_empty_frames_stall(admin, module
     (500, "2", 1), (404, "2", 1),
 ])
 def test_retry_after_postpones_up_to_twice_the_delay(admin, receiver, answer, asked, delay):
-    """The second attempt comes after one second, or up to two if a 429 or 503 has Retry-After."""
+    """The second attempt is after one second, or up to two if a 429 or 503 has Retry-After."""
     receiver.behave(one_after_the_other(status(answer, Retry_After=asked), behaviours.ok))
     subscription = one_delivery(admin, receiver.url)
     until(admin, subscription, "success")
@@ -278,7 +278,7 @@ def test_a_response_that_does_not_end_is_aborted_in_bounded_memory(admin, module
     assert attempt["duration_ms"] < 1000
 
 
-# ---------------------------------------------------------------- the wire
+# ---------------------------------------------------------------- requests and connections
 
 def test_connections_are_kept_and_used_again(admin, receiver, module_instance):
     subscribe(admin, receiver.url)
@@ -302,8 +302,8 @@ def test_the_request_is_what_receivers_expect(admin, receiver):
 
 @pytest.fixture
 def in_flight_at(admin, receiver, module_instance):
-    """in_flight_at(count, then): delivers so many to a receiver that answers each after 200 ms with then(n), where n is 1 for the first
-    arrival. Returns how many were in flight at each of the first `count` arrivals, and the number of processes."""
+    """in_flight_at(count, then): delivers `count` events to a receiver that responds to arrival n after 200 ms with then(n).
+    Returns the number of deliveries in flight at each arrival, and the number of processes."""
     def measure(count, then):
         lock, now, found = threading.Lock(), [0], []
 
@@ -328,7 +328,7 @@ def in_flight_at(admin, receiver, module_instance):
 
 
 def test_a_subscription_has_a_maximum_of_deliveries_in_flight(in_flight_at):
-    """A slow receiver gets 32 at a time from each process."""
+    """A slow receiver gets 32 concurrent deliveries from each process."""
     found, processes = in_flight_at(300, lambda n: behaviours.ok)
     assert max(found) <= 32 * processes
 
@@ -338,21 +338,22 @@ def test_a_dead_receiver_gets_few_deliveries_at_a_time(in_flight_at):
     assert max(found[150:]) <= 2 * processes
 
 
-def test_occasional_failures_do_not_slow_a_backlog_down(in_flight_at):
+def test_occasional_failures_do_not_slow_down_a_backlog(in_flight_at):
     found, processes = in_flight_at(600, lambda n: behaviours.status(500) if n % 20 == 0 else behaviours.ok)
     assert statistics.mean(found[150:]) > 21 * processes, statistics.mean(found[150:])
 
 
 def test_queued_deliveries_are_sent_as_fast_as_the_receiver_responds(admin, receiver, module_instance):
-    """Many more than the limit of attempts in flight: each response frees a slot at once, without waiting for the next poll."""
+    """With many more than the limit of attempts in flight: each response frees a slot immediately, without waiting for a
+    poll."""
     count = 1600
-    looks = count / (32 * len(module_instance.children())) * 1.25  # seconds, if each process took 32 at each of its looks
+    polls = count / (32 * len(module_instance.children())) * 1.25  # seconds, if each process claimed 32 at each poll
     subscription = subscribe(admin, receiver.url, is_active=False)
     add_pending_deliveries(module_instance, subscription, count)
     began = time.monotonic()
     ok(admin.patch(f"webhooks/{subscription['id']}", json={"is_active": True}))
     receiver.wait_for(count)
-    assert time.monotonic() - began < looks / 2
+    assert time.monotonic() - began < polls / 2
     assert len({arrival.id for arrival in receiver.arrivals}) == len(receiver.arrivals) == count
 
 

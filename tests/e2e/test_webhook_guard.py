@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The address guard: internal addresses are refused in every notation and by every name."""
+"""The address guard refuses internal addresses in every notation and by every name."""
 
 import socket
 import subprocess
@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from client import Api
 from deployment import sanitizer_settings
-from webhook_fixtures import attempted, start_instance, stop_instance, subscribe, until
-from admin_factory import AdminFactory
+from webhook_fixtures import (admin, attempted, module_admin_factory, running_instance, subscribe,  # noqa: F401 (fixtures)
+                              until)
 from receiver import Receiver, status
 
 HTTP = "NeoAPIWebhookAllowHTTP On\nNeoAPIWebhookTimeout 2\nNeoAPIWebhookRetryDelays 0 1 2 3 4\n"
@@ -29,7 +28,7 @@ def has_ipv6():
 
 
 def own_address():
-    """This machine's outward address, or None."""
+    """The address of this machine's default route, or None."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         try:
             one.connect(("192.0.2.1", 9))  # sends nothing
@@ -39,7 +38,7 @@ def own_address():
 
 
 class Names:
-    """Names whose addresses a test sets at any time, for an Apache that has loaded `library`."""
+    """Host names whose addresses tests set, for an httpd that has loaded `library`."""
 
     def __init__(self, place):
         self.place, self.library = place, place / "resolver.so"
@@ -48,7 +47,7 @@ class Names:
                         SOURCE], check=True)
         self.library.chmod(0o755)
 
-    def say(self, name, address):
+    def set(self, name, address):
         file = self.place / name
         file.write_text(address)
         file.chmod(0o644)
@@ -62,24 +61,11 @@ def names():
 
 
 @pytest.fixture(scope="module")
-def guarded_instance(names):
+def module_instance(names):
     """An instance that may deliver to OTHER, and to no other internal address."""
     preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {names.library}".strip()
-    instance = start_instance("guarded", HTTP + f"NeoAPIWebhookAllowAddress {OTHER}/32\n", HTTPD_PRELOAD=preload)
-    try:
+    with running_instance("guarded", HTTP + f"NeoAPIWebhookAllowAddress {OTHER}/32\n", HTTPD_PRELOAD=preload) as instance:
         yield instance
-    finally:
-        stop_instance(instance)
-
-
-@pytest.fixture(scope="module")
-def module_admin_factory(guarded_instance):
-    return AdminFactory(guarded_instance)
-
-
-@pytest.fixture
-def admin(guarded_instance, module_admin_factory):
-    return Api(guarded_instance, module_admin_factory.key())
 
 
 @pytest.fixture
@@ -103,22 +89,22 @@ def check_blocked(api, url, blocked_receivers):
     assert [one.connections for one in blocked_receivers] == [0] * len(blocked_receivers)
 
 
-# However an address can be written.
-WRITTEN = ["127.0.0.1", "127.0.0.2", "localhost", "127.1", "0x7f.1", "0x7f000001", "2130706433", "017700000001", "0", "0.0.0.0",
+# Notations of addresses.
+NOTATIONS = ["127.0.0.1", "127.0.0.2", "localhost", "127.1", "0x7f.1", "0x7f000001", "2130706433", "017700000001", "0", "0.0.0.0",
            "10.0.0.1", "10.255.255.255", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "100.100.100.200",
            "168.63.129.16", "192.0.0.192", "224.0.0.1", "255.255.255.255", "198.18.0.1", "LOCALHOST"]
-WRITTEN6 = ["::1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254",
+NOTATIONS6 = ["::1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254",
             "fe80::1", "fc00::1", "fd00:ec2::254", "ff02::1", "64:ff9b::7f00:1", "64:ff9b:1::a00:1", "2002:7f00:1::1",
             "2001:0:7f00:1::1", "2001:db8::1", "fec0::1", "::ffff:0:127.0.0.1"]
 
 
-@pytest.mark.parametrize("host", WRITTEN)
+@pytest.mark.parametrize("host", NOTATIONS)
 def test_an_internal_address_is_not_connected_to(admin, blocked_receivers, host):
     check_blocked(admin, f"http://{host}:{blocked_receivers[0].port}/", blocked_receivers)
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
-@pytest.mark.parametrize("host", WRITTEN6)
+@pytest.mark.parametrize("host", NOTATIONS6)
 def test_an_internal_ipv6_address_is_not_connected_to(admin, blocked_receivers, host):
     port = blocked_receivers[0 if "ffff:7f" in host or "127.0.0.1" in host else 1].port
     check_blocked(admin, f"http://[{host}]:{port}/", blocked_receivers)
@@ -136,25 +122,25 @@ def test_this_machines_own_address_is_not_connected_to(admin, blocked_receivers)
 def test_a_name_of_an_internal_address_is_not_connected_to(admin, names, blocked_receivers, address):
     if ":" in address and not has_ipv6():
         pytest.skip("this machine has no IPv6")
-    name = names.say(f"is-{address.replace(':', '-')}.example.com", address)
+    name = names.set(f"is-{address.replace(':', '-')}.example.com", address)
     port = blocked_receivers[1 if address == "::1" else 0].port
     check_blocked(admin, f"http://{name}:{port}/", blocked_receivers)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_name_that_changes_its_answer_is_not_connected_to(admin, guarded_instance, names, blocked_receivers, scheme):
+def test_a_name_that_changes_its_address_is_not_connected_to(admin, module_instance, names, blocked_receivers, scheme):
     """The first lookup returns an allowed address, which a check before connecting would see."""
-    files = guarded_instance.state / "tls/server.pem", guarded_instance.state / "tls/server.key"
-    name = names.say(f"changes-{scheme}.example.com", OTHER)
+    files = module_instance.state / "tls/server.pem", module_instance.state / "tls/server.key"
+    name = names.set(f"changes-{scheme}.example.com", OTHER)
     with Receiver(status(204, Connection="close"), address=OTHER, certificate=files if scheme == "https" else None) as good:
         subscription = subscribe(admin, f"{scheme}://{name}:{good.port}/")
         admin.broker()
         first = attempted(admin, subscription)
-        # The certificate is another name's, so over https there is a connection and no delivery.
+        # The certificate has another name, so that over https there is a connection and no delivery.
         assert (first["status"] == "success") == (scheme == "http") and good.connections >= 1
-        names.say(name, "127.0.0.1")
-        guarded_instance.command("stop-httpd")  # which clears the DNS cache
-        guarded_instance.command("start-httpd")
+        names.set(name, "127.0.0.1")
+        module_instance.command("stop-httpd")  # which clears the DNS cache
+        module_instance.command("start-httpd")
         before = good.connections
         admin.broker()
         found = attempted(admin, subscription)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The health of subscriptions: as the API shows it, and its events for other subscriptions."""
+"""The health of subscriptions in responses, and its events for other subscriptions."""
 
 import re
 
@@ -44,7 +44,7 @@ def test_the_health_follows_the_last_attempt(admin, receiver, module_instance):
     before = row_of(module_instance, subscription, "xmin::text, updated_at")
     admin.broker()
     eventually(lambda: queued(module_instance, subscription) == 0, "another success")
-    assert row_of(module_instance, subscription, "xmin::text, updated_at") == before  # it is noted once a minute
+    assert row_of(module_instance, subscription, "xmin::text, updated_at") == before  # recorded once a minute
     receiver.behave(status(500))
     admin.broker()
     failing = until(admin, subscription, "failing")

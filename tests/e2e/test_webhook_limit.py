@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan's limit of an organization's deliveries to one receiver in an hour: further ones wait, and nothing else does."""
+"""The plan's limit of an organization's deliveries to one receiver in an hour: further ones wait without delaying others."""
 
 import pytest
 from client import Api, ok
@@ -18,7 +18,7 @@ def limited(module_instance, module_admin_factory):
 
 
 def create_many(api):
-    """More events than a claim takes."""
+    """Creates more events than one claim has."""
     operations = [{"method": "create", "data": {"name": f"A{n}"}} for n in range(BATCH)]
     assert {result["status"] for result in ok(api.post("brokers/batch", json={"operations": operations}))["results"]} == {201}
 

@@ -16,10 +16,10 @@ import pytest
 
 import requests
 from client import Api, moment
-from webhook_fixtures import DELAYS, FAST, HERE, queued, start_instance, stop_instance, subscribe
+from webhook_fixtures import DELAYS, FAST, HERE, queued, running_instance, subscribe
 from httpd import Httpd
 from admin_factory import AdminFactory
-from receiver import (Receiver, ClosedPort, close_in_the_middle, drip, hang, ok, slowly, status,
+from receiver import (Receiver, ClosedPort, close_within_response, drip, hang, ok, slowly, status,
                       untrusted_certificate)
 from wait import eventually
 
@@ -29,17 +29,14 @@ SCALE = float(os.environ.get("NEOAPI_PROMISE_SCALE", "0.1"))
 BROKERS = int(5000 * SCALE)
 DELIVERIES = int(10_000 * SCALE)
 DELIVERY_TIMEOUT_S = 60 + 240 * SCALE  # seconds until everything is delivered
-NORMAL = 8  # seconds that httpd may take to end: its parent kills what takes ten
+STOP_TIMEOUT_S = 8  # the parent kills processes after ten
 
 
 @pytest.fixture
 def own_instance(request):
-    """An instance of a test's own; its directives are the test's parameter, FAST by default."""
-    instance = start_instance("promise", getattr(request, "param", FAST))
-    try:
+    """An instance for one test, with the directives of its parameter, by default FAST."""
+    with running_instance("promise", getattr(request, "param", FAST)) as instance:
         yield instance
-    finally:
-        stop_instance(instance)
 
 
 @pytest.fixture
@@ -48,10 +45,8 @@ def admin(own_instance):
 
 
 class Writers:
-    """Threads that create brokers from the beginning of a `with` to its end, or until there are `count` of them.
-
-    Requests without a 201 are repeated with another name. `made` are the returned ids, and in how many
-    seconds each was.
+    """Threads that create brokers during a `with` block, or until there are `count`. Requests without a 201 are repeated with
+    another name. `made` has the duration of each request by the returned id.
     """
 
     def __init__(self, api, count=None, threads=6, pause=0):
@@ -68,8 +63,8 @@ class Writers:
         self.leaving = True
         for thread in self.threads:
             thread.join(DELIVERY_TIMEOUT_S)
-            assert not thread.is_alive(), "a writer waits for ever"
-        assert self.is_done, f"only {len(self.made)} of {self.count} brokers could be made"
+            assert not thread.is_alive(), "a writer has not ended"
+        assert self.is_done, f"only {len(self.made)} of {self.count} brokers were created"
 
     @property
     def is_done(self):
@@ -85,7 +80,7 @@ class Writers:
             time.sleep(self.pause if id else 0.05)
 
     def _begin(self, change):
-        """Takes one of the brokers that are still to be made, so that there are not more in the end."""
+        """Reserves one of the brokers that are still to be created, so that there are not more."""
         with self.lock:
             if self.count is not None and self.begun + change > self.count:
                 return False
@@ -111,7 +106,7 @@ def everything_is_delivered(own_instance, limit=DELIVERY_TIMEOUT_S):
 
 
 def check_all_succeeded(own_instance, count=None, subscription=None):
-    """Every delivery ended in success, or every one of a subscription; there are as many of them as `count` says."""
+    """Checks that all `count` deliveries, of one subscription or of all, have succeeded."""
     of = "%s is null or subscription_id = %s"
     which = [subscription and subscription["id"]] * 2
     ended = own_instance.sql(
@@ -122,7 +117,8 @@ def check_all_succeeded(own_instance, count=None, subscription=None):
 
 
 def check_arrivals(own_instance, writers, arrivals):
-    """Every committed event has arrived, no other has, and all returned ids are among them. Returns the number of duplicates."""
+    """Checks that exactly the committed events have arrived, including all acknowledged ones. Returns the number of
+    duplicates."""
     committed = {id for id, in own_instance.sql("select id from neoapi.broker")}
     delivered = {arrival.json["payload"]["id"] for arrival in arrivals}
     assert delivered == committed, (len(delivered - committed), len(committed - delivered))
@@ -177,12 +173,12 @@ def test_no_delivery_is_lost_when_children_and_the_database_are_killed(own_insta
 @pytest.mark.alone
 @pytest.mark.parametrize("own_instance", [HERE], indirect=True, ids=["shipped"])
 def test_six_bad_receivers_do_not_delay_the_seventh(own_instance, admin, report, tmp_path):
-    """With the shipped defaults. The time is measured from the event's timestamp to its arrival. It includes the write's
-    statement, but not the flush of the commit, which does not depend on receivers."""
+    """With the shipped defaults. Measures from the event's timestamp to its arrival, which includes the statement but not the
+    commit, which does not depend on receivers."""
     count = max(200, int(2000 * SCALE))
     with contextlib.ExitStack() as stack:
         bad = [stack.enter_context(one) for one in (
-            Receiver(hang), Receiver(drip), ClosedPort(), Receiver(status(500)), Receiver(close_in_the_middle),
+            Receiver(hang), Receiver(drip), ClosedPort(), Receiver(status(500)), Receiver(close_within_response),
             Receiver(certificate=untrusted_certificate(tmp_path)))]
         good = stack.enter_context(Receiver())
         for one in [*bad, good]:
@@ -190,13 +186,13 @@ def test_six_bad_receivers_do_not_delay_the_seventh(own_instance, admin, report,
         with Writers(admin, count, threads=2, pause=0.03) as writers:
             pass
         arrivals = good.wait_for(count)
-    # The response time next to each wait distinguishes a slow commit from a slow delivery.
+    # With the response times, to distinguish a slow commit from a slow delivery.
     waits = sorted((arrival.at - moment(arrival.json["created_at"]), writers.made[arrival.json["payload"]["id"]])
                    for arrival in arrivals)
     assert len(arrivals) == count
     median, p99 = waits[count // 2][0], waits[int(count * 0.99)][0]
     report(f"median {1000 * median:.1f} ms, p99 {1000 * p99:.1f} ms, longest {1000 * waits[-1][0]:.1f} ms")
-    assert p99 < 0.2, f"the longest waits, each with the time of the answer to its write: {waits[-5:]}"
+    assert p99 < 0.2, f"the longest delays, each with the response time of its write: {waits[-5:]}"
 
 
 # ---------------------------------------------------------------- 3. two servers share the work
@@ -229,7 +225,7 @@ def sockets_of(pids):
 
 
 def processes_at(ports, pids):
-    """Which of the processes have connections from these ports of this machine."""
+    """The processes that have connections from these local ports."""
     owners, found = sockets_of(pids), set()
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         words = line.split()
@@ -251,7 +247,7 @@ def test_two_servers_share_the_deliveries_without_duplicates(own_instance, admin
         arrivals = receiver.arrivals
         ports = {arrival.port for arrival in arrivals}
         for parent in (own_instance.pid, second_httpd.process.pid):
-            assert processes_at(ports, children_of(parent)), "one of them delivered nothing"
+            assert processes_at(ports, children_of(parent)), "one server has delivered nothing"
     count = 2 * (DELIVERIES // subscriptions) * subscriptions
     assert len(arrivals) == len({arrival.id for arrival in arrivals}) == count
     check_all_succeeded(own_instance, count)
@@ -279,7 +275,7 @@ def test_stopping_one_of_two_servers_loses_no_delivery(own_instance, admin, seco
     check_all_succeeded(own_instance, len(early.made))
 
 
-# ---------------------------------------------------------------- 4. Apache ends and begins again
+# ---------------------------------------------------------------- 4. stops and restarts of httpd
 
 def gone(process):
     try:
@@ -295,7 +291,7 @@ def graceful(own_instance):
 def restart(own_instance):
     before = own_instance.error_log.count("AH00489")
     os.kill(own_instance.pid, signal.SIGHUP)
-    eventually(lambda: own_instance.error_log.count("AH00489") > before, "a new generation", NORMAL)
+    eventually(lambda: own_instance.error_log.count("AH00489") > before, "a new generation", STOP_TIMEOUT_S)
 
 
 def stop(own_instance):
@@ -305,7 +301,7 @@ def stop(own_instance):
 
 @pytest.mark.parametrize("change", [graceful, restart, stop])
 def test_apache_stops_in_time_under_load_and_loses_no_delivery(own_instance, admin, change):
-    """Also while a receiver hangs and a queue waits."""
+    """With a hanging receiver and queued deliveries."""
     with Receiver(slowly(0.05)) as receiver, Receiver(hang) as hanging:
         subscription = subscribe(admin, receiver.url)
         with Writers(admin, pause=0.02) as writers:
@@ -319,21 +315,21 @@ def test_apache_stops_in_time_under_load_and_loses_no_delivery(own_instance, adm
                 began = time.monotonic()
                 change(own_instance)
                 took = time.monotonic() - began
-                assert took < NORMAL, f"{change.__name__} took {took:.1f} s"
-                eventually(lambda: all(gone(child) for child in old), "the end of all old children", NORMAL + 2)
+                assert took < STOP_TIMEOUT_S, f"{change.__name__} took {took:.1f} s"
+                eventually(lambda: all(gone(child) for child in old), "the end of all old children", STOP_TIMEOUT_S + 2)
         hanging.behave(ok)
         everything_is_delivered(own_instance)
         made = {id for id, in own_instance.sql("select id from neoapi.broker where organization_id = %s",
                                                *admin.credential.organizations)}
         assert {arrival.json["payload"]["id"] for arrival in receiver.arrivals} == made >= set(writers.made)
-        assert len(receiver.arrivals) == len(made), "something was delivered twice"
-    check_all_succeeded(own_instance, len(made), subscription)  # the other may have hung until the last attempt
+        assert len(receiver.arrivals) == len(made), "duplicate deliveries"
+    check_all_succeeded(own_instance, len(made), subscription)  # the other one may hang until the last attempt
 
 
-# ---------------------------------------------------------------- the cost of waiting
+# ---------------------------------------------------------------- idle costs
 
 def processor_time(processes):
-    """Seconds that these have computed so far."""
+    """The CPU time of the processes in seconds."""
     ticks = 0
     for process in processes:
         with open(f"/proc/{process}/stat", encoding="utf-8") as stat:
@@ -343,7 +339,7 @@ def processor_time(processes):
 
 @pytest.mark.parametrize("own_instance", indirect=True, ids=["full"], argvalues=[
     HERE + "NeoAPIWebhookConcurrency 1\nNeoAPIWebhookTimeout 7\nNeoAPIWebhookRetryDelays 0 1 1 1\n"])
-def test_a_full_courier_sleeps_until_a_delivery_ends(own_instance, admin):
+def test_a_courier_without_free_slots_sleeps_until_a_delivery_ends(own_instance, admin):
     """Each process has one attempt in flight to a slow receiver, and more deliveries are due."""
     with Receiver(hang) as receiver:
         subscribe(admin, receiver.url)
@@ -352,7 +348,7 @@ def test_a_full_courier_sleeps_until_a_delivery_ends(own_instance, admin):
         receiver.wait_for(len(own_instance.children()))
         began, before = time.monotonic(), processor_time(own_instance.children())
         while time.monotonic() < began + 4:
-            time.sleep(0.1)  # the time that is measured, not a wait for anything
+            time.sleep(0.1)  # the measured interval, not a wait for a condition
         assert processor_time(own_instance.children()) - before < 1
         receiver.behave(ok)
         everything_is_delivered(own_instance)
@@ -376,7 +372,7 @@ def test_results_are_recorded_once_after_an_outage(own_instance, admin):
         made += [admin.broker()["id"]]
         everything_is_delivered(own_instance)
     assert set(made) <= {arrival.json["payload"]["id"] for arrival in receiver.arrivals}
-    assert len(receiver.arrivals) <= 7 + 3 * 5, "sent again and again"
+    assert len(receiver.arrivals) <= 7 + 3 * 5, "the delivery was sent again"
     check_all_succeeded(own_instance, 7)
 
 

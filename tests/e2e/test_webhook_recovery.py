@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""POST /webhooks/{id}/recover: sends a subscription the events of the log that have not arrived, each once."""
+"""POST /webhooks/{id}/recover: sends a subscription each event of the log that has not arrived once."""
 
 import json
 from contextlib import closing
@@ -56,7 +56,7 @@ def test_events_missed_while_inactive_are_sent_once(admin, receiver, module_inst
     assert recover(admin, subscription, statuses=["failed", "pending"]) == {"recovered": 0}
     assert recover(admin, subscription, until=ALL["since"]) == {"recovered": 0}
     assert recover(admin, subscription) == {"recovered": 3}
-    assert recover(admin, subscription) == {"recovered": 0}  # although some may be on their way
+    assert recover(admin, subscription) == {"recovered": 0}  # although some may be in flight
     arrived = receiver.wait_for(7)
     eventually(lambda: queued(module_instance) == 0, "nothing pending")
     assert recover(admin, subscription) == recover(admin, other) == {"recovered": 0}
@@ -66,7 +66,7 @@ def test_events_missed_while_inactive_are_sent_once(admin, receiver, module_inst
 
 
 def test_failed_deliveries_are_repeated_once_however_often_they_failed(admin, module_instance):
-    """Formerly every failed delivery was copied, copies included: four became 256 in six calls."""
+    """A regression test: copies of failed deliveries were copied as well, so that six calls made 256 of four."""
     subscription = inactive(admin)
     for _ in range(4):
         admin.broker()
@@ -116,7 +116,7 @@ def test_a_call_is_bounded_and_continues_from_its_position(admin, module_instanc
     assert first["recovered"] == 0 and recover(admin, subscription, statuses=["failed"], **{"position": first["position"]}) == {"recovered": 0}
 
 
-def test_calls_at_the_same_time_send_each_event_once(admin, module_instance):
+def test_concurrent_calls_send_each_event_once(admin, module_instance):
     subscription = inactive(admin)
     add_events(module_instance, subscription, 300)
     answers = together(*[lambda: recover(admin.with_(), subscription)["recovered"]] * 6)
@@ -124,7 +124,7 @@ def test_calls_at_the_same_time_send_each_event_once(admin, module_instance):
 
 
 def test_a_call_that_waited_for_the_lock_does_not_count_what_another_sent(admin, module_instance):
-    """Its transaction began before the other's, so its now() is before the time at which those deliveries are due."""
+    """Its transaction began before the other's, so that its now() is before the due time of those deliveries."""
     subscription = inactive(admin)
     add_events(module_instance, subscription, 3)
     with closing(psycopg2.connect(module_instance.admin_dsn)) as waited, waited.cursor() as cursor:
@@ -136,7 +136,7 @@ def test_a_call_that_waited_for_the_lock_does_not_count_what_another_sent(admin,
 
 
 def test_events_that_were_not_for_the_subscription_are_not_missed(admin, module_instance):
-    """Those from before it was created, imported history, and those whose deliveries may have been dropped."""
+    """Earlier events, imported history, and events whose deliveries may have been removed."""
     admin.broker()
     everything = inactive(admin, URL, "*")
     assert recover(admin, everything) == {"recovered": 0}
@@ -150,7 +150,7 @@ def test_events_that_were_not_for_the_subscription_are_not_missed(admin, module_
     module_instance.sql("update neoapi.webhook_subscription set created_at = now() - interval '90 days' where id = %s",
                         everything["id"])
     add_events(module_instance, everything, 3, "now() - interval '60 days'")
-    assert recover(admin, everything, since="2020-01-01T00:00:00Z")["recovered"] == 1  # the broker, before it was created
+    assert recover(admin, everything, since="2020-01-01T00:00:00Z")["recovered"] == 1  # the broker that is older than the subscription
 
 
 @pytest.mark.parametrize("body, field", [({"until": "x"}, "until"), ({"statuses": ["success"]}, "statuses"),
@@ -158,6 +158,6 @@ def test_events_that_were_not_for_the_subscription_are_not_missed(admin, module_
                                          ({"event_types": "broker.created"}, "event_types"), ({"position": "evt_1"}, "position"),
                                          ({"since": None}, "since"), ({"before": "x"}, "before"),
                                          ({"until": "2026-01-01T01:59:59+02:00"}, "until")])
-def test_wrong_requests_are_refused(admin, body, field):
+def test_invalid_requests_are_refused(admin, body, field):
     subscription = inactive(admin)
     assert set(wrong_fields(admin.post(f"webhooks/{subscription['id']}/recover", json={**ALL, **body}))) == {field}

@@ -15,29 +15,29 @@ from webhook_fixtures import (admin, module_admin_factory, module_instance, rece
 
 pytestmark = pytest.mark.unsanitized  # the libraries come from npm
 TOOLS = ROOT / "build" / "webhook-tools"
-TIMEOUT_S = 300  # seconds that npm and node may take
+TIMEOUT_S = 300  # for npm and node
 NOT_SIGNED = "No matching signature found"
 TOO_OLD = "Message timestamp too old"
 
 
 @pytest.fixture(scope="module")
 def verify_signatures():
-    """judge(secret, arrival, …): for each arrival, whether both libraries take it for genuine."""
+    """verify_signatures(secret, arrival, …): for each arrival, whether both libraries accept the signature."""
     TOOLS.parent.mkdir(exist_ok=True)
     subprocess.run(["sh", ROOT / "tests/deploy/npm.sh", ROOT / "tests/webhooks", TOOLS], check=True, timeout=TIMEOUT_S)
     shutil.copy(ROOT / "tests/webhooks/verify.mjs", TOOLS)
 
-    def say(secret, *arrivals):
+    def verify(secret, *arrivals):
         asked = [{"secret": secret, "headers": one.headers, "body": base64.b64encode(one.body).decode()} for one in arrivals]
         done = subprocess.run(["node", TOOLS / "verify.mjs"], input=json.dumps(asked), text=True, capture_output=True,
                               timeout=TIMEOUT_S)
         assert done.returncode == 0, done.stderr
         return [(found["octokit"], found["standard"]) for found in json.loads(done.stdout)]
 
-    return say
+    return verify
 
 
-def arrival_of_a_test(admin, receiver, subscription):
+def receive_test_delivery(admin, receiver, subscription):
     before = len(receiver.arrivals)
     ok(admin.post(f"webhooks/{subscription['id']}/test"), 201)
     return receiver.wait_for(before + 1)[-1]
@@ -50,7 +50,7 @@ def changed(arrival, **fields):
     return type(arrival)(arrival.at, arrival.path, headers, body, arrival.port)
 
 
-def test_every_delivery_is_genuine_for_both_libraries(admin, receiver, verify_signatures):
+def test_both_libraries_accept_every_delivery(admin, receiver, verify_signatures):
     subscription = subscribe(admin, receiver.url)
     for name in ("Ana", "Íris Conceição", "\U0001F3E0 \\ \" </script> \u2028"):
         admin.broker(name=name)
@@ -58,9 +58,9 @@ def test_every_delivery_is_genuine_for_both_libraries(admin, receiver, verify_si
     assert verify_signatures(subscription["secret"], *arrivals) == [(True, True)] * 3
 
 
-def test_a_changed_delivery_is_not_genuine(admin, receiver, verify_signatures):
+def test_both_libraries_refuse_a_changed_delivery(admin, receiver, verify_signatures):
     subscription = subscribe(admin, receiver.url)
-    genuine = arrival_of_a_test(admin, receiver, subscription)
+    genuine = receive_test_delivery(admin, receiver, subscription)
     hexadecimal = genuine.headers["x-webhook-signature"]
     forged = [changed(genuine, body=genuine.body.replace(b"webhook.test", b"webhook.tost")),
               changed(genuine, x_webhook_signature=hexadecimal[:-1] + ("0" if hexadecimal[-1] != "0" else "1"),
@@ -72,7 +72,7 @@ def test_a_changed_delivery_is_not_genuine(admin, receiver, verify_signatures):
 
 def test_the_standard_signature_covers_id_and_time_as_well(admin, receiver, verify_signatures):
     subscription = subscribe(admin, receiver.url)
-    genuine = arrival_of_a_test(admin, receiver, subscription)
+    genuine = receive_test_delivery(admin, receiver, subscription)
     moment = int(genuine.headers["webhook-timestamp"])
     assert abs(moment - genuine.at) < 5 and genuine.event_id.startswith("evt_")
     found = verify_signatures(subscription["secret"], changed(genuine, webhook_id="evt_" + "0" * 26),
@@ -86,11 +86,11 @@ def test_after_a_rotation_both_secrets_verify_the_standard_signature_for_a_day(a
     subscription = subscribe(admin, receiver.url)
     old = subscription["secret"]
     new = ok(admin.post(f"webhooks/{subscription['id']}/rotate-secret"))["secret"]
-    arrival = arrival_of_a_test(admin, receiver, subscription)
+    arrival = receive_test_delivery(admin, receiver, subscription)
     assert verify_signatures(new, arrival) == [(True, True)] and verify_signatures(old, arrival) == [(False, True)]
     module_instance.sql("update neoapi.webhook_subscription set previous_secret_until = now() where id = %s",
                         subscription["id"])
-    arrival = arrival_of_a_test(admin, receiver, subscription)
+    arrival = receive_test_delivery(admin, receiver, subscription)
     assert verify_signatures(new, arrival) == [(True, True)] and verify_signatures(old, arrival) == [(False, NOT_SIGNED)]
 
 
@@ -105,7 +105,7 @@ def test_a_new_encryption_key_encrypts_new_secrets_and_old_secrets_stay_valid(ad
         module_instance.command("graceful")
         new = subscribe(admin, receiver.url, "broker.deleted")
         for subscription in (old, new):
-            arrival = arrival_of_a_test(admin, receiver, subscription)
+            arrival = receive_test_delivery(admin, receiver, subscription)
             assert verify_signatures(subscription["secret"], arrival) == [(True, True)]
     finally:
         file.write_text(kept)

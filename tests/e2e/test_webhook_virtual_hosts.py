@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Webhook directives of two virtual hosts that share connections: each decides whether it accepts http URLs; the first one's other
-settings apply to both."""
+"""Webhook directives of two virtual hosts that share connections: each can allow http URLs; other settings are those of the
+first."""
 
 from pathlib import Path
 

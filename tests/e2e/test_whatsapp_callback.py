@@ -24,7 +24,7 @@ from raw_http import RawConnection, chunked
 from callbacks import change, message, signature, status, text, notification
 from meta import Number
 
-MAX_BODY = 4 << 20  # bytes that a callback may have
+MAX_BODY = 4 << 20  # bytes of a callback
 START = int(time.time()) - 60
 JSON = {"Content-Type": "application/json"}
 
@@ -50,13 +50,13 @@ class Caller:
         return answer
 
     def send(self, body, secret, given=None, **headers):
-        """The status for a body, signed with the secret unless a signature is given; "" is none."""
+        """Sends a body, signed with the secret unless a signature is given ("" for none). Returns the status."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         signed = signature(secret, data) if given is None else given
         more = {"X-Hub-Signature-256": signed} if signed else {}
         return self.ask("POST", data=data, headers={**JSON, **more, **headers}).status_code
 
-    def shake(self, token, challenge="1158201444", mode="subscribe", **more):
+    def handshake(self, token, challenge="1158201444", mode="subscribe", **more):
         return self.ask("GET", params={"hub.mode": mode, "hub.challenge": challenge, "hub.verify_token": token, **more})
 
 
@@ -69,13 +69,13 @@ def count(org):
 
 @pytest.mark.parametrize("challenge", ["1158201444", "0", "abc-DEF_9", "a b&c=d", "%25"])
 def test_the_challenge_is_returned_unchanged(org, caller, challenge):
-    answer = caller.shake(org.verify_token, challenge)
+    answer = caller.handshake(org.verify_token, challenge)
     assert (answer.status_code, answer.text) == (200, challenge)
 
 
 @pytest.mark.parametrize("token", ["", "x", "null"])
 def test_a_wrong_token_gets_no_challenge(org, caller, token):
-    answer = caller.shake(token)
+    answer = caller.handshake(token)
     assert answer.status_code == 403 and "1158201444" not in answer.text
 
 
@@ -99,7 +99,7 @@ def test_every_number_has_its_own_token(org, caller, module_instance, module_adm
     other = WhatsAppOrg(module_instance, module_admin_factory, meta)
     assert other.verify_token != org.verify_token
     for token in (org.verify_token, other.verify_token):
-        assert caller.shake(token).status_code == 200
+        assert caller.handshake(token).status_code == 200
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH"])
@@ -153,11 +153,11 @@ def test_another_organizations_secret_is_refused(org, module_instance, module_ad
 
 
 def test_a_callback_for_two_organizations_needs_both_secrets(org, module_instance, module_admin_factory, meta, caller):
-    """A signature is valid only for numbers with that secret, which the numbers of one app share."""
+    """A signature is valid only for numbers with that app secret."""
     other = WhatsAppOrg(module_instance, module_admin_factory, meta)
     both = {"object": "whatsapp_business_account", "entry": [
         {"id": one.number.account, "changes": [change(one.number, messages=[text("Oi", PHONE)])]} for one in (org, other)]}
-    assert caller.send(both, org.number.secret) == 403  # so that Meta repeats it once the secrets are corrected
+    assert caller.send(both, org.number.secret) == 403  # Meta repeats it until the secrets are corrected
     assert count(org) == 1 and not other.conversations()
     assert caller.send(both, org.number.secret) == 403
     assert count(org) == 1 and org.conversation()["unread_count"] == 1
@@ -202,17 +202,17 @@ def test_callbacks_for_an_unknown_number_are_ignored(org, caller):
     assert caller.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200 and count(org) == 1
 
 
-def test_an_unknown_number_of_a_known_account_is_ignored_whatever_signs_it(org, caller):
-    """Another app of the account can have its callbacks sent here."""
+def test_an_unknown_number_of_a_known_account_is_ignored_with_any_signature(org, caller):
+    """Callbacks of another app of the account can be sent here."""
     unknown = Number("999000111222334", "+55 11 4000-0001", org.number.account, "EAAx", "1" * 32)
     body = notification(unknown, text("Oi", PHONE))
     assert caller.send(body, "x" * 32) == 200 and not org.conversations()
     body["entry"][0]["changes"] = [{"field": "account_update", "value": {"event": "VERIFIED_ACCOUNT"}}]
-    assert caller.send(body, "x" * 32) == 403  # names no number: it can be that of the account
+    assert caller.send(body, "x" * 32) == 403  # without a number, it could be that of the account
 
 
 def test_an_unknown_number_of_a_known_app_does_not_count_as_a_refusal(org, caller):
-    """Also large callbacks: the secret of another number proves that they are Meta's."""
+    """Nor do large callbacks: the secret of another number authenticates them."""
     big = padded(notification(UNKNOWN, text("Oi", PHONE)), 3_000_000)
     assert {caller.send(big, org.number.secret) for _ in range(40)} == {200}
     assert caller.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200
@@ -220,7 +220,7 @@ def test_an_unknown_number_of_a_known_app_does_not_count_as_a_refusal(org, calle
 
 @pytest.mark.parametrize("known", [True, False])
 def test_large_callbacks_without_a_valid_signature_are_limited(org, caller, known):
-    """Before their body is read, by their size."""
+    """By their size, before the body is read."""
     big = padded(notification(org.number if known else UNKNOWN, text("Oi", PHONE)), 3_000_000)
     found = []
     while 429 not in found:
@@ -232,7 +232,7 @@ def test_large_callbacks_without_a_valid_signature_are_limited(org, caller, know
 
 
 def test_only_a_client_with_many_refusals_is_limited(org, caller):
-    """And Meta's own callbacks from another address go on."""
+    """Meta's callbacks from another address are still accepted."""
     found = []
     while 429 not in found:
         found.append(caller.send(b"{}", "", "sha256=" + "0" * 64))
@@ -245,7 +245,7 @@ def test_only_a_client_with_many_refusals_is_limited(org, caller):
 
 
 def test_a_number_with_a_wrong_secret_does_not_limit_others(org, caller):
-    """Meta's callbacks of all numbers come from the same addresses, and those of one with a mistyped secret are repeated."""
+    """Callbacks for all numbers come from the same addresses of Meta, and those for a mistyped secret are repeated."""
     refusals = 0
     while caller.send(b"{}", "", "sha256=" + "0" * 64) == 403:
         refusals += 1
@@ -272,7 +272,7 @@ def test_three_megabytes_are_accepted(org, caller):
 
 
 def test_thousands_of_statuses_are_accepted(org, module_instance, caller):
-    """Their messages are unknown, so each might be one whose response from Meta is still in flight."""
+    """Their messages are unknown, so that each could be one whose response from Meta is in flight."""
     body = notification(org.number, *[status(f"wamid.{n}", "sent", PHONE) for n in range(25_000)])
     assert caller.send(body, org.number.secret) == 200
     assert module_instance.sql("select count(*) from neoapi.whatsapp_status where organization_id = %s",
@@ -288,7 +288,7 @@ def test_a_callback_with_a_thousand_contacts_is_accepted(org, caller):
 @pytest.mark.alone
 @pytest.mark.slow
 def test_a_callback_with_nine_thousand_contacts_is_accepted(org, caller):
-    """It is stored in steps, each within the statement timeout; a repetition changes nothing."""
+    """It is stored in several statements, each within the timeout; a repetition changes nothing."""
     body = notification(org.number, *[text("Oi", f"55119{70_000_000 + n}", at=START) for n in range(9000)])
     assert len(json.dumps(body)) < MAX_BODY
     assert caller.send(body, org.number.secret) == 200
@@ -335,7 +335,7 @@ def test_malformed_callbacks_are_refused_even_if_signed(org, caller, data):
     assert not org.conversations()
 
 
-def odd(number):
+def odd_values(number):
     """Callbacks with valid metadata and invalid contents. None may fail, because Meta would repeat it."""
     good = change(number)["value"]["metadata"]
 
@@ -364,11 +364,11 @@ def odd(number):
 
 def test_unknown_parts_are_skipped_and_the_rest_is_stored(org, caller):
     """Also in one callback with valid items before and after it."""
-    for strange in odd(org.number):
+    for strange in odd_values(org.number):
         assert caller.send(strange, org.number.secret) == 200, strange
     mixed = {"object": "whatsapp_business_account", "entry": [
         *notification(org.number, text("first", PHONE))["entry"],
-        *[one for strange in odd(org.number) for one in strange["entry"]],
+        *[one for strange in odd_values(org.number) for one in strange["entry"]],
         *notification(org.number, text("last", PHONE))["entry"], None, {}, {"changes": 7}]}
     assert caller.send(mixed, org.number.secret) == 200
     assert {"first", "last"} <= {row["body"] for row in org.messages()}
@@ -408,7 +408,7 @@ def test_many_callbacks_about_one_contact_at_once_are_one_conversation(org):
     assert len(org.conversations()) == 1 and org.conversation()["unread_count"] == 20
 
 
-def test_callbacks_about_the_same_contacts_in_another_order_do_not_block_each_other(org):
+def test_callbacks_about_the_same_contacts_in_another_order_do_not_deadlock(org):
     """Each locks rows in the same order, independent of the order in the callback."""
     phones = [f"55119876500{n:02}" for n in range(20)]
 
@@ -430,7 +430,7 @@ def test_during_an_outage_callbacks_get_503_and_none_is_lost(org, module_instanc
             signed = {"X-Hub-Signature-256": signature(org.number.secret, data)}
             answer = caller.ask("POST", data=data, headers={**JSON, **signed})
             assert answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
-        assert caller.shake(org.verify_token).status_code == 503
+        assert caller.handshake(org.verify_token).status_code == 503
     finally:
         module_instance.command("start-db")
     for body in (first, second):
@@ -483,8 +483,8 @@ def test_message_contents_are_not_logged(org, caller, module_instance):
     before = len(module_instance.error_log)
     assert caller.send(notification(org.number, text("Meu CPF é 529.982.247-25", PHONE)), org.number.secret) == 200
     assert caller.send(notification(org.number, text("Meu CPF", PHONE)), "wrong") == 403
-    assert caller.shake("a wrong token").status_code == 403
-    assert caller.shake(org.verify_token).status_code == 200
+    assert caller.handshake("a wrong token").status_code == 403
+    assert caller.handshake(org.verify_token).status_code == 200
     said = module_instance.error_log[before:]
     assert org.verify_token not in said + module_instance.access_log
     assert "CPF" not in said and PHONE not in said and org.number.secret not in said and "a wrong token" not in said

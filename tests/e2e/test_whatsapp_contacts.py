@@ -30,7 +30,7 @@ def seconds(instant):
 # ---------------------------------------------------------------- messages
 
 
-def test_a_text_begins_a_conversation(org):
+def test_a_text_starts_a_conversation(org):
     now = int(time.time()) - 5
     update = text("Quero visitar.", PHONE, at=now)
     org.deliver(envelope(org.number, change(org.number, contacts=[contact(PHONE, "Bia")], messages=[update])))
@@ -82,7 +82,7 @@ def test_media_types_are_distinguished(org, module_instance):
     assert found == [("document", True, "application/pdf", "proposta.pdf"), ("text", False, None, None)]
 
 
-def test_messages_that_come_late_do_not_move_the_conversation_back(org):
+def test_late_messages_do_not_change_the_last_message(org):
     now = int(time.time())
     org.notify(text("new", PHONE, at=now))
     org.notify(text("old", PHONE, at=now - 500))
@@ -94,7 +94,7 @@ def test_messages_that_come_late_do_not_move_the_conversation_back(org):
 
 
 def test_the_last_message_is_the_latest(org):
-    """The last message is ours until the contact has replied, also within the same second."""
+    """An outbound message is the last one until the contact replies, even within the same second."""
     lead = org.lead()
     org.begin(lead)
     org.notify(text("Quero!", PHONE, at=time.time() + 2))
@@ -202,7 +202,7 @@ def test_a_delivered_message_cannot_fail(org, order, final):
     assert (row["error_code"], bool(row["error_title"])) == ((131026, True) if final == "failed" else (None, False))
 
 
-def test_the_time_of_a_status_is_metas(org):
+def test_the_time_of_a_status_is_its_timestamp(org):
     made, send = org.begin()
     then = int(time.time()) - 3
     org.notify(status(send, "delivered", PHONE, at=then))
@@ -214,7 +214,7 @@ def test_the_conversation_shows_the_last_messages_status(org):
     key = "f47ac10b-58cc-4372-a567-0e02b2c3d479"
     made, send = org.begin(lead, key=key)
     org.notify(status(send, "read", PHONE))
-    assert org.start(lead, key=key).json() == made  # as it was answered
+    assert org.start(lead, key=key).json() == made  # the replayed response
     assert org.status_of(made) == "read"
 
 
@@ -277,7 +277,7 @@ def test_a_brazilian_mobile_is_the_same_with_and_without_the_ninth_digit(org, kn
 
 
 @pytest.mark.parametrize("known, other", [
-    (LANDLINE_9, LANDLINE),  # no mobile without its 9
+    (LANDLINE_9, LANDLINE),  # without the 9 it is not a mobile number
     ("5511187654321", "55111" + "7654321"), ("351912345678", "35191345678"), ("14155550123", "141555550123"),
     (PHONE, "551187654322"), (PHONE, "552187654321"), ("541187654321", "5411987654321")])
 def test_other_numbers_are_not_confused(org, known, other):
@@ -301,7 +301,7 @@ def test_a_lead_of_another_organization_is_not_recognised(org, module_instance, 
     assert org.conversation()["lead_id"] is None and not other.conversations()
 
 
-def test_two_numbers_of_an_organization_have_conversations_of_their_own(org):
+def test_two_numbers_of_an_organization_have_separate_conversations(org):
     second, second_id, _ = org.add_number()
     org.notify(text("Oi", PHONE))
     org.notify(text("Oi", PHONE), number=second)
@@ -337,7 +337,7 @@ def test_a_contact_with_both_ids_is_recognised_by_either(org):
     assert found["contact_wa_id"] in (PHONE, SHORT) and (found["contact_bsuid"], found["unread_count"]) == (BSUID, 4)
 
 
-def test_a_contact_gets_a_user_id_later(org):
+def test_a_contact_can_get_a_user_id_later(org):
     lead = org.lead()
     org.begin(lead)
     org.notify(text("now with an id", PHONE, BSUID))
@@ -364,7 +364,7 @@ def test_a_late_status_does_not_restore_an_old_user_id(org):
 
 
 def test_an_opt_out_by_user_id_applies_once_a_status_links_the_phone(org):
-    """The contact is known twice by then: by the number, as a lead, and by the id."""
+    """Until then there are two conversations, by the phone of a lead and by the user id."""
     lead = org.lead()
     _, send = org.begin(lead)
     org.notify(text("PARAR", user_id=BSUID))
@@ -419,7 +419,7 @@ def test_a_repeated_change_of_number_is_one_change(org):
 
 
 def test_a_reassigned_number_belongs_to_its_new_contact(org):
-    """A contact changes to a number that another conversation has: then there is one for it, and nothing fails."""
+    """If a contact changes to a number that has a conversation, one conversation with that number remains."""
     org.notify(text("old owner", "5521987651234"))
     org.notify(text("Oi", PHONE))
     org.notify(system("user_changed_number", PHONE, new={"wa_id": "5521987651234"}))
@@ -429,7 +429,7 @@ def test_a_reassigned_number_belongs_to_its_new_contact(org):
 
 
 def test_the_old_form_of_a_number_change_is_accepted(org):
-    """As it was before version 12 of the API: new_wa_id, and another type."""
+    """Of versions of the API before 12: new_wa_id, and another type."""
     old = {"body": "changed", "type": "customer_changed_number", "new_wa_id": "5521987651234"}
     org.notify(text("Oi", PHONE), message("system", PHONE, content=old))
     assert len(org.messages()) == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neoapictl lead and neoapictl whatsapp: import of leads, all or none, and numbers with their secrets."""
+"""neoapictl lead and neoapictl whatsapp: all-or-nothing import of leads, and numbers with their secrets."""
 
 import json
 import os
@@ -18,14 +18,14 @@ ROWS = 100_000
 
 
 class Ctl:
-    """neoapictl, about an organization."""
+    """Runs neoapictl for an organization."""
 
     def __init__(self, api):
         self.api, self.instance = api, api.instance
         self.organization, = api.credential.organizations
 
     def run(self, *args, given=b""):
-        """Status, standard output, standard error."""
+        """Returns exit status, standard output and standard error."""
         data = given if isinstance(given, bytes) else given.encode()
         done = subprocess.run([self.instance.env["NEOAPI_CTL"], *args], input=data, capture_output=True, timeout=TIMEOUT_S)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
@@ -36,7 +36,7 @@ class Ctl:
         return json.loads(out)
 
     def refused(self, *args, given=b"", code=1):
-        """The error message, without names of constraints."""
+        """Expects a failure. Returns the error message, which must not name constraints."""
         got, out, err = self.run(*args, given=given)
         assert got == code and not out, (args, got, out, err)
         assert err and not re.search("constraint|ERROR|relation", err), err
@@ -48,11 +48,11 @@ class Ctl:
         assert all(re.fullmatch("led_[0-9a-z]{26}", one["id"]) and one["organization_id"] == self.organization for one in found)
         return sorted((one["name"], one["phone"], one["email"], one["party_id"]) for one in found)
 
-    def take(self, text):
+    def import_leads(self, text):
         """Imports a text. Returns the number of imported leads."""
         return self.json("lead", "import", "-", "--organization", self.organization, given=text)["imported"]
 
-    def refuse(self, text):
+    def import_errors(self, text):
         """The errors of a refused file by line. Checks that no row was imported."""
         before = self.leads()
         said = self.refused("lead", "import", "-", "--organization", self.organization, given=text)
@@ -86,7 +86,7 @@ def number_id():
 
 def test_leads_are_imported_and_listed(ctl, other, own_api):
     party = ok(own_api.post("parties", {"kind": "person", "name": "Ana", "roles": ["buyer"]}), 201)["id"]
-    assert ctl.take("name,phone,email,party_id\n"
+    assert ctl.import_leads("name,phone,email,party_id\n"
                     f"Ana Paula,+55 (11) 98765-4321,ana@example.com,{party}\nBia,5521987654321,,\n") == 2
     assert ctl.leads() == [("Ana Paula", "5511987654321", "ana@example.com", party), ("Bia", "5521987654321", None, None)]
     assert other.leads() == []
@@ -99,7 +99,7 @@ def test_leads_are_imported_and_listed(ctl, other, own_api):
     "name, phone\n Ana , 11987654321 \n", "name,phone\nAna,+55 11 98765 4321\n", "name,phone\nAna,55-11-98765-4321\n",
     "\ufeff\"name\";\"phone\"\r\n\"Ana\";\"(11) 98765-4321\"\r\n"], ids=ascii)
 def test_various_csv_dialects_are_accepted(ctl, text):
-    assert ctl.take(text) == 1 and ctl.leads() == [("Ana", "5511987654321", None, None)]
+    assert ctl.import_leads(text) == 1 and ctl.leads() == [("Ana", "5511987654321", None, None)]
 
 
 @pytest.mark.parametrize("written, name", [('"Souza, Ana"', "Souza, Ana"), ('"Ana ""Aninha"" Souza"', 'Ana "Aninha" Souza'),
@@ -107,14 +107,14 @@ def test_various_csv_dialects_are_accepted(ctl, text):
                                            ("'; drop table neoapi.lead --", "'; drop table neoapi.lead --"),
                                            ("a\\b\\n", "a\\b\\n"), ("x" * 200, "x" * 200)])
 def test_names_are_stored_unchanged(ctl, written, name):
-    assert ctl.take(f"name,phone\n{written},11987654321\n") == 1 and ctl.leads()[0][0] == name
+    assert ctl.import_leads(f"name,phone\n{written},11987654321\n") == 1 and ctl.leads()[0][0] == name
 
 
 @pytest.mark.parametrize("written, kept", [("+1 415 555 0123", "14155550123"), ("+351 912 345 678", "351912345678"),
                                            ("1132654321", "551132654321"), ("551132654321", "551132654321"),
                                            ("+55 11 8765-4321", "551187654321")])
 def test_phones_are_stored_in_whatsapps_form(ctl, written, kept):
-    assert ctl.take(f"name,phone\nAna,{written}\n") == 1 and ctl.leads()[0][1] == kept
+    assert ctl.import_leads(f"name,phone\nAna,{written}\n") == 1 and ctl.leads()[0][1] == kept
 
 
 def test_a_file_is_read_by_its_name(ctl, tmp_path):
@@ -129,7 +129,7 @@ def test_the_number_of_imported_leads_is_printed(ctl):
 
 
 def test_the_same_person_can_be_a_lead_of_two_organizations(ctl, other):
-    assert ctl.take("name,phone\nAna,11987654321\n") == other.take("name,phone\nAna,11987654321\n") == 1
+    assert ctl.import_leads("name,phone\nAna,11987654321\n") == other.import_leads("name,phone\nAna,11987654321\n") == 1
 
 
 def test_a_header_alone_imports_nothing(ctl):
@@ -156,23 +156,23 @@ BAD_ROWS = {
 
 @pytest.mark.parametrize("row, field", BAD_ROWS.values(), ids=BAD_ROWS.keys())
 def test_a_bad_row_is_reported_with_its_line_and_nothing_is_imported(ctl, row, field):
-    said = ctl.refuse(f"name,phone,email,party_id\nAna,11987654321,,\n{row}\nDavi,11987654399,,\n")
+    said = ctl.import_errors(f"name,phone,email,party_id\nAna,11987654321,,\n{row}\nDavi,11987654399,,\n")
     assert re.search(rf"\bline 3: {field}", said), said
 
 
 def test_every_bad_row_is_reported(ctl):
-    said = ctl.refuse('name,phone\n,1\n"two\nlines",11987654321\nAna,x\nBia,\n')
+    said = ctl.import_errors('name,phone\n,1\n"two\nlines",11987654321\nAna,x\nBia,\n')
     assert re.findall(r"line (\d+): (\w+)", said) == [("2", "name"), ("2", "phone"), ("5", "phone"), ("6", "phone")], said
 
 
 def test_the_number_of_reported_errors_is_limited(ctl):
-    said = ctl.refuse("name,phone\n" + "Ana,x\n" * 5000)
+    said = ctl.import_errors("name,phone\n" + "Ana,x\n" * 5000)
     assert 1 < len(said.splitlines()) <= 210 and "line 2: phone" in said
 
 
 @pytest.mark.parametrize("name", [b"Jo\xe3o", b"Bia\0"])
 def test_invalid_utf_8_is_reported_with_its_line(ctl, name):
-    assert "line 3" in ctl.refuse(b"name,phone\nAna,11987654321\n" + name + b",11987654322\n")
+    assert "line 3" in ctl.import_errors(b"name,phone\nAna,11987654321\n" + name + b",11987654322\n")
 
 
 @pytest.mark.parametrize("head, about", [
@@ -180,18 +180,18 @@ def test_invalid_utf_8_is_reported_with_its_line(ctl, name):
     ("name,phone,colour\n", "colour"), ("Ana,11987654321\n", ""), ("\n\n", ""),
     ("nome,telefone\nAna,11987654321\n", "nome")], ids=ascii)
 def test_a_bad_header_is_reported(ctl, head, about):
-    said = ctl.refuse(head)
+    said = ctl.import_errors(head)
     assert about in said and said.startswith(("neoapictl: ", "line 1")), said
 
 
 def test_a_party_of_another_organization_is_not_found(ctl, other):
     party = ok(other.api.post("parties", {"kind": "person", "name": "Ana", "roles": ["buyer"]}), 201)["id"]
-    assert re.search("line 2: party_id", ctl.refuse(f"name,phone,party_id\nAna,11987654321,{party}\n"))
+    assert re.search("line 2: party_id", ctl.import_errors(f"name,phone,party_id\nAna,11987654321,{party}\n"))
 
 
 def test_existing_leads_are_reported(ctl):
-    ctl.take("name,phone\nAna,11987654321\n")
-    assert re.search("line 3: phone", ctl.refuse("name,phone\nBia,21987654321\nAninha,+55 11 8765-4321\n"))
+    ctl.import_leads("name,phone\nAna,11987654321\n")
+    assert re.search("line 3: phone", ctl.import_errors("name,phone\nBia,21987654321\nAninha,+55 11 8765-4321\n"))
 
 
 def test_a_missing_organization_or_file_is_reported(ctl, tmp_path):
@@ -219,8 +219,8 @@ def rows(last=""):
     yield last.encode()
 
 
-def feed(ctl, source):
-    """Imports what a generator yields: status, standard output, standard error, megabytes of memory at most."""
+def import_stream(ctl, source):
+    """Imports the output of a generator. Returns exit status, standard output, standard error and peak memory in megabytes."""
     command = [ctl.instance.env["NEOAPI_CTL"], "--json", "lead", "import", "-", "--organization", ctl.organization]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     for piece in source:
@@ -234,7 +234,7 @@ def feed(ctl, source):
 
 def test_a_long_file_is_imported_in_bounded_memory(ctl, instance, report):
     begun = time.monotonic()
-    code, out, err, megabytes = feed(ctl, rows())
+    code, out, err, megabytes = import_stream(ctl, rows())
     took = time.monotonic() - begun
     assert (code, json.loads(out)) == (0, {"imported": ROWS}), err
     assert instance.sql("select count(*) from neoapi.lead where organization_id = %s", ctl.organization)[0][0] == ROWS
@@ -254,7 +254,7 @@ def test_a_long_import_shows_its_progress(ctl):
 
 
 def test_a_long_file_whose_last_row_is_bad_leaves_nothing(ctl, instance):
-    code, out, err, _ = feed(ctl, rows("Ana,nothing,\n"))
+    code, out, err, _ = import_stream(ctl, rows("Ana,nothing,\n"))
     assert code == 1 and not out and f"line {ROWS + 2}: phone" in err, err
     assert instance.sql("select count(*) from neoapi.lead where organization_id = %s", ctl.organization)[0][0] == 0
 
@@ -354,7 +354,7 @@ def test_new_secrets_replace_the_old_ones(ctl, instance):
 
 
 def test_a_number_can_change_its_account_and_display(ctl, instance, tmp_path):
-    """Each alone, both, and together with secrets; other values stay."""
+    """Each alone, both, and together with secrets; other values are unchanged."""
     id = number_id()
     words, secrets = ctl.add_number(id)
     one = ctl.json(*words, given=secrets)["id"]
@@ -424,7 +424,7 @@ def conversation(ctl, number, lead, wa_id):
 def test_conversations_are_removed_only_on_request(ctl, other):
     words, secrets = ctl.add_number(number_id())
     number = ctl.json(*words, given=secrets)["id"]
-    ctl.take("name,phone\nAna,11987654321\nBia,21987654321\nCaio,31987654321\n")
+    ctl.import_leads("name,phone\nAna,11987654321\nBia,21987654321\nCaio,31987654321\n")
     ana, bia, caio = (one["id"] for one in sorted(ctl.json("lead", "list", "--organization", ctl.organization),
                                                   key=lambda one: one["name"]))
     conversation(ctl, number, ana, "5511987654321"), conversation(ctl, number, bia, "5521987654321")
@@ -443,7 +443,7 @@ def test_conversations_are_removed_only_on_request(ctl, other):
     assert ctl.json("whatsapp", "number", "remove", number, "--with-conversations") == {"id": number}
     assert left() == [1, 0, 0, 0, 0]
     assert ctl.instance.sql("select contact_phone, lead_id from neoapi.whatsapp_opt_out where organization_id = %s",
-                            ctl.organization) == [("5521987654321", bia)]  # a number that is added again must not write to Bia
+                            ctl.organization) == [("5521987654321", bia)]  # the opt-out applies if the number is added again
     assert "no such lead" in ctl.refused("lead", "remove", ana)
     assert "no such number" in ctl.refused("whatsapp", "number", "remove", number)
     ctl.refused("lead", "remove", number, code=2)

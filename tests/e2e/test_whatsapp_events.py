@@ -26,7 +26,7 @@ def receiver(module_instance):
 
 
 def logged(org, after=0):
-    """The organization's events of WhatsApp as (type, payload)."""
+    """The organization's WhatsApp events as (type, payload)."""
     found = [one for one in events(org.instance, org.organization) if one["type"].startswith("whatsapp.")]
     for one in found:
         assert (one["actor"], one["request_id"], one["changed"], one["previous"]) == ("system", None, None, None)

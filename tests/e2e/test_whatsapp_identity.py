@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identity of contacts for callbacks in any order: changes of number, reassigned numbers, and spellings.
-
-Each contact of a permutation has phones of its own, so that all of them share an organization. Times are those of the events, which
-are in the past; they arrive in the order of the permutation.
+"""The identity of contacts with callbacks in any order: changes of number, reassigned numbers, and spellings. Each permutation
+has its own phones, so that all of them share an organization. The timestamps of the events are in the past; the events arrive
+in the order of the permutation.
 """
 
 import itertools
@@ -24,7 +23,7 @@ phones = itertools.count(60_000_000)
 
 
 def sent_to(org, lead):
-    """A message to the lead, as it arrived at Meta."""
+    """Sends a message to the lead. Returns the Send that arrived at Meta."""
     answer = org.start(lead)
     assert answer.status_code in (200, 201), answer.content
     return org.meta.sends[-1]
@@ -59,7 +58,7 @@ class Case:
         self.say("from the new number", self.new, "second", "Carla Dias", 200)
 
     def stranger(self):
-        """Another contact has the old number now."""
+        """A message of another contact that has the old number now."""
         self.say("who is this?", self.old, "stranger", "Beto", 300)
 
     def stranger_without_id(self):
@@ -75,7 +74,7 @@ class Case:
         self.say("VOLTAR", self.new, "second", "Carla Dias", 210)
 
     def former_owner(self):
-        """Another contact had the new number before."""
+        """A message of another contact that had the new number before."""
         self.say("former", self.new, None, "Davi", 15)
 
     def send(self):
@@ -111,7 +110,7 @@ def cases(org, count):
 
 
 def check_permutations(org, names, expected, then=lambda case: None):
-    """Every order of the events has the expected conversations, and the next message goes to the new number."""
+    """Checks that every order of the events has the expected conversations, then calls `then`."""
     orders = list(itertools.permutations(names))
     for case, order in zip(cases(org, len(orders)), orders):
         for name in order:
@@ -138,13 +137,13 @@ MOVED = "The contact has changed"
 
 
 def test_a_number_change_and_the_new_number_in_any_order(org):
-    """Also if the new number's message arrives before the change is known."""
+    """Even if a message from the new number arrives before the change."""
     check_permutations(org, ["early", "move", "from_new"],
                        lambda case: [contact_row(case, ["early", MOVED, "from the new number"])], sends_to_the_new_number)
 
 
 def test_a_stranger_with_the_old_number_in_any_order(org):
-    """A stranger gets a conversation of its own, and neither the lead nor its messages."""
+    """A stranger gets a separate conversation without the lead and its messages."""
     check_permutations(org, ["move", "from_new", "stranger", "send"],
                        lambda case: [contact_row(case, [MOVED, "from the new number"]), stranger_row(case)],
                        sends_to_the_new_number)
@@ -157,7 +156,7 @@ def test_a_stranger_without_a_user_id_in_any_order(org):
 
 
 def test_a_strangers_opt_out_in_any_order(org):
-    """It is not the contact's."""
+    """It does not apply to the contact."""
     check_permutations(org, ["move", "from_new", "stranger_stops"],
                        lambda case: [stranger_row(case, ["PARAR"], is_out=True),
                                      contact_row(case, [MOVED, "from the new number"])], sends_to_the_new_number)
@@ -175,7 +174,7 @@ def test_a_resume_from_the_new_number_in_any_order(org):
 
 
 def test_a_former_owner_of_the_new_number_in_any_order(org):
-    """Its conversation keeps its messages, and has no phone any more."""
+    """Their conversation keeps its messages and loses the phone."""
     check_permutations(org, ["former_owner", "move", "from_new"], lambda case: [
         (["former"], None, None, case.person("Davi"), None, "pending", 1, False),
         contact_row(case, [MOVED, "from the new number"])], sends_to_the_new_number)
@@ -234,7 +233,7 @@ def test_all_events_in_one_callback(org):
 
 
 def test_a_lead_whose_number_belongs_to_another_contact_is_refused(org):
-    """Nothing is sent to the contact that has the number now."""
+    """No message is sent to the contact that has the number now."""
     first, second = cases(org, 2)
     org.ctl("lead", "remove", second.lead)
     org.notify(text("Oi", first.old, at=START + 10))
@@ -273,7 +272,7 @@ def test_the_database_has_the_same_phone_keys_as_the_module(module_instance):
 @pytest.mark.parametrize("lead, written", [("+5215512345678", "525512345678"), ("+525512345678", "5215512345678"),
                                            ("+5491123456789", "541123456789"), ("+541123456789", "5491123456789")])
 def test_mexicos_and_argentinas_mobile_digit(org, lead, written):
-    """An opt-out counts, and a reply reaches the lead's conversation."""
+    """An opt-out applies, and a reply belongs to the lead's conversation."""
     lead = org.lead(lead)
     made, _ = org.begin(lead)
     org.notify(text("Hola", written))
@@ -283,7 +282,7 @@ def test_mexicos_and_argentinas_mobile_digit(org, lead, written):
 
 
 def test_the_returned_wa_id_is_authoritative(org):
-    """Meta may know a number under digits that no rule relates to it."""
+    """Meta can return digits that no rule relates to the number."""
     lead = org.lead("+5215512345678")
     org.meta.behave(accepting(wa_id="525599990000"))
     made, _ = org.begin(lead)

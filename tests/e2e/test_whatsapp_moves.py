@@ -12,7 +12,7 @@ import pytest
 from client import Api, ok, refused
 from ctl_database import new_database, own_database  # noqa: F401
 from ctl_instance import Ctl
-from webhook_fixtures import start_instance, stop_instance
+from webhook_fixtures import running_instance
 from admin_factory import AdminFactory
 from wait import eventually
 from whatsapp import (HERE, PATH, PHONE, SHORT, TIMEOUT, WhatsAppOrg, meta, module_admin_factory,  # noqa: F401
@@ -29,12 +29,9 @@ names = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def second_instance(provider):
-    """Another deployment, with a database of its own."""
-    instance = start_instance("elsewhere", HERE.format(url=provider.url, timeout=TIMEOUT, path=PATH))
-    try:
+    """Another deployment with another database."""
+    with running_instance("elsewhere", HERE.format(url=provider.url, timeout=TIMEOUT, path=PATH)) as instance:
         yield instance
-    finally:
-        stop_instance(instance)
 
 
 @pytest.fixture(scope="module")
@@ -48,18 +45,18 @@ def file(tmp_path):
 
 
 def export(org, file):
-    """Exports to the file: its lines without the first one."""
+    """Exports to the file. Returns its lines without the header."""
     org.ctl("export", org.organization, "--output", file)
     with open(file) as lines:
         return lines.read().splitlines()[1:]
 
 
-def give(org, file, *options):
+def import_file(org, file, *options):
     return org.ctl("import", file, "--organization", org.organization, *options)
 
 
-def give_lines(org, *rows):
-    """Imports rows that come from elsewhere."""
+def import_lines(org, *rows):
+    """Imports rows of another system."""
     return org.ctl("import", "-", "--organization", org.organization,
                    given="".join(json.dumps(row) + "\n" for row in rows))
 
@@ -104,12 +101,12 @@ def test_leads_and_opt_outs_are_restored_unchanged(org, file):
     assert {line.split('"')[1] for line in before} == {"lead", "party", "whatsapp_opt_out", "whatsapp_conversation", "whatsapp_message"}
     org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
     assert org.leads() == [] and opt_outs(export(org, file + ".empty")) == []
-    done = give(org, file)
+    done = import_file(org, file)
     assert (done["rows"], done["created"], done["unchanged"]) == (9, 9, 0)
     assert export(org, file + ".again") == before and org.leads() == leads
-    again = give(org, file)
+    again = import_file(org, file)
     assert (again["created"], again["changed"], again["unchanged"]) == (0, 0, 9)
-    assert org.api.delete(f"parties/{party}").status_code == 204  # as if the lead had not been exported
+    assert org.api.delete(f"parties/{party}").status_code == 204  # as in an export without the lead
 
 
 def test_existing_leads_and_opt_outs_are_kept(org, file):
@@ -117,7 +114,7 @@ def test_existing_leads_and_opt_outs_are_kept(org, file):
     org.notify(text("PARAR", PHONE))
     before = export(org, file)
     assert len(opt_outs(before)) == 1
-    assert give(org, file)["unchanged"] == 5 and export(org, file) == before
+    assert import_file(org, file)["unchanged"] == 5 and export(org, file) == before
 
 
 def test_an_opt_out_survives_a_purge_and_an_import(org, file):
@@ -127,7 +124,7 @@ def test_an_opt_out_survives_a_purge_and_an_import(org, file):
     org.notify(text("PARAR", PHONE))
     export(org, file)
     org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
-    give(org, file)
+    import_file(org, file)
     assert_stopped(org)
     assert [one["opted_out_at"] is not None for one in org.conversations()] == [True, False]
     assert not org.begin(lead_of(org, OTHER), 200)[0]["created"]
@@ -144,7 +141,7 @@ def test_a_purged_organization_is_restored_with_its_number(org, file, first):
     org.api = Api(org.instance, org.admin_factory.key(org.organization))
     if first == "the number":
         add_again(org, org.number)
-    give(org, file)
+    import_file(org, file)
     if first == "the import":
         add_again(org, org.number)
     assert_stopped(org)
@@ -164,7 +161,7 @@ def test_an_opt_out_applies_in_another_deployment(org, second_instance, second_a
         there.number = org.number
     else:
         there.number, *_ = there.add_number()
-    done = give(there, file)
+    done = import_file(there, file)
     assert (done["created"], done["skipped_whatsapp"]) == ((5, 0) if is_same_number else (3, 2))
     assert {lead["phone"] for lead in there.leads()} == {PHONE, OTHER}
     assert not {lead["id"] for lead in there.leads()} & {lead["id"] for lead in org.leads()}
@@ -178,14 +175,14 @@ def test_an_opt_out_applies_in_another_deployment(org, second_instance, second_a
 
 
 def read_all(org):
-    """All conversations with their messages, as the API returns them, without the number's own id."""
+    """All conversations with their messages as returned by the API, without the id of the number."""
     items = ok(org.api.get("whatsapp/conversations"))["items"]
     return [{**one, "number_id": None, "messages": ok(org.api.get(f"whatsapp/conversations/{one['id']}/messages"))["items"]}
             for one in items]
 
 
-def tell_stories(org):
-    """Conversations with everything that can be in them. Returns the Send and the lead of the first one."""
+def create_sample_conversations(org):
+    """Creates conversations with every kind of content. Returns the Send and the lead of the first one."""
     now, lead = int(time.time()), org.lead()
     org.lead(OTHER, "Bia")
     _, send = org.begin(lead, template="boas_vindas", template_parameters=["Carla", "Horizonte"])
@@ -202,7 +199,7 @@ def tell_stories(org):
 
 
 def test_conversations_are_restored_unchanged(org, file):
-    send, lead = tell_stories(org)
+    send, lead = create_sample_conversations(org)
     before, lines = read_all(org), export(org, file)
     assert len(before) == 4
     for number_is_new in (False, True):
@@ -210,13 +207,13 @@ def test_conversations_are_restored_unchanged(org, file):
         assert read_all(org) == [] == org.leads()
         if number_is_new:
             org.ctl("whatsapp", "number", "remove", org.number_id)
-            done = give(org, file)
+            done = import_file(org, file)
             assert done["skipped_whatsapp"] == sum("whatsapp_c" in line or "whatsapp_m" in line for line in lines) > 10
             org.number_id = add_again(org, org.number)
-        give(org, file)
+        import_file(org, file)
         assert read_all(org) == before and export(org, file + ".again") == lines
-        assert give(org, file)["created"] == 0
-    # Later callbacks and messages find them.
+        assert import_file(org, file)["created"] == 0
+    # Later callbacks and messages belong to the restored conversations.
     org.notify(status(send, "read", PHONE), text("Ainda aí?", MOVED))
     after = {one["id"]: one for one in read_all(org)}
     assert set(after) == {one["id"] for one in before}
@@ -229,14 +226,14 @@ def test_conversations_are_restored_unchanged(org, file):
 
 
 def test_conversations_move_to_another_deployment(org, second_instance, second_admin_factory, meta, file):
-    """Their ids are new, because ids of another organization are."""
-    tell_stories(org)
+    """They get new ids, like all resources of another organization."""
+    create_sample_conversations(org)
     before = read_all(org)
     export(org, file)
     there = WhatsAppOrg(second_instance, second_admin_factory, meta, with_number=False)
     add_again(there, org.number)
     there.number = org.number
-    give(there, file)
+    import_file(there, file)
     new = ("id", "conversation_id", "lead_id", "last_message", "messages")
 
     def without_ids(found):
@@ -257,14 +254,14 @@ def test_imported_conversations_merge_with_those_that_began_since(org, file):
     export(org, file)
     org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
     org.notify(text("Depois", SHORT, at=int(time.time())))
-    give(org, file)
+    import_file(org, file)
     found, = read_all(org)
     assert [one["body"] for one in found["messages"]] == ["Depois", "Antes"] and found["unread_count"] == 2
     assert old["messages"][0] in [{**one, "conversation_id": old["id"]} for one in found["messages"]]
 
 
 def test_imported_contacts_without_messages_merge_with_those_that_began_since(org, file):
-    """Each contact has sent a preference only. One is a lead, so that both conversations have the same record of it."""
+    """Contacts that have sent only a preference. One is a lead, so that both conversations have the same opt-out."""
     now, ana = int(time.time()), org.lead()
     org.notify(preference("resume", PHONE, BSUID, at=now - 60), preference("stop", OTHER, OTHER_BSUID, at=now - 60))
     rows = len(export(org, file))
@@ -272,19 +269,19 @@ def test_imported_contacts_without_messages_merge_with_those_that_began_since(or
     org.number_id = add_again(org, org.number)
     org.begin(ana)
     org.notify(text("Oi", OTHER, at=now - 10))
-    give(org, file)
+    import_file(org, file)
     org.notify(text("Sou eu", user_id=BSUID), text("Eu", user_id=OTHER_BSUID))
     after = read_all(org)
     assert sorted((one["contact_bsuid"], len(one["messages"]), "opted_out_at" in one) for one in after) == [
         (BSUID, 2, False), (OTHER_BSUID, 2, True)]
     for _ in range(2):
-        done = give(org, file)
+        done = import_file(org, file)
         assert (done["created"], done["changed"], done["unchanged"], done["skipped_whatsapp"]) == (0, 0, rows, 0)
         assert read_all(org) == after
 
 
 def test_repeated_imports_into_a_number_that_was_removed_find_the_conversations(org, file):
-    """Each contact has one conversation, which keeps all messages, and further imports add nothing."""
+    """Each contact has one conversation with all messages, and further imports add nothing."""
     now, lead, silent = int(time.time()), org.lead(), org.lead(SILENT, "Cid")
     org.lead(OTHER, "Bia")
     org.begin(lead)
@@ -297,11 +294,11 @@ def test_repeated_imports_into_a_number_that_was_removed_find_the_conversations(
     org.begin(lead)
     org.begin(silent)
     org.notify(text("Depois", OTHER, at=now - 10), text("Depois", MOVED, at=now - 10))
-    assert give(org, file)["skipped_whatsapp"] == 0
+    assert import_file(org, file)["skipped_whatsapp"] == 0
     after = read_all(org)
     assert sorted((one["contact_wa_id"], len(one["messages"])) for one in after) == [(PHONE, 5), (OTHER, 4), (MOVED, 4), (SILENT, 2)]
     for _ in range(2):
-        done = give(org, file)
+        done = import_file(org, file)
         assert (done["created"], done["changed"], done["unchanged"], done["skipped_whatsapp"]) == (0, 0, rows, 0)
         assert read_all(org) == after
 
@@ -312,19 +309,19 @@ def test_repeated_imports_into_a_number_that_was_removed_find_the_conversations(
 def test_an_imported_opt_out_applies_to_an_existing_conversation(org):
     lead = org.lead()
     org.begin(lead)
-    assert give_lines(org, stop())["created"] == 1
+    assert import_lines(org, stop())["created"] == 1
     assert_stopped(org)
 
 
 def test_the_latest_preference_applies(org, file):
-    """An old file does not undo a later resume, and a new file does not have the old opt-out."""
+    """An old file does not revert a later resume, and a new file does not have the old opt-out."""
     lead = org.lead()
     org.begin(lead)
     org.notify(preference("stop", PHONE, at=time.time() - 50))
     assert len(opt_outs(export(org, file))) == 1
     org.notify(preference("resume", PHONE, at=time.time() - 20))
     assert opt_outs(export(org, file + ".resumed")) == []
-    assert give(org, file)["unchanged"] == 4
+    assert import_file(org, file)["unchanged"] == 4
     org.begin(lead, 200)
     assert opt_outs(export(org, file + ".resumed")) == []
 
@@ -336,7 +333,7 @@ def test_an_old_resume_does_not_end_a_newer_opt_out_after_an_import(org, file):
         org.notify(preference("stop", PHONE, at=at))
     export(org, file)
     org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
-    give(org, file)
+    import_file(org, file)
     org.notify(preference("resume", PHONE, at=now - 60))
     assert_stopped(org)
     org.notify(preference("resume", PHONE, at=now - 10))
@@ -346,7 +343,7 @@ def test_an_old_resume_does_not_end_a_newer_opt_out_after_an_import(org, file):
 def test_a_resume_ends_an_imported_opt_out_without_a_new_message(org, file):
     lead = org.lead()
     org.begin(lead)
-    give_lines(org, stop(phone_number_id=org.number.id))
+    import_lines(org, stop(phone_number_id=org.number.id))
     org.notify(preference("resume", PHONE, at=time.time() - 20))
     assert opt_outs(export(org, file)) == []
     org.begin(lead, 200)
@@ -356,7 +353,7 @@ def test_an_opt_out_has_the_later_of_its_timestamps(org):
     org.begin(org.lead())
     org.notify(preference("resume", PHONE, at=time.time() - 60))
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 30))
-    give_lines(org, stop(phone_number_id=org.number.id, opted_out_at=moment, preference_at="2026-01-31T10:00:00Z"))
+    import_lines(org, stop(phone_number_id=org.number.id, opted_out_at=moment, preference_at="2026-01-31T10:00:00Z"))
     assert_stopped(org)
 
 
@@ -364,7 +361,7 @@ def test_an_opt_out_has_the_later_of_its_timestamps(org):
                          [(PHONE, SHORT), (SHORT, PHONE), ("11 98765-4321", PHONE), ("+55 11 98765-4321", SHORT)])
 def test_spellings_of_one_number_are_one_contact(org, given, known):
     org.lead(known)
-    give_lines(org, stop(given))
+    import_lines(org, stop(given))
     assert_stopped(org, known)
 
 
@@ -373,7 +370,7 @@ def test_a_contact_without_a_phone_is_recognised_by_user_id(org, file):
     one, = opt_outs(export(org, file))
     assert one["contact_bsuid"] == BSUID and "contact_phone" not in one
     org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
-    give(org, file)
+    import_file(org, file)
     org.notify(text("Oi", user_id=BSUID))
     assert org.conversation()["opted_out_at"]
 
@@ -385,17 +382,17 @@ def test_a_contact_with_a_new_number_is_still_the_lead(org, file):
     org.notify(text("PARAR", OTHER))
     assert opt_outs(export(org, file))[0]["lead_id"] == lead
     org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
-    give(org, file)
+    import_file(org, file)
     assert_stopped(org)
 
 
 def test_a_resume_applies_to_one_contact_of_a_lead(org, file):
-    """A lead that is given another number by an import has conversations with both."""
+    """A lead whose number an import changes has conversations with both numbers."""
     lead = org.lead()
     org.begin(lead)
     org.notify(text("Oi", OTHER, at=time.time() - 60))
     org.notify(text("PARAR", PHONE, at=time.time() - 50))
-    give_lines(org, {"lead": {"id": lead, "name": "Carla Dias", "phone": "+" + OTHER}})
+    import_lines(org, {"lead": {"id": lead, "name": "Carla Dias", "phone": "+" + OTHER}})
     assert_stopped(org, OTHER)
     org.notify(text("VOLTAR", OTHER))
     org.begin(lead, 200)
@@ -406,10 +403,10 @@ def test_a_resume_applies_to_one_contact_of_a_lead(org, file):
 def test_opt_outs_are_separate_for_each_number(org):
     lead = org.lead()
     second, second_id, _ = org.add_number()
-    give_lines(org, stop(phone_number_id=org.number.id))
+    import_lines(org, stop(phone_number_id=org.number.id))
     assert_stopped(org, number_id=org.number_id)
     org.begin(lead, number_id=second_id)
-    give_lines(org, stop())
+    import_lines(org, stop())
     assert_stopped(org, number_id=second_id)
 
 
@@ -417,15 +414,15 @@ def test_opt_outs_are_separate_for_each_organization(org, module_instance, modul
     neighbour = WhatsAppOrg(module_instance, module_admin_factory, meta)
     neighbour.lead()
     org.lead()
-    give_lines(org, stop())
+    import_lines(org, stop())
     neighbour.begin(lead_of(neighbour, PHONE))
 
 
-def test_a_forgotten_contact_is_erased(org, file):
+def test_an_erased_contact_is_deleted_completely(org, file):
     org.begin(org.lead())
     org.notify(text("PARAR", PHONE))
     org.lead(OTHER, "Bia")
-    give_lines(org, stop(OTHER))
+    import_lines(org, stop(OTHER))
     assert len(opt_outs(export(org, file))) == 2
     for phone in (PHONE, OTHER):
         org.ctl("lead", "remove", lead_of(org, phone), "--with-conversations")
@@ -434,7 +431,7 @@ def test_a_forgotten_contact_is_erased(org, file):
 
 def test_removing_a_lead_keeps_its_opt_out(org):
     org.lead()
-    give_lines(org, stop())
+    import_lines(org, stop())
     org.ctl("lead", "remove", lead_of(org, PHONE))
     org.lead()
     assert_stopped(org)
@@ -442,7 +439,7 @@ def test_removing_a_lead_keeps_its_opt_out(org):
 
 def test_removing_an_organization_with_opt_outs_is_refused(module_instance, module_admin_factory, meta):
     organization = WhatsAppOrg(module_instance, module_admin_factory, meta, with_number=False)
-    give_lines(organization, stop())
+    import_lines(organization, stop())
     organization.admin_factory.ctl("key", "revoke", organization.api.credential.id)
     assert "it still has 1 WhatsApp opt-out" in Ctl(module_instance).refused("organization", "remove",
                                                                              organization.organization)
@@ -505,7 +502,7 @@ def test_errors_are_reported_with_line_and_field(org, tmp_path):
 
 
 def test_a_lead_belongs_to_one_organization(org, module_instance, module_admin_factory, meta):
-    """`neoapictl lead remove` knows it by its id."""
+    """`neoapictl lead remove` finds it by its id."""
     neighbour = WhatsAppOrg(module_instance, module_admin_factory, meta, with_number=False)
     line = json.dumps(lead(id=org.lead()))
     assert "line 1: id is used by a lead of another organization" in Ctl(module_instance).run(
@@ -514,11 +511,11 @@ def test_a_lead_belongs_to_one_organization(org, module_instance, module_admin_f
 
 
 def test_import_accepts_the_leads_that_lead_import_accepts(org):
-    """In a table or in a line: the same number, the same name."""
+    """With equal results for phones and names."""
     org.ctl("lead", "import", "-", "--organization", org.organization, given='name,phone\n" Ana\n  Paula ",(11) 98765-4321\n')
     table, = org.leads()
     org.ctl("lead", "remove", table["id"])
-    give_lines(org, lead(name=" Ana\n  Paula ", phone="(11) 98765-4321"))
+    import_lines(org, lead(name=" Ana\n  Paula ", phone="(11) 98765-4321"))
     line, = org.leads()
     assert {**table, "id": 0, "created_at": 0} == {**line, "id": 0, "created_at": 0}
 
@@ -528,7 +525,7 @@ def test_an_import_with_check_writes_nothing(org, file):
     org.notify(text("PARAR", PHONE))
     export(org, file)
     org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
-    assert give(org, file, "--check") == {"rows": 4, "skipped_webhooks": 0}
+    assert import_file(org, file, "--check") == {"rows": 4, "skipped_webhooks": 0}
     assert org.leads() == [] and opt_outs(export(org, file)) == []
 
 
@@ -548,7 +545,7 @@ def test_a_killed_import_of_leads_can_be_resumed(org, tmp_path):
         process.send_signal(signal.SIGKILL)
     so_far = written()
     assert 500 < so_far < count
-    done = give(org, str(path))
+    done = import_file(org, str(path))
     assert (done["rows"], done["created"], done["unchanged"]) == (2 * count, 2 * count - so_far, so_far)
     assert org.instance.sql("select count(*), count(lead_id) from neoapi.whatsapp_opt_out where organization_id = %s",
                             org.organization) == [(count, count)]
@@ -556,10 +553,10 @@ def test_a_killed_import_of_leads_can_be_resumed(org, tmp_path):
 
 
 def test_an_import_of_opt_outs_does_not_scan_conversations(org):
-    """Each is looked up by indexes, also without statistics of the table."""
+    """Each is looked up by index, even without statistics of the table."""
 
     def read():
-        """PostgreSQL reports what a connection has read when it ends."""
+        """The rows read, which PostgreSQL reports when a connection ends."""
         eventually(lambda: not org.instance.sql("select 1 from pg_stat_activity where usename = current_user"
                                                " and backend_type = 'client backend' and pid <> pg_backend_pid()"),
                    "neoapictl's end")
@@ -574,7 +571,7 @@ def test_an_import_of_opt_outs_does_not_scan_conversations(org):
         org.organization, org.number_id)
     rows = [stop(f"+{5531960000000 + n}", phone_number_id=org.number.id, contact_bsuid=f"BR.{n}") for n in range(500)]
     before = read()
-    assert give_lines(org, *rows)["created"] == len(rows)
+    assert import_lines(org, *rows)["created"] == len(rows)
     assert read() - before < 100 * len(rows)
 
 

@@ -20,8 +20,8 @@ from whatsapp import (PHONE, WhatsAppOrg, meta, module_admin_factory, module_ins
 from callbacks import status
 from meta import accept, after, close_before_response, slowly, after_event
 
-# A second virtual host with two connections to the database. Idle threads are wanted of two children, so that one that is
-# killed is replaced at once.
+# A second virtual host with two database connections. MinSpareThreads needs two children, so that a killed one is replaced
+# immediately.
 CONF = """
 NeoAPIWhatsAppTimeout 30
 MinSpareThreads 26
@@ -51,7 +51,7 @@ def new_key():
 
 
 def narrow(api):
-    """The same client to the virtual host with two connections."""
+    """The client with the virtual host that has two connections."""
     return api.with_(url=f"https://127.0.0.3:{api.instance.port}/public/v1/")
 
 
@@ -74,7 +74,7 @@ def test_without_a_key_every_request_is_a_message(org):
 
 
 @pytest.mark.parametrize("behaviour", [accept, slowly(0.5), close_before_response], ids=["at once", "slowly", "lost"])
-def test_of_fifty_concurrent_copies_one_is_sent(org, behaviour):
+def test_one_of_fifty_concurrent_copies_is_sent(org, behaviour):
     lead, key = org.lead(), new_key()
     org.meta.behave(behaviour)
     answers = together(*[lambda: org.start(lead, key=key, api=org.api.with_())] * 50)
@@ -93,7 +93,7 @@ def test_concurrent_requests_to_one_lead_use_one_conversation(org):
     assert len(org.meta.sends) == 20 and len(org.conversations()) == 1
 
 
-def test_another_body_under_the_key_is_refused_and_not_sent(org):
+def test_another_body_with_the_same_key_is_refused_and_not_sent(org):
     lead, key = org.lead(), new_key()
     org.begin(lead, key=key)
     refused(org.start(lead, "boas_vindas", key, template_parameters=["a", "b"]), 409, "conflict.idempotency_key_reused")
@@ -101,7 +101,7 @@ def test_another_body_under_the_key_is_refused_and_not_sent(org):
     assert len(org.meta.sends) == 1
 
 
-def test_another_body_under_the_key_is_refused_while_the_first_is_in_flight(org):
+def test_another_body_with_the_same_key_is_refused_while_the_first_is_in_flight(org):
     lead, key, go = org.lead(), new_key(), threading.Event()
     org.meta.behave(after_event(go))
 
@@ -125,7 +125,7 @@ def test_a_key_is_a_uuid_of_version_4(org, key):
     assert not org.meta.sends
 
 
-def test_a_request_refused_before_the_call_leaves_its_key_free(org):
+def test_the_key_of_a_request_refused_before_the_call_can_be_used_again(org):
     lead, key = org.lead(), new_key()
     refused(org.start("led_00000000000000000000000000", key=key), 404, "not_found.lead")
     refused(org.start(lead, "VISITA", key=key), 400, "validation.whatsapp.template_name_invalid")
@@ -152,7 +152,7 @@ def kill_all(module_instance):
             os.kill(child, signal.SIGKILL)
 
 
-def there_again(org):
+def await_children(org):
     """Waits until Apache's parent has replaced its children."""
     def answers():
         with contextlib.suppress(requests.ConnectionError, requests.Timeout):
@@ -166,7 +166,7 @@ def test_a_message_is_not_sent_again_when_apache_is_killed_before_the_answer(org
     org.meta.behave(after(lambda send: kill_all(module_instance), then))
     with pytest.raises(requests.ConnectionError):
         org.start(lead, key=key, api=org.api.with_())
-    there_again(org)
+    await_children(org)
     org.meta.behave(accept)
     again = ok(org.start(lead, key=key, api=org.api.with_()), 201)
     assert again["message"]["status"] == "pending" and len(org.meta.sends) == 1 and len(org.messages()) == 1
@@ -178,7 +178,7 @@ def test_a_message_is_not_sent_again_when_apache_is_killed_before_the_answer(org
 
 
 def test_copies_that_wait_when_apache_is_killed_do_not_send_again(org, module_instance):
-    """Copies in another process than the one that calls Meta, and copies that come later."""
+    """Copies in other processes than the one that calls Meta, and later copies."""
     lead, key = org.lead(), new_key()
     org.meta.behave(after(lambda send: (time.sleep(0.5), kill_all(module_instance))))
 
@@ -187,14 +187,14 @@ def test_copies_that_wait_when_apache_is_killed_do_not_send_again(org, module_in
             return org.start(lead, key=key, api=org.api.with_())
 
     together(*[copy] * 20)
-    there_again(org)
+    await_children(org)
     org.meta.behave(accept)
     answers = [answer for answer in together(*[copy] * 20) if answer is not None]
     assert answers and len(org.meta.sends) == 1 and len(org.messages()) == 1
     assert {answer.json()["message"]["id"] for answer in answers} == {org.messages()[0]["id"]}
 
 
-def test_a_graceful_restart_lets_a_call_end(org, module_instance):
+def test_a_graceful_restart_waits_for_a_call(org, module_instance):
     go = threading.Event()
     org.meta.behave(after_event(go))
 
@@ -211,7 +211,7 @@ def test_a_graceful_restart_lets_a_call_end(org, module_instance):
 
 
 def test_a_call_in_flight_holds_no_database_connection(org, module_instance):
-    """Twenty calls under way in a virtual host that has two connections in each process."""
+    """Twenty concurrent calls in a virtual host with two connections in each process."""
     lead, go = org.lead(), threading.Event()
     org.meta.behave(after_event(go))
 
@@ -235,7 +235,7 @@ def test_a_call_in_flight_holds_no_database_connection(org, module_instance):
 
 
 def test_an_outage_during_the_call_loses_no_message(org, module_instance):
-    """The message was committed before, so a status can complete it; it is not sent again."""
+    """The message was committed before the call, so that a status can complete it. It is not sent again."""
     lead, key = org.lead(), new_key()
     org.meta.behave(after(lambda send: module_instance.command("stop-db")))
     try:
@@ -256,7 +256,7 @@ def test_an_outage_during_the_call_loses_no_message(org, module_instance):
 
 
 def test_organizations_do_not_block_each_other(org, module_admin_factory, meta):
-    """One number is slow at Meta; another is not."""
+    """Meta is slow for one number only."""
     other, go = WhatsAppOrg(org.instance, module_admin_factory, meta), threading.Event()
     meta.behave(lambda handler, send: (after_event(go) if send.number_id == org.number.id else accept)(handler, send))
 

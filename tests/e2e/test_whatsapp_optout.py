@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opt-outs: by a word, in WhatsApp's settings, or reported by Meta when it refuses a message."""
+"""Opt-outs by a stop word, in WhatsApp's settings, or reported by Meta when it refuses a message."""
 
 import itertools
 import json
@@ -99,7 +99,7 @@ def test_a_signup_ends_an_opt_out(org):
 
 
 def test_the_time_of_an_opt_out_is_the_earliest_stop_since_the_last_resume(org):
-    """In any order of arrival; each permutation has a contact of its own."""
+    """In any order of arrival; each permutation has its own contact."""
     now = int(time.time()) - 100
     orders = {f"55119711100{n:02}": order for n, order in enumerate(
         itertools.permutations([("stop", 10), ("resume", 20), ("stop", 30), ("stop", 40)]))}
@@ -110,7 +110,7 @@ def test_the_time_of_an_opt_out_is_the_earliest_stop_since_the_last_resume(org):
 
 
 @pytest.mark.parametrize("word", ["RESUME", "VOLTAR", "voltar"])
-def test_a_start_word_opts_in_again(org, word):
+def test_a_start_word_ends_an_opt_out(org, word):
     lead = org.lead()
     org.notify(text("PARAR", PHONE, at=time.time() - 2))
     refused(org.start(lead), 409, "conflict.opted_out")
@@ -132,7 +132,7 @@ def test_preferences_stop_and_resume(org):
 
 
 def test_preferences_apply_in_the_order_of_their_timestamps(org):
-    """Meta may repeat and reorder callbacks: an older one that arrives later has no effect."""
+    """Meta can repeat and reorder callbacks: an older one that arrives later has no effect."""
     org.begin()
     now = int(time.time())
     org.notify(preference("stop", PHONE, at=now - 50))
@@ -170,7 +170,7 @@ def test_messages_of_an_opted_out_contact_are_stored(org):
     assert found["unread_count"] == 2 and found["opted_out_at"]
 
 
-def test_the_refusal_says_since_when_the_contact_has_opted_out(org):
+def test_the_refusal_has_the_time_of_the_opt_out(org):
     """If a lead has two numbers, an opt-out applies to one conversation."""
     lead = org.lead()
     second, second_id, _ = org.add_number()
@@ -194,7 +194,7 @@ def test_an_opt_out_at_meta_has_its_timestamp(org):
     refused(org.start(lead), 409, "conflict.opted_out")
 
 
-def test_a_repeated_refusal_does_not_undo_a_resume(org):
+def test_a_repeated_refusal_does_not_revert_a_resume(org):
     lead, now = org.lead(), int(time.time())
     _, send = org.begin(lead)
     org.notify(refusal(send, now - 60))

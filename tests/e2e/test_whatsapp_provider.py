@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg2
 import pytest
 
-from admin_pages import PLACES
+from admin_pages import LOCATIONS
 from client import ok, refused
 from receiver import ENDLESS
 from wait import TIMEOUT_S, eventually
@@ -26,7 +26,7 @@ from meta import (Meta, accept, accepting, after, answering, drip, error, hang, 
                   close_within_response,
                   one_after_the_other, slowly)
 
-CONF = PLACES
+CONF = LOCATIONS
 JSON = "application/json"
 
 
@@ -47,7 +47,7 @@ def test_a_template_refused_by_meta_is_a_400(org, code):
     message, = org.messages()
     assert (message["status"], message["error_code"]) == ("failed", code) and message["error_title"]
     org.meta.behave(accept)
-    made, _ = org.begin(lead, key=key, template="boas_vindas", template_parameters=["a", "b"])  # corrected, under the same key
+    made, _ = org.begin(lead, key=key, template="boas_vindas", template_parameters=["a", "b"])  # corrected, with the same key
     assert made["created"] is True and [one["status"] for one in org.messages()] == ["failed", "accepted"]
 
 
@@ -58,7 +58,7 @@ def test_a_template_refused_by_meta_is_a_400(org, code):
 def test_a_refused_template_names_the_field(org, given, field):
     problem = refused(org.start(org.lead(), **given), 400, "validation.whatsapp.template_rejected")
     assert [item["field"] for item in problem["errors"]] == [field], problem
-    org.meta.wrong.clear()  # as meant
+    org.meta.wrong.clear()  # errors that this test expects
 
 
 @pytest.mark.parametrize("code", [130497, 131026, 131047, 131048, 131049, 999999])
@@ -108,15 +108,15 @@ def test_a_temporary_refusal_can_be_retried_with_the_same_key(org, behaviour):
 
 def test_an_unreachable_provider_can_be_retried_with_the_same_key(org):
     lead, key = org.lead(), new_key()
-    org.begin(lead)  # with a connection that could be kept
-    with org.meta.away():
+    org.begin(lead)  # leaves a persistent connection
+    with org.meta.unreachable():
         refused(org.start(lead, key=key), 503, "internal.provider_unavailable")
     assert org.begin(lead, 200, key=key)[0]["message"]["status"] == "accepted"
     assert len(org.meta.sends) == 2
 
 
 def logged_error(module_instance, before):
-    """The one line about WhatsApp in the error log since then."""
+    """The only line about WhatsApp in the error log since then."""
     line, = [one for one in module_instance.error_log[before:].splitlines() if re.search(r"\bNEO04\d\d\b", one)]
     return line
 
@@ -141,8 +141,7 @@ def test_a_token_that_cannot_be_decrypted_is_logged(org, module_instance):
 
 
 def test_a_token_without_access_to_the_number_is_logged(org, module_instance):
-    """Meta responds with the code for a wrong parameter, but the client has sent none, and must not see Meta's id of the
-    number."""
+    """Meta's code is that of an invalid parameter, but the client has sent none, and must not get Meta's id of the number."""
     before, lead, key = len(module_instance.error_log), org.lead(), new_key()
     org.meta.behave(error(100, details=f"Object with ID '{org.number.id}' does not exist", error_subcode=33))
     answer = org.start(lead, key=key)
@@ -161,8 +160,8 @@ def test_provider_texts_are_escaped_in_the_log(org, module_instance):
 
 @pytest.mark.parametrize("status", [401, 403, 429])
 @pytest.mark.parametrize("code", [17, 104, 131005, 987654])
-def test_the_status_decides_about_an_unknown_code(org, module_instance, code, status):
-    """The key can be used again, and an administrator sees which number is concerned."""
+def test_the_http_status_determines_the_result_of_an_unknown_code(org, module_instance, code, status):
+    """The key can be used again, and the log has the number."""
     before, lead, key = len(module_instance.error_log), org.lead(), new_key()
     org.meta.behave(answering(status, b'{"error": {"message": "No.", "code": %d}}' % code, JSON))
     answer = org.start(lead, key=key)
@@ -176,7 +175,7 @@ def test_the_status_decides_about_an_unknown_code(org, module_instance, code, st
     assert org.begin(lead, key=key)[0]["created"] is True
 
 
-def test_a_number_in_maintenance_is_no_pending_message(org):
+def test_a_number_in_maintenance_leaves_no_pending_message(org):
     lead, key = org.lead(), new_key()
     org.meta.behave(error(131057, status=503))
     refused(org.start(lead, key=key), 503, "internal.provider_unavailable")
@@ -215,7 +214,7 @@ def test_refusals_and_old_pending_messages_are_reported(org, module_instance):
     org.meta.behave(error(190))
     org.start(lead)
     assert report()[1] and org.number_id in report()[2]
-    with org.meta.away():
+    with org.meta.unreachable():
         org.start(lead)
     assert f"{org.number_id} (Meta is not reachable: connection_failed)" in report()[2]
     org.meta.behave(answering(404, b"<html>"))
@@ -313,7 +312,7 @@ def test_a_failed_status_completes_a_message(org):
     assert (message["status"], message["error_code"]) == ("failed", 131026) and message["error_title"]
 
 
-def test_the_opaque_data_of_others_changes_nothing(org, module_instance, module_admin_factory, meta):
+def test_opaque_data_of_other_organizations_is_ignored(org, module_instance, module_admin_factory, meta):
     """biz_opaque_callback_data identifies only messages of that number's organization."""
     org.meta.behave(close_before_response)
     made = ok(org.start(org.lead()), 201)
@@ -324,7 +323,7 @@ def test_the_opaque_data_of_others_changes_nothing(org, module_instance, module_
     assert org.status_of(made) == "pending"
 
 
-def test_a_slow_response_is_waited_for(org):
+def test_a_slow_response_is_awaited(org):
     org.meta.behave(slowly(TIMEOUT / 3))
     assert org.begin()[0]["message"]["status"] == "accepted"
 
@@ -389,7 +388,8 @@ def test_an_opt_out_while_a_message_is_in_flight_applies(org):
 
 
 def test_a_contact_can_change_to_one_that_has_a_conversation_already(org):
-    """Meta returns the number without its ninth digit, and the contact has begun a conversation with that number meanwhile."""
+    """Meta returns the number without its ninth digit, and the contact has started a conversation with that number
+    meanwhile."""
     lead = org.lead()
     org.meta.behave(after(lambda send: org.notify(text("Oi", "551187654321")), accepting(wa_id="551187654321")))
     made, _ = org.begin(lead, 201)
@@ -398,7 +398,7 @@ def test_a_contact_can_change_to_one_that_has_a_conversation_already(org):
 
 
 def test_a_message_is_recorded_when_another_contact_gets_its_user_id_concurrently(org, module_instance):
-    """The other conversation is committed while the end of this one waits for it: they are of one contact."""
+    """The other conversation, of the same contact, is committed while recording the message waits for it."""
     with contextlib.closing(psycopg2.connect(module_instance.admin_dsn)) as other, ThreadPoolExecutor(1) as pool:
         def receive(_):
             other.cursor().execute(
@@ -423,8 +423,8 @@ def test_a_message_is_recorded_when_another_contact_gets_its_user_id_concurrentl
 # ---------------------------------------------------------------- secrets
 
 
-def citing(code):
-    """Refuses, and quotes the header with the access token in every field."""
+def quoting(code):
+    """Refuses a message and quotes the header with the access token in every field."""
     def behave(handler, send):
         header = send.headers["authorization"]
         handler.answer(400, {"error": {"code": code, "message": f"Malformed access token {header}", "fbtrace_id": header,
@@ -433,16 +433,16 @@ def citing(code):
 
 
 def test_a_token_quoted_by_meta_is_not_returned(org):
-    org.meta.behave(citing(100))
+    org.meta.behave(quoting(100))
     answer = org.start(org.lead())
     assert answer.status_code == 400 and org.number.token not in answer.text and "Bearer" in answer.text
 
 
 def test_no_secret_is_in_the_error_log_or_in_the_database(org, module_instance):
     lead = org.lead()
-    for behaviour in (accept, close_before_response, error(190), error(131026), answering(500), citing(190), citing(131026),
-                      citing(100),
-                      citing(1)):
+    for behaviour in (accept, close_before_response, error(190), error(131026), answering(500), quoting(190), quoting(131026),
+                      quoting(100),
+                      quoting(1)):
         org.meta.behave(behaviour)
         org.start(lead, key=new_key())
     tables = [name for name, in module_instance.sql("select tablename from pg_tables where schemaname = 'neoapi'")]
@@ -458,7 +458,7 @@ def test_no_secret_is_in_the_error_log_or_in_the_database(org, module_instance):
 
 @pytest.mark.skipif(not specification.given(), reason="META_OPENAPI is not set")
 def test_the_stand_in_follows_metas_openapi_document(org):
-    """All tests validate requests with it; this one checks that it detects errors."""
+    """All tests validate requests with it; this one checks that the validation detects errors."""
     _, send = org.begin(template="boas_vindas", template_parameters=["Carla", "Horizonte"])
     for wrong in ({"to": 7}, {"template": {}}, {"colour": "red"}, {"recipient_type": "nobody"}):
         with pytest.raises((AssertionError, jsonschema.ValidationError)):

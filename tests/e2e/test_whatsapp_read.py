@@ -20,7 +20,7 @@ UNKNOWN = "wac_00000000000000000000000000"
 
 
 def read(org, path, operation, **params):
-    """A response that matches the OpenAPI document."""
+    """A response, which must match the OpenAPI document."""
     answer = org.api.get(path, params=params)
     description(org.instance).operation("get", operation).check(answer)
     return ok(answer)
@@ -54,7 +54,7 @@ def test_a_reply_can_be_read(org):
     assert conversations(org)["items"] == [found]
 
 
-def test_an_edit_changes_the_message_and_is_no_message_itself(org):
+def test_an_edit_changes_the_message_and_is_not_listed(org):
     first = text("Sábado", PHONE)
     org.notify(first)
     org.notify(message("edit", PHONE, content={"original_message_id": first["id"],
@@ -113,7 +113,7 @@ def test_an_unknown_conversation_is_not_found(org, id, path):
     refused(org.api.get(f"whatsapp/conversations/{id}{path}"), 404, "not_found.conversation")
 
 
-def test_a_conversation_that_no_response_has_shown_is_not_listed(org):
+def test_a_conversation_that_no_response_has_had_is_not_listed(org):
     org.meta.behave(error(130429))
     assert org.start(org.lead()).status_code == 503
     assert conversations(org)["items"] == []
@@ -189,7 +189,7 @@ def test_triage_set_by_a_client_is_not_changed_by_later_messages(org):
 
 
 @pytest.mark.parametrize("expected", ["pending", "dismissed"])
-def test_of_two_conversations_that_become_one_the_latest_choice_counts(org, expected):
+def test_merged_conversations_have_the_latest_triage(org, expected):
     old, new = OTHERS[:2]
     ids = {}
     for phone, ago in ((old, 300), (new, 60)):
@@ -223,7 +223,7 @@ def test_a_changed_conversation_is_not_overwritten(org):
     ({"opted_out_at": "2099-01-01T00:00:00Z"}, "opted_out_at"), ({"opted_out_at": True}, "opted_out_at"),
     ({"unread_count": 0}, "unread_count"), ({"lead_id": None}, "lead_id"),
 ])
-def test_a_wrong_change_is_refused_and_changes_nothing(org, changes, field):
+def test_an_invalid_change_is_refused_and_changes_nothing(org, changes, field):
     org.notify(text("Olá", PHONE))
     before, = conversations(org)["items"]
     answer = patched(org, before["id"], {"triage": "dismissed", **changes})

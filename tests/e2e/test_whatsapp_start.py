@@ -40,7 +40,7 @@ def test_a_conversation_begins_with_a_lead_and_a_template(org):
     assert moment(message["occurred_at"]) <= moment(message["status_at"]) <= moment(conversation["updated_at"])
 
 
-def test_meta_gets_what_its_documentation_says(org):
+def test_requests_to_meta_match_its_documentation(org):
     made, send = org.begin(template="boas_vindas", template_parameters=["Carla", "Horizonte"])
     assert send.path == f"/v23.0/{org.number.id}/messages"
     assert send.headers["authorization"] == f"Bearer {org.number.token}"
@@ -79,14 +79,14 @@ def test_a_second_message_goes_into_the_same_conversation(org):
     assert len(org.meta.sends) == 2 and len(org.messages()) == 2
 
 
-def test_each_lead_has_a_conversation_of_its_own(org):
+def test_each_lead_has_its_own_conversation(org):
     one, _ = org.begin(org.lead(PHONE, "Carla"))
     other, _ = org.begin(org.lead("5521987654321", "Davi"))
     assert one["conversation"]["id"] != other["conversation"]["id"]
     assert [one["contact_name"] for one in org.conversations()] == ["Carla", "Davi"]
 
 
-def test_a_conversation_that_the_contact_began_is_continued(org):
+def test_a_conversation_that_the_contact_started_is_continued(org):
     lead = org.lead()
     org.notify(text("Oi!", PHONE))
     before = org.conversation()
@@ -125,7 +125,7 @@ def test_without_a_credential_nothing_is_sent(org):
 
 
 def test_the_contact_has_the_id_that_meta_returns(org):
-    """Brazil's ninth digit: Meta may know the same mobile without."""
+    """Meta can return a Brazilian mobile number without its ninth digit."""
     lead = org.lead(PHONE)
     org.meta.behave(accepting(wa_id=SHORT))
     first, _ = org.begin(lead)
@@ -209,7 +209,7 @@ LONG = ["x"] * 51
     ({"number_id": "wan_00000000000000000000000000"}, {"number_id": "validation.whatsapp.{}_not_found"}),
     ({"phone": "5511987654321"}, {"phone": "validation.unknown_field"}),
 ], ids=lambda value: None if "wrong" in str(value) else ascii(value)[:40])
-def test_a_wrong_body_is_refused_by_field(org, body, wrong):
+def test_an_invalid_body_is_refused_with_its_fields(org, body, wrong):
     if "template_name" not in body and body:
         body = {"lead_id": org.lead(), "template_name": "visita", **body}
     response = org.api.post("whatsapp/conversations", body)
@@ -264,7 +264,7 @@ def test_an_organization_without_a_number_is_refused(module_instance, module_adm
     assert not bare.conversations()
 
 
-def test_one_of_several_numbers_must_be_named(org):
+def test_one_of_several_numbers_must_be_selected(org):
     second, second_id, _ = org.add_number()
     lead = org.lead()
     refused(org.start(lead), 400, "validation.whatsapp.number_id_required",
@@ -283,5 +283,5 @@ def test_another_organizations_number_is_not_found(org, module_admin_factory, me
     assert not meta.sends
 
 
-def test_the_only_number_may_be_named(org):
+def test_the_only_number_can_be_selected(org):
     assert org.begin(number_id=org.number_id)[0]["conversation"]["number_id"] == org.number_id

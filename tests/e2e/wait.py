@@ -19,7 +19,7 @@ def eventually(condition, what, limit=TIMEOUT_S):
 
 
 def together(*jobs):
-    """Runs all jobs at the same moment, each in a thread. Returns what they returned, in order; raises what one raised."""
+    """Runs jobs concurrently in threads. Returns their results in order, or raises the exception of one."""
     gate, results = threading.Barrier(len(jobs)), [None] * len(jobs)
 
     def run(number, job):
@@ -34,7 +34,7 @@ def together(*jobs):
         thread.start()
     for thread in threads:
         thread.join(4 * TIMEOUT_S)
-        assert not thread.is_alive(), "a job did not end"
+        assert not thread.is_alive(), "a job has not ended"
     for _, wrong in results:
         if wrong is not None:
             raise wrong

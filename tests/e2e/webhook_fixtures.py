@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the webhook tests: an instance that delivers to this machine on a shortened schedule, and helpers.
 
-The fixtures are imported by each module that uses them, so that each has an instance of its own. A module's constant
+The fixtures are imported by each module that uses them, so that each has its own instance. A module's constant
 CONF has other httpd directives.
 """
 
+import contextlib
 import os
 
 import pytest
 from client import Api, ok
 from conftest import remove
-from deployment import PLACE, Instance
+from deployment import E2E_DIR, Instance
 from admin_factory import AdminFactory
 from receiver import Receiver
 from wait import eventually
@@ -25,33 +26,26 @@ TIMEOUT = 2
 FAST = HERE + f"NeoAPIWebhookRetryDelays {' '.join(map(str, DELAYS))}\nNeoAPIWebhookTimeout {TIMEOUT}\n"
 
 
-def start_instance(name, conf, **more):
-    """An instance with these directives; the caller must call `remove`."""
-    PLACE.mkdir(parents=True, exist_ok=True)
-    file = PLACE / f"{os.getpid()}.{name}.conf"
+@contextlib.contextmanager
+def running_instance(name, conf, **more):
+    """An instance with additional directives, removed at the end of the `with` block."""
+    E2E_DIR.mkdir(parents=True, exist_ok=True)
+    file = E2E_DIR / f"{os.getpid()}.{name}.conf"
     file.write_text(conf)
     instance = Instance(name, SERVER_CONF=str(file), **more)
     try:
-        return instance.up()
-    except BaseException:
-        remove(instance)
-        raise
-
-
-def stop_instance(instance):
-    try:
-        remove(instance)
+        yield instance.up()
     finally:
-        os.unlink(instance.settings["SERVER_CONF"])
+        try:
+            remove(instance)
+        finally:
+            file.unlink()
 
 
 @pytest.fixture(scope="module")
 def module_instance(request):
-    instance = start_instance(request.module.__name__, getattr(request.module, "CONF", FAST))
-    try:
+    with running_instance(request.module.__name__, getattr(request.module, "CONF", FAST)) as instance:
         yield instance
-    finally:
-        stop_instance(instance)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +55,7 @@ def module_admin_factory(module_instance):
 
 @pytest.fixture
 def admin(module_instance, module_admin_factory):
-    """An org_admin's client to an organization of its own."""
+    """An org_admin's client to a separate organization."""
     return Api(module_instance, module_admin_factory.key())
 
 
@@ -118,7 +112,7 @@ def queued(instance, subscription=None):
 
 
 def add_pending_deliveries(instance, subscription, count):
-    """Puts deliveries of today into the history and the queue; there the newest comes first."""
+    """Adds deliveries of today to the history and to the queue, where the newest is due first."""
     instance.sql("""with made as (select neoapi.webhook_min_id(current_date) as first),
         subscription as (select * from neoapi.webhook_subscription where id = %s),
         event as (insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)

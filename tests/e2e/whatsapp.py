@@ -16,8 +16,7 @@ import pytest
 from client import Api, ok
 from deployment import ROOT
 from openapi_doc import Document
-from webhook_fixtures import start_instance, stop_instance
-from admin_factory import AdminFactory
+from webhook_fixtures import module_admin_factory, running_instance  # noqa: F401 (a fixture among them)
 from wait import TIMEOUT_S, eventually
 
 sys.path.append(str(ROOT / "tests/whatsapp"))
@@ -27,7 +26,7 @@ import specification  # noqa: E402
 from meta import Meta, accept  # noqa: E402
 
 PATH = "/whatsapp/callback"
-TIMEOUT = 3  # seconds that a send may take
+TIMEOUT = 3  # of a call to Meta
 HERE = """
 NeoAPIWhatsAppURL {url}
 NeoAPIWhatsAppTimeout {timeout}
@@ -36,7 +35,7 @@ NeoAPIWhatsAppTimeout {timeout}
 </Location>
 """
 PHONE = "5511987654321"  # a mobile in São Paulo, with its ninth digit
-SHORT = "551187654321"  # the same without
+SHORT = "551187654321"  # the same without the ninth digit
 CONVERSATION = ("id, number_id, contact_wa_id, contact_bsuid, contact_name, lead_id, triage, last_inbound_at, unread_count,"
                 " opted_out_at, held, updated_at")
 MESSAGE = ("id, conversation_id, direction, source, provider_message_id, type, body, template_name, template_language, status,"
@@ -51,7 +50,7 @@ def provider():
 
 @pytest.fixture
 def meta(provider):
-    """The stand-in. By default it accepts valid requests; a request that it refuses by itself is a bug."""
+    """The stand-in. It accepts valid requests by default. A test fails if it refuses an invalid request."""
     provider.behave(accept)
     provider.reading = None
     del provider.sends[:], provider.reads[:], provider.wrong[:]
@@ -63,16 +62,8 @@ def meta(provider):
 def module_instance(request, provider):
     module = request.module
     conf = HERE.format(url=provider.url, timeout=TIMEOUT, path=PATH) + getattr(module, "CONF", "")
-    instance = start_instance(module.__name__, conf, **getattr(module, "SETTINGS", {}))
-    try:
+    with running_instance(module.__name__, conf, **getattr(module, "SETTINGS", {})) as instance:
         yield instance
-    finally:
-        stop_instance(instance)
-
-
-@pytest.fixture(scope="module")
-def module_admin_factory(module_instance):
-    return AdminFactory(module_instance)
 
 
 @pytest.fixture
@@ -87,7 +78,7 @@ def rows(module_instance, columns, source, *values):
 
 
 def at_callback(module_instance, url=None):
-    """Where callbacks go."""
+    """The URL of callbacks."""
     return f"https://{urlsplit(url or module_instance.url).netloc}{PATH}"
 
 
@@ -97,7 +88,7 @@ def description(module_instance):
 
 
 class WhatsAppOrg:
-    """An organization with a number, a client that may do everything, and what an administrator does for it."""
+    """An organization with a number, an org_admin's client, and administration with neoapictl."""
 
     def __init__(self, module_instance, admin_factory, meta, with_number=True):
         self.instance, self.admin_factory, self.meta = module_instance, admin_factory, meta
@@ -117,7 +108,7 @@ class WhatsAppOrg:
         return json.loads(done.stdout)
 
     def add_number(self, **given):
-        """A number at Meta that the organization has: the meta.Number, its id here, and the verify token."""
+        """Adds a number. Returns the meta.Number, its id here, and the verify token."""
         number = self.meta.number(**given)
         secrets = f"access_token={number.token}\napp_secret={number.secret}\n"
         made = self.ctl("whatsapp", "number", "create", number.display, "--organization", self.organization,
@@ -126,7 +117,7 @@ class WhatsAppOrg:
         return number, made["id"], made["verify_token"]
 
     def lead(self, phone=PHONE, name="Carla Dias"):
-        """The id of a new lead."""
+        """Creates a lead. Returns its id."""
         self.ctl("lead", "import", "-", "--organization", self.organization, given=f"name,phone\n{name},{phone}\n")
         found = [one for one in self.leads() if one["name"] == name]
         return max(one["id"] for one in found)
@@ -150,7 +141,7 @@ class WhatsAppOrg:
     # ------------------------------------------------------------ as Meta
 
     def notify(self, *items, number=None, status=200):
-        """A callback about the number."""
+        """Sends a callback about the number."""
         number = number or self.number
         envelope = callbacks.notification(number, *items)
         specification.check("callback", envelope)
@@ -170,7 +161,7 @@ class WhatsAppOrg:
         return found
 
     def messages(self):
-        """Of all the organization's conversations, oldest first."""
+        """The messages of all conversations, oldest first."""
         return rows(self.instance, MESSAGE, "whatsapp_message where organization_id = %s order by occurred_at, id",
                     self.organization)
 
@@ -179,7 +170,7 @@ class WhatsAppOrg:
                     self.organization)
 
     def conversation(self):
-        """The only one."""
+        """The only conversation."""
         found, = self.conversations()
         return found
 

@@ -34,7 +34,7 @@ static neo_json *exported(const neo_resource *resource, const neo_json *clean, a
     return row;
 }
 
-/* What is stored is valid, and stays the same when it is sent again. */
+/* A stored body is valid, and unchanged if it is sent again. */
 static void check_clean(const neo_resource *resource, const neo_json *clean, apr_pool_t *pool)
 {
     neo_json *again = NULL;
@@ -53,7 +53,7 @@ static void check_create(const neo_resource *resource, neo_json *body, apr_pool_
         check_clean(resource, clean, pool);
 }
 
-/* A merge patch that is applied twice is like one that is applied once. */
+/* Applying a merge patch twice has the same result as once. */
 static void check_patch(const neo_resource *resource, neo_json *body, apr_pool_t *pool)
 {
     neo_json *clean = NULL, *again = NULL, *current = neo_openapi_sample(resource, NEO_SHAPE_ANSWER, pool);

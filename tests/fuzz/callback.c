@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the reader of WhatsApp's callbacks and checks that its results are as include/model/callback.h says. */
+/* Fuzzes the reader of WhatsApp's callbacks and checks its results against include/model/callback.h. */
 #include "model/callback.h"
 #include "core/json.h"
 

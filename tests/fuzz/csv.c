@@ -19,7 +19,7 @@ static void write_record(neo_buf *out, const neo_csv_record *record)
     neo_buf_puts(out, "\r\n");
 }
 
-/* A record that is written is read as it was. The first line sets the separator. */
+/* A written record is parsed as the same record. The first line determines the separator. */
 static void check_written(const neo_csv_record *record, apr_pool_t *pool)
 {
     neo_csv csv;
@@ -36,7 +36,7 @@ static void check_written(const neo_csv_record *record, apr_pool_t *pool)
     EXPECT(!neo_csv_next(&csv, pool, &again));
 }
 
-/* A lead that is valid is the same when it is read again: a stored number has no plus sign. */
+/* A valid lead is unchanged if it is parsed again. A stored phone has no plus sign. */
 static void check_lead(const neo_csv_record *record, apr_pool_t *pool)
 {
     const char *values[NEO_LEAD_COLUMNS] = {0}, *again[NEO_LEAD_COLUMNS], *wrong[NEO_LEAD_COLUMNS];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes cursors, changing a genuine one: the first byte of an input chooses the list, the second the position of the change,
- * the third how many characters are removed; the rest is inserted. Only the cursor itself is accepted, and only for its list.
- */
+/* Fuzzes changes of a valid cursor: the first byte of an input selects the list, the second the position, the third the number
+ * of removed characters; the rest is inserted. Only the unchanged cursor is accepted, and only for its list. */
 #include <apr_escape.h>
 
 #include "../unit/fake_pg.h"
@@ -9,7 +8,7 @@
 
 #define ROW "{\"id\":\"brk_01jd3x0000000000000000000z\"}"
 
-/* Two lists that the cursor is for, then others. A valid request is answered with 503. */
+/* Two lists of the cursor, then others. The response to a valid request is 503. */
 static const char *const lists[] = {"brokers?limit=1", "brokers?limit=7", "brokers?limit=1&visibility=public",
                                     "parties?limit=1", "events?limit=1"};
 #define OWN_LISTS 2
@@ -24,7 +23,7 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
 }
 
 /* The cursor of the first page. */
-static const char *genuine(void)
+static const char *valid_cursor(void)
 {
     static const char *cursor;
     apr_pool_t *pool;
@@ -42,7 +41,7 @@ static const char *genuine(void)
 
 static const char *changed(const uint8_t *data, size_t size, apr_pool_t *pool)
 {
-    const char *cursor = genuine();
+    const char *cursor = valid_cursor();
     size_t len = strlen(cursor), at = data[1] % (len + 1), removed = data[2] < len - at ? data[2] : len - at;
     return apr_pstrcat(pool, apr_pstrmemdup(pool, cursor, at), apr_pstrmemdup(pool, (const char *)data + 3, size - 3),
                        cursor + at + removed, NULL);
@@ -57,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fake_host *host = fuzz_host(all, pool);
     size_t list = data[0] % (sizeof lists / sizeof *lists);
     const char *cursor = changed(data, size, pool);
-    int is_genuine = list < OWN_LISTS && strcmp(cursor, genuine()) == 0;
+    int is_genuine = list < OWN_LISTS && strcmp(cursor, valid_cursor()) == 0;
     const char *query = apr_pstrcat(pool, lists[list], "&cursor=", apr_pescape_urlencoded(pool, cursor), NULL);
     EXPECT(ask(all->site, host, "GET", query, pool) == (is_genuine ? 503 : 400));
     EXPECT(is_genuine || strstr(fuzz_member(host, "errors", pool), "\"field\":\"cursor\""));

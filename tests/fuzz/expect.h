@@ -63,7 +63,7 @@ static inline void check_utf8(const char *text)
     EXPECT(text && neo_utf8_is_valid(text, strlen(text)));
 }
 
-/* A text that is sent or stored is JSON in UTF-8. Returns its value. */
+/* The text must be JSON in UTF-8. Returns its value. */
 static inline neo_json *check_json(neo_text text, apr_pool_t *pool)
 {
     const char *wrong = NULL;
@@ -73,13 +73,13 @@ static inline neo_json *check_json(neo_text text, apr_pool_t *pool)
     return value;
 }
 
-/* Two values that are written as the same text. */
+/* Both values must have the same JSON text. */
 static inline void check_equal(const neo_json *one, const neo_json *other, apr_pool_t *pool)
 {
     EXPECT(strcmp(neo_json_text(one, pool).ptr, neo_json_text(other, pool).ptr) == 0);
 }
 
-/* A 400 names what is wrong, at most 100 fields, and its size does not depend on that of the input. */
+/* A 400 lists at most 100 invalid fields, and its size does not depend on that of the input. */
 static inline void check_problem(const neo_problem *problem, apr_pool_t *pool)
 {
     const neo_problem_frame frame = {"/public/v1/x", "req_01jd3x00000000000000000000", "https://docs.example.com"};

@@ -5,7 +5,7 @@
 
 enum { CUTS = 64 };
 
-/* In memory of its size, so that AddressSanitizer notices a read behind it. */
+/* Copies the input, so that AddressSanitizer detects reads beyond its end. */
 static int run_first(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size ? size : 1);
@@ -34,7 +34,7 @@ int main(int count, char **files)
 {
     long runs = 0;
     for (int i = 1; i < count; i++) {
-        fprintf(stderr, "%s\n", files[i]); /* the last one is the one that failed */
+        fprintf(stderr, "%s\n", files[i]); /* the last one printed has failed */
         runs += run_file(files[i]);
     }
     printf("%d inputs, %ld executions, no failure\n", count - 1, runs);

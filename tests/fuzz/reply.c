@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the readers of responses of WhatsApp's provider and checks that its results are as include/model/provider.h says. The
+/* Fuzzes the readers of responses of WhatsApp's provider and checks their results against include/model/provider.h. The
  * first two bytes of an input are the HTTP status. */
 #include "model/provider.h"
 

@@ -43,7 +43,7 @@ static int read_input(sent *s, char *rest, apr_pool_t *pool)
     return read_target(s, target, pool);
 }
 
-/* The same query with every character percent-encoded, except those that separate and what is encoded already. */
+/* The query with every character percent-encoded, except separators and encoded characters. */
 static const char *encode(const char *query, apr_pool_t *pool)
 {
     neo_buf out;
@@ -68,7 +68,7 @@ static int check_header(void *data, const char *name, const char *value)
     return *name != '\0';
 }
 
-/* An error is a problem; it is the client's fault, or that the database is unavailable. */
+/* Every error is a problem with a 4xx status or, because the database is unavailable, 503. */
 static void check_response(const sent *s, const fake_host *host, apr_pool_t *pool)
 {
     static const int statuses[] = {200, 204, 304, 308, 400, 403, 404, 405, 413, 415, 503};
@@ -109,7 +109,7 @@ static fake_host *respond(const sent *s, const char *query, apr_pool_t *pool)
     return host;
 }
 
-/* Encoding what need not be encoded changes nothing. */
+/* Unnecessary percent-encoding changes nothing. */
 static void check_encoding(const sent *s, const fake_host *host, apr_pool_t *pool)
 {
     static const char *const members[] = {"code", "detail", "errors"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the responses of webhook receivers: an input is what a receiver sends on its connection, which it closes then. */
+/* Fuzzes the responses of webhook receivers: an input is all that a receiver sends before it closes the connection. */
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ static void check_result(void *baton, const neo_send_result *result)
     ++*(int *)baton;
 }
 
-/* A socket that listens; writes its URL. */
+/* A listening socket; writes its URL. */
 static int receiver(char *url, size_t size)
 {
     static int listening = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A site without a database for the fuzzers of requests: what is valid is answered with 503. */
+/* A site without a database for the fuzzers of requests: valid requests get 503. */
 #ifndef NEO_FUZZ_SITE_H
 #define NEO_FUZZ_SITE_H
 
@@ -13,7 +13,7 @@ typedef struct {
     neo_credential_cache *cache; /* the site's; LeakSanitizer does not look for pointers in pools */
 } fuzz_site;
 
-/* Made at the first call. */
+/* Created at the first call. */
 static inline fuzz_site *fuzz_site_get(void)
 {
     static fuzz_site all;

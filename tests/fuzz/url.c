@@ -31,7 +31,7 @@ static void set_host(endpoint *end, const char *text, size_t len)
         inet_ntop(AF_INET, &v4, end->host, sizeof end->host);
 }
 
-/* As the rule reads it: the host ends at the colon or, of an IPv6 address, the bracket. */
+/* Parses like the rule: the host ends at the colon, or an IPv6 address at the bracket. */
 static void read_as_ours(const char *url, endpoint *end)
 {
     const char *authority = strstr(url, "://") + 3;

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from client import Api, ok
-from raw_http import GONE, Broken, Closed, RawConnection, message
-from receiver import ENDLESS, Receiver, close_in_the_middle, drip, hang, huge, slowly, status
+from raw_http import CONNECTION_LOST, Broken, Closed, RawConnection, message
+from receiver import ENDLESS, Receiver, close_within_response, drip, hang, huge, slowly, status
 from webhook_fixtures import subscribe
 
 REQUEST_TIMEOUT_S = 15
@@ -68,7 +68,7 @@ class Client:
             if "close" in answer.headers.get("Connection", ""):
                 self.disconnect()
             return answer
-        except (Closed, Broken, ConnectionRefusedError, TimeoutError, *GONE):
+        except (Closed, Broken, ConnectionRefusedError, TimeoutError, *CONNECTION_LOST):
             self.disconnect()
             return None
 
@@ -170,7 +170,7 @@ def reset(handler, _):
     handler.close_connection = True
 
 
-HOSTILE = [behave for behave, _ in ENDLESS.values()] + [hang, drip, slowly(3), reset, status(500), huge, close_in_the_middle]
+HOSTILE = [behave for behave, _ in ENDLESS.values()] + [hang, drip, slowly(3), reset, status(500), huge, close_within_response]
 
 
 def run_hostile_receivers(results, end, url, ca, secret):

@@ -112,7 +112,7 @@ class Nemesis:
         eventually(accepts, "PostgreSQL accepts connections")
 
     def fill_disk(self):
-        """Until a write has failed, and longer. If PostgreSQL cannot write its log, it crashes and cannot recover."""
+        """Lasts until a write has failed, and longer. If PostgreSQL cannot write its log, it crashes and cannot recover."""
         log = self.instance.state / "log/postgresql.log"
         failed = log.read_text().count("No space left on device")
         try:

@@ -27,7 +27,7 @@ from httpd import Httpd  # noqa: E402
 from nemesis import Nemesis  # noqa: E402
 from preload import FullDisk, ShiftedClock  # noqa: E402
 from receiver import Receiver  # noqa: E402
-from webhook_fixtures import HERE, queued, start_instance, stop_instance, subscribe  # noqa: E402
+from webhook_fixtures import HERE, queued, running_instance, subscribe  # noqa: E402
 
 CONF = HERE + f"NeoAPIWebhookTimeout {ATTEMPT_TIMEOUT_S}\nNeoAPIWebhookRetryDelays 0 1 1 2 2 2 4 4 4 4 4 4 4 4 4 4\n"
 WRITERS = 4  # of each host
@@ -89,8 +89,7 @@ def two_hosts(**more):
         directory = Path(name)
         directory.chmod(0o755)
         clock, disk = ShiftedClock(directory), FullDisk(directory)
-        instance = start_instance("torture", CONF, DB_PRELOAD=str(disk.library), **more)
-        try:
+        with running_instance("torture", CONF, DB_PRELOAD=str(disk.library), **more) as instance:
             (directory / "httpd").mkdir()
             preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {clock.library}".strip()
             second = Httpd(instance, directory / "httpd", ("DocumentRoot .*", CONF.replace("${INSTANCE}", str(instance.state))),
@@ -99,8 +98,6 @@ def two_hosts(**more):
                 yield instance, second.start(), clock, disk
             finally:
                 second.stop()
-        finally:
-            stop_instance(instance)
 
 
 def run(minutes, seed):

@@ -39,5 +39,5 @@ int main(void)
         cmocka_unit_test(a_written_value_is_read),
         cmocka_unit_test(a_killed_writer_does_not_block_the_next),
     };
-    return run_test_group("board", tests);
+    return run_test_group("seqlock", tests);
 }

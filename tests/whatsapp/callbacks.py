@@ -3,7 +3,7 @@
 
     call(url, notification(number, text("Oi", "5511987654321"), status(send, "delivered")), number.secret)
 
-Everything is a plain value, so that a test can leave out, repeat and disorder what it wants. `number` is a meta.Number.
+All values are plain data, so that tests can remove, repeat and reorder items. `number` is a meta.Number.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ TIMEOUT_S = 60
 
 _media = {"mime_type": "image/jpeg", "sha256": "4Zb1dm9jOpOAOr/nuyqTPnJ+0U1p0TGZ2ItKk0Wq8dE=", "id": "1908647269898587"}
 
-# What a message of each type holds under the type's name.
+# The content of a message by type.
 CONTENT = {
     "text": {"body": "Quero visitar o apartamento."},
     "image": {**_media, "caption": "A fachada"},

@@ -3,14 +3,14 @@
 
 with Meta() as meta:
     number = meta.number()          a business's number, with its account, access token and app secret
-    meta.url                        where the API is: what NeoAPIWhatsAppURL says
+    meta.url                        the URL of the API, for NeoAPIWhatsAppURL
     meta.reads                      the paths that were read
-    meta.sends                      the messages that arrived, those that were refused included
-    meta.behave(error(131026))      what the next ones meet: one of the functions below, or made by one
-    with meta.away(): ...           its port is closed
+    meta.sends                      the received messages, including refused ones
+    meta.behave(error(131026))      sets the behaviour for following messages
+    with meta.unreachable(): ...    closes its port
 
-Real HTTP on loopback, with nothing but Python's own library. A message is looked at as strictly as Meta does it, so that a good
-answer shows that the message was right. What Meta sends of itself is made by callbacks.py.
+HTTP on loopback, with Python's standard library only. Requests are validated as strictly as by Meta. callbacks.py sends
+callbacks.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ numbers = itertools.count(secrets.randbelow(10**6) * 10**4)  # so that ids diffe
 
 @dataclass(frozen=True)
 class Number:
-    """A business's number: its id, how people read it, the account that its templates belong to, and two secrets."""
+    """A business's number: its id, its display form, the account of its templates, and two secrets."""
 
     id: str
     display: str
@@ -62,7 +62,7 @@ class Send:
 
     @property
     def to(self):
-        """Whom it is for: digits, or a business-scoped user id."""
+        """The recipient: digits, or a business-scoped user id."""
         return self.json.get("to")
 
     @property
@@ -209,7 +209,7 @@ def error(code, status=None, details="What exactly is wrong is said here.", **mo
 
 
 def answering(status, body=b"", content_type="text/html", **headers):
-    """Answers with that, whatever it is; Retry_After="3" becomes the header Retry-After."""
+    """Sends this response; Retry_After="3" becomes the header Retry-After."""
     return lambda handler, _: handler.answer(status, body, content_type, **headers)
 
 
@@ -221,7 +221,7 @@ def slowly(seconds, then=accept):
 
 
 def after_event(event, then=accept):
-    """Answers once the event is set."""
+    """Responds after the event is set."""
     def behave(handler, send):
         event.wait(TIMEOUT_S)
         then(handler, send)
@@ -229,7 +229,7 @@ def after_event(event, then=accept):
 
 
 def after(first, then=accept):
-    """Does something else first: first(send)."""
+    """Calls first(send), then responds."""
     def behave(handler, send):
         first(send)
         then(handler, send)
@@ -382,7 +382,7 @@ class Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def close(self):
-        """Also every connection that is open."""
+        """Closes the port and all open connections."""
         self.closing.set()
         self.shutdown()
         self.server_close()
@@ -391,7 +391,7 @@ class Server(ThreadingHTTPServer):
                 one.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, *_):
-        pass  # broken connections are what this is for
+        pass  # tests break connections
 
 
 class Meta:
@@ -428,7 +428,7 @@ class Meta:
         return made
 
     @contextlib.contextmanager
-    def away(self):
+    def unreachable(self):
         """Closes the port, keeps it reserved, and closes open connections."""
         self.server.close()
         with socket.socket() as holder:

@@ -12,10 +12,9 @@ describe, such as user ids and preferences, is left out.
 import functools
 import os
 
-# Of these the schemas are of sent messages, or contradict the document's own examples.
+# The schemas of these are those of sent messages, or contradict the examples of the document.
 UNCHECKED_TYPES = {"contacts", "location", "sticker"}
-# Kinds of interactive and system messages that the document does not have: of flows, of changed identities, from before version 12,
-# and one that a test invents.
+# Undocumented kinds of interactive and system messages: flows, changed identities, versions before 12, and one of a test.
 UNDOCUMENTED = {"nfm_reply", "customer_identity_changed", "customer_changed_number", "what_nobody_knows_yet"}
 
 
@@ -51,7 +50,7 @@ class Specification:
         self.fits(response["content"]["application/json"]["schema"], value)
 
     def request(self, body):
-        """A message that is sent."""
+        """Checks a request with a message."""
         self.named("TemplateMessage", body)
         known = {name for part in self.schemas["TemplateMessage"]["allOf"] for name in self.members(part)}
         unknown = set(body) - known - {"biz_opaque_callback_data"}  # in Meta's reference, not in the document
