@@ -355,10 +355,8 @@ begin
             where c.organization_id = i.organization_id and c.id = new_id) then
         perform neoapi.whatsapp_new_conversation(i, new_id);
     end if;
-    insert into neoapi.whatsapp_identity (organization_id, number_id, conversation_id, source, kind, at, wa_id, phone, bsuid, link,
-        boundary, name, lead_id, preference, preference_at)
-    values (i.organization_id, i.number_id, i.conversation_id, i.source, i.kind, i.at, i.wa_id, i.phone, i.bsuid, i.link,
-        i.boundary, i.name, i.lead_id, i.preference, i.preference_at) returning id into i.id;
+    i.id := nextval('neoapi.whatsapp_identity_id_seq');
+    insert into neoapi.whatsapp_identity overriding system value select i.*;
     if i.boundary is not null then -- does it separate stored identities?
         is_split := exists (select from neoapi.whatsapp_identity o
             where o.organization_id = i.organization_id and o.number_id = i.number_id and o.phone = i.phone and o.id <> i.id

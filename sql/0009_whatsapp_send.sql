@@ -1,28 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Creates the functions that record a WhatsApp message before the provider is called, and the outcome after.
 --
--- All functions lock in this order: the number (whatsapp_lock_numbers), conversations, provider message ids, messages.
-
--- Locks names until the end of the transaction. They are hashed to 128 locks per namespace, because PostgreSQL's lock table is
--- limited.
-create function neoapi.whatsapp_lock(namespace text, names text[]) returns void
-    language sql volatile
-    as $$
-        select pg_advisory_xact_lock(hashtext(namespace), l.slot)
-        from (select distinct hashtext(n) & 127 as slot from unnest(names) n where n is not null order by 1) l
-    $$;
-
--- The number to send from: the given one, or the organization's only one. If there is none, refusal is no_number or
--- several_numbers.
-create function neoapi.whatsapp_choose_number(organization text, number text, out id text, out refusal text)
-    language plpgsql stable as $$
-declare
-    numbers text[] := array(select n.id from neoapi.whatsapp_number n
-                            where n.organization_id = organization and (number is null or n.id = number) limit 2);
-begin
-    id := case when cardinality(numbers) = 1 then numbers[1] end;
-    refusal := case cardinality(numbers) when 0 then 'no_number' when 2 then 'several_numbers' end;
-end $$;
+-- All functions lock in this order: the number (whatsapp_lock_numbers), conversations, messages.
 
 -- Inserts a pending message to a lead, and the idempotency key unless it is null. Until whatsapp_finish the key's response_body
 -- is the message's id. Returns one row: what the provider's API needs, or a refusal, after which nothing is inserted. Returns
@@ -51,7 +30,8 @@ begin
     if not found then
         refusal := 'no_lead';
     else
-        select c.id, c.refusal into number_id, refusal from neoapi.whatsapp_choose_number(organization, number) c;
+        select min(n.id), case count(*) when 0 then 'no_number' when 1 then null else 'several_numbers' end into number_id, refusal
+        from neoapi.whatsapp_number n where n.organization_id = organization and (number is null or n.id = number);
     end if;
     if refusal is null then
         perform neoapi.whatsapp_lock_numbers(array[number_id]);
@@ -122,23 +102,22 @@ begin
     join neoapi.whatsapp_conversation c on c.organization_id = x.organization_id and c.id = x.conversation_id
     where x.organization_id = organization and x.id = message;
     perform neoapi.whatsapp_lock_numbers(array[number]);
-    known := neoapi.whatsapp_next_identity();
+    known := nextval('neoapi.whatsapp_identity_id_seq');
     select x.* into m from neoapi.whatsapp_message x where x.organization_id = organization and x.id = message;
     if outcome = 'accepted' or outcome = 'opted_out' then
         perform neoapi.whatsapp_add_recipient(m, number, coalesce(wa_id, m.recipient_wa_id), bsuid,
                                                   case outcome when 'opted_out' then now() end);
     end if;
-    perform from neoapi.whatsapp_message x
-    join neoapi.whatsapp_conversation c on c.organization_id = x.organization_id and c.id = x.conversation_id
-    where x.organization_id = organization and x.id = message for update of c;
     if outcome = 'accepted' then
-        perform neoapi.whatsapp_lock('neoapi.whatsapp_status', array[provider_id]);
         select s.* into reported from neoapi.whatsapp_status s
         where s.organization_id = organization and s.provider_message_id = provider_id
         order by neoapi.whatsapp_status_rank(s.status) desc limit 1;
         perform neoapi.whatsapp_add_recipient(m, number, coalesce(reported.contact_wa_id, m.recipient_wa_id),
             reported.contact_bsuid, case reported.error_code when 131050 then reported.occurred_at end);
     end if;
+    perform from neoapi.whatsapp_message x
+    join neoapi.whatsapp_conversation c on c.organization_id = x.organization_id and c.id = x.conversation_id
+    where x.organization_id = organization and x.id = message for update of c;
     select x.* into m from neoapi.whatsapp_message x where x.organization_id = organization and x.id = message for update;
     if outcome = 'accepted' then
         m.provider_message_id := coalesce(m.provider_message_id, (select provider_id where not exists (

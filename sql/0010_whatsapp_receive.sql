@@ -75,24 +75,26 @@ begin
     return (neoapi.whatsapp_add_identity(i, new_id, neoapi.block_id(conversation_block, 524289 + item.n * 2))).conversation_id;
 end $$;
 
+-- The message that a status is about. Until the response is recorded, it has no provider_message_id.
+create function neoapi.whatsapp_status_message(item neoapi.whatsapp_callback_item) returns setof neoapi.whatsapp_message
+    language sql stable
+    as $$
+        (select m.* from neoapi.whatsapp_message m
+         where m.organization_id = item.organization_id and m.provider_message_id = item.id and m.direction = 'outbound'
+         union all
+         select m.* from neoapi.whatsapp_message m
+         where m.organization_id = item.organization_id and m.id = item.message and m.direction = 'outbound'
+           and m.provider_message_id is null) limit 1
+    $$;
+
 -- Stores to whom a message went, as a status says, and error 131050: the contact has sent stop to the provider.
 create function neoapi.whatsapp_add_status_recipient(item neoapi.whatsapp_callback_item) returns void
-    language plpgsql volatile as $$
-declare
-    m neoapi.whatsapp_message;
-begin
-    select x.* into m from neoapi.whatsapp_message x
-    where x.organization_id = item.organization_id and x.provider_message_id = item.id and x.direction = 'outbound';
-    if not found then
-        select x.* into m from neoapi.whatsapp_message x
-        where x.organization_id = item.organization_id and x.id = item.message and x.direction = 'outbound'
-          and x.provider_message_id is null;
-    end if;
-    if m.id is not null then
-        perform neoapi.whatsapp_add_recipient(m, item.number_id, coalesce(item.wa_id, m.recipient_wa_id), item.bsuid,
-            case when item.error_code = 131050 and item.status = 'failed' then least(neoapi.whatsapp_timestamp(item.at), now()) end);
-    end if;
-end $$;
+    language sql volatile
+    as $$
+        select neoapi.whatsapp_add_recipient(m, item.number_id, coalesce(item.wa_id, m.recipient_wa_id), item.bsuid,
+            case when item.error_code = 131050 and item.status = 'failed' then least(neoapi.whatsapp_timestamp(item.at), now()) end)
+        from neoapi.whatsapp_status_message(item) m
+    $$;
 
 -- Inserts messages and updates their conversations. Returns the ids of the new messages.
 create function neoapi.whatsapp_insert_messages(items neoapi.whatsapp_callback_item[], id_block text) returns text[]
@@ -148,15 +150,6 @@ create function neoapi.whatsapp_apply_edits(items neoapi.whatsapp_callback_item[
         select array(select id from changed)
     $$;
 
--- The conversation's latest outbound message.
-create function neoapi.whatsapp_last_outbound(organization text, conversation text) returns text
-    language sql stable
-    as $$
-        select m.id from neoapi.whatsapp_message m
-        where m.organization_id = organization and m.conversation_id = conversation and m.direction = 'outbound'
-        order by m.occurred_at desc, m.id desc limit 1
-    $$;
-
 -- Inserts statuses and updates their messages and conversations. Returns the number of new statuses and the ids of the messages
 -- that change.
 create function neoapi.whatsapp_apply_statuses(items neoapi.whatsapp_callback_item[], out count bigint, out changed text[])
@@ -164,12 +157,7 @@ create function neoapi.whatsapp_apply_statuses(items neoapi.whatsapp_callback_it
 begin
     perform from neoapi.whatsapp_conversation c
     where (c.organization_id, c.id) in (
-        select m.organization_id, m.conversation_id from unnest(items) u
-        join neoapi.whatsapp_message m on m.organization_id = u.organization_id and m.provider_message_id = u.id
-        where u.kind = 'status'
-        union
-        select m.organization_id, m.conversation_id from unnest(items) u
-        join neoapi.whatsapp_message m on m.organization_id = u.organization_id and m.id = u.message
+        select m.organization_id, m.conversation_id from unnest(items) u cross join lateral neoapi.whatsapp_status_message(u) m
         where u.kind = 'status')
     order by c.organization_id, c.id for update;
     insert into neoapi.whatsapp_status (organization_id, provider_message_id, status, occurred_at, error_code, error_title,
@@ -179,22 +167,10 @@ begin
     from unnest(items) u where u.kind = 'status' order by u.organization_id, u.id, u.status, u.n
     on conflict do nothing;
     get diagnostics count = row_count;
-    -- If a message has no provider_message_id yet, whatsapp_finish takes the same lock before it stores the id and reads the
-    -- statuses.
-    perform neoapi.whatsapp_lock('neoapi.whatsapp_status', array(
-        select u.id from unnest(items) u
-        where u.kind = 'status' and not exists (select from neoapi.whatsapp_message m
-            where m.organization_id = u.organization_id and m.provider_message_id = u.id)));
     with target as (
         select distinct on (m.organization_id, m.id) m.organization_id, m.id, m.conversation_id, u.id as provider_id, u.status,
                least(neoapi.whatsapp_timestamp(u.at), now()) as at, u.error_code, u.error_title
-        from unnest(items) u cross join lateral (
-            select x.* from neoapi.whatsapp_message x
-            where x.organization_id = u.organization_id and x.provider_message_id = u.id and x.direction = 'outbound'
-            union
-            select x.* from neoapi.whatsapp_message x
-            where x.organization_id = u.organization_id and x.id = u.message and x.direction = 'outbound'
-              and x.provider_message_id is null) m
+        from unnest(items) u cross join lateral neoapi.whatsapp_status_message(u) m
         where u.kind = 'status'
         order by m.organization_id, m.id, neoapi.whatsapp_status_rank(u.status) desc, u.n),
     updated as (
@@ -212,7 +188,9 @@ begin
         from (select organization_id, conversation_id, array_agg(id) as messages from target
               group by organization_id, conversation_id) t
         where c.organization_id = t.organization_id and c.id = t.conversation_id and c.held
-          and neoapi.whatsapp_last_outbound(c.organization_id, c.id) = any (t.messages))
+          and (select m.id from neoapi.whatsapp_message m
+               where m.organization_id = c.organization_id and m.conversation_id = c.id and m.direction = 'outbound'
+               order by m.occurred_at desc, m.id desc limit 1) = any (t.messages))
     select array(select id from updated) into changed;
 end $$;
 
@@ -235,7 +213,7 @@ begin
         join neoapi.whatsapp_number w on w.phone_number_id = u.phone_number_id and w.id = any (numbers)
         order by u.n);
     perform neoapi.whatsapp_lock_numbers(array(select u.number_id from unnest(items) u));
-    known := neoapi.whatsapp_next_identity();
+    known := nextval('neoapi.whatsapp_identity_id_seq');
     foreach item in array items loop
         if item.kind = 'status' then
             perform neoapi.whatsapp_add_status_recipient(item);

@@ -1,11 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Creates the functions that write WhatsApp's events into the event log (see 0004_webhooks.sql), in the transaction of the change.
 
--- An id of an identity that is greater than all others of a locked number.
-create function neoapi.whatsapp_next_identity() returns bigint
-    language sql volatile
-    as $$ select nextval('neoapi.whatsapp_identity_id_seq') $$;
-
 -- Adds the events of messages that are new, and of others that changed. An edit or a revocation is a change of the message that it
 -- refers to. Returns the number of deliveries.
 create function neoapi.whatsapp_add_message_events(organizations text[], received text[], changed text[]) returns bigint

@@ -113,11 +113,8 @@ begin
     i.phone := neoapi.whatsapp_phone_key(i.wa_id);
     i.boundary := case when i.phone is not null then
         case i.kind when 'left' then i.at + interval '1 second' when 'joined' then i.at end end;
-    insert into neoapi.whatsapp_identity (organization_id, number_id, conversation_id, source, kind, at, wa_id, phone, bsuid, link,
-        boundary, name, lead_id, preference, preference_at)
-    values (i.organization_id, i.number_id, i.conversation_id, i.source, i.kind, i.at, i.wa_id, i.phone, i.bsuid, i.link,
-        i.boundary, i.name, i.lead_id, i.preference, i.preference_at)
-    on conflict do nothing;
+    i.id := nextval('neoapi.whatsapp_identity_id_seq');
+    insert into neoapi.whatsapp_identity overriding system value select i.* on conflict do nothing;
 end $$;
 
 -- Imports a conversation (see neo_import_call_sql). Returns created, unchanged, or skipped if the organization does not have the
