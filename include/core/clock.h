@@ -27,7 +27,7 @@ static inline neo_ms neo_later(neo_ms one, neo_ms other)
 #define NEO_MS_FIRST   (-5364662400000LL) /* 1800-01-01T00:00:00.000Z */
 #define NEO_MS_LAST    253402300799999LL  /* 9999-12-31T23:59:59.999Z */
 
-/* What messages call them. */
+/* The same range, for messages. */
 #define NEO_TIMESTAMP_FORM                                                                                                     \
     "an RFC 3339 date-time from " APR_STRINGIFY(NEO_FIRST_YEAR) " to " APR_STRINGIFY(                                          \
         NEO_LAST_YEAR) ", such as 2026-01-31T13:45:10.123Z"
@@ -36,16 +36,16 @@ static inline neo_ms neo_later(neo_ms one, neo_ms other)
 
 #define NEO_MS_TEXT_SIZE 25 /* "2026-01-31T13:45:10.123Z" and its NUL */
 
-/* The system clock may step by so much before the time is no longer taken from it. */
+/* The largest difference of the system clock that is not treated as a step. */
 #define NEO_MAX_CLOCK_STEP_MS 1000
 
 /* The time: that of the system clock, unless it has stepped by more than NEO_MAX_CLOCK_STEP_MS. Then the time continues with
  * the monotonic clock until the system clock is right again, or neo_clock_compare confirms the step. Logs a step once. */
 neo_ms neo_now_ms(void);
 
-/* Call it when a process starts: the time is the system clock's, whatever it was when the parent process started. *shared,
- * which the processes of a host share, is what neo_clock_compare found last, or 0; `shared` may be NULL. If the system clock
- * differs from that by more than NEO_MAX_CLOCK_STEP_MS, it has stepped. */
+/* Call it when a process starts. It resets the time to the system clock's, even if the parent process has corrected it.
+ * *shared, which the processes of a host share, is what neo_clock_compare found last, or 0; `shared` may be NULL. If the system
+ * clock differs from that by more than NEO_MAX_CLOCK_STEP_MS, it has stepped. */
 void neo_clock_start(long long *shared);
 
 /* Compares the system clock with a reference, the database's time, which was read `age` milliseconds ago. If they agree to

@@ -18,8 +18,8 @@ typedef struct neo_keys {
     unsigned char key[8][NEO_KEY_SIZE];
 } neo_keys;
 
-/* Derives the keys for one purpose (HKDF-Expand of RFC 5869 with SHA-256): what is encrypted for another purpose neither uses
- * up their nonces nor can be decrypted with them. */
+/* Derives the keys for one purpose (HKDF-Expand of RFC 5869 with SHA-256): texts encrypted for another purpose neither use up
+ * their nonces nor can be decrypted with them. */
 void neo_keys_derive(const neo_keys *keys, const char *purpose, neo_keys *derived);
 
 /* Fills `out` with random bytes. */
@@ -27,7 +27,7 @@ void neo_random(void *out, apr_size_t len);
 
 void neo_sha256(const void *data, apr_size_t len, unsigned char out[NEO_SHA256_SIZE]);
 
-/* SHA-256 over several pieces, each with its length in front, so that different lists of pieces never give the same input. */
+/* SHA-256 over several pieces, each preceded by its length, so that different lists of pieces never have the same input. */
 void neo_sha256_pieces(const neo_text *pieces, int count, unsigned char out[NEO_SHA256_SIZE]);
 
 /* HMAC-SHA-256 (RFC 2104) over `count` concatenated pieces. */

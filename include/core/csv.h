@@ -17,10 +17,10 @@ typedef struct neo_csv_record {
     int line; /* of its start, from 1 */
     int count;
     const char **fields;
-    const char *wrong; /* what is wrong, or NULL. If set, there are no fields, and the next record starts in the next line */
+    const char *wrong; /* an error, or NULL. If set, there are no fields, and the next record starts in the next line */
 } neo_csv_record;
 
-/* Starts reading. The first line decides the separator. */
+/* Starts reading. The first line determines the separator. */
 void neo_csv_begin(neo_csv *csv, neo_text text);
 
 /* Reads the next record that is not empty. Returns false at the end. */

@@ -31,8 +31,8 @@ typedef void (*neo_log_sink)(const neo_message_row *row, void *context, const ch
 
 void neo_log_to(neo_log_sink sink);
 
-/* Logs a message with the details of this case ("database unavailable (SQLSTATE 57P01): ..."). The sink adds its id in front
- * and its fix at the end. */
+/* Logs a message with the details of this case ("database unavailable (SQLSTATE 57P01): ..."). The sink prepends the id and
+ * appends the fix. */
 void neo_log(neo_message message, void *context, const char *fmt, ...) NEO_PRINTF(3, 4);
 
 #endif

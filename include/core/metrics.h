@@ -45,7 +45,7 @@ typedef struct neo_counters {
     neo_histogram wait;       /* for a connection to the database */
     neo_histogram held;       /* how long a connection was held */
     neo_histogram attempts;   /* to deliver a webhook */
-    uint64_t limited;         /* requests answered with 429 */
+    uint64_t limited;         /* responses with status 429 */
     uint64_t unknown_numbers; /* WhatsApp callbacks of numbers that have not been added */
     uint64_t no_connection;   /* requests that found no connection */
     uint64_t clock_steps;     /* of the system clock, each counted by every process that noticed it */
@@ -80,7 +80,7 @@ neo_metrics *neo_metrics_attach(void *memory, int routes, int processes, long lo
 
 long long neo_metrics_started(const neo_metrics *metrics);
 
-/* What the host's processes share for neo_clock_start. */
+/* The `shared` of neo_clock_start, for all processes of the host. */
 long long *neo_metrics_clock_offset(neo_metrics *metrics);
 
 /* ---- writing */

@@ -83,7 +83,7 @@ const neo_code_info *neo_code_row(neo_code code);
 /* The title of a type: "Validation Failed". */
 const char *neo_type_title(const char *type);
 
-/* The title of a problem: its status's, if that has one of its own, or else its type's. */
+/* The title of a problem: that of its status if it has one, otherwise that of its type. */
 const char *neo_problem_title(const char *type, int status);
 
 typedef struct neo_problem_item {
@@ -131,7 +131,7 @@ neo_problem *neo_problem_internal(apr_pool_t *pool);
 
 int neo_problem_status(const neo_problem *problem);
 
-/* The members of the response that are not the problem's own. */
+/* The members of the response that do not depend on the problem. */
 typedef struct neo_problem_frame {
     const char *instance;   /* the request's path, or NULL */
     const char *request_id; /* req_… */

@@ -9,7 +9,7 @@
 /* Odd while the data are being written. Starts as 0. */
 typedef unsigned int neo_seqlock;
 
-/* Only one writer at a time. */
+/* There must be only one writer at a time. */
 void neo_seqlock_write(neo_seqlock *lock, void *shared, const void *data, size_t size);
 
 /* Returns false if no consistent copy could be read. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends many POST requests at a time from one thread. The only module that uses libcurl.
+/* Sends many POST requests concurrently from one thread. The only module that uses libcurl.
  *
- * It follows no redirects and ignores the environment's proxies. It reuses connections, over HTTP/2 if the receiver and
- * libcurl support it; the guard checks each new connection. */
+ * It follows no redirects and ignores the environment's proxies. It reuses connections, over HTTP/2 if the receiver and libcurl
+ * support it; the guard checks each new connection. */
 #ifndef NEO_DELIVERY_SENDER_H
 #define NEO_DELIVERY_SENDER_H
 

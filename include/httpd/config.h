@@ -21,7 +21,7 @@ typedef struct neo_server_config {
     const char *key_file;
     long long max_body;        /* bytes; each number is -1 if it is not set */
     long long cursor_lifetime; /* seconds */
-    long long exports;         /* at a time in each process */
+    long long exports;         /* concurrent, in each process */
     long long export_timeout;  /* seconds */
     long long rate_entries;
     long long webhook_timeout; /* seconds */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections from mod_dbd. They are held while statements run, not while httpd waits for a client, so that slow clients hold
- * none; a few can be held for long by exports. */
+/* Connections from mod_dbd. They are held only while statements run, so that slow clients hold none; exports can hold a limited
+ * number longer. */
 #ifndef NEO_HTTPD_DATABASE_H
 #define NEO_HTTPD_DATABASE_H
 
@@ -15,7 +15,7 @@ typedef struct neo_db_lease {
     void *record; /* mod_dbd's */
     apr_time_t since;
     long long spent;  /* microseconds of waiting for connections and holding them, the sum of all uses */
-    int is_long_held; /* held for long by design, so not part of the histogram; of requests only some can be at a time */
+    int is_long_held; /* held for long by design, so not part of the histogram; limited for requests */
     int is_internal;  /* of a thread of the module: does not wait in the queue of the requests, and rarely tries during an
                        * outage */
     int was_full;     /* no connection, because too many are held for long */

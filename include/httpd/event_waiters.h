@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that wait for events (GET /events?wait=…). They hold no database connection: the listener asks the database for all
- * of them. Only so many may wait that the other threads stay free for requests. */
+ * of them. Their number is limited, so that threads remain free for other requests. */
 #ifndef NEO_HTTPD_EVENT_WAITERS_H
 #define NEO_HTTPD_EVENT_WAITERS_H
 
 #include "core/clock.h"
 #include "store/pg.h"
 
-#define NEO_EVENT_POLL_MS 250 /* between two questions to the database */
+#define NEO_EVENT_POLL_MS 250 /* between two queries */
 
 typedef struct neo_event_waiters neo_event_waiters;
 
@@ -21,10 +21,10 @@ int neo_event_waiters_wait(neo_event_waiters *waiters, const char *organization,
 /* Whether requests wait. */
 int neo_event_waiters_any(neo_event_waiters *waiters);
 
-/* Wakes those that have new events. False if the connection is lost. */
+/* Wakes the requests that have new events. Returns false if the connection is lost. */
 NEO_MUSTCHECK int neo_event_waiters_poll(neo_event_waiters *waiters, neo_pg *pg, apr_pool_t *pool);
 
-/* Ends all waits, and lets none begin. */
+/* Ends all waits and prevents new ones. */
 void neo_event_waiters_stop(neo_event_waiters *waiters);
 
 #endif

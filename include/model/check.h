@@ -5,9 +5,8 @@
 
 #include "model/resource.h"
 
-/* Returns what is wrong with a value that is not null ("must be …"), or NULL. Of lists and objects it checks the kind and the
- * size, not what is in them. `beside`: the checked members of the same object, those before this one; NULL if there are
- * none. */
+/* Returns the error of a value that is not null ("must be …"), or NULL. Of lists and objects it checks the type and the size,
+ * not the elements. `beside`: the checked members of the same object, those before this one; NULL if there are none. */
 const char *neo_check(const neo_field *field, const neo_json *value, const neo_json *beside, apr_pool_t *pool);
 
 /* The same for a member of a map; its name and its value. */

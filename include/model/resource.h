@@ -158,8 +158,8 @@ typedef enum neo_when {
     NEO_ON_DELETE,
 } neo_when;
 
-/* A rule that a write must satisfy, apart from those about single bodies. `check` returns NULL, or what is wrong and what to
- * do, in sentences. */
+/* A rule that a write must satisfy, apart from those about single bodies. `check` returns NULL, or sentences with the error and
+ * what to do. */
 typedef struct neo_precondition {
     neo_when when;
     const char *const *names; /* ended by NULL */

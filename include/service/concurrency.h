@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts the requests in progress of each organization, across all processes that share the memory.
  *
- * Every process counts in cells of its own, which a reader sums: when a process is killed, its cells are cleared, and nothing
- * remains counted. An organization has a row of cells in each of two tables, and the lower of the two sums is used: another
- * organization's requests count only if it shares both rows. The rows are chosen with a random key. */
+ * Every process counts in its own cells, which a reader sums. When a process is killed, its cells are cleared. An organization
+ * has a row of cells in each of two tables, and the lower of the two sums is used: another organization's requests count only
+ * if it shares both rows. The rows are chosen with a random key. */
 #ifndef NEO_SERVICE_CONCURRENCY_H
 #define NEO_SERVICE_CONCURRENCY_H
 

@@ -2,8 +2,8 @@
 /* A process's cache of credentials, cleared when the database notifies of a change.
  *
  * The cache is used only while notifications arrive: the listener calls neo_credential_cache_mark_fresh regularly, and after
- * NEO_CREDENTIAL_CACHE_TTL_S without a call every request reads the database. So a revoked credential never works because a
- * notification was lost. */
+ * NEO_CREDENTIAL_CACHE_TTL_S without a call every request reads the database. So the loss of a notification does not keep a
+ * revoked credential valid. */
 #ifndef NEO_SERVICE_CREDENTIAL_CACHE_H
 #define NEO_SERVICE_CREDENTIAL_CACHE_H
 
@@ -33,7 +33,7 @@ const neo_credential *neo_credential_cache_get_verified(neo_credential_cache *ca
 void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_credential *credential, const char *text);
 
 /* The ids, separated by commas, of verified credentials that were used for the first time in this hour or since they were
- * cached, each once or more; NULL for none. They are forgotten: the caller records them with neo_credential_record_use. */
+ * cached, each once or more; NULL for none. Removes them: the caller must record them with neo_credential_record_use. */
 const char *neo_credential_cache_take_used(neo_credential_cache *cache, apr_pool_t *pool);
 
 /* Get the generation before reading the database and pass it to put, which drops what was read before a change. */

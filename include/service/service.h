@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API: answers a request, without any httpd header. The host, mod_neoapi or a test, passes functions that read headers and
- * the body and lend database connections. */
+/* The API: processes requests, independently of httpd. The host, mod_neoapi or a test, passes functions that read headers and
+ * bodies and acquire database connections. */
 #ifndef NEO_SERVICE_SERVICE_H
 #define NEO_SERVICE_SERVICE_H
 
@@ -13,8 +13,8 @@
 #include "service/credential_cache.h"
 #include "service/limiter.h"
 
-/* Rate limits without a valid credential, in a window of so many seconds: of an address or an IPv6 /64 network, the default
- * plan's; and of an IPv6 /48 network. */
+/* Rate limits of requests without a valid credential and their window in seconds: for an address or an IPv6 /64 network that of
+ * the default plan, and for an IPv6 /48 network. */
 #define NEO_ADDRESS_WINDOW   60
 #define NEO_ADDRESS_REQUESTS 600
 #define NEO_NETWORK_REQUESTS 2400
@@ -73,7 +73,7 @@ typedef struct neo_request {
     const char *instance; /* the whole path, for problem details */
     const char *query;    /* not decoded; NULL for none */
     const char *address;  /* the client's */
-    int can_stream;       /* the client can tell a complete response without a length from an aborted one */
+    int can_stream;       /* the client can distinguish a complete response without a length from an aborted one */
     const neo_host *host;
     void *context;
     void *log_context; /* for neo_log */
@@ -111,13 +111,13 @@ typedef struct neo_response {
 void neo_service_make_statements(apr_pool_t *pool);
 void neo_service_prepare(neo_site *site, apr_pool_t *pool);
 
-/* Answers a request; never fails. */
+/* Processes a request. Errors are responses. */
 void neo_service_answer(const neo_site *site, const neo_request *request, neo_response *response);
 
-/* Answers a callback of WhatsApp's provider, in plain text. */
+/* Processes a callback of WhatsApp's provider. The response is plain text. */
 void neo_service_answer_callback(const neo_site *site, const neo_request *request, neo_response *response);
 
-/* Answers with a problem of the host. `principal` is the credential that the request was counted for; NULL: it counts against
+/* Responds with a problem of the host. `principal` is the credential that the request was counted for; NULL: it counts against
  * the address. */
 void neo_service_refuse(const neo_site *site, const neo_request *request, const neo_credential *principal,
                         const neo_problem *problem, neo_response *response);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that an administrator makes: tenants, organizations, users, plans and credentials. Permissions are PostgreSQL's; values
- * are checked by the schema's constraints.
+/* Rows that an administrator creates: tenants, organizations, users, plans and credentials. Permissions are PostgreSQL's;
+ * values are checked by the schema's constraints.
  *
  * Every function returns NULL, or an error message for people; then nothing was changed. New ids are written to `id`. Triggers
  * of the schema notify the processes that cache credentials. */

@@ -7,7 +7,7 @@
 #include "core/buf.h"
 #include "model/resource.h"
 
-/* SQL of a row's next updated_at, evaluated under the row's lock: it increases with every change, whatever the clocks say.
+/* SQL of a row's next updated_at, evaluated under the row's lock: it increases with every change, even if a clock steps back.
  * `now` and `row` are string literals. */
 #define NEO_NEXT_UPDATED_AT(now, row) "greatest(" now ", " row ".updated_at + interval '1 millisecond')"
 

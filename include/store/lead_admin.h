@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leads that an administrator imports, many at a time. Every function returns NULL, or an error message for people. The caller
- * has begun a transaction. */
+/* Bulk import of leads by an administrator. Every function returns NULL, or an error message for people. The caller has begun a
+ * transaction. */
 #ifndef NEO_STORE_LEAD_ADMIN_H
 #define NEO_STORE_LEAD_ADMIN_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PostgreSQL connections and statements; only src/store/pg*.c use libpq.
  *
- * Connections come from mod_dbd in httpd, from neo_pg_connect in neoapictl and the tests. What we know of a connection (which
- * statements it has prepared) is attached to the PGconn and cleared when it is reset, even by others.
+ * Connections come from mod_dbd in httpd, from neo_pg_connect in neoapictl and the tests. The state of a connection (its
+ * prepared statements) is attached to the PGconn and cleared when the connection is reset, even by mod_dbd.
  *
  * Before a statement is sent, the socket is checked, so that no request fails because the server was restarted. A statement
  * that only reads is retried once over a new connection; one that writes is retried only if it certainly was not executed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* neoapictl doctor: checks the database, the key file and httpd, and prints how to fix what is wrong. */
+/* neoapictl doctor: checks the database, the key file and httpd, and prints the remedies of faults. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <stdlib.h>

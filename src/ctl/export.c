@@ -114,8 +114,8 @@ static const char *put_all(work *w)
 
 /* ---------------------------------------------------------------- file */
 
-/* Creates a new file that only its owner can read. Whatever has the name is removed first: it may be left from an export that
- * was killed, or be a link to another file. */
+/* Creates a new file that only its owner can read. An existing file is removed first: it can be left from an export that was
+ * killed, or be a symbolic link. */
 static int create_part(const char *part)
 {
     if (unlink(part) != 0 && errno != ENOENT)

@@ -210,7 +210,7 @@ static int run_length(const neo_due_delivery *due, int count)
     return i;
 }
 
-/* What the claim knew about the subscription of a delivery. */
+/* The state of a delivery's subscription at the time of the claim. */
 static neo_subscription_load load_of(const neo_courier *c, const neo_due_delivery *due)
 {
     for (int i = 0; i < c->request.load_count; i++)
@@ -237,9 +237,9 @@ static int is_at_limit(const neo_courier *c, const neo_due_delivery *due, int co
     return 0;
 }
 
-/* The next claim starts after the last claimed subscription, so that all have their turn. Passing subscriptions without due
- * deliveries costs time, so most claims continue with the same subscription while it has enough. An id without its last
- * character sorts just before the id. */
+/* The next claim starts after the last claimed subscription, so that all are served. Skipping subscriptions without due
+ * deliveries is slow, so most claims continue with the same subscription while it has enough. An id without its last character
+ * sorts just before the id. */
 static void advance_cursor(neo_courier *c, const char *last, neo_ms now)
 {
     apr_cpystrn(c->cursor, last, sizeof c->cursor);
@@ -249,8 +249,8 @@ static void advance_cursor(neo_courier *c, const char *last, neo_ms now)
         c->next_full_scan = now + FULL_SCAN_FACTOR * (now - c->last_claim);
 }
 
-/* Whether the plan lets the delivery be sent now. Otherwise it stays in the queue and can be claimed again when its lease has
- * ended, and its subscription is paused, so that claims of others are not delayed by its queue. */
+/* Whether the plan allows sending the delivery now. Otherwise it stays in the queue until its lease has expired, and its
+ * subscription is paused, so that its queue does not delay claims of others. */
 static int is_admitted(neo_courier *c, const neo_due_delivery *due)
 {
     char hostname[NEO_HOST_SIZE];

@@ -37,7 +37,7 @@ typedef struct neo_in_flight {
 /* At most `max` deliveries, and `per_subscription` of each subscription. */
 void neo_in_flight_init(neo_in_flight *in_flight, void *owner, int max, int per_subscription, apr_pool_t *pool);
 
-/* The limit of a subscription of which nothing is known but whether its last attempt failed. */
+/* The initial limit of a subscription, which depends on whether its last attempt failed. */
 int neo_in_flight_first_limit(const neo_in_flight *in_flight, int is_failing);
 
 /* Adds a claimed delivery. */
@@ -46,7 +46,7 @@ neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_du
 /* Removes a delivery, frees its memory, and adapts its subscription's limit. */
 void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *delivery, int is_success);
 
-/* Nothing more of the delivery's subscription is claimed until neo_steady_ms is `until`; then its limit is the lowest one. */
+/* Pauses claims for the delivery's subscription until neo_steady_ms is `until`; then its limit is the lowest one. */
 void neo_in_flight_pause(neo_in_flight *in_flight, const neo_due_delivery *due, neo_ms until);
 
 /* Sets the request's loads, one for each queue. */

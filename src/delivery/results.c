@@ -33,8 +33,8 @@ static double delay_after(double delay, const neo_send_result *result)
     return wait < 2 * delay ? wait : 2 * delay;
 }
 
-/* Sets the health change of the subscription, unless the database knows it. The last one of a batch counts, but no later
- * attempt takes back that the receiver is gone. */
+/* Sets the health change of the subscription, unless the database has it already. The last change of a batch is used, but
+ * NEO_HEALTH_GONE is not replaced by a later one. */
 static void set_health_change(neo_results *results, const neo_outcome *o, const neo_in_flight_delivery *delivery,
                               neo_health health, int is_last)
 {
@@ -68,7 +68,7 @@ neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_de
     return o;
 }
 
-/* The error that the subscriber sees. It does not tell whether a name exists inside this host's network. */
+/* The error that the subscriber sees. It does not reveal whether a name exists in this host's network. */
 static const char *shown_error(const char *error)
 {
     int has_no_address = error && (strcmp(error, "blocked_address") == 0 || strcmp(error, "name_not_resolved") == 0);

@@ -367,8 +367,8 @@ static int read_keys(server_rec *server, const neo_server_config *config, neo_ke
     return report_error(server, NEO_LOG_BAD_KEY_FILE, apr_pstrcat(pool, "NeoAPIKeyFile: ", error, NULL));
 }
 
-/* A key file that cannot be used fails the configuration test, which precedes a reload. A start goes on without keys, so that
- * other sites are served after a reboot. */
+/* A key file that cannot be used fails the configuration test, which precedes a reload. httpd still starts without keys, so
+ * that other sites are served after a reboot. */
 static int is_server_valid(server_rec *server, const neo_server_config *config, apr_pool_t *pool)
 {
     neo_keys keys;

@@ -15,7 +15,7 @@
 #include "httpd/shared_metrics.h"
 
 /* After a failed attempt to connect. mod_dbd holds its lock while it connects; without a delay, threads that return connections
- * could wait for the lock again and again. */
+ * could wait for the lock repeatedly. */
 #define RETRY_DELAY_US 50000
 
 #define QUEUE_S   2  /* for which a request waits for a connection */

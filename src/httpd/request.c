@@ -185,7 +185,7 @@ static int is_overdue(const request_rec *r, const body_wait *wait)
            (is_multiplexed(r) && now - wait->started > (allowed < most ? allowed : most));
 }
 
-/* Waits a little, until more of the body may have arrived. A stream of HTTP/2 has no socket of its own. */
+/* Waits briefly for more of the body. An HTTP/2 stream has no socket to poll. */
 static void poll_connection(const request_rec *r)
 {
     struct pollfd polled = {-1, POLLIN, 0};

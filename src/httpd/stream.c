@@ -155,7 +155,7 @@ static int flush(sending *s)
     return pass(s);
 }
 
-/* Flushes only now and then, because each flush makes compression worse. */
+/* Flushes rarely, because each flush reduces compression. */
 static int send_part(sending *s, neo_text part)
 {
     s->is_flushed = 0;
@@ -168,8 +168,7 @@ static int send_part(sending *s, neo_text part)
     return neo_steady_ms() - s->flushed_at < FLUSH_MS || flush(s);
 }
 
-/* Waits, after the client got what there is. */
-static int wait_a_little(sending *s)
+static int flush_and_wait(sending *s)
 {
     if (!(s->is_flushed || flush(s)) || !pass(s))
         return 0;
@@ -184,7 +183,7 @@ static void send_parts(sending *s, neo_stream *stream)
     for (int is_sent = 1; is_sent;)
         switch (stream->next(stream, &part, &s->why)) {
         case NEO_STREAM_PART: is_sent = send_part(s, part); break;
-        case NEO_STREAM_WAIT: is_sent = wait_a_little(s); break;
+        case NEO_STREAM_WAIT: is_sent = flush_and_wait(s); break;
         default: return;
         }
 }

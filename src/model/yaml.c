@@ -42,7 +42,7 @@ static int is_printable(const char *text, const char *also)
     return 1;
 }
 
-/* A word that some reader takes for a boolean or a null. */
+/* A word that some parser reads as a boolean or null. */
 static int is_reserved(const char *text)
 {
     static const char *const words[] = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"};
@@ -160,7 +160,7 @@ static void add_string(neo_buf *out, const char *text, int indent)
 
 /* ---------------------------------------------------------------- values */
 
-/* With an exponent, YAML 1.1 takes for a number only what has a point and a sign in front of the exponent, too. */
+/* YAML 1.1 requires a decimal point and a signed exponent in numbers with an exponent. */
 static void add_number(neo_buf *out, const neo_json *value)
 {
     neo_text text = neo_json_text(value, out->pool);

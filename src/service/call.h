@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request while it is served: its state, what the steps share, the steps and the actions. Private to this layer. */
+/* A request in progress: its state, and the steps and actions of the pipeline. Private to this layer. */
 #ifndef NEO_SERVICE_CALL_H
 #define NEO_SERVICE_CALL_H
 
@@ -10,7 +10,7 @@
 
 #define NEO_CALL_MAX_ATTEMPTS 100 /* optimistic retry: each failure means that another writer committed */
 
-/* What an action did. The responder in service.c makes the response of it. */
+/* The result of an action, from which service.c makes the response. */
 typedef struct neo_result {
     int status;             /* 0: nothing yet */
     neo_text body;          /* a NULL pointer: the response has none */
@@ -31,7 +31,7 @@ typedef struct neo_call {
     neo_match match;
     neo_actor actor;            /* once the organization is known */
     apr_table_t *query;         /* decoded parameters; an entry for each value of one that takes several */
-    neo_problem *query_problem; /* with filters: what is wrong with the query's form; the list adds what is wrong with values */
+    neo_problem *query_problem; /* with filters: errors of the query's syntax, to which the list adds those of values */
     const neo_idempotency *idempotency;
     neo_text raw;            /* the body as it was sent */
     neo_json *body;          /* parsed */
@@ -109,7 +109,7 @@ const char *const *neo_call_values(const neo_call *call, const char *name, int *
 
 /* ---------------------------------------------------------------- projection.c */
 
-/* The names in the parameter `fields`, ended by NULL; NULL without it. Adds what is wrong with them. */
+/* The names in the parameter `fields`, ended by NULL; NULL without it. Adds their errors to the problem. */
 const char *const *neo_call_read_fields(const neo_call *call, neo_problem **problem);
 /* Adds the object with only these members. `representation` is a JSON object without spaces between its tokens. */
 void neo_project(neo_text representation, const char *const *fields, neo_buf *out);
@@ -193,7 +193,7 @@ NEO_MUSTCHECK neo_pg_status neo_call_check_change(neo_call *call, neo_pg *pg, ne
 
 /* ---------------------------------------------------------------- list.c */
 
-/* Reads the filters of the query, and adds what is wrong with them to what is wrong with the query. */
+/* Reads the filters of the query and adds their errors to those of the query. */
 neo_problem *neo_call_read_conditions(neo_call *call, neo_selection *selection);
 
 /* ---------------------------------------------------------------- history.c */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Callbacks of WhatsApp: the verification of the address, and events of the organizations' numbers.
  *
- * Meta repeats a callback for days until the response is 200, so that is sent only after the commit. The responses tell
- * nothing to a sender who is not Meta. */
+ * Meta repeats a callback for days until the response is 200, so that is sent only after the commit. The responses reveal
+ * nothing to other senders. */
 #include <apr_escape.h>
 #include <apr_strings.h>
 #include <stdatomic.h>
@@ -42,7 +42,7 @@ static reply refuse(neo_call *call)
 }
 
 /* Callbacks whose signature is wrong, or of unknown numbers, cost as much as their size: the signature is computed over the
- * body. They have a limit of their own, since Meta sends the callbacks of all numbers from the same addresses. */
+ * body. They have a separate limit, since Meta sends the callbacks of all numbers from the same addresses. */
 static int cost_of(apr_size_t bytes)
 {
     return 1 + (int)(bytes / COST_BYTES);
@@ -54,7 +54,8 @@ static reply limited(neo_call *call, const neo_allowance *allowance)
     return (reply){429, "too many requests\n"};
 }
 
-/* Whether the address may send so many bytes that turn out not to be signed, as far as that is known before they are read. */
+/* Whether the limit of the address allows a body of this size without a valid signature. The size is the declared one, if
+ * any. */
 static int may_receive(neo_call *call, neo_allowance *allowance)
 {
     const char *length = neo_call_header(call, "Content-Length");
@@ -284,8 +285,8 @@ static const char *const *signed_by(const neo_call *call, const neo_rows *number
     return (const char *const *)(void *)found->elts;
 }
 
-/* Stores the items in steps, each in a transaction of its own, so that none exceeds the statement timeout. If one fails,
- * Meta repeats the callback, and what is stored already changes nothing. */
+/* Stores the items in several transactions, so that none exceeds the statement timeout. If one fails, Meta repeats the
+ * callback; storing an item again changes nothing. */
 static neo_pg_status receive_items(neo_call *call, neo_pg *pg, const apr_array_header_t *items, const char *const *numbers)
 {
     neo_rows rows;
@@ -299,8 +300,8 @@ static neo_pg_status receive_items(neo_call *call, neo_pg *pg, const apr_array_h
     return status;
 }
 
-/* If only a part of the items could be recorded, the callback is refused, so that Meta repeats it; recording a item
- * again changes nothing. */
+/* If only a part of the items could be recorded, the callback is refused, so that Meta repeats it; recording an item again
+ * changes nothing. */
 static reply record(neo_call *call, const apr_array_header_t *items, const char *signer)
 {
     neo_rows numbers;

@@ -133,7 +133,7 @@ static neo_problem *begin(export *e)
     return problem;
 }
 
-/* Reads the first part, so that a failure until then gets a response of its own. The request itself is counted for it. */
+/* Reads the first part, so that an early failure gets an error response. The request itself is counted for this part. */
 static neo_problem *read_first(export *e, const neo_selection *selection)
 {
     neo_call *call = &e->call;

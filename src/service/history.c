@@ -30,7 +30,7 @@ static neo_ms time_of(const neo_json *row, const char *name, neo_ms otherwise)
     return text && neo_ms_parse(text, &ms) ? ms : otherwise;
 }
 
-/* NULL, or what is wrong with a timestamp of the history. */
+/* The error of a timestamp of the history, or NULL. */
 static const char *check_time(const neo_resource *resource, const neo_field *field, const neo_json *row, neo_ms now)
 {
     neo_ms created = time_of(row, "created_at", now), time = time_of(row, field->name, now);

@@ -29,7 +29,7 @@ void neo_call_count_stored(const neo_call *call)
         count_stored(call, allowance.remaining, &allowance);
 }
 
-/* At the limit, a request that repeats another one is still answered: its client must learn that it was executed. */
+/* At the limit a repeated request still gets the stored response: its client must learn that it was executed. */
 neo_problem *neo_call_limit_stored(neo_call *call)
 {
     neo_allowance allowance;

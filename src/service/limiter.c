@@ -76,7 +76,7 @@ static uint64_t number_of(neo_limiter *limiter, neo_text caller, slot **bucket)
     return number ? number : ~NUMBER + 1;
 }
 
-/* A slot and its words as they were read. */
+/* A slot, and its words when they were read. */
 typedef struct {
     slot *slot;
     uint64_t caller, state;

@@ -33,7 +33,7 @@ static int read_limit(neo_call *call, neo_problem **problem)
     return (int)limit;
 }
 
-/* Adds the value, or the values that it expands to. Returns NULL, or what is wrong. */
+/* Adds the value, or the values that it expands to. Returns NULL or an error. */
 static const char *read_value(neo_call *call, const neo_filter *filter, const char *text, apr_array_header_t *values)
 {
     const char *const *all = filter->expand ? filter->expand(text, call->pool) : NULL;
@@ -47,7 +47,7 @@ static const char *read_value(neo_call *call, const neo_filter *filter, const ch
     return wrong;
 }
 
-/* NULL, or what is wrong with the values; sets *condition. */
+/* Returns NULL and sets *condition, or returns the error of a value. */
 static const char *read_values(neo_call *call, const neo_filter *filter, const char *const *texts, int count,
                                neo_condition *condition)
 {

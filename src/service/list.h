@@ -24,7 +24,7 @@ typedef struct neo_page {
     int has_more, has_earlier;
 } neo_page;
 
-/* Reads limit, filters, sort, count and fields. Returns a problem with all that is wrong with the query, or NULL. */
+/* Reads limit, filters, sort, count and fields. Returns a problem with all errors of the query, or NULL. */
 neo_problem *neo_listing_read(neo_call *call, neo_listing *list);
 
 /* The selection of one row more than the limit, which shows whether there is a next page. */

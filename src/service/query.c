@@ -56,7 +56,8 @@ static const char *shown(const char *name, apr_pool_t *pool)
     return neo_utf8_length(name) <= 60 ? name : apr_psprintf(pool, "a name of %d bytes", (int)strlen(name));
 }
 
-/* Adds the value, or the values between commas: each is decoded by itself, so that an encoded comma is part of a value. */
+/* Adds the value, or the values separated by commas. Each is decoded separately, so that an encoded comma is part of a
+ * value. */
 static void read_values(neo_call *call, const char *name, char *text, int kind, neo_problem **problem)
 {
     char *one;
@@ -119,6 +120,6 @@ neo_problem *neo_call_read_query(neo_call *call)
             read_pair(call, pair, &problem);
     if (!(call->match.operation->accepts & NEO_ACCEPTS_FILTERS))
         return problem;
-    call->query_problem = problem; /* the list adds what is wrong with the values */
+    call->query_problem = problem; /* the list adds errors of values */
     return NULL;
 }

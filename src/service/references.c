@@ -16,7 +16,7 @@ static const char *external_id_of(const neo_resource *kind, const neo_json *valu
 }
 
 /* An external id that no resource has becomes an id that no resource has: of the year 10889, as in no ULID that is issued or
- * imported. So it is refused like any unknown id, also in respect of rules and of idempotency keys. */
+ * imported. So it is refused like any unknown id, also by rules and with idempotency keys. */
 static const char *unknown_id(const neo_resource *kind, int number, apr_pool_t *pool)
 {
     return apr_psprintf(pool, "%s7zzzzzzzzzzzzzzzzzzz%06d", kind->prefix, number);

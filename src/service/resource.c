@@ -216,9 +216,9 @@ neo_problem *neo_call_find(neo_call *call)
 
 /* ---------------------------------------------------------------- patch, replace, delete */
 
-/* Runs the statement of a write. `version` is the row's as it was read, `current` its representation; NULL and empty: write
- * whatever version there is. No problem and no status of *result: there is no such row, or not in this version, or a reference
- * was made or deleted at the same time. */
+/* Runs the statement of a write. `version` is the row's as it was read, `current` its representation; NULL and empty: any
+ * version. No problem and no status of *result: there is no such row, or not in this version, or a reference was made or
+ * deleted at the same time. */
 typedef neo_problem *(*writer)(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result);
 
 /* Optimistic retry: repeats if another writer has changed the row between reading and writing. */
@@ -367,8 +367,7 @@ neo_problem *neo_call_patch(neo_call *call, neo_result *result)
     return write_row(call, patch, 1, result);
 }
 
-/* References are rows of their own, which a statement sees as of its start: so it must not update a newer version of the
- * row. */
+/* References are separate rows, which a statement sees as of its start, so it must not update a newer version of the row. */
 neo_problem *neo_call_replace(neo_call *call, neo_result *result)
 {
     const neo_resource *resource = call->match.resource;

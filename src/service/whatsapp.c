@@ -2,7 +2,7 @@
 /* Starts a conversation over WhatsApp.
  *
  * The message is committed before it is sent, no connection is held while it is sent, and the outcome is recorded in a second
- * transaction: so a message is never sent twice, whatever fails in between. */
+ * transaction, so that no failure in between sends a message twice. */
 #include "store/whatsapp.h"
 
 #include <apr_strings.h>

@@ -249,7 +249,7 @@ static const char *apply_next(const run *r, int *left)
     return wrong || version != neo_schema_needed() ? wrong : install_functions(r);
 }
 
-/* Applies the next migration in a transaction of its own. */
+/* Applies the next migration in a separate transaction. */
 static const char *migrate_next(const run *r, int *left)
 {
     neo_rows rows;
