@@ -109,8 +109,8 @@ begin
       and greatest(opt_out.opted_out_at, opt_out.preference_at) > coalesce(x.imported_stop_last, '-infinity');
 end $$;
 
--- Since when the contact has opted out, which is its earliest stop since its last resume, and when it last sent either. `known`: as
--- the identities up to this id say; null: as all do.
+-- Since when the contact has opted out, which is its earliest stop since its last resume, and the time of its last stop or resume,
+-- by the identities with ids up to `known`; null: by all.
 create function neoapi.whatsapp_preference(c neoapi.whatsapp_conversation, known bigint, out opted_out_at timestamptz,
                                            out preference_at timestamptz)
     language sql stable

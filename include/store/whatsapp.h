@@ -80,7 +80,7 @@ typedef struct neo_conversation_change {
     const char *id, *version;
     const char *triage;
     const char *last_read_at; /* NULL: never */
-    const char *opted_out_at; /* NULL: not */
+    const char *opted_out_at; /* NULL: not opted out */
 } neo_conversation_change;
 
 /* One row. */

@@ -180,7 +180,7 @@ static const char *const outcomes[] = {
     [NEO_VERDICT_OPTED_OUT] = "opted_out",
 };
 
-/* Nothing was sent. Whether waiting helps; the client must not read more than that. */
+/* The detail says whether to wait or to ask the administrator; the cause is in the error log only. */
 static neo_problem *unavailable(neo_call *call, const neo_reply *reply)
 {
     int is_token_readable = reply->title || reply->details; /* see title_of */
