@@ -6,13 +6,11 @@ those that `setup` creates by default, so that pg_hba.conf needs to allow only t
 """
 
 import itertools
-import json
 import os
-import re
-import subprocess
 
 import psycopg2
 import pytest
+from ctl_instance import Ctl
 from psycopg2.extensions import make_dsn
 
 TIMEOUT_S = 30  # of any command
@@ -20,7 +18,7 @@ UNKNOWN_ULID = "00000000000000000000000000"  # the last part of an unused id
 numbers = itertools.count(1)
 
 
-class Database:
+class Database(Ctl):
     """A database that `setup` creates, and neoapictl with its connection string."""
 
     def __init__(self, cluster):
@@ -32,29 +30,7 @@ class Database:
 
     def start(self, *args, dsn=None, **more):
         env = {**os.environ, "NEOAPI_DATABASE": dsn or self.dsn, "LC_ALL": "C.UTF-8"}
-        return subprocess.Popen([self.program, *args], env=env, text=True, stdin=subprocess.DEVNULL,
-                                **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
-
-    def run(self, *args, **more):
-        """Returns exit status, standard output and standard error."""
-        process = self.start(*args, **more)
-        out, err = process.communicate(timeout=TIMEOUT_S)
-        return process.returncode, out, err
-
-    def ok(self, *args, **more):
-        status, out, err = self.run(*args, **more)
-        assert (status, err) == (0, ""), (args, out, err)
-        return out
-
-    def json(self, *args, **more):
-        return json.loads(self.ok("--json", *args, **more))
-
-    def refused(self, *args, status=1, **more):
-        """Expects a failure. Returns the error message in one line, which must not name constraints."""
-        got, out, err = self.run(*args, **more)
-        assert got == status, (args, got, out, err)
-        assert err.startswith("neoapictl: ") and not re.search("constraint|ERROR", err), err
-        return err.splitlines()[0]
+        return super().start(*args, env=env, **more)
 
     def setup(self, *more):
         return self.run("setup", "--database-name", self.name, *more, dsn=self.admin)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs neoapictl while servers run, also on a pseudo-terminal."""
+"""Runs neoapictl, also on a pseudo-terminal."""
 
 import json
 import os

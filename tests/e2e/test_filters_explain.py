@@ -171,7 +171,7 @@ def resolve(document, reference):
 
 def test_writes_read_few_rows_in_large_tables(bulk_data):
     """Repeated, because PostgreSQL may switch to a generic plan."""
-    estate, api = ResourceFactory(bulk_data.api), bulk_data.api
+    factory, api = ResourceFactory(bulk_data.api), bulk_data.api
     party, broker, seen = id_of("parties", 0), id_of("brokers", 7), []
 
     def watch(request, status):
@@ -183,7 +183,7 @@ def test_writes_read_few_rows_in_large_tables(bulk_data):
         return answer
 
     for _ in range(8):
-        body = estate.body("properties", broker_id=broker, owners=[{"party_id": party, "share_bps": 10000}])
+        body = factory.body("properties", broker_id=broker, owners=[{"party_id": party, "share_bps": 10000}])
         path = "properties/" + ok(watch(lambda: api.post("properties", json=body), 201), 201)["id"]
         watch(lambda: api.patch(path, json={"owners": None, "title": "Outra"}), 200)
         watch(lambda: api.post("properties", json={**body, "code": "x", "broker_id": id_of("brokers", 999_999)}), 400)

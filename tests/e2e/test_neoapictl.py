@@ -108,9 +108,9 @@ def test_a_key_can_have_fewer_scopes_than_its_role_but_not_more(db, organization
     create = ("key", "create", "X", "--organization", organization, "--role")
     made = db.json(*create, "org_viewer", "--scope", "parties:read", "--scope", "brokers:read")
     assert stored(db, made)[1] == ["brokers:read", "parties:read"]
-    assert "brokers:write" in db.refused(*create, "org_viewer", "--scope", "brokers:write", status=2)
-    assert "webhooks:write" in db.refused(*create, "org_editor", "--scope", "webhooks:write", status=2)
-    assert "one of" in db.refused(*create, "org_admin", "--scope", "brokers:delete", status=2)
+    assert "brokers:write" in db.refused(*create, "org_viewer", "--scope", "brokers:write", code=2)
+    assert "webhooks:write" in db.refused(*create, "org_editor", "--scope", "webhooks:write", code=2)
+    assert "one of" in db.refused(*create, "org_admin", "--scope", "brokers:delete", code=2)
 
 
 def test_revoking_is_permanent_and_idempotent(db, organization):
@@ -216,7 +216,7 @@ def test_a_key_whose_secret_cannot_be_written_is_not_created(db, organization, s
 ])
 def test_invalid_arguments_are_refused_and_change_nothing(db, args):
     before = db.json("tenant", "list"), db.json("plan", "list")
-    db.refused(*args, status=2)
+    db.refused(*args, code=2)
     assert (db.json("tenant", "list"), db.json("plan", "list")) == before
 
 

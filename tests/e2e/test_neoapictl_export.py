@@ -153,11 +153,11 @@ def test_an_export_is_a_consistent_snapshot(full_org_api, ctl):
 
 def test_an_export_has_no_statement_timeout(full_org_api, ctl, instance):
     """The timeouts of the service file are for requests only."""
-    patient = make_dsn(instance.admin_dsn, options="-c statement_timeout=1000")
+    limited_dsn = make_dsn(instance.admin_dsn, options="-c statement_timeout=1000")
     blocker = psycopg2.connect(instance.admin_dsn)
     try:
         blocker.cursor().execute("lock table neoapi.broker")
-        with ctl.start("--database", patient, "export", organization_of(full_org_api)) as export:
+        with ctl.start("--database", limited_dsn, "export", organization_of(full_org_api)) as export:
             eventually(lambda: export.poll() is not None or instance.sql(
                 "select 1 from pg_stat_activity where application_name = 'neoapictl' and wait_event_type = 'Lock'"
                 " and query_start < now() - interval '1500 milliseconds'"), "an export that waits for longer")

@@ -59,7 +59,7 @@ def test_setup_with_json_writes_one_object(new_database):
 def test_setup_refuses_a_privileged_runtime_role(new_database):
     assert "postgres" in new_database.refused("setup", "--database-name", new_database.name, "--runtime-role", "postgres",
                                               dsn=new_database.admin)
-    assert "must differ" in new_database.refused("setup", "--owner", "neoapi", dsn=new_database.admin, status=2)
+    assert "must differ" in new_database.refused("setup", "--owner", "neoapi", dsn=new_database.admin, code=2)
 
 
 def test_setup_refuses_a_database_of_another_application(new_database):
@@ -113,7 +113,7 @@ def test_setup_creates_an_administrator_who_is_no_superuser(new_database, tmp_pa
     (["--admin-role", "neoapi"], "must differ"), (["--admin-password-file", "/nonexistent"], "--admin-role"),
     (["--admin-role", "Root"], "lowercase")])
 def test_setup_refuses_invalid_administrators(new_database, options, words):
-    assert words in new_database.refused("setup", *options, dsn=new_database.admin, status=2)
+    assert words in new_database.refused("setup", *options, dsn=new_database.admin, code=2)
 
 
 def test_setup_creates_a_first_tenant_with_a_key_once(new_database):

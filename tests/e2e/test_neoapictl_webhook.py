@@ -61,8 +61,8 @@ def test_the_list_shows_the_reason_for_inactivity_and_the_queue_length(ctl, admi
 
 
 def test_the_list_shows_since_when_a_subscription_fails(ctl, admin):
-    with ClosedPort() as nobody:
-        failed(admin, nobody.url)
+    with ClosedPort() as port:
+        failed(admin, port.url)
         eventually(lambda: ctl.json("webhook", "list", "--organization", organization_of(admin))[0]["failing_since"],
                    "a failure")
 
@@ -96,8 +96,8 @@ def test_deliveries_are_shown_newest_first_with_their_last_result(ctl, admin, re
 
 
 def test_a_delivery_shows_its_last_error(ctl, admin):
-    with ClosedPort() as nobody:
-        subscription, _ = failed(admin, nobody.url)
+    with ClosedPort() as port:
+        subscription, _ = failed(admin, port.url)
         row, = ctl.json("webhook", "deliveries", subscription["id"])
         assert (row["error"], row["http_status"]) == ("connection_failed", None)
 
@@ -200,8 +200,8 @@ def test_missing_subscriptions_and_deliveries_are_refused(ctl, admin):
     assert "no such subscription" in ctl.refused("webhook", "deliveries", nothing)
     assert "no such subscription" in ctl.refused("webhook", "recover", nothing, "--since", "2026-01-01T00:00:00Z")
     assert "no such delivery" in ctl.refused("webhook", "retry", "whd_" + UNKNOWN_ULID)
-    with ClosedPort() as nobody:
-        subscription, delivery = failed(admin, nobody.url)
+    with ClosedPort() as port:
+        subscription, delivery = failed(admin, port.url)
     ok(admin.delete(f"webhooks/{subscription['id']}"), 204)
     assert "deleted" in ctl.refused("webhook", "retry", delivery["id"])
 
@@ -286,9 +286,9 @@ def test_tail_prints_each_of_many_attempts_exactly_once(ctl, module_instance, mo
 
 
 def test_tail_has_a_text_format(ctl, admin):
-    with ClosedPort() as nobody:
+    with ClosedPort() as port:
         tail = Tail(ctl, "--organization", organization_of(admin))
-        failed(admin, nobody.url)
+        failed(admin, port.url)
         head, first, second = tail.end(signal.SIGTERM)
     assert "Ctrl-C" in head
     assert re.match(r"\d{4}-\d\d-\d\dT[\d:.]+Z  retry    connection_failed  attempt 1, \d+ ms  broker\.created  whd_\w+  whs_",

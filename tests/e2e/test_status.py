@@ -303,10 +303,10 @@ def unused_httpd(instance, tmp_path):
 
 
 def test_the_pages_report_that_the_api_is_not_enabled(unused_httpd):
-    seeing = AdminPages(unused_httpd, "127.0.0.6")
+    pages = AdminPages(unused_httpd, "127.0.0.6")
     for path in ("neoapi-status", "neoapi-status?auto", "neoapi-metrics", "neoapi-health"):
-        response = seeing.get(path)
+        response = pages.get(path)
         assert response.status_code == 503 and "NeoAPI On" in response.text, path
-    assert seeing.health("?live") == (200, "alive\n")
-    assert "mod_neoapi" not in seeing.get("server-status").text
+    assert pages.health("?live") == (200, "alive\n")
+    assert "mod_neoapi" not in pages.get("server-status").text
     assert re.search(r"neoapi:notice.* NEO0116: the module is loaded", unused_httpd.log)

@@ -216,15 +216,21 @@ def test_a_410_deactivates_the_subscription_with_a_reason(admin, receiver, modul
     assert row_of(module_instance, subscription, "disabled_reason, failing_since") == (None, None)
 
 
-@pytest.mark.slow
-def test_five_days_of_failures_deactivate_the_subscription(admin, receiver, module_instance):
+def fail_for(admin, receiver, module_instance, interval):
+    """A subscription with a failed delivery whose failures began that long ago."""
     receiver.behave(status(500))
     subscription = one_delivery(admin, receiver.url)
     attempted(admin, subscription, 1)
-    eventually(lambda: row_of(module_instance, subscription, "failing_since")[0], "a note of the failure")
-    module_instance.sql("update neoapi.webhook_subscription set failing_since = now() - interval '5 days 1 hour' where id = %s",
-                        subscription["id"])
+    eventually(lambda: row_of(module_instance, subscription, "failing_since")[0], "a record of the failure")
+    module_instance.sql("update neoapi.webhook_subscription set failing_since = now() - %s::interval where id = %s",
+                        interval, subscription["id"])
     until(admin, subscription, "failed")
+    return subscription
+
+
+@pytest.mark.slow
+def test_five_days_of_failures_deactivate_the_subscription(admin, receiver, module_instance):
+    subscription = fail_for(admin, receiver, module_instance, "5 days 1 hour")
     eventually(lambda: row_of(module_instance, subscription, "is_active") == (False,), "an inactive subscription")
     assert row_of(module_instance, subscription, "disabled_reason") == ("failing",)
     eventually(lambda: re.search(subscription["id"] + ".*five days", module_instance.error_log), "a line in the log")
@@ -232,14 +238,7 @@ def test_five_days_of_failures_deactivate_the_subscription(admin, receiver, modu
 
 @pytest.mark.slow
 def test_failures_of_less_than_five_days_leave_it_active(admin, receiver, module_instance):
-    receiver.behave(status(500))
-    subscription = one_delivery(admin, receiver.url)
-    attempted(admin, subscription, 1)
-    eventually(lambda: row_of(module_instance, subscription, "failing_since")[0], "a note of the failure")
-    module_instance.sql(
-        "update neoapi.webhook_subscription set failing_since = now() - interval '4 days 23 hours' where id = %s",
-        subscription["id"])
-    until(admin, subscription, "failed")
+    subscription = fail_for(admin, receiver, module_instance, "4 days 23 hours")
     assert row_of(module_instance, subscription, "is_active, disabled_reason") == (True, None)
 
 

@@ -10,6 +10,7 @@ import time
 
 import pytest
 from client import Api, ok
+from ctl_instance import Ctl
 from deployment import IS_SANITIZED
 from wait import TIMEOUT_S, together
 
@@ -17,23 +18,18 @@ UNKNOWN_ULID = "00000000000000000000000000"  # the last part of an unused id
 ROWS = 100_000
 
 
-class Ctl:
-    """Runs neoapictl for an organization."""
+class OrganizationCtl(Ctl):
+    """Runs neoapictl for an organization. `given` is standard input."""
 
     def __init__(self, api):
-        self.api, self.instance = api, api.instance
+        super().__init__(api.instance)
+        self.api = api
         self.organization, = api.credential.organizations
 
     def run(self, *args, given=b""):
-        """Returns exit status, standard output and standard error."""
         data = given if isinstance(given, bytes) else given.encode()
-        done = subprocess.run([self.instance.env["NEOAPI_CTL"], *args], input=data, capture_output=True, timeout=TIMEOUT_S)
+        done = subprocess.run([self.program, *args], input=data, capture_output=True, timeout=TIMEOUT_S)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-    def json(self, *args, given=b""):
-        code, out, err = self.run("--json", *args, given=given)
-        assert (code, err) == (0, ""), (args, out, err)
-        return json.loads(out)
 
     def refused(self, *args, given=b"", code=1):
         """Expects a failure. Returns the error message, which must not name constraints."""
@@ -68,12 +64,12 @@ class Ctl:
 
 @pytest.fixture
 def ctl(own_api):
-    return Ctl(own_api)
+    return OrganizationCtl(own_api)
 
 
 @pytest.fixture
 def other(instance, admin_factory):
-    return Ctl(Api(instance, admin_factory.key()))
+    return OrganizationCtl(Api(instance, admin_factory.key()))
 
 
 def number_id():
@@ -198,8 +194,8 @@ def test_a_missing_organization_or_file_is_reported(ctl, tmp_path):
     missing = tmp_path / "missing.csv"
     assert "missing.csv" in ctl.refused("lead", "import", str(missing), "--organization", ctl.organization)
     assert str(tmp_path) in ctl.refused("lead", "import", str(tmp_path), "--organization", ctl.organization)
-    nobody = ctl.refused("lead", "import", "-", "--organization", "org_" + UNKNOWN_ULID, given="name,phone\nAna,11987654321\n")
-    assert "no such organization" in nobody
+    message = ctl.refused("lead", "import", "-", "--organization", "org_" + UNKNOWN_ULID, given="name,phone\nAna,11987654321\n")
+    assert "no such organization" in message
     assert "--organization" in ctl.refused("lead", "import", "-", code=2)
 
 

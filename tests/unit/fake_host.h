@@ -181,7 +181,7 @@ static inline fake_key *token_of(int count, apr_pool_t *pool)
     return key;
 }
 
-/* ---------------------------------------------------------------- asking */
+/* ---------------------------------------------------------------- requests */
 
 /* Sends a request, whose host and context it sets; returns the status. */
 static inline int ask_request(neo_site *site, fake_host *host, neo_request *request)

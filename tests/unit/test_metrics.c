@@ -342,5 +342,5 @@ int main(void)
         cmocka_unit_test(a_process_without_a_slot_gets_an_unreported_one),
         cmocka_unit_test(cleanups_are_counted),
     };
-    return run_test_group("figures", tests);
+    return run_test_group("metrics", tests);
 }
