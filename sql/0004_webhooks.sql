@@ -148,6 +148,7 @@ create table neoapi.webhook_subscription (
     failing_since         timestamptz, -- the first failure after the last success
     disabled_at           timestamptz,
     disabled_reason       text,        -- owner, gone or failing
+    limited_until         timestamptz, -- the plan's limit defers deliveries; null after the next success
     is_announced          boolean not null default false, -- webhook.failing or webhook.disabled was sent; webhook.recovered follows
     representation        text not null,
     primary key (organization_id, id)

@@ -27,6 +27,12 @@ typedef struct neo_due_delivery {
     int per_hour;                /* limit of the organization's deliveries to a host in an hour; 0: unlimited */
 } neo_due_delivery;
 
+/* A claimed delivery that is not sent now, because the plan does not allow it until then. */
+typedef struct neo_deferred_delivery {
+    const neo_due_delivery *due;
+    neo_ms until;
+} neo_deferred_delivery;
+
 /* The deliveries of a subscription that are in flight, and how many may be. */
 typedef struct neo_subscription_load {
     const char *subscription;
@@ -96,6 +102,11 @@ NEO_MUSTCHECK neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query q
 
 /* Releases claimed deliveries that were not sent: they are due at once. Only id and claim of `outcomes` are used. */
 NEO_MUSTCHECK neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool);
+
+/* Releases deliveries of the claim that the plan does not allow yet: they are due in `seconds`, and their subscriptions show
+ * limited_until. */
+NEO_MUSTCHECK neo_pg_status neo_outbox_defer(neo_pg *pg, long long claim, const neo_deferred_delivery *deferred, int count,
+                                             int seconds, apr_pool_t *pool);
 
 /* Fails some of the pending deliveries of a deleted subscription. *more: there may be further ones. */
 NEO_MUSTCHECK neo_pg_status neo_outbox_fail_deleted(neo_pg *pg, apr_pool_t *pool, int *more);

@@ -209,8 +209,8 @@ static const neo_ctl_parameter tail_options[] = {
 const neo_ctl_command neo_ctl_webhook[] = {
     {"webhook", "list", "List the subscriptions with their number of pending deliveries.",
      "failing_since is the time of the first failure after the last success. disabled_reason is owner (by a request), gone "
-     "(the "
-     "receiver answered 410) or failing (all attempts failed for five days).",
+     "(the receiver answered 410) or failing (all attempts failed for five days). Deliveries are pending until limited_until "
+     "if the plan's deliveries-per-hour was reached.",
      NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_WEBHOOKS},
     {"webhook", "deliveries", "List a subscription's deliveries, newest first, with the result of the last attempt.", NULL,
      of_subscription, deliveries_options, deliveries, NULL, 0},

@@ -27,7 +27,7 @@
 #define SHUTDOWN_GRACE_MS     5000 /* for attempts in flight; httpd kills a child after about ten seconds */
 #define STOP_POLL_MS          100  /* while the courier waits for its last attempts */
 #define LEASE_MARGIN_S        15   /* beyond twice the timeout of an attempt; more than a statement may take */
-#define PAUSE_MS              5000 /* of a subscription whose receiver has got as many deliveries as the plan allows */
+#define PAUSE_S               5    /* of a subscription whose receiver has got as many deliveries as the plan allows */
 #define NEVER                 LLONG_MAX
 
 /* A claimed delivery that is not sent yet. */
@@ -249,18 +249,39 @@ static void advance_cursor(neo_courier *c, const char *last, neo_ms now)
         c->next_full_scan = now + FULL_SCAN_FACTOR * (now - c->last_claim);
 }
 
-/* Whether the plan allows sending the delivery now. Otherwise it stays in the queue until its lease has expired, and its
- * subscription is paused, so that its queue does not delay claims of others. */
-static int is_admitted(neo_courier *c, const neo_due_delivery *due)
+/* Returns 0 if the plan allows the delivery now, otherwise when it does. Then its subscription is paused, so that claims of
+ * others are not delayed by its queue. */
+static neo_ms deferred_until(neo_courier *c, const neo_due_delivery *due)
 {
     char hostname[NEO_HOST_SIZE];
     if (!due->per_hour)
-        return 1;
+        return 0;
     neo_receivers_hostname(due->url, hostname);
-    if (c->host.admit(c->host.context, due->organization, hostname, due->per_hour))
-        return 1;
-    neo_in_flight_pause(&c->in_flight, due, neo_steady_ms() + PAUSE_MS);
-    return 0;
+    neo_ms until = c->host.admit(c->host.context, due->organization, hostname, due->per_hour);
+    if (until)
+        neo_in_flight_pause(&c->in_flight, due, neo_steady_ms() + PAUSE_S * 1000);
+    return until;
+}
+
+/* Puts the claimed deliveries into `outgoing`, and releases those that the plan does not allow yet. */
+static void admit(neo_courier *c, const neo_due_delivery *due, int count)
+{
+    neo_deferred_delivery *deferred = apr_palloc(c->claim_pool, (apr_size_t)(count + 1) * sizeof *deferred);
+    int deferred_count = 0;
+    c->outgoing = apr_palloc(c->claim_pool, (apr_size_t)(count + 1) * sizeof *c->outgoing);
+    c->next_outgoing = c->outgoing_count = 0;
+    for (int i = 0; i < count; i++) {
+        neo_ms until = deferred_until(c, &due[i]);
+        if (until)
+            deferred[deferred_count++] = (neo_deferred_delivery){&due[i], until};
+        else
+            c->outgoing[c->outgoing_count++] = (outgoing){&due[i], neo_in_flight_add(&c->in_flight, &due[i], c->request.claim)};
+    }
+    if (deferred_count == 0)
+        return;
+    c->next_poll = 0; /* the claim may have had no room for other due deliveries */
+    if (neo_outbox_defer(c->pg, c->request.claim, deferred, deferred_count, PAUSE_S, c->claim_pool) != NEO_PG_OK)
+        neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d claimed deliveries could not be released", deferred_count);
 }
 
 static void finish_claim(neo_courier *c)
@@ -273,13 +294,7 @@ static void finish_claim(neo_courier *c)
     c->next_claim_pool = c->claim_pool;
     c->claim_pool = pool;
     c->secrets = (opened_secrets){0};
-    c->outgoing = apr_palloc(c->claim_pool, (apr_size_t)(count + 1) * sizeof *c->outgoing);
-    c->next_outgoing = c->outgoing_count = 0;
-    for (int i = 0; i < count; i++)
-        if (is_admitted(c, &due[i]))
-            c->outgoing[c->outgoing_count++] = (outgoing){&due[i], neo_in_flight_add(&c->in_flight, &due[i], c->request.claim)};
-    if (c->outgoing_count < count)
-        c->next_poll = 0; /* the claim may have had no room for other due deliveries */
+    admit(c, due, count);
     neo_courier_metrics_in_flight(&c->settings.metrics, c->outgoing_count);
     c->cursor[0] = '\0';
     c->has_more = is_at_limit(c, due, count);

@@ -30,7 +30,7 @@ static void release(void *context, neo_pg *pg)
 }
 
 /* Counts with the limiter of credentials, whose names differ from these. */
-static int admit(void *context, const char *organization, const char *receiver, int per_hour)
+static neo_ms admit(void *context, const char *organization, const char *receiver, int per_hour)
 {
     const neo_dispatcher *dispatcher = context;
     char name[NEO_ID_SIZE + NEO_HOST_SIZE];
@@ -38,7 +38,7 @@ static int admit(void *context, const char *organization, const char *receiver, 
     apr_snprintf(name, sizeof name, "%s %s", organization, receiver);
     neo_limiter_count(neo_server_config_of(dispatcher->log_context.server)->site->credentials, (neo_text){name, strlen(name)},
                       1, per_hour, 3600, neo_now_ms() / 1000, &allowance);
-    return !allowance.is_exceeded;
+    return allowance.is_exceeded ? allowance.reset * 1000 : 0;
 }
 
 static void run(void *data)

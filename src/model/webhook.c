@@ -74,6 +74,13 @@ static const neo_field fields[] = {
             "days "
             "(`failing`).",
      .example = "\"failing\""},
+    {.name = "limited_until",
+     .type = NEO_TIMESTAMP,
+     .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
+     .doc =
+         "The hourly limit of deliveries to the receiver was reached; the next pending one is sent at this time. Not present "
+         "after the next success.",
+     .example = "\"2026-02-03T09:12:41.204Z\""},
     {0},
 };
 

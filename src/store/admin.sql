@@ -63,6 +63,7 @@ select w.id, w.organization_id, w.url, w.events, w.is_active, w.health,
     neoapi.format_timestamp(w.last_success_at) as last_success_at,
     neoapi.format_timestamp(w.failing_since) as failing_since,
     neoapi.format_timestamp(w.disabled_at) as disabled_at, w.disabled_reason,
+    neoapi.format_timestamp(w.limited_until) as limited_until,
     (select count(*) from neoapi.webhook_queue q where q.subscription_id = w.id) as pending
 from neoapi.webhook_subscription w
 where $1::text is null or w.organization_id = $1

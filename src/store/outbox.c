@@ -27,16 +27,18 @@ enum {
 
 enum { COLUMNS = 12, RELEASE_COLUMNS = 3 }; /* of an outcome; a release takes the first three */
 enum { HEALTH_COLUMNS = 3 };
+enum { DEFERRED_COLUMNS = 4 };
 
 #define DELETION_STEP 500 /* deliveries; the courier's other statements wait meanwhile */
 
-static neo_statement *claim, *complete, *release, *fail_deleted, *announce_failing, *cleanup, *partitions;
+static neo_statement *claim, *complete, *release, *defer, *fail_deleted, *announce_failing, *cleanup, *partitions;
 
 void neo_outbox_make_statements(apr_pool_t *pool)
 {
     claim = neo_statement_make(pool, claim_sql, 8, 1);
     complete = neo_statement_make(pool, complete_sql, COLUMNS + HEALTH_COLUMNS, 1);
     release = neo_statement_make(pool, release_sql, RELEASE_COLUMNS, 1);
+    defer = neo_statement_make(pool, defer_sql, 2 + DEFERRED_COLUMNS, 1);
     fail_deleted = neo_statement_make(pool, fail_deleted_sql, 1, 1);
     announce_failing = neo_statement_make(pool, announce_failing_sql, 0, 1);
     cleanup = neo_statement_make(pool, cleanup_sql, 1, 1);
@@ -191,6 +193,27 @@ neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int co
 {
     neo_rows rows;
     return neo_pg_run(pg, release, columns_of(outcomes, count, pool), pool, &rows);
+}
+
+neo_pg_status neo_outbox_defer(neo_pg *pg, long long claimed, const neo_deferred_delivery *deferred, int count, int seconds,
+                               apr_pool_t *pool)
+{
+    neo_rows rows;
+    neo_buf arrays[DEFERRED_COLUMNS];
+    char until[NEO_MS_TEXT_SIZE];
+    const char *values[2 + DEFERRED_COLUMNS] = {apr_ltoa(pool, (long)claimed), apr_itoa(pool, seconds)};
+    for (int i = 0; i < DEFERRED_COLUMNS; i++)
+        neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
+    for (int i = 0; i < count; i++) {
+        neo_ms_format(until, deferred[i].until);
+        neo_array_add_plain(&arrays[0], deferred[i].due->id);
+        neo_array_add_plain(&arrays[1], deferred[i].due->organization);
+        neo_array_add_plain(&arrays[2], deferred[i].due->subscription);
+        neo_array_add(&arrays[3], until);
+    }
+    for (int i = 0; i < DEFERRED_COLUMNS; i++)
+        values[2 + i] = neo_array_end(&arrays[i]);
+    return neo_pg_run(pg, defer, values, pool, &rows);
 }
 
 neo_pg_status neo_outbox_fail_deleted(neo_pg *pg, apr_pool_t *pool, int *more)

@@ -46,7 +46,8 @@ due as materialized (
         select s.id, s.url, s.secret,
             case when s.previous_secret_until > now() then s.previous_secret end as previous,
             s.failing_since is not null as failing,
-            s.failing_since is not null or s.is_announced or s.last_success_at > now() - interval '1 minute' is not true
+            s.failing_since is not null or s.is_announced or s.limited_until is not null
+                or s.last_success_at > now() - interval '1 minute' is not true
                 as success_is_news,
             (select coalesce(p.deliveries_per_hour, 0) from neoapi.tenant t join neoapi.plan p on p.name = t.plan
                 where t.id = s.tenant_id) as per_hour,
@@ -96,7 +97,8 @@ order by t.subscription_id <= $5, t.subscription_id, t.id;
 -- Records attempts; $1 to $12 are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless
 -- no other process has claimed the delivery since: a crash of the database loses claims that were not flushed.
 -- $13 to $15 are changes of subscriptions' health, at most one for each; a success is one once a minute. Returns those whose health
--- changed, with the reason if it was made inactive.
+-- changed, with the reason if it was made inactive. A success ends the display of the plan's limit, unless a delivery waits for the
+-- next few seconds, as those of `defer` do.
 --
 -- The rows are locked in the order of their ids first, so that two statements that take several rows of the queue do not deadlock. The order in which a `delete` locks them is the planner's choice.
 -- name: complete
@@ -135,7 +137,10 @@ recorded as (
 changed as materialized (
     select s.organization_id, s.id, h.health,
         case when h.health = 'gone' then 'gone'
-             when h.health = 'failing' and s.failing_since < now() - interval '5 days' then 'failing' end as reason
+             when h.health = 'failing' and s.failing_since < now() - interval '5 days' then 'failing' end as reason,
+        s.limited_until is not null and h.health = 'ok' and not exists (
+            select from neoapi.webhook_queue q
+            where q.subscription_id = s.id and q.due_at > now() and q.due_at < now() + interval '6 seconds') as ends_limit
     from unnest($13::text[], $14::text[], $15::text[]) as h (organization, subscription, health)
     join neoapi.webhook_subscription s on s.organization_id = h.organization and s.id = h.subscription
     where (select any_claimed from locked) is not null
@@ -145,6 +150,7 @@ set failing_since = case c.health when 'ok' then null
                                   when 'failing' then coalesce(s.failing_since, date_trunc('milliseconds', now()))
                                   else s.failing_since end,
     last_success_at = case when c.health = 'ok' then date_trunc('milliseconds', now()) else s.last_success_at end,
+    limited_until = case when not c.ends_limit then s.limited_until end,
     is_announced = c.health <> 'ok' and (s.is_announced or s.is_active and c.reason is not null),
     is_active = s.is_active and c.reason is null,
     updated_at = case when s.is_active and c.reason is not null
@@ -152,7 +158,7 @@ set failing_since = case c.health when 'ok' then null
     disabled_reason = case when s.is_active then c.reason else s.disabled_reason end
 from changed c
 where s.organization_id = c.organization_id and s.id = c.id
-and (c.health = 'ok' and (s.failing_since is not null or s.is_announced
+and (c.health = 'ok' and (s.failing_since is not null or s.is_announced or c.ends_limit
                           or s.last_success_at > now() - interval '1 minute' is not true)
      or c.health = 'failing' and s.failing_since is null
      or s.is_active and c.reason is not null)
@@ -183,6 +189,30 @@ released as (
     from done o
     where (select any_claimed from locked) and q.subscription_id = o.subscription and q.id = o.id and q.claim = o.claim)
 select null where false;
+
+-- Releases deliveries of claim $1 that the plan does not allow yet; they are due again in $2 seconds. $3 to $6 are arrays: ids,
+-- organizations, subscriptions, and when the plan allows another one. Locked rows are left out: they are due again when the lease
+-- has expired.
+-- name: defer
+with deferred as materialized (
+    select o.id collate "C" as id, organization, subscription collate "C" as subscription, until
+    from unnest($3::text[], $4::text[], $5::text[], $6::timestamptz[]) as o (id, organization, subscription, until)),
+claimed as materialized (
+    select q.ctid as at from neoapi.webhook_queue q
+    join deferred o on q.subscription_id = o.subscription and q.id = o.id and q.claim = $1::bigint
+    for update of q skip locked),
+released as (
+    update neoapi.webhook_queue q set due_at = now() + make_interval(secs => $2::int), claim = null
+    where q.ctid = any (array(select at from claimed))),
+limited as materialized (
+    select s.organization_id, s.id from neoapi.webhook_subscription s
+    where (s.organization_id, s.id) in (select organization, subscription from deferred)
+        and s.limited_until > now() is not true
+    for no key update of s skip locked)
+update neoapi.webhook_subscription s
+set limited_until = (select max(o.until) from deferred o where o.subscription = s.id)
+from limited l
+where s.organization_id = l.organization_id and s.id = l.id and s.limited_until > now() is not true;
 
 -- $1 days that deliveries are kept, $2 events.
 -- name: partitions

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan's limit of an organization's deliveries to one receiver in an hour: further ones wait without delaying others."""
 
+import time
+
 import pytest
-from client import Api, ok
+from client import Api, moment, ok
 from receiver import Receiver
 from wait import eventually
-from webhook_fixtures import admin, deliveries, module_admin_factory, module_instance, receiver, subscribe  # noqa: F401 (fixtures)
+from webhook_fixtures import (HERE, admin, deliveries, module_admin_factory, module_instance, receiver,  # noqa: F401 (fixtures)
+                              subscribe)
 
+CONF = HERE
+LEASE_S = 45  # of a claim
 LIMIT = 5
 BATCH = 100
 
@@ -40,11 +45,31 @@ def test_deliveries_beyond_the_limit_wait_and_delay_no_others(limited, admin, re
             pending = deliveries(limited, subscription, status="pending")
             assert pending and {one["attempt_count"] for one in pending} == {0}
         assert deliveries(admin, neighbour)[0]["status"] == "success"
-        plan = limited.instance.sql("select plan from neoapi.tenant where id = %s", limited.credential.tenant)[0][0]
-        module_admin_factory.ctl("plan", "change", plan, "--deliveries-per-hour", "unlimited")
+        raise_limit(limited, module_admin_factory)
         for one in (receiver, other_port):
             eventually(lambda one=one: len(ids_of(one)) == BATCH + 1, "nothing is lost")
             assert len(ids_of(one)) == len(set(ids_of(one)))
+
+
+def raise_limit(api, factory):
+    plan, = api.instance.sql("select plan from neoapi.tenant where id = %s", api.credential.tenant)[0]
+    factory.ctl("plan", "change", plan, "--deliveries-per-hour", "unlimited")
+
+
+def test_a_subscription_shows_the_limit_until_it_is_raised(limited, receiver, module_admin_factory):
+    """Then the deliveries are sent before the lease of their claim would have expired."""
+    subscription = subscribe(limited, receiver.url)
+    create_many(limited)
+
+    def limited_until():
+        return ok(limited.get("webhooks/" + subscription["id"])).get("limited_until")
+    until = moment(eventually(limited_until, "limited_until"))
+    assert 0 < until - time.time() <= 3600 + 60
+    listed, = module_admin_factory.ctl("webhook", "list", "--organization", *limited.credential.organizations)
+    assert listed["limited_until"]
+    raise_limit(limited, module_admin_factory)
+    eventually(lambda: len(receiver.arrivals) == BATCH, "all deliveries", LEASE_S / 2)
+    eventually(lambda: not limited_until(), "no limit is shown")
 
 
 def ids_of(receiver):

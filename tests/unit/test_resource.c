@@ -157,8 +157,9 @@ static void every_resource_has_the_service_fields(void **state)
 static void a_webhook_has_the_fields_of_the_specification_in_its_order_then_its_health(void **state)
 {
     static const char *const names[] = {
-        "id",         "url",    "events",          "secret",        "is_active",   "created_at",
-        "updated_at", "health", "last_success_at", "failing_since", "disabled_at", "disabled_reason"};
+        "id",           "url",    "events",          "secret",        "is_active",   "created_at",
+        "updated_at",   "health", "last_success_at", "failing_since", "disabled_at", "disabled_reason",
+        "limited_until"};
     (void)state;
     for (int i = 0; i < COUNT(names); i++)
         assert_string_equal(neo_webhook.fields[i].name, names[i]);
