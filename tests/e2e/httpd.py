@@ -79,10 +79,10 @@ class Httpd:
         self.generation += 1
         return self
 
-    def stop(self):
+    def stop(self, by=signal.SIGTERM):
         if self.process is None:
             return
-        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(by)
         try:
             self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:

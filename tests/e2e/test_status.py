@@ -299,7 +299,7 @@ def unused_httpd(instance, tmp_path):
                 (r"DocumentRoot .*", LOCATIONS.replace("\\", "") + r"Listen 127.0.0.6:${PORT}"))
     one.start()
     yield one
-    one.stop()
+    one.stop(signal.SIGWINCH)  # gracefully: at SIGTERM the event MPM may crash if a worker closes its socket at the same time
 
 
 def test_the_pages_report_that_the_api_is_not_enabled(unused_httpd):
