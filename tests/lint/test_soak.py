@@ -87,5 +87,7 @@ def test_growth_is_wrong():
     assert judge_growth("", [50] * 20 + [100, 101] * 50).is_good
     assert judge_growth("", list(range(100, 200))).is_good is False
     assert judge_growth("", [100] * 50 + [111] * 50).is_good is False
+    assert judge_growth("", [100] * 50 + [159] * 50, 50).is_good
+    assert judge_growth("", [100] * 50 + [161] * 50, 50).is_good is False
     assert judge_growth("", []).is_good is False
     assert judge_growth("", [0] * 60).is_good is False

@@ -7,6 +7,7 @@ from statistics import median
 
 MAX_P99_RATIO = 2
 MAX_GROWTH = 1.1
+CONNECTIONS = 50  # whose number varies by about so many while processes are killed and receivers hang
 
 
 @dataclass
@@ -31,13 +32,14 @@ def judge_latency(quiet, disturbed):
     return Line("p99 of disturbed to quiet", f"{ratio:.2f}", f"< {MAX_P99_RATIO}", ratio < MAX_P99_RATIO)
 
 
-def judge_growth(name, samples):
+def judge_growth(name, samples, variation=0):
     """Compares medians: of the second sixth after the warm-up, which is the first third, and of the last sixth."""
     sixth = len(samples) // 6
     if not sixth:
         return Line(name, "no samples", "", False)
     early, late = median(samples[2 * sixth:3 * sixth]), median(samples[-sixth:])
-    return Line(name, f"{early:,.0f} to {late:,.0f}", f"<= x {MAX_GROWTH}", 0 < late <= MAX_GROWTH * early)
+    limit = MAX_GROWTH * early + variation
+    return Line(name, f"{early:,.0f} to {late:,.0f}", f"<= {limit:,.0f}", 0 < late <= limit)
 
 
 class Sums:

@@ -26,7 +26,7 @@ from admin_factory import AdminFactory  # noqa: E402
 from checker import Checker, Consumer  # noqa: E402
 from client import Api  # noqa: E402
 from deployment import shipped_sizes  # noqa: E402
-from judgement import Sums, judge_growth, judge_latency, percentile, print_lines  # noqa: E402
+from judgement import CONNECTIONS, Sums, judge_growth, judge_latency, percentile, print_lines  # noqa: E402
 from nemesis import Nemesis  # noqa: E402
 from receiver import Receiver  # noqa: E402
 from torture import two_hosts  # noqa: E402
@@ -96,7 +96,7 @@ class Sampler(threading.Thread):
     def lines(self):
         for host, samples in enumerate(self.samples, 1):
             yield judge_growth(f"memory of host {host}, MB", [memory for memory, _ in samples])
-            yield judge_growth(f"descriptors of host {host}", [descriptors for _, descriptors in samples])
+            yield judge_growth(f"descriptors of host {host}", [descriptors for _, descriptors in samples], CONNECTIONS)
 
 
 def kill(hosts, seconds):
