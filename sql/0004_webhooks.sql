@@ -333,9 +333,10 @@ create trigger note_deletion after delete on neoapi.webhook_subscription
 -- events, and without them it is unknown what has arrived; so events before the first partition are left out.
 --
 -- plpgsql, because its statements have snapshots of their own: those after the lock see what a concurrent call has sent.
+-- Custom plans, because the queue may have been empty when a plan was made.
 create function neoapi.webhook_recover(organization text, subscription text, wanted json, any_type text[], id_block text,
                                        at timestamptz, out recovered bigint, out "position" text)
-    language plpgsql as $$
+    language plpgsql set plan_cache_mode = force_custom_plan as $$
 declare
     first timestamptz := greatest((wanted->>'since')::timestamptz, (
         select to_date(min(right(c.relname, 8)), 'YYYYMMDD')::timestamp at time zone 'UTC' from pg_class c
