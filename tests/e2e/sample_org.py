@@ -67,7 +67,9 @@ class SampleOrg:
         people = "".join(f"Lead {n},+55119876543{n:02}\n" for n in range(EACH))
         ctl("lead", "import", "-", given="name,phone\n" + people)
         leads = [one["id"] for one in ctl("lead", "list")]
-        return {"wan_": [number["id"]], "led_": leads, "wac_": [self.conversation(one) for one in leads]}
+        # The first conversation, which requests change, is not that of the first lead, whom messages are sent to: a change may be an
+        # opt-out.
+        return {"wan_": [number["id"]], "led_": leads, "wac_": [self.conversation(one) for one in reversed(leads)]}
 
     def conversation(self, lead):
         """A conversation with a pending message, as if Meta had not responded."""

@@ -126,7 +126,7 @@ def check_copies(clients):
 
 def test_followers_copies_equal_the_tables_after_faults(tmp_path, report):
     end = threading.Event()
-    with two_hosts() as (instance, second, clock), contextlib.ExitStack() as stack:
+    with two_hosts() as (instance, second, clock, disk), contextlib.ExitStack() as stack:
         instance.sql("update neoapi.plan set requests = 1000000")
         first = Api(instance, AdminFactory(instance).key())
         other = Api(second, first.credential)
@@ -141,7 +141,7 @@ def test_followers_copies_equal_the_tables_after_faults(tmp_path, report):
             stack.callback(follower.end.set)
             follower.start()
         writers = [Writer(api, seed, end) for api in (first, other) for seed in range(WRITERS)]
-        nemesis = Nemesis(instance, second, clock, random.Random(SEED))
+        nemesis = Nemesis(instance, second, clock, disk, random.Random(SEED))
         began = time.monotonic()
         make_faults(nemesis, writers)
         took = time.monotonic() - began
