@@ -248,7 +248,8 @@ create table neoapi.webhook_queue (
     due_at          timestamptz not null,
     claim           bigint, -- of the courier that sends it: claim_owner.id << 32 and a random number; results of an older claim are discarded
     primary key (subscription_id, id)
-) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0,
+        vacuum_truncate = off);
 create index webhook_queue_subscription_due_at on neoapi.webhook_queue (subscription_id, due_at);
 
 -- The processes that claim deliveries. Each is removed by another one that finds it ended.
@@ -493,6 +494,13 @@ begin
         return;
     end if;
     perform neoapi.check_event_epoch();
+    -- A process keeps its plans. One that was made for a queue of few pages would read all of a long one until its statistics are
+    -- collected, so the queue always has some (see its vacuum_truncate).
+    if pg_relation_size('neoapi.webhook_queue') < 4000000 then
+        insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+            select n, repeat(' ', 1000), '', now() from generate_series(1, 2600) n;
+        delete from neoapi.webhook_queue where subscription_id = '';
+    end if;
     insert into neoapi.event_mark
         select neoapi.event_position(), now()
         where not exists (select from neoapi.event_mark where noted_at > now() - interval '1 hour')

@@ -35,8 +35,8 @@ static neo_statement *claim, *complete, *release, *defer, *fail_deleted, *announ
 
 void neo_outbox_make_statements(apr_pool_t *pool)
 {
-    claim = neo_statement_make(pool, claim_sql, 9, 1);
-    complete = neo_statement_make(pool, complete_sql, COLUMNS + HEALTH_COLUMNS + 1, 1);
+    claim = neo_statement_make(pool, claim_sql, 8, 1);
+    complete = neo_statement_make(pool, complete_sql, COLUMNS + HEALTH_COLUMNS, 1);
     release = neo_statement_make(pool, release_sql, RELEASE_COLUMNS, 1);
     defer = neo_statement_make(pool, defer_sql, 2 + DEFERRED_COLUMNS, 1);
     fail_deleted = neo_statement_make(pool, fail_deleted_sql, 1, 1);
@@ -108,8 +108,7 @@ neo_pending_query neo_outbox_claim(neo_pg *pg, const neo_claim_request *request,
                             request->cursor,
                             loads[LOAD_SUBSCRIPTIONS].ptr,
                             loads[LOAD_COUNTS].ptr,
-                            loads[LOAD_LIMITS].ptr,
-                            "false"};
+                            loads[LOAD_LIMITS].ptr};
     return send_query(pg, claim, apr_pmemdup(pool, values, sizeof values));
 }
 
@@ -148,11 +147,11 @@ static void add_outcome(neo_buf *array, const neo_outcome *o)
     neo_array_add_plain(array, delay);
 }
 
-/* One array for each column of the outcomes. The last HEALTH_COLUMNS + 1 values are not set. */
+/* One array for each column of the outcomes. The last HEALTH_COLUMNS values are not set. */
 static const char **columns_of(const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
     neo_buf arrays[COLUMNS];
-    const char **values = apr_palloc(pool, (COLUMNS + HEALTH_COLUMNS + 1) * sizeof *values);
+    const char **values = apr_palloc(pool, (COLUMNS + HEALTH_COLUMNS) * sizeof *values);
     for (int i = 0; i < COLUMNS; i++)
         neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
     for (int i = 0; i < count; i++)
@@ -182,7 +181,6 @@ neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, i
 {
     const char **values = columns_of(outcomes, count, pool);
     add_health_columns(changes, change_count, pool, values + COLUMNS);
-    values[COLUMNS + HEALTH_COLUMNS] = "false";
     return send_query(pg, complete, values);
 }
 

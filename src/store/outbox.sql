@@ -2,10 +2,7 @@
 -- The courier's statements (see outbox.c).
 
 -- Claims due deliveries: $1 claim, $2 lease in seconds, $3 limit, $4 limit of a subscription that is not in $6, $5 cursor,
--- $6 subscriptions with deliveries in flight or a lower limit, $7 the former's counts, $8 their limits, $9 false.
---
--- Planned for each execution (see neoapi.force_custom_plan): a plan that was made while the queue was empty reads all of it, and
--- would be used until the statistics of a backlog are collected.
+-- $6 subscriptions with deliveries in flight or a lower limit, $7 the former's counts, $8 their limits.
 --
 -- The subscriptions with queued deliveries are found one after the other in the index, each with the moment at which its first
 -- one is due: the cost depends on how many subscriptions there are, not on how many deliveries are queued. Those after the
@@ -40,8 +37,7 @@ earlier (id, organization, due_at) as (
 -- The lock lasts until the claim is committed, so that the claims of a process that ends meanwhile are not freed before.
 async_commit as materialized (
     select set_config('synchronous_commit', 'off', true) as off,
-        pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ($1::bigint >> 32)::int) as locked
-    where not $9::boolean or neoapi.force_custom_plan()),
+        pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ($1::bigint >> 32)::int) as locked),
 due as materialized (
     select d.at, d.id, o.url, o.secret, o.previous, o.failing, o.success_is_news, o.per_hour
     from (select * from later union all select * from earlier) queue,
@@ -99,7 +95,6 @@ order by t.subscription_id <= $5, t.subscription_id, t.id;
 
 -- Records attempts; $1 to $12 are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless
 -- no other process has claimed the delivery since: a crash of the database loses claims that were not flushed.
--- $16 is false; this is planned for each execution, as claims are.
 -- $13 to $15 are changes of subscriptions' health, at most one for each; a success is one once a minute. Returns those whose health
 -- changed, with the reason if it was made inactive. A success ends the display of the plan's limit, unless a delivery waits for the
 -- next few seconds, as those of `defer` do.
@@ -111,8 +106,7 @@ with done as materialized (
         outcome, delay
     from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::int[], $8::int[],
         $9::text[], $10::text[], $11::text[], $12::float8[])
-        as o (id, claim, subscription, organization, number, started, duration, http_status, error, excerpt, outcome, delay)
-    where not $16::boolean or neoapi.force_custom_plan()),
+        as o (id, claim, subscription, organization, number, started, duration, http_status, error, excerpt, outcome, delay)),
 claimed as materialized (
     select from neoapi.webhook_queue q
     join done o on q.subscription_id = o.subscription and q.id = o.id and (q.claim = o.claim or q.claim is null and q.number = o.number)
