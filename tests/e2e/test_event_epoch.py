@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 from contextlib import closing
+from datetime import timedelta
 
 import psycopg2
 import pytest
@@ -147,14 +148,15 @@ def begin(database):
 
 @pytest.mark.parametrize("days, is_kept", [(3, False), (1, True)])
 def test_a_position_is_valid_while_later_events_are_kept(own_database, days, is_kept):
-    """With a position of that many days ago, and a dropped partition of two days ago."""
+    """With a position of noon that many days ago, and a dropped partition of two days ago."""
     old = position(own_database)
-    own_database.sql("truncate neoapi.event_mark; insert into neoapi.event_mark values (%s, now() - make_interval(days => %s))",
-                     old, days)
+    (today,), = own_database.sql("select (now() at time zone 'UTC')::date")
+    own_database.sql("truncate neoapi.event_mark; insert into neoapi.event_mark"
+                     " values (%s, (%s - %s + time '12:00') at time zone 'UTC')", old, today, days)
     own_database.sql("select pg_current_xact_id()")
-    day = own_database.sql("select to_char(current_date - 2, 'YYYYMMDD')")[0][0]
-    own_database.sql(f"create table neoapi.event_{day} partition of neoapi.event for values"
-                     " from (neoapi.partition_bound('event', current_date - 2)::timestamptz)"
-                     " to (neoapi.partition_bound('event', current_date - 1)::timestamptz)")
+    own_database.sql(f"create table neoapi.event_{today - timedelta(days=2):%Y%m%d} partition of neoapi.event for values"
+                     " from (neoapi.partition_bound('event', %s)::timestamptz)"
+                     " to (neoapi.partition_bound('event', %s)::timestamptz)",
+                     today - timedelta(days=2), today - timedelta(days=1))
     own_database.sql("select neoapi.maintain_partitions(1, 1)", dsn=make_dsn(own_database.runtime_dsn))
     assert is_valid(own_database, old) == is_kept and is_valid(own_database, position(own_database))
