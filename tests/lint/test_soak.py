@@ -11,7 +11,7 @@ for folder in ("e2e", "torture", "soak"):
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / folder))
 
 from checker import Attempt, Checker, Consumer  # noqa: E402
-from judgement import Sums, judge_growth, judge_latency, print_lines  # noqa: E402
+from limits import Sums, check_growth, check_latency, print_lines  # noqa: E402
 
 BROKER = {"id": "brk_1", "name": "New name", "created_at": "2026-01-01T00:00:00.000Z", "updated_at": "2026-01-01T00:00:00.000Z"}
 
@@ -44,7 +44,7 @@ def received():
     return consumer
 
 
-def is_good(tables, consumer, capsys):
+def is_correct(tables, consumer, capsys):
     """Whether the table has no WRONG and says so."""
     sums = Sums()
     sums.add(Checker(Database(**tables), [Writer], [consumer], [], "org_1"), Checker.check)
@@ -53,41 +53,41 @@ def is_good(tables, consumer, capsys):
     return good
 
 
-def test_what_is_stored_and_received_is_good(capsys):
-    assert is_good(stored(), received(), capsys)
+def test_what_is_stored_and_received_is_correct(capsys):
+    assert is_correct(stored(), received(), capsys)
 
 
 @pytest.mark.parametrize("table", ["broker", "event", "webhook_delivery"])
 def test_a_lost_row_is_wrong(table, capsys):
-    assert not is_good({**stored(), table: []}, received(), capsys)
+    assert not is_correct({**stored(), table: []}, received(), capsys)
 
 
 def test_a_lost_change_is_wrong(capsys):
     old = {**BROKER, "name": "First name"}
     consumer = received()
     consumer.copy["brk_1"] = old
-    assert not is_good({**stored(), "broker": [{"id": "brk_1", "name": "First name", "representation": json.dumps(old)}]}, consumer, capsys)
+    assert not is_correct({**stored(), "broker": [{"id": "brk_1", "name": "First name", "representation": json.dumps(old)}]}, consumer, capsys)
 
 
 def test_a_lost_delivery_is_wrong(capsys):
     consumer = received()
     consumer.attempts.clear()
-    assert not is_good(stored(), consumer, capsys)
+    assert not is_correct(stored(), consumer, capsys)
 
 
 def test_a_doubled_p99_is_wrong():
     quiet = [0.001] * 98 + [0.005] * 2
-    assert judge_latency(quiet, [0.0099] * 100).is_good
-    assert judge_latency(quiet, [0.001] * 99 + [1]).is_good is False
-    assert judge_latency(quiet, [0.001] * 98 + [0.0101] * 2).is_good is False
-    assert judge_latency(quiet, []).is_good is False
+    assert check_latency(quiet, [0.0099] * 100).is_within
+    assert check_latency(quiet, [0.001] * 99 + [1]).is_within is False
+    assert check_latency(quiet, [0.001] * 98 + [0.0101] * 2).is_within is False
+    assert check_latency(quiet, []).is_within is False
 
 
 def test_growth_is_wrong():
-    assert judge_growth("", [50] * 20 + [100, 101] * 50).is_good
-    assert judge_growth("", list(range(100, 200))).is_good is False
-    assert judge_growth("", [100] * 50 + [111] * 50).is_good is False
-    assert judge_growth("", [100] * 50 + [159] * 50, 50).is_good
-    assert judge_growth("", [100] * 50 + [161] * 50, 50).is_good is False
-    assert judge_growth("", []).is_good is False
-    assert judge_growth("", [0] * 60).is_good is False
+    assert check_growth("", [50] * 20 + [100, 101] * 50).is_within
+    assert check_growth("", list(range(100, 200))).is_within is False
+    assert check_growth("", [100] * 50 + [111] * 50).is_within is False
+    assert check_growth("", [100] * 50 + [159] * 50, 50).is_within
+    assert check_growth("", [100] * 50 + [161] * 50, 50).is_within is False
+    assert check_growth("", []).is_within is False
+    assert check_growth("", [0] * 60).is_within is False

@@ -26,7 +26,7 @@ from admin_factory import AdminFactory  # noqa: E402
 from checker import Checker, Consumer  # noqa: E402
 from client import Api  # noqa: E402
 from deployment import shipped_sizes  # noqa: E402
-from judgement import CONNECTIONS, Sums, judge_growth, judge_latency, percentile, print_lines  # noqa: E402
+from limits import CONNECTIONS, Sums, check_growth, check_latency, percentile, print_lines  # noqa: E402
 from nemesis import Nemesis  # noqa: E402
 from receiver import Receiver  # noqa: E402
 from torture import two_hosts  # noqa: E402
@@ -95,8 +95,8 @@ class Sampler(threading.Thread):
 
     def lines(self):
         for host, samples in enumerate(self.samples, 1):
-            yield judge_growth(f"memory of host {host}, MB", [memory for memory, _ in samples])
-            yield judge_growth(f"descriptors of host {host}", [descriptors for _, descriptors in samples], CONNECTIONS)
+            yield check_growth(f"memory of host {host}, MB", [memory for memory, _ in samples])
+            yield check_growth(f"descriptors of host {host}", [descriptors for _, descriptors in samples], CONNECTIONS)
 
 
 def kill(hosts, seconds):
@@ -202,7 +202,7 @@ def run(minutes, disturbances):
         sums = check(instance, credentials, records, consumers, faults)
         sums.add(Checker(instance, hostile_records, [], faults, hostile.organizations[0]), Checker.check_rows)
         times = print_phases(spans, records)
-        return print_lines(faults, [judge_latency(times["quiet before"], times["disturbed"]), *sampler.lines(), *sums.lines()],
+        return print_lines(faults, [check_latency(times["quiet before"], times["disturbed"]), *sampler.lines(), *sums.lines()],
                            sums.wrong)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges a soak: response times, growth of memory and descriptors, and what checkers have found."""
+"""Compares the results of a soak with their limits: response times, growth of memory and descriptors, and what checkers found."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ class Line:
     name: str
     value: str
     limit: str
-    is_good: bool
+    is_within: bool
 
 
 def percentile(values, percent):
     return sorted(values)[min(len(values) * percent // 100, len(values) - 1)]
 
 
-def judge_latency(quiet, disturbed):
+def check_latency(quiet, disturbed):
     """The durations of requests in a quiet phase and during disturbances, in seconds."""
     if not quiet or not disturbed:
         return Line("p99 of disturbed to quiet", "no requests", "", False)
@@ -32,7 +32,7 @@ def judge_latency(quiet, disturbed):
     return Line("p99 of disturbed to quiet", f"{ratio:.2f}", f"< {MAX_P99_RATIO}", ratio < MAX_P99_RATIO)
 
 
-def judge_growth(name, samples, variation=0):
+def check_growth(name, samples, variation=0):
     """Compares medians: of the second sixth after the warm-up, which is the first third, and of the last sixth."""
     sixth = len(samples) // 6
     if not sixth:
@@ -65,7 +65,7 @@ def print_lines(faults, lines, wrong):
     for kind, count in sorted(Counter(fault.kind for fault in faults).items()):
         print(f"  {'fault: ' + kind:55}{count:>18,}")
     for line in lines:
-        print(f"  {line.name:55}{line.value:>18}  {line.limit:10}{'' if line.is_good else 'WRONG'}".rstrip())
+        print(f"  {line.name:55}{line.value:>18}  {line.limit:10}{'' if line.is_within else 'WRONG'}".rstrip())
     for one in wrong[:100]:
         print(f"WRONG: {one}")
-    return all(line.is_good for line in lines)
+    return all(line.is_within for line in lines)
