@@ -357,13 +357,16 @@ def test_a_courier_without_free_slots_sleeps_until_a_delivery_ends(own_instance,
 @pytest.mark.parametrize("own_instance", [HERE + "NeoAPIWebhookTimeout 1\nNeoAPIWebhookRetryDelays 0 1 1 1\n"], indirect=True,
                          ids=["short"])
 def test_results_are_recorded_once_after_an_outage(own_instance, admin):
-    """The table is locked for longer than a lease, so that no result can be recorded."""
+    """The table is locked for longer than a lease, so that no result can be recorded. The brokers are created together: a process
+    claims nothing after the first result that it cannot record."""
     with Receiver(ok) as receiver:
         subscribe(admin, receiver.url)
         admin.broker()
         everything_is_delivered(own_instance)
         with own_instance.locked("neoapi.webhook_attempt"):
-            made = [admin.broker()["id"] for _ in range(5)]
+            operations = [{"method": "create", "data": {"name": f"Broker {number}"}} for number in range(5)]
+            response = admin.post("brokers/batch", json={"operations": operations})
+            made = [result["resource"]["id"] for result in response.json()["results"]]
             receiver.wait_for(6)
             claimed = "select min(due_at) from neoapi.webhook_queue where claim is not null"
             lease, = own_instance.sql(claimed)[0]
