@@ -2,6 +2,7 @@
 /* What has been received of a response (see received.h). */
 #include "received.h"
 
+#include <apr_lib.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -9,7 +10,35 @@
 
 #include "core/encode.h"
 
-#define MAX_BYTES 1048576
+#define MAX_BYTES        1048576
+#define MAX_HEADER_BYTES 65536
+
+/* libcurl's versions read different codes from malformed lines, among them 200. */
+static int status_of(const char *line, size_t len)
+{
+    const char *code = memchr(line, ' ', len);
+    if (!code || line + len - code < 5 || code[1] < '1' || !memchr(" \r\n", code[4], 3))
+        return 0;
+    int status = 0;
+    for (int i = 1; i <= 3; i++) {
+        if (!apr_isdigit(code[i]))
+            return 0;
+        status = 10 * status + code[i] - '0';
+    }
+    return status;
+}
+
+/* libcurl stores all headers and trailers until the handle is reused. Each counts 32 bytes more, as in RFC 9113, section 6.5.2,
+ * because short headers need the most memory per byte. */
+size_t neo_received_header(char *line, size_t size, size_t count, void *to)
+{
+    neo_received_head *head = to;
+    size_t len = size * count;
+    if (len > 5 && memcmp(line, "HTTP/", 5) == 0)
+        head->status = status_of(line, len);
+    head->bytes += len + 32;
+    return head->bytes > MAX_HEADER_BYTES ? 0 : len;
+}
 
 void neo_received_body(neo_received *received, const char *data, size_t len)
 {

@@ -19,9 +19,7 @@
 #define CONNECT_TIMEOUT_S           5
 #define MAX_BODY_BYTES              16384 /* of a receiver's response */
 #define MAX_PROVIDER_RESPONSE_BYTES 262144
-#define MAX_HEADER_BYTES            65536 /* headers and trailers, as count_header counts them */
 #define MAX_EVENTS                  64    /* of one epoll_wait */
-#define MAX_STATUS                  999   /* libcurl takes over any number of HTTP/2 over HTTP/1.1 */
 #define MAX_RETRY_AFTER_S           86400 /* a date in the past is negative */
 #define NEVER                       (-1)
 
@@ -69,20 +67,10 @@ static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_s
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-/* libcurl stores all headers and trailers, also of 1xx responses, until the handle is reused. Each counts 32 bytes more, as in
- * RFC 9113, section 6.5.2, because short headers need the most memory per byte. */
-static size_t count_header(char *line, size_t size, size_t count, void *to)
+static void set_head(CURL *curl, neo_received_head *head)
 {
-    size_t *total = to;
-    (void)line;
-    *total += size * count + 32;
-    return *total > MAX_HEADER_BYTES ? 0 : size * count;
-}
-
-static void limit_headers(CURL *curl, size_t *total)
-{
-    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, count_header);
-    curl_easy_setopt(curl, CURLOPT_HEADERDATA, total);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, neo_received_header);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, head);
 }
 
 /* Keeps the excerpt, and aborts the transfer of a body that is too long. */
@@ -143,7 +131,7 @@ static void set_options(transfer *t)
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, t);
-    limit_headers(curl, &t->received.header_bytes);
+    set_head(curl, &t->received.head);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "neoapi-webhooks/" NEO_VERSION);
     curl_easy_setopt(curl, CURLOPT_POST, 1L);
     if (s->ca_bundle)
@@ -221,7 +209,7 @@ static const char *error_of(CURL *curl, CURLcode code)
     long sent = 0;
     curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
     switch (code) {
-    case CURLE_OK: /* see MAX_STATUS */
+    case CURLE_OK: /* the status line is malformed */
     case CURLE_WEIRD_SERVER_REPLY: return "response_invalid";
     case CURLE_OPERATION_TIMEDOUT: return "timeout";
     case CURLE_COULDNT_RESOLVE_HOST: return "name_not_resolved";
@@ -244,16 +232,14 @@ int neo_send_is_success(const neo_send_result *result)
 static void finish(neo_sender *sender, CURL *curl, CURLcode code)
 {
     transfer *t;
-    long status = 0;
     curl_off_t retry_after = 0, duration = 0;
     curl_easy_getinfo(curl, CURLINFO_PRIVATE, (char **)&t);
-    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after);
     curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &duration);
     int is_complete = code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->received.body_bytes > MAX_BODY_BYTES);
-    int has_response = is_complete && status >= 100 && status <= MAX_STATUS;
+    int has_response = is_complete && t->received.head.status;
     neo_send_result result = {
-        .http_status = has_response ? (int)status : 0,
+        .http_status = has_response ? t->received.head.status : 0,
         .error = has_response                          ? NULL
                  : t->was_blocked && !t->was_permitted ? "blocked_address"
                                                        : error_of(curl, code),
@@ -371,7 +357,7 @@ void neo_sender_wake(neo_sender *sender)
 
 typedef struct {
     neo_buf body;
-    size_t header_bytes;
+    neo_received_head head;
 } response_reader;
 
 static size_t read_response(char *data, size_t size, size_t count, void *to)
@@ -414,7 +400,7 @@ static void set_request_once(CURL *curl, const neo_provider_request *request, st
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, read_response);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, reader);
     curl_easy_setopt(curl, CURLOPT_SSL_CTX_FUNCTION, require_alternative_names);
-    limit_headers(curl, &reader->header_bytes);
+    set_head(curl, &reader->head);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     if (request->body.ptr) {
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body.ptr);
@@ -426,19 +412,18 @@ static void set_request_once(CURL *curl, const neo_provider_request *request, st
 /* The outcome is "not sent" only if no byte of the request was sent. */
 static void finish_request_once(CURL *curl, CURLcode code, const response_reader *reader, neo_provider_response *response)
 {
-    long status = 0, sent = 0;
-    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    long sent = 0;
     curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
-    int has_response = code == CURLE_OK && status >= 100 && status <= MAX_STATUS;
+    int has_response = code == CURLE_OK && reader->head.status;
     response->outcome = has_response ? NEO_PROVIDER_RESPONDED : sent > 0 ? NEO_PROVIDER_NO_RESPONSE : NEO_PROVIDER_NOT_SENT;
     response->error = has_response ? NULL : error_of(curl, code);
-    response->http_status = has_response ? (int)status : 0;
+    response->http_status = has_response ? reader->head.status : 0;
     response->body = neo_buf_text(&reader->body);
 }
 
 void neo_sender_request_once(const neo_provider_request *request, apr_pool_t *pool, neo_provider_response *response)
 {
-    response_reader reader = {.header_bytes = 0};
+    response_reader reader = {.head = {0}};
     neo_buf_init(&reader.body, pool, 2048);
     *response = (neo_provider_response){.outcome = NEO_PROVIDER_NOT_SENT, .error = "no_memory", .body = {"", 0}};
     CURL *curl = curl_easy_init();

@@ -102,9 +102,12 @@ def not_http(handler, _):
     handler.close_connection = True
 
 
-def long_status(handler, _):
-    handler.wfile.write(b"HTTP/2 204010\r\n\r\n")
-    handler.close_connection = True
+def status_line(line):
+    """A response that has nothing else."""
+    def behave(handler, _):
+        handler.wfile.write(line + b"\r\n\r\n")
+        handler.close_connection = True
+    return behave
 
 
 def close_without_response(handler, _):

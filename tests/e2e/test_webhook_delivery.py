@@ -120,8 +120,8 @@ def test_redirects_are_not_followed(admin, receiver, answer):
 @pytest.mark.parametrize("behaviour, error", [
     (behaviours.hang, "timeout"), (behaviours.drip, "timeout"), (behaviours.close_within_response, "connection_closed"),
     (behaviours.close_without_response, "connection_closed"), (behaviours.not_http, "response_invalid"),
-    (behaviours.long_status, "response_invalid"),
-], ids=["hang", "drip", "close in the middle", "close", "not HTTP", "long status"])
+    *((behaviours.status_line(line), "response_invalid") for line in (b"HTTP/2 204010", b"HTTP/2 20", b"HTTP/1.1 2040 OK")),
+], ids=["hang", "drip", "close in the middle", "close", "not HTTP", "long status", "short status", "long status of HTTP/1.1"])
 def test_an_incomplete_response_is_a_failure_with_its_reason(admin, receiver, behaviour, error):
     receiver.behave(behaviour)
     subscription = one_delivery(admin, receiver.url)
