@@ -15,30 +15,14 @@ static const char *const sources[] = {"webhook", "api", NULL};
 static const char *const statuses[] = {"received", "pending", "accepted", "sent", "delivered", "read", "failed", NULL};
 static const char *const actor_types[] = {"user", "api_key", "system", NULL};
 
-#define TEXT(the_name, more, the_max)                                                                                          \
-    {                                                                                                                          \
-        .name = the_name, .type = NEO_STRING, .flags = NEO_VERBATIM | (more), .max = the_max                                   \
-    }
-#define MOMENT(the_name, more)                                                                                                 \
-    {                                                                                                                          \
-        .name = the_name, .type = NEO_TIMESTAMP, .flags = (more)                                                               \
-    }
-#define ONE_OF(the_name, more, the_values)                                                                                     \
-    {                                                                                                                          \
-        .name = the_name, .type = NEO_ENUM, .flags = (more), .values = the_values                                              \
-    }
-#define FLAG(the_name)                                                                                                         \
-    {                                                                                                                          \
-        .name = the_name, .type = NEO_BOOLEAN, .default_value = "false"                                                        \
-    }
-#define REFERENCE(the_name, more, target)                                                                                      \
-    {                                                                                                                          \
-        .name = the_name, .type = NEO_REFERENCE, .flags = (more), .refers = target                                             \
-    }
-#define OWN(the_name)                                                                                                          \
-    {                                                                                                                          \
-        .name = the_name, .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS                                                 \
-    }
+/* clang-format off */
+#define TEXT(the_name, more, the_max)      {.name = the_name, .type = NEO_STRING, .flags = NEO_VERBATIM | (more), .max = the_max}
+#define MOMENT(the_name, more)             {.name = the_name, .type = NEO_TIMESTAMP, .flags = (more)}
+#define ONE_OF(the_name, more, the_values) {.name = the_name, .type = NEO_ENUM, .flags = (more), .values = the_values}
+#define FLAG(the_name)                     {.name = the_name, .type = NEO_BOOLEAN, .default_value = "false"}
+#define REFERENCE(the_name, more, target)  {.name = the_name, .type = NEO_REFERENCE, .flags = (more), .refers = target}
+#define OWN(the_name)                      {.name = the_name, .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS}
+/* clang-format on */
 
 /* What was reported about a contact (see doc/whatsapp.md). */
 static const neo_field identity[] = {
