@@ -10,8 +10,8 @@
 
 #include "core/log.h"
 #include "core/secret.h"
+#include "delivery/in_flight.h"
 #include "delivery/signature.h"
-#include "in_flight.h"
 #include "janitor.h"
 #include "results.h"
 #include "store/claim_owner.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the deliveries in flight in a list and counts them per subscription (see in_flight.h). */
-#include "in_flight.h"
+/* Keeps the deliveries in flight in a list and counts them per subscription (see delivery/in_flight.h). */
+#include "delivery/in_flight.h"
 
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -138,7 +138,7 @@ static void end_pauses(neo_in_flight *in_flight)
             continue;
         q->paused_until = 0;
         if (q->count == 0)
-            drop(in_flight, q);
+            keep_or_drop(in_flight, q);
     }
 }
 

@@ -3,9 +3,9 @@
 #ifndef NEO_DELIVERY_RESULTS_H
 #define NEO_DELIVERY_RESULTS_H
 
+#include "delivery/in_flight.h"
 #include "delivery/sender.h"
 #include "delivery/timers.h"
-#include "in_flight.h"
 #include "store/outbox.h"
 
 typedef struct neo_results {

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deliveries in flight: pauses of subscriptions, and the limits after them. */
+#include "unit.h"
+
+#include "core/clock.h"
+#include "delivery/in_flight.h"
+
+#define PER_SUBSCRIPTION 8
+
+static const neo_due_delivery due = {
+    .id = "dlv_1", .organization = "org_1", .subscription = "whk_1", .url = "https://a.example"};
+
+static const neo_subscription_load *load_of(neo_in_flight *in_flight, apr_pool_t *pool)
+{
+    neo_claim_request request = {0};
+    neo_in_flight_fill_request(in_flight, &request, pool);
+    return request.load_count ? request.loads : NULL;
+}
+
+static void a_pause_ends_with_the_lowest_limit(void **state)
+{
+    neo_in_flight in_flight;
+    neo_in_flight_init(&in_flight, NULL, 16, PER_SUBSCRIPTION, *state);
+    neo_in_flight_pause(&in_flight, &due, neo_steady_ms() + 60000);
+    assert_int_equal(load_of(&in_flight, *state)->limit, 0);
+    neo_in_flight_pause(&in_flight, &due, neo_steady_ms());
+    assert_non_null(load_of(&in_flight, *state));
+    assert_int_equal(load_of(&in_flight, *state)->limit, NEO_MIN_PER_SUBSCRIPTION);
+    for (int i = NEO_MIN_PER_SUBSCRIPTION; i < PER_SUBSCRIPTION; i++)
+        neo_in_flight_remove(&in_flight, neo_in_flight_add(&in_flight, &due, 1), 1);
+    assert_null(load_of(&in_flight, *state));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {pool_test(a_pause_ends_with_the_lowest_limit)};
+    return run_test_group("in_flight", tests);
+}
