@@ -44,9 +44,9 @@ typedef struct neo_db_probes {
 typedef struct neo_shared_metrics {
     neo_metrics *metrics;
     neo_receivers *receivers;
-    neo_db_probes *probes; /* NEO_MAX_DATABASES of them (see httpd/db_probe.h) */
-    neo_process *process;  /* this process's, and the next */
-    neo_concurrency concurrency;
+    neo_db_probes *probes;       /* NEO_MAX_DATABASES of them (see httpd/db_probe.h) */
+    neo_process *process;        /* this process's */
+    neo_concurrency concurrency; /* likewise */
 } neo_shared_metrics;
 
 /* Call it in the parent, after the statements and the sites are made. Returns false, and logs, if there is no memory. */

@@ -18,7 +18,7 @@ typedef struct neo_allowance {
     int limit;
     int remaining;
     long long reset; /* in seconds since 1970: when the first of the counted requests leave the window; if the limit is
-    exceeded, when enough have left it for these to pass */
+                      * exceeded, when enough have left it for these to pass */
     int is_exceeded; /* the requests were not counted */
 } neo_allowance;
 

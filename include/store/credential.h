@@ -25,8 +25,8 @@ typedef struct neo_credential {
     int organization_count;
     int requests;            /* of the plan, in each window */
     int window;              /* seconds */
-    int concurrent_requests; /* of an organization; 0: unlimited, and in the next */
-    int idempotency_bytes;   /* that an organization may store in a day */
+    int concurrent_requests; /* of an organization; 0: unlimited */
+    int idempotency_bytes;   /* that an organization may store in a day; 0: unlimited */
 } neo_credential;
 
 void neo_credential_make_statements(apr_pool_t *pool);

@@ -274,7 +274,7 @@ static int on_socket(CURL *curl, curl_socket_t socket, int what, void *data, voi
 {
     neo_sender *sender = data;
     struct epoll_event event = {.data.fd = socket};
-    transfer *t = NULL; /* of a connection that libcurl closes */
+    transfer *t = NULL; /* stays NULL if libcurl closes an idle connection */
     curl_easy_getinfo(curl, CURLINFO_PRIVATE, (char **)&t);
     if (t && (what != CURL_POLL_REMOVE || t->received.socket == socket))
         t->received.socket = what == CURL_POLL_REMOVE ? CURL_SOCKET_BAD : socket;
