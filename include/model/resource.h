@@ -109,7 +109,7 @@ typedef struct neo_filter {
     const char *selection;      /* of NEO_FILTER_SELECTED: "select … where … x", with the parameters of the list */
     const char *const *sources; /* of NEO_FILTER_SOURCES, in the order of `values`: "select … as source_id from …", with the
                                    parameters of the list */
-    /* Returns the values that a value expands to, ended by NULL, or NULL if the value is used as it is. NULL: all are. */
+    /* Returns the values that a value expands to, ended by NULL, or NULL if it is not a pattern. NULL: none is. */
     const char *const *(*expand)(const char *value, apr_pool_t *pool);
     const char *doc;
     const char *example; /* a realistic value, as JSON; NULL: that of the field of this name */

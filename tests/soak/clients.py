@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Well-behaved and hostile clients, and hostile webhook receivers. Each function is the target of a process of its own, so that they
-do not wait for each other's Python."""
+"""Well-behaved and hostile clients, and hostile webhook receivers. Each function runs in a separate process, so that they do
+not wait for each other's interpreter lock."""
 
 import contextlib
 import itertools
