@@ -56,8 +56,11 @@ void neo_receivers_hostname(const char *url, char hostname[NEO_HOST_SIZE])
     char *port = strrchr(hostname, ':');
     if (port && !strchr(port, ']')) /* of an IPv6 address */
         *port = '\0';
-    for (char *c = hostname; *c; c++)
+    char *c = hostname;
+    for (; *c; c++)
         *c = (char)tolower((unsigned char)*c);
+    if (c > hostname && c[-1] == '.') /* the same host in DNS */
+        c[-1] = '\0';
 }
 
 /* FNV-1a. A chosen collision would only merge two rows of a report. */

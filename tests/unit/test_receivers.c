@@ -44,6 +44,24 @@ static void only_the_host_of_a_url_is_stored(void **state)
     assert_int_equal(strlen(host), NEO_HOST_SIZE - 1);
 }
 
+static void spellings_of_a_host_have_one_name(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"https://crm.example.com/", "crm.example.com"},
+        {"https://CRM.example.com:8443/", "crm.example.com"},
+        {"https://crm.example.com.:8443/", "crm.example.com"},
+        {"http://[2001:DB8::1]:80/", "[2001:db8::1]"},
+        {"http://[2001:db8::1]/", "[2001:db8::1]"},
+        {"", ""},
+    };
+    char hostname[NEO_HOST_SIZE];
+    (void)state;
+    for (int i = 0; i < COUNT(pairs); i++) {
+        neo_receivers_hostname(pairs[i][0], hostname);
+        assert_string_equal(hostname, pairs[i][1]);
+    }
+}
+
 static void the_slowest_come_first(void **state)
 {
     neo_receivers *r = receivers();
@@ -102,9 +120,8 @@ static void the_oldest_host_is_evicted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_the_host_of_a_url_is_stored),
-        cmocka_unit_test(the_slowest_come_first),
-        cmocka_unit_test(entries_older_than_half_an_hour_are_dropped),
+        cmocka_unit_test(only_the_host_of_a_url_is_stored), cmocka_unit_test(spellings_of_a_host_have_one_name),
+        cmocka_unit_test(the_slowest_come_first),           cmocka_unit_test(entries_older_than_half_an_hour_are_dropped),
         cmocka_unit_test(the_oldest_host_is_evicted),
     };
     return run_test_group("receivers", tests);
