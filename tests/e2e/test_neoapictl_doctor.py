@@ -158,6 +158,8 @@ def test_doctor_finds_a_bad_key_file(db, key_file, mode, content):
     ("revoke insert on neoapi.webhook_attempt from neoapi", "runtime role privileges"),
     ("revoke execute on function neoapi.maintain_partitions from neoapi", "runtime role privileges"),
     ("revoke insert on neoapi.event from neoapi", "runtime role privileges"),
+    ("revoke insert on neoapi.clock_step from neoapi", "runtime role privileges"),
+    ("revoke delete on neoapi.claim_owner from neoapi", "runtime role privileges"),
     ("revoke usage on sequence neoapi.event_number from neoapi", "runtime role privileges"),
     ("grant delete on neoapi.event to neoapi", "runtime role excess privileges"),
     ("grant update (payload) on neoapi.event to neoapi", "runtime role excess privileges"),
