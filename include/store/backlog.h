@@ -7,7 +7,7 @@
 #include "store/pg.h"
 
 #define NEO_BACKLOG_MAX_COUNTED       10000 /* rows; beyond that PostgreSQL's estimate is used */
-#define NEO_BACKLOG_MAX_SUBSCRIPTIONS 1000  /* subscriptions whose due deliveries are counted */
+#define NEO_BACKLOG_MAX_SUBSCRIPTIONS 1000  /* subscriptions whose deliveries `due` and `oldest` take into account */
 
 typedef struct neo_backlog {
     long long pending;    /* deliveries in flight, due or waiting for a retry */
