@@ -19,7 +19,7 @@ neo_receivers *neo_receivers_attach(void *memory);
 /* Host and port of a URL, without user, password and path. */
 void neo_receivers_host(const char *url, char host[NEO_HOST_SIZE]);
 
-/* The host of a URL without the port and a last dot, in lower case. */
+/* The host of a URL in lower case, without the port and a trailing dot. */
 void neo_receivers_hostname(const char *url, char hostname[NEO_HOST_SIZE]);
 
 /* Counts an attempt; `took` and `now` in microseconds. False if it was not counted, because another process was claiming the

@@ -32,8 +32,8 @@ typedef struct neo_courier_settings {
 typedef struct neo_courier_host {
     neo_pg *(*acquire)(void *context);
     void (*release)(void *context, neo_pg *pg);
-    /* Counts a delivery of the organization to the receiver's host, and returns 0. If it exceeds the limit of an hour, does not
-     * count it, and returns when it does not. */
+    /* Counts a delivery of the organization to the receiver's host and returns 0, if the hourly limit allows it. Otherwise
+     * returns the time from which it is allowed. */
     neo_ms (*admit)(void *context, const char *organization, const char *receiver, int per_hour);
     void *context;
 } neo_courier_host;

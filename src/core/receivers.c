@@ -59,7 +59,7 @@ void neo_receivers_hostname(const char *url, char hostname[NEO_HOST_SIZE])
     char *c = hostname;
     for (; *c; c++)
         *c = (char)tolower((unsigned char)*c);
-    if (c > hostname && c[-1] == '.') /* the same host in DNS */
+    if (c > hostname && c[-1] == '.') /* a trailing dot does not change the name in DNS */
         c[-1] = '\0';
 }
 

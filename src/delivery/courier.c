@@ -249,8 +249,8 @@ static void advance_cursor(neo_courier *c, const char *last, neo_ms now)
         c->next_full_scan = now + FULL_SCAN_FACTOR * (now - c->last_claim);
 }
 
-/* Returns 0 if the plan allows the delivery now, otherwise when it does. Then its subscription is paused, so that claims of
- * others are not delayed by its queue. */
+/* Returns 0 if the plan allows the delivery now. Otherwise returns the time from which it does, and pauses the subscription, so
+ * that its queue does not delay the claims of others. */
 static neo_ms deferred_until(neo_courier *c, const neo_due_delivery *due)
 {
     char hostname[NEO_HOST_SIZE];
@@ -279,7 +279,7 @@ static void admit(neo_courier *c, const neo_due_delivery *due, int count)
     }
     if (deferred_count == 0)
         return;
-    c->next_poll = 0; /* the claim may have had no room for other due deliveries */
+    c->next_poll = 0; /* deferred deliveries may have taken the places of others that are due */
     if (neo_outbox_defer(c->pg, c->request.claim, deferred, deferred_count, PAUSE_S, c->claim_pool) != NEO_PG_OK)
         neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d claimed deliveries could not be released", deferred_count);
 }

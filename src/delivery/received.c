@@ -13,7 +13,8 @@
 #define MAX_BYTES        1048576
 #define MAX_HEADER_BYTES 65536
 
-/* libcurl's versions read different codes from malformed lines, among them 200. */
+/* Returns 0 if the line is malformed. libcurl would accept some such lines, with a code that depends on its version, even 200.
+ */
 static int status_of(const char *line, size_t len)
 {
     const char *code = memchr(line, ' ', len);

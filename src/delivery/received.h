@@ -7,7 +7,7 @@
 
 typedef struct {
     size_t bytes; /* headers and trailers, also of 1xx responses */
-    int status;   /* 0: the status line is malformed */
+    int status;   /* 0: no valid status line */
 } neo_received_head;
 
 typedef struct neo_received {

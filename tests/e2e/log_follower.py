@@ -37,7 +37,7 @@ class LogFollower(threading.Thread):
         self.session.headers["X-API-Key"] = api.credential.secret
 
     def page(self):
-        """The response; None if the request is to be retried."""
+        """The response, or None if the request must be retried."""
         try:
             answer = self.session.get(self.url + "events", timeout=REQUEST_TIMEOUT_S,
                                       params={"order": "asc", "after": self.position, "limit": 100, "wait": 5})
