@@ -11,10 +11,12 @@
 typedef struct neo_batch_row {
     int number; /* unique in the call; rows are written in the order of their numbers */
     char id[NEO_ID_SIZE];
-    neo_ms now;                  /* of a creation: the time in the id */
-    const neo_json *body;        /* validated; NULL for a deletion */
-    const char *timestamp_field; /* as in neo_change, with the next */
-    neo_target target;           /* only of a row that is alone in its call */
+    neo_ms now;                         /* of a creation: the time in the id */
+    const neo_json *body;               /* validated; NULL for a deletion */
+    const char *timestamp_field;        /* as in neo_change, with the next */
+    neo_target target;                  /* only of a row that is alone in its call */
+    const neo_actor *actor;             /* of a row of neo_batch_create_group, with the next */
+    const neo_idempotency *idempotency; /* NULL: none */
 } neo_batch_row;
 
 /* Generates the statements of every resource that has batches; called once in a process. */
@@ -44,5 +46,11 @@ NEO_MUSTCHECK neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resou
 NEO_MUSTCHECK neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, neo_method method,
                                             int is_strict, const neo_batch_row *rows, int count, apr_pool_t *pool,
                                             neo_rows *written);
+
+/* Creates rows of different requests in one statement, which is its own transaction, also with their idempotency keys. Returns
+ * the columns of neo_written for the rows that were created. Each of the others violates a unique index, has a missing
+ * reference, or its key exists. */
+NEO_MUSTCHECK neo_pg_status neo_batch_create_group(neo_pg *pg, const neo_resource *resource, const neo_batch_row *rows,
+                                                   int count, apr_pool_t *pool, neo_rows *written);
 
 #endif

@@ -22,8 +22,8 @@ void neo_references_add(neo_reference_values *all, const neo_resource *resource,
 void neo_references_end(neo_reference_values *all, neo_values *values);
 
 /* `ref (item_number, path, target)`: the references; `missing (item_number, path)`: those to resources that the organization
- * does not have. */
-void neo_reference_add_lookup(neo_buf *sql, const neo_resource *resource);
+ * does not have. `from` is ref, or joins it with the CTE that has each row's organization. */
+void neo_reference_add_lookup(neo_buf *sql, const neo_resource *resource, const char *from);
 #define NEO_REFERENCES_EXIST "not exists (select from missing where missing.item_number = item.item_number)"
 
 /* Write the references of the rows of the CTE `created`, `updated` or `deleted`. */

@@ -29,6 +29,10 @@ enum neo_write_options {
     NEO_WRITE_VERSION = 4,    /* a change: only if the row has the version */
     NEO_WRITE_LENIENT = 8,    /* a creation: leaves out rows that violate a unique index, instead of failing */
     NEO_WRITE_HISTORY = 16,   /* a creation: with the timestamps of {times}; its event is in the log, without deliveries */
+    NEO_WRITE_GROUP = 32,     /* a creation, with ROWS, LENIENT and IDEMPOTENT: each row is that of another request, with its
+                                 item_organization, item_tenant, item_actor, item_request, and item_credential, item_key and
+                                 item_hash if it has an idempotency key. Returns the written rows only, and waits for the lock of
+                                 a row only briefly. */
 };
 
 neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, apr_pool_t *pool);

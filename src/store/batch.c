@@ -9,9 +9,12 @@
 #include "model/references.h"
 #include "store/reference.h"
 
+#define GROUP (NEO_WRITE_GROUP | NEO_WRITE_ROWS | NEO_WRITE_LENIENT | NEO_WRITE_IDEMPOTENT)
+
 typedef struct {
     const neo_resource *resource;
-    neo_sql *lock_organization, *lock, *lock_targets /* NULL without effects */, *create[2] /* [1]: strict */, *update, *delete;
+    neo_sql *lock_organization, *lock, *lock_targets /* NULL without effects */, *create[2] /* [1]: strict */, *create_group,
+        *update, *delete;
 } statements;
 
 static statements *made;
@@ -81,6 +84,7 @@ void neo_batch_make_statements(apr_pool_t *pool)
                                 .lock_targets = resource->effects ? make_lock_targets(resource, pool) : NULL,
                                 .create = {neo_write_create(resource, NEO_WRITE_ROWS | NEO_WRITE_LENIENT, pool),
                                            neo_write_create(resource, NEO_WRITE_ROWS, pool)},
+                                .create_group = neo_write_create(resource, GROUP, pool),
                                 .update = neo_write_update(resource, NEO_WRITE_ROWS, pool),
                                 .delete = neo_write_delete(resource, NEO_WRITE_ROWS, pool)};
     }
@@ -95,6 +99,22 @@ static const statements *of(const neo_resource *resource)
 }
 
 /* ---------------------------------------------------------------- run */
+
+/* Adds the members of a row of a group about its request. */
+static void add_request(neo_buf *out, const neo_batch_row *row)
+{
+    const neo_actor *actor = row->actor;
+    neo_buf_printf(out, ",\"item_organization\":\"%s\",\"item_tenant\":\"%s\",\"item_actor\":\"%s\"", actor->organization,
+                   actor->tenant, actor->name);
+    neo_buf_puts(out, ",\"item_request\":");
+    neo_buf_json(out, actor->request);
+    if (row->idempotency) {
+        char hash[2 * sizeof row->idempotency->hash + 1];
+        neo_hex(row->idempotency->hash, sizeof row->idempotency->hash, hash);
+        neo_buf_printf(out, ",\"item_credential\":\"%s\",\"item_key\":\"%s\",\"item_hash\":\"%s\"", actor->credential,
+                       row->idempotency->key, hash);
+    }
+}
 
 static void add_row(neo_buf *out, const neo_resource *resource, const neo_batch_row *row, apr_pool_t *pool)
 {
@@ -113,6 +133,8 @@ static void add_row(neo_buf *out, const neo_resource *resource, const neo_batch_
         neo_id_issue_block(id_block, "whd_");
         neo_buf_printf(out, ",\"item_cleared_block\":\"%s\"", id_block);
     }
+    if (row->actor)
+        add_request(out, row);
     if (row->body) {
         neo_text body = neo_json_text(row->body, pool); /* without its opening brace */
         neo_buf_putc(out, neo_json_size(row->body) ? ',' : ' ');
@@ -167,6 +189,16 @@ neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resource, const neo
     return neo_sql_run(pg, of(resource)->lock, &v, pool, found);
 }
 
+static void add_references(neo_values *v, const neo_resource *resource, const neo_batch_row *rows, int count, apr_pool_t *pool)
+{
+    neo_reference_values references;
+    neo_references_begin(&references, pool);
+    for (int i = 0; i < count; i++)
+        if (rows[i].body)
+            neo_references_add(&references, resource, rows[i].body, rows[i].number);
+    neo_references_end(&references, v);
+}
+
 neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, neo_method method,
                               int is_strict, const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *written)
 {
@@ -175,7 +207,6 @@ neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const ne
         [NEO_METHOD_CREATE] = s->create[is_strict != 0], [NEO_METHOD_UPDATE] = s->update, [NEO_METHOD_DELETE] = s->delete};
     char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
     neo_values v = values_for(resource, actor, rows, count, pool);
-    neo_reference_values references;
     neo_ms_format(now, rows[0].now);
     neo_id_issue_block(id_block, "whd_");
     v.of[NEO_PARAM_NOW] = now; /* of the effect's event, with the next */
@@ -183,10 +214,15 @@ neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const ne
     v.of[NEO_PARAM_TARGET] = rows[0].target.id;
     v.of[NEO_PARAM_TARGET_VERSION] = rows[0].target.version;
     v.of[NEO_PARAM_TARGET_STATUS] = rows[0].target.status;
-    neo_references_begin(&references, pool);
-    for (int i = 0; i < count; i++)
-        if (rows[i].body)
-            neo_references_add(&references, resource, rows[i].body, rows[i].number);
-    neo_references_end(&references, &v);
+    add_references(&v, resource, rows, count, pool);
     return neo_sql_run(pg, sql[method], &v, pool, written);
+}
+
+neo_pg_status neo_batch_create_group(neo_pg *pg, const neo_resource *resource, const neo_batch_row *rows, int count,
+                                     apr_pool_t *pool, neo_rows *written)
+{
+    neo_values v = {0};
+    v.of[NEO_PARAM_ROWS] = rows_of(resource, rows, count, pool);
+    add_references(&v, resource, rows, count, pool);
+    return neo_sql_run(pg, of(resource)->create_group, &v, pool, written);
 }

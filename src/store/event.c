@@ -88,7 +88,8 @@ static void add_event(neo_buf *sql, const neo_event *event)
 }
 
 /* A delivery's id ends in the last four characters of its subscription's id, which are unique in the organization: numbering
- * the rows would cost as much as inserting one. */
+ * the rows would cost as much as inserting one. `offset 0` keeps the planner from joining the rows of a group, each with its
+ * own organization, to the subscriptions of all organizations. */
 static void add_deliveries(neo_buf *sql, const neo_event *event)
 {
     const char *number = event->number, *name = event->resource->name;
@@ -96,9 +97,9 @@ static void add_deliveries(neo_buf *sql, const neo_event *event)
                    ", queued_deliveries%s as (insert into neoapi.webhook_delivery"
                    " (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)"
                    " select {organization}, %s || right(s.id, 4), s.id, e.id, '%s.%s', e.created_at, %s"
-                   " from event%s e join %s r on r.id = e.resource_id"
-                   " join neoapi.webhook_subscription s on s.organization_id = {organization}"
-                   " and s.is_active and s.events && array['%s.%s', '*'] returning organization_id, id, subscription_id),"
+                   " from event%s e join %s r on r.id = e.resource_id cross join lateral"
+                   " (select s.id from neoapi.webhook_subscription s where s.organization_id = {organization} and s.is_active"
+                   " and s.events && array['%s.%s', '*'] offset 0) s returning organization_id, id, subscription_id),"
                    " queued%s as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
                    " select id, organization_id, subscription_id, now() from queued_deliveries%s)",
                    number, event->id_block, name, event->happened, event->now, number, event->from, name, event->happened,

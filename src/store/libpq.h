@@ -7,7 +7,7 @@
 
 #include "store/pg.h"
 
-#define NEO_PG_STATEMENTS 1024 /* a byte each in every connection; a resource with batches has 16 */
+#define NEO_PG_STATEMENTS 1024 /* a byte each in every connection; a resource with batches has 17 */
 
 /* Seconds. Longer than the recommended statement_timeout, so that a server that works ends the statement itself. */
 #define NEO_PG_TIMEOUT_S  11

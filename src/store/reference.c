@@ -43,11 +43,13 @@ void neo_references_end(neo_reference_values *all, neo_values *values)
 }
 
 /* Scalar subqueries, so that each reference is one index look-up, whatever the planner estimates of the tables' sizes. */
-void neo_reference_add_lookup(neo_buf *sql, const neo_resource *resource)
+void neo_reference_add_lookup(neo_buf *sql, const neo_resource *resource, const char *from)
 {
-    neo_buf_puts(sql, "ref as materialized (select r.item_number, r.path, r.target from unnest({numbers}::int[],"
-                      " {paths}::text[], {targets}::text[]) as r (item_number, path, target)),"
-                      " missing as materialized (select item_number, path from ref where case left(target, 4)");
+    neo_buf_printf(sql,
+                   "ref as materialized (select r.item_number, r.path, r.target from unnest({numbers}::int[],"
+                   " {paths}::text[], {targets}::text[]) as r (item_number, path, target)),"
+                   " missing as materialized (select item_number, path from %s where case left(target, 4)",
+                   from);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if (neo_can_refer_to(resource, *r))
             neo_buf_printf(sql,

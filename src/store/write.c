@@ -16,7 +16,8 @@
 #include "store/mutual.h"
 #include "store/reference.h"
 
-#define IMPORT          64U /* another option: from the lines of an import */
+#define IMPORT          64U  /* another option: from the lines of an import */
+#define LOCK_TIMEOUT_MS "50" /* of a group, whose rows are then written one by one */
 #define THIS_ROW        "t.organization_id = {organization} and t.id = item.item_id"
 #define OF_ITEM         "item.item_number, item.item_id_block, item.item_now"
 #define NEXT_UPDATED_AT NEO_NEXT_UPDATED_AT("item.item_now", "before")
@@ -24,6 +25,35 @@
 const char *neo_table_of(const neo_resource *resource)
 {
     return resource->table ? resource->table : resource->name;
+}
+
+/* ---------------------------------------------------------------- groups */
+
+/* The parameters about a request. In a group they are columns of its row: {actor} is item_actor. */
+static const char *const request_parameters[] = {"organization", "tenant", "actor", "request", "credential", "key", "hash"};
+enum { REQUEST_PARAMETERS = sizeof request_parameters / sizeof *request_parameters };
+
+static void add_request_columns(neo_buf *sql, const char *prefix, const char *suffix)
+{
+    for (int i = 0; i < REQUEST_PARAMETERS; i++)
+        neo_buf_printf(sql, ", %sitem_%s%s", prefix, request_parameters[i], suffix);
+}
+
+/* Replaces the parameters by the columns, which only the CTEs `item` and `created` have. */
+static const char *with_request_columns(const char *sql, apr_pool_t *pool)
+{
+    for (int i = 0; i < REQUEST_PARAMETERS; i++) {
+        const char *name = apr_pstrcat(pool, "{", request_parameters[i], "}", NULL);
+        neo_buf out;
+        neo_buf_init(&out, pool, strlen(sql) + 256);
+        for (const char *found; (found = strstr(sql, name)); sql = found + strlen(name)) {
+            neo_buf_add(&out, sql, (apr_size_t)(found - sql));
+            neo_buf_printf(&out, "item_%s", request_parameters[i]);
+        }
+        neo_buf_puts(&out, sql);
+        sql = out.ptr;
+    }
+    return sql;
 }
 
 /* ---------------------------------------------------------------- columns and their values */
@@ -154,7 +184,12 @@ static void add_items(neo_buf *sql, const neo_resource *resource, int has_body, 
         neo_buf_puts(sql, has_rows ? ", item_timestamp_field text" : ", {timestamp_field}::text as item_timestamp_field");
     if (!has_body)
         neo_buf_puts(sql, has_rows ? ", item_cleared_block text" : ", {target_id_block}::text as item_cleared_block");
-    neo_buf_puts(sql, has_rows ? ")), " : "), ");
+    if (options & NEO_WRITE_GROUP)
+        add_request_columns(sql, "", " text collate \"C\"");
+    neo_buf_puts(sql, has_rows ? ")" : "");
+    if (options & NEO_WRITE_GROUP)
+        neo_buf_puts(sql, " where (select set_config('lock_timeout', '" LOCK_TIMEOUT_MS "', true)) is not null");
+    neo_buf_puts(sql, "), ");
 }
 
 /* The resource whose rows the effects change; NULL: there are no effects, as in an import. All effects of a resource are on the
@@ -213,9 +248,14 @@ static void add_created(neo_buf *sql, const neo_resource *resource, const char *
     neo_buf_printf(sql, " from item%s order by item.item_number%s", where,
                    options & NEO_WRITE_LENIENT ? " on conflict do nothing" : "");
     add_returning(sql, resource);
-    neo_buf_puts(sql, has_several ? "), created as (select inserted.*, " OF_ITEM
-                                    " from inserted join item on item.item_id = inserted.id)"
-                                  : ", 1 as item_number, {id_block}::text as item_id_block, {now}::timestamptz as item_now)");
+    if (!has_several) {
+        neo_buf_puts(sql, ", 1 as item_number, {id_block}::text as item_id_block, {now}::timestamptz as item_now)");
+        return;
+    }
+    neo_buf_puts(sql, "), created as (select inserted.*, " OF_ITEM);
+    if (options & NEO_WRITE_GROUP)
+        add_request_columns(sql, "item.", "");
+    neo_buf_puts(sql, " from inserted join item on item.item_id = inserted.id)");
 }
 
 /* The CTE updated: those rows of `before` that change. */
@@ -287,27 +327,29 @@ static void add_refusals(neo_buf *sql, const char *refusal, const char *from)
 /* ---------------------------------------------------------------- the statements */
 
 /* The key is inserted without `on conflict`: of two concurrent requests the second one waits, violates the key's uniqueness, is
- * rolled back and then returns the first one's response. */
+ * rolled back and then returns the first one's response. A group returns no refusals: its row is then written alone. */
 neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, apr_pool_t *pool)
 {
     int refers = neo_has_references(resource), is_idempotent = options & NEO_WRITE_IDEMPOTENT;
+    int is_group = options & NEO_WRITE_GROUP;
+    const char *from = is_group ? "created where item_key is not null" : "created";
     const char *is_free = is_idempotent ? NEO_IDEMPOTENCY_KEY_IS_FREE : "true";
     neo_buf sql;
     neo_buf_init(&sql, pool, 8192);
     add_items(&sql, resource, 1, options);
     if (refers)
-        neo_reference_add_lookup(&sql, resource);
+        neo_reference_add_lookup(&sql, resource, is_group ? "ref join item using (item_number)" : "ref");
     add_created(&sql, resource, apr_pstrcat(pool, " where ", is_free, refers ? " and " NEO_REFERENCES_EXIST : "", NULL),
                 options);
     if (refers)
         neo_reference_add_created(&sql);
     if (is_idempotent)
-        neo_buf_puts(&sql, secret_of(resource) ? NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "secret", "created")
-                                               : NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "null", "created"));
+        neo_buf_printf(&sql, NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "%s", "%s"),
+                       secret_of(resource) ? "secret" : "null", from);
     add_answer(&sql, resource, "created", "representation", options);
-    if (refers)
+    if (refers && !is_group)
         add_refusals(&sql, "path", apr_pstrcat(pool, "missing where ", is_free, NULL));
-    return neo_sql_make(pool, sql.ptr, 1);
+    return neo_sql_make(pool, is_group ? with_request_columns(sql.ptr, pool) : sql.ptr, 1);
 }
 
 /* A row that would not change is not written; it is answered as it is. Missing references matter only if the row still has the
@@ -321,7 +363,7 @@ neo_sql *neo_write_update(const neo_resource *resource, unsigned int options, ap
     neo_buf_init(&sql, pool, 8192);
     add_items(&sql, resource, 1, options);
     if (refers)
-        neo_reference_add_lookup(&sql, resource);
+        neo_reference_add_lookup(&sql, resource, "ref");
     if (target)
         add_target(&sql, target);
     add_before(&sql, resource, options);
