@@ -172,8 +172,8 @@ again:
 unit: $(TESTS) ## run the unit tests (SAN=1: built with the sanitizers)
 	@sh tests/unit/run.sh $(TESTS)
 
-# This test sets the clock itself.
-$(BUILD)/unit/test_service: LDFLAGS += -Wl,--wrap=neo_now_ms
+# These tests set the clock themselves.
+$(BUILD)/unit/test_service $(BUILD)/unit/test_rate_limit: LDFLAGS += -Wl,--wrap=neo_now_ms
 
 .SECONDARY: $(TEST_SRC:%.c=$(BUILD)/obj/%.o)
 

@@ -30,8 +30,8 @@ typedef struct neo_batch {
 /* Whether an update may change a related resource, because it sends a status (see neo_effect). */
 int neo_batch_may_affect(const neo_resource *resource, const neo_batch_operation *operation);
 
-/* How many requests it counts as, for the rate limit. */
-int neo_batch_cost(const neo_batch *batch);
+/* How many requests a batch counts as, for the rate limit. */
+int neo_batch_cost(int operations);
 
 /* Parses a body. Returns NULL, or a 400 with all errors, except those of single operations, which are in their `problem`, and
  * those within `data`, which neo_validate checks. */

@@ -32,4 +32,8 @@ neo_limiter *neo_limiter_attach(void *memory, apr_size_t entries);
 void neo_limiter_count(neo_limiter *limiter, neo_text caller, int cost, int limit, int window, long long now,
                        neo_allowance *allowance);
 
+/* The same without counting: whether the requests would pass, and if not, when. */
+void neo_limiter_check(neo_limiter *limiter, neo_text caller, int cost, int limit, int window, long long now,
+                       neo_allowance *allowance);
+
 #endif

@@ -218,9 +218,9 @@ int neo_batch_may_affect(const neo_resource *resource, const neo_batch_operation
     return resource->effects && may_update && neo_json_get(operation->data, "status");
 }
 
-int neo_batch_cost(const neo_batch *batch)
+int neo_batch_cost(int operations)
 {
-    return (batch->count + NEO_BATCH_OPERATIONS_PER_REQUEST - 1) / NEO_BATCH_OPERATIONS_PER_REQUEST;
+    return (operations + NEO_BATCH_OPERATIONS_PER_REQUEST - 1) / NEO_BATCH_OPERATIONS_PER_REQUEST;
 }
 
 int neo_batch_has_method(const neo_resource *resource, neo_method method)

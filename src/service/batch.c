@@ -474,7 +474,7 @@ neo_problem *neo_call_batch(neo_call *call, neo_result *result)
     long long until = neo_steady_seconds() + MAX_SECONDS;
     neo_problem *problem = neo_batch_read(call->match.resource, call->body, call->pool, &w.batch);
     if (!problem)
-        problem = neo_call_count_more(call, neo_batch_cost(&w.batch) - 1);
+        problem = neo_call_count_more(call, neo_batch_cost(w.batch.count) - 1);
     if (problem || (problem = neo_call_acquire(call, &w.pg)))
         return problem;
     w.items = apr_palloc(call->pool, (apr_size_t)w.batch.count * sizeof *w.items);

@@ -29,6 +29,7 @@ typedef struct neo_call {
     const neo_credential *principal; /* NULL without a valid credential; `refusal` says why */
     neo_problem *refusal;
     neo_match match;
+    neo_allowance allowance;    /* of the requests that were counted last */
     neo_actor actor;            /* once the organization is known */
     apr_table_t *query;         /* decoded parameters; an entry for each value of one that takes several */
     neo_problem *query_problem; /* with filters: errors of the query's syntax, to which the list adds those of values */
@@ -79,9 +80,13 @@ const char *neo_call_id_of(neo_text representation, apr_pool_t *pool);
 /* ---------------------------------------------------------------- rate_limit.c */
 
 /* Counts requests of the credential, or of the address if there is none, and sets the X-RateLimit headers. */
-void neo_call_count(neo_call *call, int requests, neo_allowance *allowance);
-/* Counts the cost of a WhatsApp callback that is not signed against the address. */
-void neo_call_count_unsigned(const neo_call *call, int cost, neo_allowance *allowance);
+void neo_call_count(neo_call *call, int requests);
+/* Whether the address may send a WhatsApp callback of this cost that is not signed. */
+neo_allowance neo_call_check_unsigned(const neo_call *call, int cost);
+/* Counts one. */
+void neo_call_count_unsigned(const neo_call *call, int cost);
+/* The seconds until requests that were refused pass if no others are sent; at least 1. */
+int neo_allowance_wait(const neo_allowance *allowance);
 /* Counts the further requests of a batch. Returns NULL if they are within the limit. */
 neo_problem *neo_call_count_more(neo_call *call, int requests);
 

@@ -36,8 +36,7 @@ static const reply OK = {200, "ok\n"}, FORBIDDEN = {403, "forbidden\n"};
 /* Counts the request against the address. */
 static reply refuse(neo_call *call)
 {
-    neo_allowance allowance;
-    neo_call_count(call, 1, &allowance);
+    neo_call_count(call, 1);
     return FORBIDDEN;
 }
 
@@ -50,20 +49,18 @@ static int cost_of(apr_size_t bytes)
 
 static reply limited(neo_call *call, const neo_allowance *allowance)
 {
-    neo_call_set_header(call, "Retry-After", apr_ltoa(call->pool, (long)(allowance->reset - neo_now_ms() / 1000 + 1)));
+    neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, neo_allowance_wait(allowance)));
     return (reply){429, "too many requests\n"};
 }
 
-/* Whether the limit of the address allows a body of this size without a valid signature. The size is the declared one, if
- * any. */
-static int may_receive(neo_call *call, neo_allowance *allowance)
+/* Whether the limit of the address allows the body without a valid signature. Its size is the declared one, if any. */
+static neo_allowance check_body(neo_call *call)
 {
     const char *length = neo_call_header(call, "Content-Length");
     long long bytes = 0;
     if (length && (!neo_integer_parse(length, &bytes) || bytes < 0 || bytes > NEO_CALLBACK_MAX_BYTES))
         bytes = 0; /* the host refuses it */
-    neo_call_count_unsigned(call, 0, allowance);
-    return allowance->remaining >= cost_of((apr_size_t)bytes);
+    return neo_call_check_unsigned(call, cost_of((apr_size_t)bytes));
 }
 
 static reply failure(neo_call *call, neo_pg_status status)
@@ -204,8 +201,7 @@ static void log_not_signed(const neo_call *call, const neo_rows *numbers, int ro
  * stored here. */
 static reply refuse_signature(neo_call *call, const neo_rows *numbers, int row)
 {
-    neo_allowance allowance;
-    neo_call_count_unsigned(call, cost_of(call->raw.len), &allowance);
+    neo_call_count_unsigned(call, cost_of(call->raw.len));
     log_not_signed(call, numbers, row);
     return FORBIDDEN;
 }
@@ -216,12 +212,11 @@ static reply ignore_number(neo_call *call, const char *number, const unsigned ch
 {
     static atomic_llong last;
     neo_rows others;
-    neo_allowance allowance;
     neo_pg_status status = read_numbers(call, NULL, &others);
     if (status != NEO_PG_OK)
         return failure(call, status);
     if (!signer_of(call, &others, given))
-        neo_call_count_unsigned(call, cost_of(call->raw.len), &allowance);
+        neo_call_count_unsigned(call, cost_of(call->raw.len));
     if (may_log(&last))
         neo_log(NEO_LOG_NUMBER_UNKNOWN, call->request->log_context,
                 "callback ignored: no organization has the number (phone_number_id %s)", number);
@@ -345,10 +340,10 @@ static reply receive(neo_call *call)
     unsigned char given[NEO_SHA256_SIZE];
     const neo_request *request = call->request;
     neo_rows numbers;
-    neo_allowance allowance;
     if (!read_signature(call, given))
         return refuse(call);
-    if (!may_receive(call, &allowance))
+    neo_allowance allowance = check_body(call);
+    if (allowance.is_exceeded)
         return limited(call, &allowance);
     neo_problem *problem = request->host->body(request->context, NEO_CALLBACK_MAX_BYTES, &call->raw);
     if (problem)
@@ -372,16 +367,15 @@ static reply handle(neo_call *call)
 {
     const char *method = call->request->method;
     int is_get = strcmp(method, "GET") == 0;
-    neo_allowance allowance;
     if (!is_get && strcmp(method, "POST") != 0) {
         neo_call_set_header(call, "Allow", "GET, POST");
         return (reply){405, "method not allowed\n"};
     }
     if (!call->site->keys.count) /* without keys, no signature can be verified */
         return failure(call, NEO_PG_UNAVAILABLE);
-    neo_call_count(call, 0, &allowance);
-    if (allowance.remaining == 0) /* too many refused callbacks from the address */
-        return limited(call, &allowance);
+    neo_call_count(call, 0);
+    if (call->allowance.remaining == 0) /* too many refused callbacks from the address */
+        return limited(call, &call->allowance);
     return is_get ? verify_address(call) : receive(call);
 }
 

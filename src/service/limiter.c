@@ -208,6 +208,15 @@ static int add(slot_view *seen, int cost, int window, long long now)
     return atomic_compare_exchange_strong(&seen->slot->state, &seen->state, next);
 }
 
+/* Reads the caller's slot, or one that it can take over, and decides. Returns whether it is the caller's. */
+static int check(slot *bucket, uint64_t number, int cost, int window, long long now, slot_view *seen, neo_allowance *allowance)
+{
+    part parts[PARTS + 1];
+    int is_mine = find_slot(bucket, number, seen);
+    decide(parts, is_mine ? read_parts(seen, window, now, parts) : 0, cost, window, now, allowance);
+    return is_mine;
+}
+
 void neo_limiter_count(neo_limiter *limiter, neo_text caller, int cost, int limit, int window, long long now,
                        neo_allowance *allowance)
 {
@@ -216,12 +225,20 @@ void neo_limiter_count(neo_limiter *limiter, neo_text caller, int cost, int limi
     allowance->limit = limit;
     for (;;) {
         slot_view seen;
-        part parts[PARTS + 1];
-        int is_mine = find_slot(bucket, number, &seen);
-        decide(parts, is_mine ? read_parts(&seen, window, now, parts) : 0, cost, window, now, allowance);
+        int is_mine = check(bucket, number, cost, window, now, &seen, allowance);
         if (!cost || allowance->is_exceeded)
             return;
         if ((is_mine || take_over(limiter, number, &seen)) && add(&seen, cost, window, now))
             return;
     }
+}
+
+void neo_limiter_check(neo_limiter *limiter, neo_text caller, int cost, int limit, int window, long long now,
+                       neo_allowance *allowance)
+{
+    slot *bucket;
+    slot_view seen;
+    uint64_t number = number_of(limiter, caller, &bucket);
+    allowance->limit = limit;
+    (void)check(bucket, number, cost, window, now, &seen, allowance);
 }

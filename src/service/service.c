@@ -177,14 +177,18 @@ static void respond_problem(neo_call *call, const neo_problem *problem)
 {
     neo_response *response = call->response;
     neo_problem_frame frame = {call->request->instance, call->request->id, call->site->docs_url};
+    neo_problem shown = *problem;
+    /* No request passes before the rate limit allows one. */
+    if (problem->retry_after && !call->allowance.remaining)
+        shown.retry_after = (int)neo_later(problem->retry_after, neo_allowance_wait(&call->allowance));
     response->status = neo_problem_status(problem);
     response->media_type = "application/problem+json";
-    response->body = neo_problem_json(problem, &frame, call->pool);
+    response->body = neo_problem_json(&shown, &frame, call->pool);
     /* RFC 9110, section 15.5.2 requires a challenge; if the host's own access rules refuse, the host sets it. */
     if (response->status == 401 && problem->kind != NEO_FORBIDDEN_BY_SERVER)
         neo_call_set_header(call, "WWW-Authenticate", "ApiKey header=\"X-API-Key\"");
-    if (problem->retry_after)
-        neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, problem->retry_after));
+    if (shown.retry_after)
+        neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, shown.retry_after));
 }
 
 /* Responses with an ETag may be cached but must be revalidated; all others are no-store, unless the action has decided. */
@@ -233,9 +237,8 @@ void neo_service_refuse(const neo_site *site, const neo_request *request, const 
                         const neo_problem *problem, neo_response *response)
 {
     neo_call call;
-    neo_allowance allowance;
     neo_call_begin(&call, site, request, response);
     call.principal = principal;
-    neo_call_count(&call, principal ? 0 : 1, &allowance);
+    neo_call_count(&call, principal ? 0 : 1);
     respond(&call, problem);
 }
