@@ -4,9 +4,11 @@
 #define NEO_MODEL_OPENAPI_H
 
 #include "core/json.h"
+#include "model/operation.h"
 
-/* `base_url` ends in /public/v1/; `docs_url` has no slash at the end. */
-neo_json *neo_openapi_document(const char *base_url, const char *docs_url, apr_pool_t *pool);
-neo_text neo_openapi_yaml(const char *base_url, const char *docs_url, apr_pool_t *pool);
+/* `operations` is ended by NULL; `base_url` ends in /public/v1/; `docs_url` has no slash at the end. */
+neo_json *neo_openapi_document(const neo_operation *const *operations, const char *base_url, const char *docs_url,
+                               apr_pool_t *pool);
+neo_text neo_openapi_yaml(const neo_operation *const *operations, const char *base_url, const char *docs_url, apr_pool_t *pool);
 
 #endif

@@ -11,7 +11,8 @@
 /* Everything lives in the pool. */
 typedef struct neo_openapi_builder {
     apr_pool_t *pool;
-    const char *base; /* the base URL without the slash at its end */
+    const neo_operation *const *operations; /* ended by NULL */
+    const char *base;                       /* the base URL without the slash at its end */
     const char *docs_url;
     neo_json *components; /* by kind, then by name */
     neo_json *templates;  /* of src/model/openapi.json, by name */

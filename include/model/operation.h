@@ -1,41 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of operations: method, path, what each accepts and returns. Routing, Allow, scopes and the OpenAPI document are
- * derived from it. */
+/* An operation: method, path, the function that runs it, what it accepts and returns. Routing, Allow, scopes and the OpenAPI
+ * document are derived from the tables of operations, which are in the files of the service layer that run them. */
 #ifndef NEO_MODEL_OPERATION_H
 #define NEO_MODEL_OPERATION_H
 
 #include "model/resource.h"
 
-typedef enum neo_action {
-    NEO_ACTION_ME,
-    NEO_ACTION_OPENAPI,
-    NEO_ACTION_ERRORS,
-    NEO_ACTION_LIST,
-    NEO_ACTION_EXPORT,
-    NEO_ACTION_CREATE,
-    NEO_ACTION_BATCH,
-    NEO_ACTION_READ,
-    NEO_ACTION_PATCH,
-    NEO_ACTION_REPLACE,
-    NEO_ACTION_DELETE,
-    NEO_ACTION_READ_EXTERNAL,
-    NEO_ACTION_UPSERT,
-    NEO_ACTION_DELETE_EXTERNAL,
-    NEO_ACTION_ROTATE_SECRET,
-    NEO_ACTION_TEST_WEBHOOK,
-    NEO_ACTION_RECOVER,
-    NEO_ACTION_LIST_DELIVERIES,
-    NEO_ACTION_READ_DELIVERY,
-    NEO_ACTION_RETRY_DELIVERY,
-    NEO_ACTION_START_CONVERSATION,
-    NEO_ACTION_LIST_CONVERSATIONS,
-    NEO_ACTION_READ_CONVERSATION,
-    NEO_ACTION_PATCH_CONVERSATION,
-    NEO_ACTION_LIST_MESSAGES,
-    NEO_ACTION_LIST_EVENTS,
-    NEO_ACTION_READ_EVENT,
-    NEO_ACTIONS
-} neo_action;
+struct neo_call;
+struct neo_result;
 
 typedef enum neo_access {
     NEO_ACCESS_PUBLIC, /* no credential needed */
@@ -74,9 +46,21 @@ enum neo_response_headers {
 #define NEO_PROBLEM_BIT(code) (1ULL << (code))
 _Static_assert(NEO_CODES <= 64, "a set of codes fits in 64 bits");
 
+/* The resources that have an operation of {collection}. */
+typedef enum neo_only {
+    NEO_ALL_RESOURCES,
+    NEO_ONLY_WITH_EVENTS,
+    NEO_ONLY_WITH_BATCH,
+    NEO_ONLY_WITH_EXTERNAL_ID,
+} neo_only;
+
 typedef struct neo_operation {
     const char *method;
     const char *path; /* below the base URL; {collection} is each resource's, the other names are of ids */
+    /* Sets the result, or returns a problem. */
+    neo_problem *(*run)(struct neo_call *call, struct neo_result *result);
+    neo_only only;
+    int is_create; /* it writes a new resource, and never changes another one */
     neo_access access;
     unsigned int accepts;
     int status;          /* of success */
@@ -91,18 +75,19 @@ typedef struct neo_operation {
     const char *media_type;      /* of success; NULL: no body */
     unsigned long long problems; /* NEO_PROBLEM_BIT of its own error codes; neo_operation_problems adds the common ones */
     const char *tag;             /* in the OpenAPI document; NULL: the resource's */
-    const char *verb;    /* of the operationId: "create" gives createBroker; without {collection} the whole operationId */
-    const char *summary; /* with {resource} and {collection}, which are replaced by "broker" and "brokers" */
-    const char *doc;     /* likewise */
-    const char *answer;  /* likewise: the successful response */
+    const char *verb; /* of the operationId: "create" gives createBroker; without {collection} the whole operationId. NULL: the
+                       * OpenAPI document does not have the operation */
+    const char *summary;         /* with {resource} and {collection}, which are replaced by "broker" and "brokers" */
+    const char *doc;             /* likewise */
+    const char *answer;          /* likewise: the successful response */
     const char *answer_existing; /* likewise: with status_existing */
 } neo_operation;
 
-/* Indexed by action. */
-extern const neo_operation neo_operations[NEO_ACTIONS];
-
-/* Reading the documentation (see model/docs.h); not in the OpenAPI document. */
-extern const neo_operation neo_operation_docs;
+/* The parameters and problems that pages of a list have in common. */
+#define NEO_ACCEPTS_LIST (NEO_ACCEPTS_PAGE | NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_COUNT)
+#define NEO_PAGE_PROBLEMS                                                                                                      \
+    (NEO_PROBLEM_BIT(NEO_VALIDATION_LIMIT_OUT_OF_RANGE) | NEO_PROBLEM_BIT(NEO_VALIDATION_CURSOR_INVALID) |                     \
+     NEO_PROBLEM_BIT(NEO_VALIDATION_CURSOR_EXPIRED) | NEO_PROBLEM_BIT(NEO_INTERNAL_QUERY_TIMEOUT))
 
 /* All error codes of an operation: its own, and those that follow from what it accepts, its access, and the resource's
  * references and transitions. `resource` is NULL if the path has none. */
@@ -120,18 +105,5 @@ int neo_operation_is_of(const neo_operation *operation, const neo_resource *reso
 
 /* The filter of a list operation; NULL if there is none of that name. */
 const neo_filter *neo_operation_filter(const neo_operation *operation, const neo_resource *resource, const char *name);
-
-/* The route of a request. */
-typedef struct neo_match {
-    const neo_operation *operation; /* NULL: the path does not have the method, or it is OPTIONS */
-    const neo_resource *resource;   /* NULL if the path has none */
-    const char *id;                 /* as sent, even if malformed; NULL if the path has none */
-    const char *subresource_id;     /* likewise; or the external id */
-    const char *allow;              /* "GET, HEAD, OPTIONS, POST"; NULL if there is an operation */
-    int is_public;                  /* all operations of the path are public */
-} neo_match;
-
-/* Routes a path below the base URL, "brokers/brk_…". HEAD is routed as GET. Returns false if there is no such path. */
-NEO_MUSTCHECK int neo_operation_match(const char *path, const char *method, apr_pool_t *pool, neo_match *match);
 
 #endif

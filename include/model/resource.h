@@ -229,13 +229,14 @@ extern const char *const neo_event_types[];
 /* The body and the response of POST /whatsapp/conversations; a conversation as it is read. */
 extern const neo_resource neo_whatsapp, neo_whatsapp_started, neo_conversation, neo_conversation_changes;
 
-/* The filters of the lists of conversations and of their messages. */
-extern const neo_filter neo_conversation_filters[], neo_message_filters[];
+/* The filters of the lists of deliveries, of conversations and of their messages. */
+extern const neo_filter neo_delivery_filters[], neo_conversation_filters[], neo_message_filters[];
 
 /* Look-ups by name; NULL if there is none. */
 const neo_resource *neo_resource_of_collection(const char *collection);
 const neo_resource *neo_resource_named(const char *name);
 const neo_field *neo_field_named(const neo_field *fields, const char *name);
+const neo_filter *neo_filter_in(const neo_filter *filters, const char *name);
 const neo_filter *neo_filter_named(const neo_resource *resource, const char *name);
 
 /* Whether clients can give the resource an id of theirs. */

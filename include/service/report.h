@@ -5,7 +5,7 @@
 
 #include "core/metrics.h"
 #include "core/receivers.h"
-#include "model/route.h"
+#include "service/routing.h"
 #include "store/backlog.h"
 
 #define NEO_REPORT_SLOWEST 10

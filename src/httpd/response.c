@@ -9,7 +9,7 @@
 #include <util_filter.h>
 
 #include "httpd/stream.h"
-#include "model/operation.h"
+#include "service/routing.h"
 
 #define FILTER         "NEOAPI_ERROR"
 #define MAX_SMALL_BODY 32768 /* bytes that httpd accepts at once, whether or not the client reads them */
@@ -153,7 +153,8 @@ static neo_problem *problem_of(request_rec *r)
 static void set_allow(request_rec *r, const neo_exchange *exchange, neo_response *response)
 {
     neo_match match;
-    if (neo_operation_match(exchange->request.path, r->method, r->pool, &match) && match.allow)
+    neo_operation_match(exchange->request.path, r->method, r->pool, &match);
+    if (match.allow)
         apr_table_setn(response->headers, "Allow", match.allow);
 }
 

@@ -10,7 +10,7 @@
 
 #include "httpd/config.h"
 #include "httpd/log.h"
-#include "model/route.h"
+#include "service/routing.h"
 
 #define CACHE_LINE   64 /* bytes */
 #define SPARE_FACTOR 2  /* after a graceful restart, old processes run beside the new ones */

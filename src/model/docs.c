@@ -15,8 +15,9 @@ const neo_doc *neo_docs_at(const char *path)
     return NULL;
 }
 
-static void add_events(neo_buf *out)
+static void add_events(neo_buf *out, const neo_operation *const *operations)
 {
+    (void)operations;
     for (const char *const *event = neo_field_named(neo_webhook.fields, "events")->values; *event; event++)
         if (strcmp(*event, "*") != 0)
             neo_buf_printf(out, "<li><code>%s</code></li>\n", *event);
@@ -25,7 +26,7 @@ static void add_events(neo_buf *out)
 /* Placeholders of pages besides {{base_url}}. */
 static const struct {
     const char *word;
-    void (*add)(neo_buf *out);
+    void (*add)(neo_buf *out, const neo_operation *const *operations);
 } placeholders[] = {
     {"error_articles", neo_errors_articles},
     {"error_links", neo_errors_links},
@@ -50,27 +51,28 @@ static void add_url(neo_buf *out, const char *url)
             neo_buf_putc(out, *url);
 }
 
-static void fill(neo_buf *out, const char *word, size_t len, const char *base_url)
+static void fill(neo_buf *out, const neo_operation *const *operations, const char *word, size_t len, const char *base_url)
 {
     if (is_word(word, len, "base_url"))
         add_url(out, base_url);
     for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
         if (is_word(word, len, placeholders[i].word))
-            placeholders[i].add(out);
+            placeholders[i].add(out, operations);
 }
 
-static void fill_in(neo_buf *out, const char *at, const char *end, const char *base_url)
+static void fill_in(neo_buf *out, const neo_operation *const *operations, const char *at, const char *end, const char *base_url)
 {
     const char *open, *close;
     while ((open = memmem(at, (size_t)(end - at), "{{", 2)) && (close = memmem(open, (size_t)(end - open), "}}", 2))) {
         neo_buf_add(out, at, (apr_size_t)(open - at));
-        fill(out, open + 2, (size_t)(close - open - 2), base_url);
+        fill(out, operations, open + 2, (size_t)(close - open - 2), base_url);
         at = close + 2;
     }
     neo_buf_add(out, at, (apr_size_t)(end - at));
 }
 
-neo_text neo_docs_content(const neo_doc *document, const char *base_url, apr_pool_t *pool)
+neo_text neo_docs_content(const neo_doc *document, const neo_operation *const *operations, const char *base_url,
+                          apr_pool_t *pool)
 {
     const char *bytes = (const char *)document->bytes;
     apr_pool_t *scratch;
@@ -79,7 +81,7 @@ neo_text neo_docs_content(const neo_doc *document, const char *base_url, apr_poo
         return (neo_text){bytes, document->len};
     apr_pool_create(&scratch, pool);
     neo_buf_init(&out, scratch, 65536);
-    fill_in(&out, bytes, bytes + document->len, base_url);
+    fill_in(&out, operations, bytes, bytes + document->len, base_url);
     neo_text content = {apr_pstrmemdup(pool, out.ptr, out.len), out.len};
     apr_pool_destroy(scratch);
     return content;

@@ -129,11 +129,12 @@ static void add_field_rows(neo_buf *out, neo_code code, const neo_resource *reso
 }
 
 /* Request bodies and subresources of a resource, each once. */
-static void add_operation_rows(neo_buf *rows, neo_code code, const neo_resource *resource)
+static void add_operation_rows(neo_buf *rows, const neo_operation *const *operations, neo_code code,
+                               const neo_resource *resource)
 {
     const char *last = "";
-    for (int a = 0; a < NEO_ACTIONS; a++) {
-        const neo_operation *o = &neo_operations[a];
+    for (; *operations; operations++) {
+        const neo_operation *o = *operations;
         if (strncmp(o->path, resource->collection, strlen(resource->collection)) != 0)
             continue;
         if (has_field(code) && o->body)
@@ -153,11 +154,11 @@ static void add_table(neo_buf *out, const char *title, const neo_buf *rows)
 }
 
 /* Operations outside the collections: the fields of their bodies and the resources that they refer to. */
-static void add_other_tables(neo_buf *out, neo_code code)
+static void add_other_tables(neo_buf *out, const neo_operation *const *operations, neo_code code)
 {
     const char *last = "";
-    for (int a = 0; a < NEO_ACTIONS; a++) {
-        const neo_operation *o = &neo_operations[a];
+    for (; *operations; operations++) {
+        const neo_operation *o = *operations;
         const neo_resource missing = {.name = o->subresource ? o->subresource : o->of ? o->of->name : ""};
         neo_buf rows;
         neo_buf_init(&rows, out->pool, 1024);
@@ -174,7 +175,7 @@ static void add_other_tables(neo_buf *out, neo_code code)
 }
 
 /* A table for each resource that has codes of this pattern. */
-static neo_text tables_of(neo_code code, apr_pool_t *pool)
+static neo_text tables_of(const neo_operation *const *operations, neo_code code, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 4096);
@@ -187,19 +188,19 @@ static neo_text tables_of(neo_code code, apr_pool_t *pool)
             add_row(&rows, filled_code(code, *r, "", pool), (*r)->tag_doc);
         if (has_field(code) && (*r)->has_batch)
             add_field_rows(&rows, code, *r, neo_batch_fields, "");
-        add_operation_rows(&rows, code, *r);
+        add_operation_rows(&rows, operations, code, *r);
         add_table(&out, (*r)->title, &rows);
     }
-    add_other_tables(&out, code);
+    add_other_tables(&out, operations, code);
     return neo_buf_text(&out);
 }
 
 /* ---------------------------------------------------------------- the page */
 
 /* A pattern that applies to no field is left out: no response has such a code. */
-static int is_shown(neo_code code, apr_pool_t *pool)
+static int is_shown(const neo_operation *const *operations, neo_code code, apr_pool_t *pool)
 {
-    return !is_pattern(code) || tables_of(code, pool).len > 0;
+    return !is_pattern(code) || tables_of(operations, code, pool).len > 0;
 }
 
 /* The anchor of an article: the code without braces. */
@@ -215,18 +216,19 @@ static void add_heading(neo_buf *out, neo_code code)
                    anchor, anchor, pattern_of(code, "&lt;", "&gt;", out->pool), neo_code_row(code)->status);
 }
 
-static void add_article(neo_buf *out, neo_code code)
+static void add_article(neo_buf *out, const neo_operation *const *operations, neo_code code)
 {
     add_heading(out, code);
     add_paragraph(out, neo_code_row(code)->meaning);
     add_paragraph(out, neo_code_row(code)->fix);
     if (is_pattern(code))
-        neo_buf_puts(out, tables_of(code, out->pool).ptr);
+        neo_buf_puts(out, tables_of(operations, code, out->pool).ptr);
     neo_buf_puts(out, "</article>\n");
 }
 
-static void add_link(neo_buf *out, neo_code code)
+static void add_link(neo_buf *out, const neo_operation *const *operations, neo_code code)
 {
+    (void)operations;
     neo_buf_printf(out, "<li><a href=\"#%s\"><code>%s</code></a></li>\n", anchor_of(code, out->pool),
                    pattern_of(code, "&lt;", "&gt;", out->pool));
 }
@@ -234,7 +236,7 @@ static void add_link(neo_buf *out, neo_code code)
 /* The page has two parts, the list of contents and the articles, both grouped by type. */
 typedef struct {
     void (*open)(neo_buf *out, const char *type);
-    void (*add)(neo_buf *out, neo_code code);
+    void (*add)(neo_buf *out, const neo_operation *const *operations, neo_code code);
     const char *close;
 } page_part;
 
@@ -249,29 +251,29 @@ static void open_articles(neo_buf *out, const char *type)
 }
 
 /* Relies on the catalogue being grouped by type. */
-static void add_part(neo_buf *out, const page_part *part)
+static void add_part(neo_buf *out, const neo_operation *const *operations, const page_part *part)
 {
     const char *type = NULL;
     for (neo_code code = 0; code < NEO_CODES; code++) {
         const neo_code_info *row = neo_code_row(code);
-        if (!is_shown(code, out->pool))
+        if (!is_shown(operations, code, out->pool))
             continue;
         if (!type || strcmp(row->type, type) != 0) {
             neo_buf_puts(out, type ? part->close : "");
             part->open(out, row->type);
             type = row->type;
         }
-        part->add(out, code);
+        part->add(out, operations, code);
     }
     neo_buf_puts(out, part->close);
 }
 
-void neo_errors_articles(neo_buf *out)
+void neo_errors_articles(neo_buf *out, const neo_operation *const *operations)
 {
-    add_part(out, &(page_part){open_articles, add_article, "</section>\n"});
+    add_part(out, operations, &(page_part){open_articles, add_article, "</section>\n"});
 }
 
-void neo_errors_links(neo_buf *out)
+void neo_errors_links(neo_buf *out, const neo_operation *const *operations)
 {
-    add_part(out, &(page_part){open_links, add_link, "</ul>\n"});
+    add_part(out, operations, &(page_part){open_links, add_link, "</ul>\n"});
 }

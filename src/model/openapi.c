@@ -153,7 +153,7 @@ static const char *answer_schema(const neo_openapi_builder *builder, const neo_o
         return neo_openapi_fill(builder, "{Resource}BatchResult", resource);
     if (operation->accepts & NEO_ACCEPTS_PAGE)
         return neo_openapi_fill(builder, "{Resource}List", resource);
-    int is_made = operation == &neo_operations[NEO_ACTION_CREATE] && neo_openapi_has_schema(resource, NEO_SHAPE_CREATED);
+    int is_made = operation->is_create && neo_openapi_has_schema(resource, NEO_SHAPE_CREATED);
     return neo_openapi_schema_name(resource, is_made ? NEO_SHAPE_CREATED : NEO_SHAPE_ANSWER, builder->pool);
 }
 
@@ -287,6 +287,8 @@ static neo_json *path_of(const neo_openapi_builder *builder, neo_json *paths, co
 static void add_operation(const neo_openapi_builder *builder, neo_json *paths, const neo_operation *operation,
                           const neo_resource *resource)
 {
+    if (!operation->verb)
+        return;
     neo_json *path = path_of(builder, paths, operation, resource);
     char *method = apr_pstrdup(builder->pool, operation->method);
     for (char *c = method; *c; c++)
@@ -306,16 +308,16 @@ static int is_of(const neo_operation *operation, const neo_resource *resource, a
 static neo_json *paths_of(const neo_openapi_builder *builder)
 {
     neo_json *paths = neo_json_make_object(builder->pool);
-    for (int a = 0; a < NEO_ACTIONS; a++)
-        if (is_of(&neo_operations[a], NULL, builder->pool))
-            add_operation(builder, paths, &neo_operations[a], NULL);
+    for (const neo_operation *const *o = builder->operations; *o; o++)
+        if (is_of(*o, NULL, builder->pool))
+            add_operation(builder, paths, *o, NULL);
     for (const neo_resource *const *r = neo_resources; *r; r++)
-        for (int a = 0; a < NEO_ACTIONS; a++)
-            if (is_of(&neo_operations[a], *r, builder->pool))
-                add_operation(builder, paths, &neo_operations[a], *r);
-    for (int a = 0; a < NEO_ACTIONS; a++)
-        if (neo_operations[a].of)
-            add_operation(builder, paths, &neo_operations[a], neo_operations[a].of);
+        for (const neo_operation *const *o = builder->operations; *o; o++)
+            if (is_of(*o, *r, builder->pool))
+                add_operation(builder, paths, *o, *r);
+    for (const neo_operation *const *o = builder->operations; *o; o++)
+        if ((*o)->of)
+            add_operation(builder, paths, *o, (*o)->of);
     return paths;
 }
 
@@ -352,10 +354,12 @@ static void add_components(const neo_openapi_builder *builder)
         neo_openapi_add_template(builder, "schemas", "{Resource}List", &lists[i]);
 }
 
-neo_json *neo_openapi_document(const char *base_url, const char *docs_url, apr_pool_t *pool)
+neo_json *neo_openapi_document(const neo_operation *const *operations, const char *base_url, const char *docs_url,
+                               apr_pool_t *pool)
 {
     apr_size_t len = strlen(base_url);
     neo_openapi_builder builder = {.pool = pool,
+                                   .operations = operations,
                                    .base = apr_pstrmemdup(pool, base_url, len && base_url[len - 1] == '/' ? len - 1 : len),
                                    .docs_url = docs_url,
                                    .objects = apr_hash_make(pool)};
@@ -367,11 +371,11 @@ neo_json *neo_openapi_document(const char *base_url, const char *docs_url, apr_p
     return document;
 }
 
-neo_text neo_openapi_yaml(const char *base_url, const char *docs_url, apr_pool_t *pool)
+neo_text neo_openapi_yaml(const neo_operation *const *operations, const char *base_url, const char *docs_url, apr_pool_t *pool)
 {
     apr_pool_t *scratch;
     apr_pool_create(&scratch, pool);
-    neo_text text = neo_yaml_text(neo_openapi_document(base_url, docs_url, scratch), pool);
+    neo_text text = neo_yaml_text(neo_openapi_document(operations, base_url, docs_url, scratch), pool);
     apr_pool_destroy(scratch);
     return text;
 }

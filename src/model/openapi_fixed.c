@@ -101,10 +101,10 @@ static void add_tags(const neo_openapi_builder *builder, neo_json *tags)
     for (const neo_resource *const *r = neo_resources; *r; r++)
         add_tag(tags, neo_openapi_fill(builder, "{Collection}", *r), (*r)->tag_doc, builder->pool);
     const char *last = NULL; /* operations with the same tag follow each other */
-    for (int a = 0; a < NEO_ACTIONS; a++)
-        if (neo_operations[a].of && (!last || strcmp(last, neo_operations[a].tag) != 0)) {
-            last = neo_operations[a].tag;
-            add_tag(tags, last, neo_operations[a].of->tag_doc, builder->pool);
+    for (const neo_operation *const *o = builder->operations; *o; o++)
+        if ((*o)->of && (!last || strcmp(last, (*o)->tag) != 0)) {
+            last = (*o)->tag;
+            add_tag(tags, last, (*o)->of->tag_doc, builder->pool);
         }
 }
 

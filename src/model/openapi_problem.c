@@ -129,6 +129,15 @@ static const char *example_name(const neo_operation *operation, neo_code code, a
     return apr_pstrcat(pool, name, operation->accepts & NEO_ACCEPTS_BATCH ? ".batch" : ".body", NULL);
 }
 
+/* An unknown id in a batch is shown as that of a request for one resource, the usual case. */
+static const neo_operation *operation_with_id(const neo_openapi_builder *builder)
+{
+    const neo_operation *const *o = builder->operations;
+    while (!strstr((*o)->path, "{id}"))
+        o++;
+    return *o;
+}
+
 /* The `examples` of a response: one of its codes. */
 static neo_json *examples_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
                              neo_code code)
@@ -136,7 +145,7 @@ static neo_json *examples_of(const neo_openapi_builder *builder, const neo_opera
     neo_json *examples = neo_json_make_object(builder->pool);
     const char *name = example_name(operation, code, builder->pool);
     if (code == NEO_NOT_FOUND_RESOURCE && operation->accepts & NEO_ACCEPTS_BATCH)
-        operation = &neo_operations[NEO_ACTION_READ]; /* the usual case */
+        operation = operation_with_id(builder);
     if (!neo_json_get(neo_json_get(builder->components, "examples"), name))
         neo_openapi_example(builder, name,
                             document_of(builder, problem_of(operation, resource, code, builder->pool),

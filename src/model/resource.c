@@ -62,7 +62,12 @@ const neo_field *neo_field_named(const neo_field *fields, const char *name)
     return NULL;
 }
 
-static const neo_filter *find_filter(const neo_filter *filters, const char *name)
+int neo_filter_accepts_several(const neo_filter *filter)
+{
+    return filter->kind != NEO_FILTER_FROM && filter->kind != NEO_FILTER_TO && filter->kind != NEO_FILTER_CONTAINS;
+}
+
+const neo_filter *neo_filter_in(const neo_filter *filters, const char *name)
 {
     for (const neo_filter *f = filters; f && f->name; f++)
         if (strcmp(f->name, name) == 0)
@@ -70,15 +75,10 @@ static const neo_filter *find_filter(const neo_filter *filters, const char *name
     return NULL;
 }
 
-int neo_filter_accepts_several(const neo_filter *filter)
-{
-    return filter->kind != NEO_FILTER_FROM && filter->kind != NEO_FILTER_TO && filter->kind != NEO_FILTER_CONTAINS;
-}
-
 const neo_filter *neo_filter_named(const neo_resource *resource, const char *name)
 {
-    const neo_filter *own = find_filter(resource->filters, name);
-    return own ? own : find_filter(neo_common_filters, name);
+    const neo_filter *own = neo_filter_in(resource->filters, name);
+    return own ? own : neo_filter_in(neo_common_filters, name);
 }
 
 static const neo_field *field_of_key(const neo_field *fields, const char *key)

@@ -152,13 +152,15 @@ static void add_resource(neo_buf *out, const neo_resource *resource)
     add_rules(out, resource);
 }
 
-void neo_rules_of_proposals(neo_buf *out)
+void neo_rules_of_proposals(neo_buf *out, const neo_operation *const *operations)
 {
+    (void)operations;
     add_resource(out, &neo_proposal);
 }
 
-void neo_rules_of_contracts(neo_buf *out)
+void neo_rules_of_contracts(neo_buf *out, const neo_operation *const *operations)
 {
+    (void)operations;
     add_resource(out, &neo_contract);
 }
 
@@ -175,8 +177,9 @@ static void add_effect(neo_buf *out, const neo_resource *resource, const neo_eff
         APR_ARRAY_PUSH(edges, neo_edge) = (neo_edge){*from, e->becomes};
 }
 
-void neo_rules_of_properties(neo_buf *out)
+void neo_rules_of_properties(neo_buf *out, const neo_operation *const *operations)
 {
+    (void)operations;
     neo_buf rows;
     apr_array_header_t *edges = apr_array_make(out->pool, 16, sizeof(neo_edge));
     neo_buf_init(&rows, out->pool, 2048);

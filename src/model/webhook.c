@@ -2,6 +2,7 @@
 /* Webhook subscriptions. src/delivery/ sends the events. */
 #include <string.h>
 
+#include "model/event.h"
 #include "model/fields.h"
 #include "model/rules.h"
 
@@ -153,3 +154,43 @@ const neo_resource neo_recovery = {.name = "webhook",
                                    .area = NEO_AREA_WEBHOOKS,
                                    .fields = recovery_fields,
                                    .rule = recovery_rule};
+
+/* ---------------------------------------------------------------- deliveries */
+
+static const char *const delivery_statuses[] = {"pending", "success", "failed", NULL};
+
+/* Indexes of the queue and of the attempts have them in the order of their ids. */
+#define ENDED(outcome)                                                                                                         \
+    "select a.delivery_id as source_id from neoapi.webhook_attempt a"                                                          \
+    " where a.organization_id = $1 and a.subscription_id = $2 and a.outcome = '" outcome "'"
+static const char *const delivery_sources[] = {
+    "select q.id as source_id from neoapi.webhook_queue q where q.organization_id = $1 and q.subscription_id = $2",
+    ENDED("success"), ENDED("failed")};
+
+const neo_filter neo_delivery_filters[] = {
+    NEO_FILTER_IDS(NEO_SAMPLE_DELIVERY),
+    {.name = "status",
+     .value = NEO_VALUE_ENUM,
+     .values = delivery_statuses,
+     .kind = NEO_FILTER_SOURCES,
+     .sources = delivery_sources,
+     .doc = "Status.",
+     .example = "\"failed\""},
+    {.name = "event_type",
+     .left = "t.event_type",
+     .value = NEO_VALUE_ENUM,
+     .values = neo_event_type_values,
+     .expand = neo_event_type_expand,
+     .doc = "Event type, or all types of a resource: `broker.*`.",
+     .example = "\"broker.created\""},
+    {.name = "event_id", .left = "t.event_id", .doc = "Event.", .example = "\"evt_000000000001f4a70000003a91\""},
+    {.name = "resource_id",
+     .left = "t.event_id",
+     .kind = NEO_FILTER_SELECTED,
+     .selection = "select e.id from neoapi.event e where e.organization_id = $1 and e.resource_id",
+     .doc = "The resource that the event is about.",
+     .example = "\"brk_01kga4vrzrd2v6x8t1q5m9k7b4\""},
+    NEO_FILTER_CREATED_GTE,
+    NEO_FILTER_CREATED_LTE,
+    {0},
+};

@@ -4,7 +4,7 @@
 #define NEO_SERVICE_CALL_H
 
 #include "model/business_rules.h"
-#include "model/operation.h"
+#include "service/routing.h"
 #include "service/service.h"
 #include "store/table.h"
 
@@ -26,8 +26,7 @@ typedef struct neo_call {
     const neo_request *request;
     neo_response *response;
     apr_pool_t *pool;
-    const neo_credential *principal; /* NULL without a valid credential; `refusal` says why */
-    neo_problem *refusal;
+    const neo_credential *principal; /* NULL without a valid credential */
     neo_match match;
     neo_allowance allowance;    /* of the requests that were counted last */
     neo_actor actor;            /* once the organization is known */
@@ -81,6 +80,8 @@ const char *neo_call_id_of(neo_text representation, apr_pool_t *pool);
 
 /* Counts requests of the credential, or of the address if there is none, and sets the X-RateLimit headers. */
 void neo_call_count(neo_call *call, int requests);
+/* The same, and the problem if the limit is exceeded. */
+neo_problem *neo_call_limit_rate(neo_call *call, int requests);
 /* Whether the address may send a WhatsApp callback of this cost that is not signed. */
 neo_allowance neo_call_check_unsigned(const neo_call *call, int cost);
 /* Counts one. */
@@ -97,6 +98,11 @@ int neo_call_count_part(const neo_call *call, int reserved);
 /* Look-ups of credentials from the address. Returns NULL if another one may be made; one that failed is counted. */
 neo_problem *neo_call_check_lookups(neo_call *call);
 void neo_call_count_failed_lookup(neo_call *call);
+
+/* ---------------------------------------------------------------- identify.c */
+
+/* Sets call->principal to the credential in the request, or returns the problem of a request without a valid one. */
+neo_problem *neo_call_authenticate(neo_call *call);
 
 /* ---------------------------------------------------------------- conditions.c */
 
@@ -218,7 +224,6 @@ void neo_docs_prepare(neo_site *site, apr_pool_t *pool);
 typedef neo_problem *(*neo_step)(neo_call *call);
 
 neo_problem *neo_call_identify(neo_call *call); /* identify.c */
-neo_problem *neo_call_limit_rate(neo_call *call);
 neo_problem *neo_call_limit_concurrency(neo_call *call);
 neo_problem *neo_call_choose_organization(neo_call *call);  /* organization.c */
 neo_problem *neo_call_read_query(neo_call *call);           /* query.c */
@@ -226,37 +231,15 @@ neo_problem *neo_call_read_body(neo_call *call);            /* body.c */
 neo_problem *neo_call_read_idempotency_key(neo_call *call); /* body.c */
 neo_problem *neo_call_limit_stored(neo_call *call);         /* idempotency.c */
 
-/* ---------------------------------------------------------------- actions: the last step */
+/* ---------------------------------------------------------------- operations: the last step */
 
-/* Sets *result, or returns a problem. */
-typedef neo_problem *(*neo_action_handler)(neo_call *call, neo_result *result);
+/* Those of a file, ended by a row without a method. */
+extern const neo_operation neo_me_operations[], neo_docs_operations[], neo_collection_operations[], neo_webhook_operations[],
+    neo_whatsapp_operations[], neo_conversation_operations[], neo_event_operations[];
 
-neo_problem *neo_call_me(neo_call *call, neo_result *result);
-neo_problem *neo_call_openapi(neo_call *call, neo_result *result); /* docs.c */
-neo_problem *neo_call_docs(neo_call *call, neo_result *result);
-neo_problem *neo_call_list(neo_call *call, neo_result *result);
-neo_problem *neo_call_list_deliveries(neo_call *call, neo_result *result); /* list.c */
-neo_problem *neo_call_export(neo_call *call, neo_result *result);          /* export.c */
-neo_problem *neo_call_batch(neo_call *call, neo_result *result);
-neo_problem *neo_call_create(neo_call *call, neo_result *result); /* resource.c */
-neo_problem *neo_call_read(neo_call *call, neo_result *result);
-neo_problem *neo_call_patch(neo_call *call, neo_result *result);
-neo_problem *neo_call_replace(neo_call *call, neo_result *result);
-neo_problem *neo_call_delete(neo_call *call, neo_result *result);
-neo_problem *neo_call_read_external(neo_call *call, neo_result *result); /* external_id.c */
-neo_problem *neo_call_upsert(neo_call *call, neo_result *result);
-neo_problem *neo_call_delete_external(neo_call *call, neo_result *result);
-neo_problem *neo_call_rotate_secret(neo_call *call, neo_result *result); /* webhook.c */
-neo_problem *neo_call_test_webhook(neo_call *call, neo_result *result);
-neo_problem *neo_call_recover(neo_call *call, neo_result *result);
-neo_problem *neo_call_read_delivery(neo_call *call, neo_result *result);
-neo_problem *neo_call_retry_delivery(neo_call *call, neo_result *result);
-neo_problem *neo_call_start_conversation(neo_call *call, neo_result *result); /* whatsapp.c */
-neo_problem *neo_call_read_conversation(neo_call *call, neo_result *result);  /* conversation.c */
-neo_problem *neo_call_patch_conversation(neo_call *call, neo_result *result);
-neo_problem *neo_call_list_conversations(neo_call *call, neo_result *result); /* list.c */
-neo_problem *neo_call_list_messages(neo_call *call, neo_result *result);
-neo_problem *neo_call_list_events(neo_call *call, neo_result *result); /* event.c */
-neo_problem *neo_call_read_event(neo_call *call, neo_result *result);
+/* The functions of the operations of collections: resource.c, external_id.c, list.c, export.c and batch.c. */
+typedef neo_problem *neo_run(neo_call *call, neo_result *result);
+neo_run neo_call_list, neo_call_export, neo_call_batch, neo_call_create, neo_call_read, neo_call_patch, neo_call_replace,
+    neo_call_delete, neo_call_read_external, neo_call_upsert, neo_call_delete_external;
 
 #endif

@@ -14,7 +14,7 @@
 #include "core/log.h"
 #include "core/secret.h"
 #include "model/callback.h"
-#include "model/route.h"
+#include "service/routing.h"
 #include "store/whatsapp.h"
 
 #define SIGNATURE      "sha256="

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a WhatsApp conversation, and changes what clients decide about it: triage, what was read, opt-outs. */
+/* Reads and lists WhatsApp conversations and their messages, and changes what clients decide about them: triage, what was read,
+ * opt-outs. */
 #include <string.h>
 
-#include "call.h"
+#include "list.h"
 #include "model/validate.h"
 #include "store/whatsapp.h"
 
-neo_problem *neo_call_read_conversation(neo_call *call, neo_result *result)
+static neo_problem *read_conversation(neo_call *call, neo_result *result)
 {
     neo_pg *pg;
     neo_rows rows;
@@ -68,7 +69,7 @@ static neo_problem *patch_version(neo_call *call, neo_pg *pg, neo_result *result
     return refusal ? refusal_of(call, refusal) : NULL;
 }
 
-neo_problem *neo_call_patch_conversation(neo_call *call, neo_result *result)
+static neo_problem *patch_conversation(neo_call *call, neo_result *result)
 {
     neo_pg *pg;
     neo_problem *problem = neo_call_acquire_for_id(call, &pg);
@@ -79,3 +80,101 @@ neo_problem *neo_call_patch_conversation(neo_call *call, neo_result *result)
     neo_call_release(call, pg);
     return problem || result->status ? problem : neo_call_failed(call, NEO_PG_RETRY, NULL);
 }
+
+/* ---------------------------------------------------------------- lists */
+
+static neo_pg_status fetch_conversations(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
+{
+    return neo_whatsapp_list(pg, &call->actor, selection, call->pool, rows);
+}
+
+static neo_problem *list_conversations(neo_call *call, neo_result *result)
+{
+    return neo_list_with(call, fetch_conversations, result);
+}
+
+static neo_pg_status fetch_messages(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
+{
+    return neo_whatsapp_list_messages(pg, &call->actor, call->match.id, selection, call->pool, rows);
+}
+
+static neo_problem *list_messages(neo_call *call, neo_result *result)
+{
+    neo_result conversation;
+    neo_problem *problem = read_conversation(call, &conversation);
+    return problem ? problem : neo_list_with(call, fetch_messages, result);
+}
+
+/* ---------------------------------------------------------------- operations */
+
+const neo_operation neo_conversation_operations[] = {
+    {.method = "GET",
+     .path = "whatsapp/conversations",
+     .run = list_conversations,
+     .access = NEO_ACCESS_READ,
+     .accepts = NEO_ACCEPTS_LIST | NEO_ACCEPTS_SORT_BY_ID | NEO_ACCEPTS_FIELDS,
+     .status = 200,
+     .response_headers = NEO_RESPONSE_LINK | NEO_RESPONSE_TOTAL,
+     .filters = neo_conversation_filters,
+     .of = &neo_conversation,
+     .media_type = "application/json",
+     .problems = NEO_PAGE_PROBLEMS,
+     .schema = "ConversationList",
+     .tag = "WhatsApp",
+     .verb = "listConversations",
+     .summary = "List conversations",
+     .doc = "Newest first.",
+     .answer = "A page of conversations."},
+    {.method = "GET",
+     .path = "whatsapp/conversations/{id}",
+     .run = read_conversation,
+     .access = NEO_ACCESS_READ,
+     .accepts = NEO_ACCEPTS_IF_NONE_MATCH | NEO_ACCEPTS_FIELDS,
+     .status = 200,
+     .response_headers = NEO_RESPONSE_ETAG,
+     .of = &neo_conversation,
+     .media_type = "application/json",
+     .schema = "Conversation",
+     .tag = "WhatsApp",
+     .verb = "getConversation",
+     .summary = "Get a conversation",
+     .doc = "404 if it was merged into another one of the same contact.",
+     .answer = "The conversation."},
+    {.method = "PATCH",
+     .path = "whatsapp/conversations/{id}",
+     .run = patch_conversation,
+     .access = NEO_ACCESS_WRITE,
+     .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_MERGE_PATCH | NEO_ACCEPTS_IF_MATCH,
+     .status = 200,
+     .response_headers = NEO_RESPONSE_ETAG,
+     .of = &neo_conversation,
+     .body = &neo_conversation_changes,
+     .media_type = "application/json",
+     .problems = NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_REQUIRED) | NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_INVALID) |
+                 NEO_PROBLEM_BIT(NEO_CONFLICT_OPTED_OUT),
+     .schema = "Conversation",
+     .tag = "WhatsApp",
+     .verb = "updateConversation",
+     .summary = "Update a conversation",
+     .doc = "A JSON merge patch: sets the triage, what was read, or an opt-out.",
+     .answer = "The conversation as it is now."},
+    {.method = "GET",
+     .path = "whatsapp/conversations/{id}/messages",
+     .run = list_messages,
+     .access = NEO_ACCESS_READ,
+     .accepts = NEO_ACCEPTS_LIST | NEO_ACCEPTS_SORT_BY_ID,
+     .status = 200,
+     .response_headers = NEO_RESPONSE_LINK | NEO_RESPONSE_TOTAL,
+     .filters = neo_message_filters,
+     .prefix = "wam_",
+     .of = &neo_conversation,
+     .media_type = "application/json",
+     .problems = NEO_PAGE_PROBLEMS,
+     .schema = "MessageList",
+     .tag = "WhatsApp",
+     .verb = "listMessages",
+     .summary = "List a conversation's messages",
+     .doc = "Last stored first.",
+     .answer = "A page of messages."},
+    {0},
+};

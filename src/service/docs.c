@@ -6,6 +6,7 @@
 
 #include "call.h"
 #include "model/openapi.h"
+#include "service/routing.h"
 
 /* Scripts and styles are loaded from this origin only; inline ones are blocked. */
 #define POLICY                                                                                                                 \
@@ -23,10 +24,10 @@ static void make_page(neo_static_document *page, neo_text body, apr_pool_t *pool
 void neo_docs_prepare(neo_site *site, apr_pool_t *pool)
 {
     neo_static_document *pages = apr_pcalloc(pool, (apr_size_t)neo_docs_count * sizeof *pages);
-    make_page(&site->openapi, neo_openapi_yaml(site->base_url, site->docs_url, pool), pool);
+    make_page(&site->openapi, neo_openapi_yaml(neo_operations(), site->base_url, site->docs_url, pool), pool);
     for (int i = 0; i < neo_docs_count; i++)
         if (!neo_docs[i].moved_to)
-            make_page(&pages[i], neo_docs_content(&neo_docs[i], site->base_url, pool), pool);
+            make_page(&pages[i], neo_docs_content(&neo_docs[i], neo_operations(), site->base_url, pool), pool);
     site->pages = pages;
 }
 
@@ -35,7 +36,7 @@ static void set_document(neo_result *result, const neo_static_document *document
     *result = (neo_result){.status = 200, .body = document->body, .etag = document->etag, .media_type = media_type};
 }
 
-neo_problem *neo_call_openapi(neo_call *call, neo_result *result)
+static neo_problem *get_openapi(neo_call *call, neo_result *result)
 {
     set_document(result, &call->site->openapi, NULL);
     return NULL;
@@ -54,7 +55,7 @@ static void set_headers(neo_call *call, const neo_doc *document)
     }
 }
 
-neo_problem *neo_call_docs(neo_call *call, neo_result *result)
+static neo_problem *get_document(neo_call *call, neo_result *result)
 {
     const neo_doc *document = neo_docs_at(call->request->path);
     if (document->moved_to) {
@@ -66,3 +67,42 @@ neo_problem *neo_call_docs(neo_call *call, neo_result *result)
     set_headers(call, document);
     return NULL;
 }
+
+/* Every other document is read by the operation of "docs" (see service/routing.c). */
+const neo_operation neo_docs_operations[] = {
+    {.method = "GET",
+     .path = "openapi.yaml",
+     .run = get_openapi,
+     .access = NEO_ACCESS_PUBLIC,
+     .accepts = NEO_ACCEPTS_IF_NONE_MATCH,
+     .status = 200,
+     .response_headers = NEO_RESPONSE_ETAG,
+     .media_type = "application/yaml",
+     .tag = "Documentation",
+     .verb = "getDescription",
+     .summary = "Get the OpenAPI document",
+     .doc = "The API in OpenAPI 3.1. No credential needed.",
+     .answer = "The OpenAPI document."},
+    {.method = "GET",
+     .path = "docs/errors",
+     .run = get_document,
+     .access = NEO_ACCESS_PUBLIC,
+     .accepts = NEO_ACCEPTS_IF_NONE_MATCH,
+     .status = 200,
+     .response_headers = NEO_RESPONSE_ETAG,
+     .media_type = "text/html; charset=utf-8",
+     .tag = "Documentation",
+     .verb = "getErrors",
+     .summary = "Get the page of error codes",
+     .doc = "The page that `documentation_url` of an error refers to. No credential needed.",
+     .answer = "The page."},
+    {.method = "GET",
+     .path = "docs",
+     .run = get_document,
+     .access = NEO_ACCESS_PUBLIC,
+     .accepts = NEO_ACCEPTS_IF_NONE_MATCH,
+     .status = 200,
+     .response_headers = NEO_RESPONSE_ETAG,
+     .media_type = "text/html; charset=utf-8"},
+    {0},
+};

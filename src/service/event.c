@@ -159,9 +159,9 @@ static neo_problem *follow(neo_call *call, following *f, neo_result *result)
     return NULL;
 }
 
-/* ---------------------------------------------------------------- actions */
+/* ---------------------------------------------------------------- operations */
 
-neo_problem *neo_call_list_events(neo_call *call, neo_result *result)
+static neo_problem *list_events(neo_call *call, neo_result *result)
 {
     following f;
     if (!read_order(call, &call->query_problem))
@@ -170,7 +170,7 @@ neo_problem *neo_call_list_events(neo_call *call, neo_result *result)
     return problem ? problem : follow(call, &f, result);
 }
 
-neo_problem *neo_call_read_event(neo_call *call, neo_result *result)
+static neo_problem *read_event(neo_call *call, neo_result *result)
 {
     neo_pg *pg;
     neo_rows rows;
@@ -184,3 +184,40 @@ neo_problem *neo_call_read_event(neo_call *call, neo_result *result)
         *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
     return problem;
 }
+
+const neo_operation neo_event_operations[] = {
+    {.method = "GET",
+     .path = "events",
+     .run = list_events,
+     .access = NEO_ACCESS_EVENTS,
+     .accepts = NEO_ACCEPTS_PAGE | NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_FOLLOW,
+     .status = 200,
+     .response_headers = NEO_RESPONSE_LINK | NEO_RESPONSE_POSITION,
+     .filters = neo_event_filters,
+     .of = &neo_event_log,
+     .media_type = "application/json",
+     .problems = NEO_PAGE_PROBLEMS | NEO_PROBLEM_BIT(NEO_VALIDATION_POSITION_EXPIRED),
+     .schema = "EventList",
+     .tag = "Events",
+     .verb = "listEvents",
+     .summary = "List or follow events",
+     .doc = "The changes of the resources that the credential's scopes can read. Newest first, or with `order=asc` from a "
+            "position: every event once, in the same order for every reader, without gaps. Continue from X-Events-Position, "
+            "also after a page with few events or none. Per resource, the greatest `updated_at` in the payloads is the "
+            "newest.",
+     .answer = "A page of events."},
+    {.method = "GET",
+     .path = "events/{id}",
+     .run = read_event,
+     .access = NEO_ACCESS_EVENTS,
+     .status = 200,
+     .of = &neo_event_log,
+     .media_type = "application/json",
+     .schema = "Event",
+     .tag = "Events",
+     .verb = "getEvent",
+     .summary = "Get an event",
+     .doc = "For as long as events are stored.",
+     .answer = "The event."},
+    {0},
+};

@@ -70,8 +70,8 @@ static int is_revoked(export *e)
     if (now - e->checked_at < RECHECK_MS)
         return 0;
     e->checked_at = now;
-    (void)neo_call_identify(&e->call);
-    return e->call.refusal && neo_problem_status(e->call.refusal) < 500;
+    const neo_problem *refusal = neo_call_authenticate(&e->call);
+    return refusal && neo_problem_status(refusal) < 500;
 }
 
 static neo_stream_status next(neo_stream *stream, neo_text *part, const char **why)

@@ -88,14 +88,22 @@ static neo_problem *authenticate(neo_call *call, const neo_credential **credenti
     return problem;
 }
 
-/* A request without a valid credential must be counted before it is refused, so the refusal is kept. */
-neo_problem *neo_call_identify(neo_call *call)
+neo_problem *neo_call_authenticate(neo_call *call)
 {
     const neo_credential *credential = NULL;
-    call->refusal = authenticate(call, &credential);
-    if (!call->refusal) {
+    neo_problem *refusal = authenticate(call, &credential);
+    if (!refusal) {
         call->principal = credential;
         call->request->host->on_authenticated(call->request->context, credential);
     }
-    return NULL;
+    return refusal;
+}
+
+/* A request without a valid credential is counted against the rate limit of its address before it is refused. If the database
+ * is unavailable, no credential can be verified, and the request is not counted. */
+neo_problem *neo_call_identify(neo_call *call)
+{
+    neo_problem *refusal = neo_call_authenticate(call);
+    neo_problem *problem = neo_call_limit_rate(call, refusal && neo_problem_status(refusal) >= 500 ? 0 : 1);
+    return problem || call->match.is_public ? problem : refusal;
 }

@@ -10,8 +10,6 @@
 #include "core/encode.h"
 #include "list.h"
 #include "model/check.h"
-#include "store/delivery.h"
-#include "store/whatsapp.h"
 
 #define DEFAULT_LIMIT 25
 #define MAX_LIMIT     100
@@ -274,37 +272,4 @@ static neo_pg_status fetch_resources(neo_call *call, neo_pg *pg, const neo_selec
 neo_problem *neo_call_list(neo_call *call, neo_result *result)
 {
     return neo_list_with(call, fetch_resources, result);
-}
-
-static neo_pg_status fetch_deliveries(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
-{
-    return neo_delivery_list(pg, &call->actor, call->match.id, NULL, selection, call->pool, rows);
-}
-
-neo_problem *neo_call_list_deliveries(neo_call *call, neo_result *result)
-{
-    neo_problem *problem = neo_call_find(call);
-    return problem ? problem : neo_list_with(call, fetch_deliveries, result);
-}
-
-static neo_pg_status fetch_conversations(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
-{
-    return neo_whatsapp_list(pg, &call->actor, selection, call->pool, rows);
-}
-
-neo_problem *neo_call_list_conversations(neo_call *call, neo_result *result)
-{
-    return neo_list_with(call, fetch_conversations, result);
-}
-
-static neo_pg_status fetch_messages(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
-{
-    return neo_whatsapp_list_messages(pg, &call->actor, call->match.id, selection, call->pool, rows);
-}
-
-neo_problem *neo_call_list_messages(neo_call *call, neo_result *result)
-{
-    neo_result conversation;
-    neo_problem *problem = neo_call_read_conversation(call, &conversation);
-    return problem ? problem : neo_list_with(call, fetch_messages, result);
 }

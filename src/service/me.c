@@ -19,7 +19,7 @@ static void add_organizations(neo_buf *out, const neo_credential *principal)
     neo_buf_putc(out, ']');
 }
 
-neo_problem *neo_call_me(neo_call *call, neo_result *result)
+static neo_problem *describe_principal(neo_call *call, neo_result *result)
 {
     const neo_credential *principal = call->principal;
     neo_buf out;
@@ -41,3 +41,20 @@ neo_problem *neo_call_me(neo_call *call, neo_result *result)
     *result = (neo_result){.status = 200, .body = neo_buf_text(&out)};
     return NULL;
 }
+
+const neo_operation neo_me_operations[] = {
+    {.method = "GET",
+     .path = "me",
+     .run = describe_principal,
+     .access = NEO_ACCESS_ANY,
+     .status = 200,
+     .media_type = "application/json",
+     .tag = "Principal",
+     .verb = "getPrincipal",
+     .summary = "Describe the credential",
+     .doc = "Returns the credential's scopes and organizations. A personal access token for several "
+            "organizations does not need X-Organization-ID here; the default is the first of "
+            "`allowed_organization_ids`.",
+     .answer = "The principal."},
+    {0},
+};

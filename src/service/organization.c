@@ -30,7 +30,7 @@ neo_problem *neo_call_choose_organization(neo_call *call)
     const char *asked = neo_call_header(call, HEADER), *organization;
     if (asked)
         organization = accessible(principal, asked);
-    else if (principal->organization_count > 1 && call->match.operation != &neo_operations[NEO_ACTION_ME])
+    else if (principal->organization_count > 1 && call->match.operation->access != NEO_ACCESS_ANY)
         return ambiguous(call);
     else
         organization = principal->organization_count ? principal->organizations[0] : NULL;

@@ -73,12 +73,10 @@ static void set_headers(neo_call *call)
 
 void neo_call_count(neo_call *call, int requests)
 {
-    /* If the database is unavailable, no credential can be verified; that is not the address's fault. */
-    int is_unverified = call->refusal && neo_problem_status(call->refusal) >= 500;
     if (call->principal)
         count_credential(call, requests, &call->allowance);
     else
-        count_address(call, is_unverified ? 0 : requests, &call->allowance);
+        count_address(call, requests, &call->allowance);
     set_headers(call);
 }
 
@@ -113,14 +111,12 @@ static neo_problem *exceeded(neo_call *call, const neo_allowance *allowance, con
  * requests: beyond that, the cost is the greatest one. A body that cannot be read costs one. */
 static int cost_of_refused(const neo_call *call)
 {
-    neo_match match;
     neo_text body;
     neo_allowance reads;
     const neo_request *request = call->request;
     const neo_credential *principal = call->principal;
     const char *error, *reader = apr_pstrcat(call->pool, principal->id, " reads", NULL);
-    if (!neo_operation_match(request->path, request->method, call->pool, &match) ||
-        match.operation != &neo_operations[NEO_ACTION_BATCH])
+    if (!call->match.operation || !(call->match.operation->accepts & NEO_ACCEPTS_BATCH))
         return 1;
     neo_limiter_count(call->site->credentials, (neo_text){reader, strlen(reader)}, 1, principal->requests, principal->window,
                       neo_now_ms() / 1000, &reads);
@@ -143,10 +139,10 @@ static void check_again(neo_call *call, int requests)
     set_headers(call);
 }
 
-neo_problem *neo_call_limit_rate(neo_call *call)
+neo_problem *neo_call_limit_rate(neo_call *call, int requests)
 {
     const neo_allowance *allowance = &call->allowance;
-    neo_call_count(call, 1);
+    neo_call_count(call, requests);
     if (!allowance->is_exceeded)
         return NULL;
     if (call->principal)

@@ -8,7 +8,6 @@
 #include "call.h"
 #include "core/json.h"
 #include "core/log.h"
-#include "model/route.h"
 #include "store/batch.h"
 #include "store/delivery.h"
 #include "store/event_page.h"
@@ -37,23 +36,26 @@ void neo_service_prepare(neo_site *site, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- steps */
 
-static neo_problem *find_operation(neo_call *call)
+static neo_problem *match_operation(neo_call *call)
 {
-    const neo_request *request = call->request;
-    int found = neo_operation_match(request->path, request->method, call->pool, &call->match);
-    if (!call->principal && !(found && call->match.is_public))
-        return call->refusal;
-    if (!found)
+    neo_operation_match(call->request->path, call->request->method, call->pool, &call->match);
+    return NULL;
+}
+
+/* Refuses unknown paths and methods, once the client is known. */
+static neo_problem *check_operation(neo_call *call)
+{
+    const neo_match *match = &call->match;
+    if (!match->is_found)
         return neo_problem_make(call->pool, NEO_NOT_FOUND_ROUTE, "The API has no such path.");
-    if (call->match.operation)
+    if (match->operation)
         return NULL;
-    neo_call_set_header(call, "Allow", call->match.allow);
-    if (strcmp(request->method, "OPTIONS") == 0) {
+    neo_call_set_header(call, "Allow", match->allow);
+    if (strcmp(call->request->method, "OPTIONS") == 0) {
         call->result.status = 204;
         return NULL;
     }
-    return neo_problem_make(call->pool, NEO_VALIDATION_METHOD_NOT_ALLOWED, "Method not allowed. Allowed: %s.",
-                            call->match.allow);
+    return neo_problem_make(call->pool, NEO_VALIDATION_METHOD_NOT_ALLOWED, "Method not allowed. Allowed: %s.", match->allow);
 }
 
 /* Without keys neither cursors nor secrets can be made or read. */
@@ -85,46 +87,14 @@ static neo_problem *check_scope(neo_call *call)
 
 static neo_problem *dispatch(neo_call *call)
 {
-    static const neo_action_handler actions[] = {
-        [NEO_ACTION_ME] = neo_call_me,
-        [NEO_ACTION_OPENAPI] = neo_call_openapi,
-        [NEO_ACTION_ERRORS] = neo_call_docs,
-        [NEO_ACTION_LIST] = neo_call_list,
-        [NEO_ACTION_EXPORT] = neo_call_export,
-        [NEO_ACTION_CREATE] = neo_call_create,
-        [NEO_ACTION_BATCH] = neo_call_batch,
-        [NEO_ACTION_READ] = neo_call_read,
-        [NEO_ACTION_PATCH] = neo_call_patch,
-        [NEO_ACTION_REPLACE] = neo_call_replace,
-        [NEO_ACTION_DELETE] = neo_call_delete,
-        [NEO_ACTION_READ_EXTERNAL] = neo_call_read_external,
-        [NEO_ACTION_UPSERT] = neo_call_upsert,
-        [NEO_ACTION_DELETE_EXTERNAL] = neo_call_delete_external,
-        [NEO_ACTION_ROTATE_SECRET] = neo_call_rotate_secret,
-        [NEO_ACTION_TEST_WEBHOOK] = neo_call_test_webhook,
-        [NEO_ACTION_RECOVER] = neo_call_recover,
-        [NEO_ACTION_LIST_DELIVERIES] = neo_call_list_deliveries,
-        [NEO_ACTION_READ_DELIVERY] = neo_call_read_delivery,
-        [NEO_ACTION_RETRY_DELIVERY] = neo_call_retry_delivery,
-        [NEO_ACTION_START_CONVERSATION] = neo_call_start_conversation,
-        [NEO_ACTION_LIST_CONVERSATIONS] = neo_call_list_conversations,
-        [NEO_ACTION_READ_CONVERSATION] = neo_call_read_conversation,
-        [NEO_ACTION_PATCH_CONVERSATION] = neo_call_patch_conversation,
-        [NEO_ACTION_LIST_MESSAGES] = neo_call_list_messages,
-        [NEO_ACTION_LIST_EVENTS] = neo_call_list_events,
-        [NEO_ACTION_READ_EVENT] = neo_call_read_event,
-    };
-    _Static_assert(sizeof actions / sizeof *actions == NEO_ACTIONS, "every operation has an action");
-    if (call->match.operation == &neo_operation_docs)
-        return neo_call_docs(call, &call->result);
-    return actions[call->match.operation - neo_operations](call, &call->result);
+    return call->match.operation->run(call, &call->result);
 }
 
 /* The first step that returns a problem or sets the result's status is the last. */
 static const neo_step pipeline[] = {
+    match_operation,
     neo_call_identify,
-    neo_call_limit_rate,
-    find_operation,
+    check_operation,
     check_keys,
     neo_call_choose_organization,
     neo_call_limit_concurrency,
@@ -214,7 +184,7 @@ static void respond(neo_call *call, const neo_problem *problem)
             respond_with_body(call, &call->result);
     }
     set_cache_control(call);
-    response->route = neo_route_of(call->match.operation, call->match.resource);
+    response->route = neo_route_of(&call->match);
     if (call->principal) {
         response->principal = call->principal->id;
         response->is_token = call->principal->is_token;

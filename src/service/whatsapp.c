@@ -287,7 +287,7 @@ static const char *text_of(const neo_json *clean, const char *name)
     return neo_json_string(neo_json_get(clean, name));
 }
 
-neo_problem *neo_call_start_conversation(neo_call *call, neo_result *result)
+static neo_problem *start_conversation(neo_call *call, neo_result *result)
 {
     neo_json *clean;
     neo_pg *pg;
@@ -310,3 +310,31 @@ neo_problem *neo_call_start_conversation(neo_call *call, neo_result *result)
     problem = refusal_of(call, neo_rows_value(&rows, 0, NEO_CONVERSATION_REFUSAL), &start);
     return problem ? problem : send_message(call, &rows, &start, clean, result);
 }
+
+const neo_operation neo_whatsapp_operations[] = {
+    {.method = "POST",
+     .path = "whatsapp/conversations",
+     .run = start_conversation,
+     .access = NEO_ACCESS_WRITE,
+     .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_IDEMPOTENCY_KEY,
+     .status = 201,
+     .status_existing = 200,
+     .subresource = "lead",
+     .of = &neo_whatsapp,
+     .schema = "StartedConversation",
+     .media_type = "application/json",
+     .problems = NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_REQUIRED) | NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_INVALID) |
+                 NEO_PROBLEM_BIT(NEO_VALIDATION_TEMPLATE_REJECTED) | NEO_PROBLEM_BIT(NEO_NOT_FOUND_RESOURCE) |
+                 NEO_PROBLEM_BIT(NEO_CONFLICT_OPTED_OUT) | NEO_PROBLEM_BIT(NEO_INTERNAL_PROVIDER_UNAVAILABLE),
+     .tag = "WhatsApp",
+     .verb = "startConversation",
+     .summary = "Start a conversation with a lead",
+     .doc = "Sends a template message to the lead's contact. The message is `accepted` when WhatsApp has accepted it; later "
+            "updates of its status tell whether it was delivered.\n\nIf WhatsApp refuses the message permanently, it is "
+            "returned with the status `failed` and the reason. If it is unknown whether WhatsApp accepted it, it stays "
+            "`pending`. Neither is sent again, nor is a request with the same Idempotency-Key. So always send an "
+            "Idempotency-Key, and repeat the request if the response was lost.",
+     .answer = "The conversation is new.",
+     .answer_existing = "The conversation existed already."},
+    {0},
+};

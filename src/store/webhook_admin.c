@@ -40,7 +40,7 @@ const char *neo_admin_list_deliveries(neo_pg *pg, const char *subscription, cons
     const char *wrong = find(pg, subscription, pool, &of);
     if (wrong)
         return wrong;
-    neo_condition condition = {neo_operation_filter(&neo_operations[NEO_ACTION_LIST_DELIVERIES], NULL, "status"), &status, 1};
+    neo_condition condition = {neo_filter_in(neo_delivery_filters, "status"), &status, 1};
     neo_selection selection = {
         .conditions = &condition, .count = status != NULL, .order = &neo_orders[NEO_NEWEST_FIRST], .limit = atoi(limit)};
     neo_actor actor = {.organization = neo_rows_value(&of, 0, 0)};

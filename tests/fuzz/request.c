@@ -3,7 +3,7 @@
  * with method and target, lines with headers, an empty line, the body. */
 #include <apr_escape.h>
 
-#include "model/operation.h"
+#include "service/routing.h"
 #include "site.h"
 
 typedef struct {
@@ -84,8 +84,9 @@ static void check_response(const sent *s, const fake_host *host, apr_pool_t *poo
         EXPECT(atoi(fuzz_member(host, "status", pool)) == response->status &&
                response->body.len < 65536 + 3 * strlen(s->instance));
     }
-    found = neo_operation_match(s->path, s->method, pool, &match);
-    is_public = found && match.is_public;
+    neo_operation_match(s->path, s->method, pool, &match);
+    found = match.is_found;
+    is_public = match.is_public;
     EXPECT((response->status == 405) == (found && !match.operation && strcmp(s->method, "OPTIONS") != 0));
     EXPECT(response->status != 503 || !is_public);
     EXPECT(response->status != 405 || apr_table_get(response->headers, "Allow"));

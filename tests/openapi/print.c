@@ -10,6 +10,7 @@
 #include "model/docs.h"
 #include "model/openapi.h"
 #include "model/yaml.h"
+#include "service/routing.h"
 
 static neo_text read_all(FILE *in, apr_pool_t *pool)
 {
@@ -39,9 +40,10 @@ static int print_yaml(apr_pool_t *pool)
 static int run(int argc, char **argv, apr_pool_t *pool)
 {
     if (argc == 4 && strcmp(argv[1], "description") == 0)
-        return print(neo_openapi_yaml(argv[2], argv[3], pool));
+        return print(neo_openapi_yaml(neo_operations(), argv[2], argv[3], pool));
     if (argc == 2 && strcmp(argv[1], "errors") == 0)
-        return print(neo_docs_content(neo_docs_at("docs/errors"), "https://api.example.com/public/v1/", pool));
+        return print(
+            neo_docs_content(neo_docs_at("docs/errors"), neo_operations(), "https://api.example.com/public/v1/", pool));
     if (argc == 2 && strcmp(argv[1], "yaml") == 0)
         return print_yaml(pool);
     fputs("usage: print description BASE_URL DOCS_URL | errors | yaml\n", stderr);

@@ -8,10 +8,11 @@
 #include "model/batch.h"
 #include "model/docs.h"
 #include "model/resource.h"
+#include "service/routing.h"
 
 static const char *page_of(apr_pool_t *pool)
 {
-    return neo_docs_content(neo_docs_at("docs/errors"), "https://api.example.com/public/v1/", pool).ptr;
+    return neo_docs_content(neo_docs_at("docs/errors"), neo_operations(), "https://api.example.com/public/v1/", pool).ptr;
 }
 
 static int has_anchor(const char *page, const char *code, apr_pool_t *pool)

@@ -7,10 +7,12 @@
 
 #include "model/openapi_parts.h"
 #include "model/openapi_schema.h"
+#include "service/routing.h"
 
 static neo_openapi_builder builder_of(apr_pool_t *pool)
 {
     neo_openapi_builder builder = {.pool = pool,
+                                   .operations = neo_operations(),
                                    .base = "https://api.example.com/public/v1",
                                    .docs_url = "https://docs.example.com",
                                    .objects = apr_hash_make(pool)};
