@@ -189,6 +189,8 @@ create table neoapi.idempotency_key (
     primary key (organization_id, credential_id, key)
 );
 create index idempotency_key_expires_at on neoapi.idempotency_key (expires_at);
+-- Few responses have a secret. neoapictl reencrypt and doctor find them.
+create index idempotency_key_secret on neoapi.idempotency_key (organization_id, credential_id, key) where secret is not null;
 grant select, insert, delete, update (response_body) on neoapi.idempotency_key to :runtime;
 
 -- ---------------------------------------------------------------- clocks

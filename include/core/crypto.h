@@ -12,10 +12,12 @@
 #define NEO_KEY_SIZE    32            /* AES-256 */
 #define NEO_SEAL_EXTRA  (1 + 12 + 16) /* what neo_seal adds: version, nonce, authentication tag */
 
+#define NEO_MAX_KEYS 8
+
 /* The deployment's encryption keys, newest first. The first one encrypts, all of them decrypt. */
 typedef struct neo_keys {
     int count;
-    unsigned char key[8][NEO_KEY_SIZE];
+    unsigned char key[NEO_MAX_KEYS][NEO_KEY_SIZE];
 } neo_keys;
 
 /* Derives the keys for one purpose (HKDF-Expand of RFC 5869 with SHA-256): texts encrypted for another purpose neither use up

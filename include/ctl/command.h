@@ -77,6 +77,7 @@ typedef struct neo_ctl_given {
     X(token)                                                                                                                   \
     X(webhook)                                                                                                                 \
     X(events)                                                                                                                  \
+    X(reencrypt)                                                                                                               \
     X(whatsapp)                                                                                                                \
     X(lead)                                                                                                                    \
     X(export)                                                                                                                  \

@@ -17,6 +17,13 @@ typedef struct neo_ctl_secret {
  * standard input, with prompts if that is a terminal. Returns NULL, or an error. */
 const char *neo_ctl_read_secrets(const neo_ctl *ctl, neo_ctl_secret *secrets);
 
+/* clang-format off */
+#define NEO_CTL_KEY_FILE_OPTION                                                                                                \
+    {                                                                                                                          \
+        "key-file", NEO_CTL_FILE, 0, "/etc/neoapi/key", "the file in httpd's NeoAPIKeyFile, which encrypts the secrets"        \
+    }
+/* clang-format on */
+
 /* Reads a file of at most `max` bytes; "-" is standard input. Returns NULL, or an error. */
 const char *neo_ctl_read_all(const char *path, apr_size_t max, apr_pool_t *pool, neo_text *text);
 

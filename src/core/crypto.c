@@ -209,7 +209,7 @@ int neo_open(const neo_keys *keys, neo_text context, const void *sealed, apr_siz
 static const char *add_key(neo_keys *keys, const char *line, const char *path, apr_pool_t *pool)
 {
     unsigned char raw[64];
-    if (keys->count == (int)(sizeof keys->key / sizeof keys->key[0]))
+    if (keys->count == NEO_MAX_KEYS)
         return apr_psprintf(pool, "key file %s has more than %d keys; remove the oldest lines", path, keys->count);
     if (strlen(line) > 80 || neo_base64_decode(line, strlen(line), raw, sizeof raw) != NEO_KEY_SIZE)
         return apr_psprintf(pool,

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl doctor: checks the database, the key file and httpd, and prints the remedies of faults. */
 #include <apr_strings.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ctl/output.h"
 #include "ctl/session.h"
@@ -119,88 +117,9 @@ static neo_finding check_version(neo_doctor_context *p, const char **found)
     return !difference && !outdated && p->version == neo_schema_needed();
 }
 
-static int has_schema(const neo_doctor_context *p)
+int neo_doctor_has_schema(const neo_doctor_context *p)
 {
     return p->pg && p->runtime && p->version >= neo_schema_needed();
-}
-
-/* What the key file's keys encrypt. Inactive subscriptions count, because they can be activated again. */
-static const struct {
-    const char *table, *column;
-} encrypted[] = {{"webhook_subscription", "secret"}, {"whatsapp_number", "access_token"}, {"whatsapp_number", "app_secret"}};
-
-/* Skips a column that the connected role may not read. */
-static const char *count_undecryptable(neo_doctor_context *p, const char *table, const char *column, int *seen,
-                                       int *undecryptable)
-{
-    neo_rows rows;
-    const char *sql = apr_psprintf(p->pool, "select has_column_privilege('neoapi.%s', '%s', 'select')", table, column);
-    if (neo_pg_exec(p->pg, sql, 0, NULL, p->pool, &rows) != NEO_PG_OK)
-        return rows.message;
-    if (!neo_rows_is_true(&rows, 0, 0))
-        return NULL;
-    sql = apr_psprintf(p->pool, "select id, %s from neoapi.%s order by id limit 10000", column, table);
-    if (neo_pg_exec(p->pg, sql, 0, NULL, p->pool, &rows) != NEO_PG_OK)
-        return rows.message;
-    *seen += rows.count;
-    for (int r = 0; r < rows.count; r++)
-        *undecryptable += !neo_secret_open(&p->keys, neo_rows_value(&rows, r, 0), neo_rows_value(&rows, r, 1), p->pool);
-    return NULL;
-}
-
-/* The number of encrypted secrets that the connected role can read. */
-static int count_encrypted(neo_doctor_context *p)
-{
-    int seen = 0, undecryptable = 0;
-    for (apr_size_t i = 0; has_schema(p) && i < sizeof encrypted / sizeof *encrypted; i++)
-        (void)count_undecryptable(p, encrypted[i].table, encrypted[i].column, &seen, &undecryptable);
-    return seen;
-}
-
-static neo_finding report_missing_key_file(neo_doctor_context *p, const char **found)
-{
-    int count = count_encrypted(p);
-    if (count) {
-        *found = apr_psprintf(p->pool, "%s does not exist, but %d secret%s encrypted with its keys", p->key_file, count,
-                              count == 1 ? " is" : "s are");
-        p->fix = "restore it from a backup or copy it from another host; a new file cannot decrypt them";
-        return neo_doctor_is_enabled(p) ? NEO_FINDING_FAILED : NEO_FINDING_PENDING;
-    }
-    const char *slash = strrchr(p->key_file, '/');
-    const char *dir = slash > p->key_file ? apr_pstrmemdup(p->pool, p->key_file, (apr_size_t)(slash - p->key_file)) : ".";
-    *found = apr_psprintf(p->pool, "%s does not exist", p->key_file);
-    p->fix = apr_psprintf(p->pool, "%s(set -C && umask 077 && openssl rand -base64 32 >%s)",
-                          access(dir, F_OK) == 0 ? "" : apr_psprintf(p->pool, "mkdir -p %s && ", dir), p->key_file);
-    return neo_doctor_is_enabled(p) ? NEO_FINDING_FAILED : NEO_FINDING_PENDING;
-}
-
-static neo_finding check_key_file(neo_doctor_context *p, const char **found)
-{
-    if (!neo_ctl_value(p->ctl, "key-file")) {
-        if (access(p->key_file, F_OK) != 0 && errno == ENOENT)
-            return report_missing_key_file(p, found);
-        if (access(p->key_file, R_OK) != 0 && errno == EACCES) {
-            *found = apr_psprintf(p->pool, "%s is not readable by this user", p->key_file);
-            return NEO_FINDING_SKIPPED;
-        }
-    }
-    const char *wrong = neo_keys_read(&p->keys, p->key_file, p->pool);
-    if (wrong)
-        memset(&p->keys, 0, sizeof p->keys);
-    *found =
-        wrong ? wrong : apr_psprintf(p->pool, "%s has %d key%s", p->key_file, p->keys.count, p->keys.count == 1 ? "" : "s");
-    return wrong == NULL;
-}
-
-static neo_finding check_secrets(neo_doctor_context *p, const char **found)
-{
-    int seen = 0, undecryptable = 0;
-    for (apr_size_t i = 0; i < sizeof encrypted / sizeof *encrypted; i++)
-        if ((*found = count_undecryptable(p, encrypted[i].table, encrypted[i].column, &seen, &undecryptable)))
-            return 0;
-    *found = undecryptable ? apr_psprintf(p->pool, "%d of %d cannot be decrypted with the key file", undecryptable, seen)
-                           : apr_psprintf(p->pool, "all %d can be decrypted", seen);
-    return undecryptable == 0;
 }
 
 static neo_finding check_event_log(neo_doctor_context *p, const char **found)
@@ -272,9 +191,9 @@ static const check checks[] = {
     {"connections", NEEDS_CONNECTION, connections_sql, NULL,
      "increase max_connections in postgresql.conf, reduce DBDMax, or use PgBouncer"},
     {"public access", NEEDS_SCHEMA, public_access_sql, NULL, "run neoapictl setup"},
-    {"key file", NEEDS_NOTHING, NULL, check_key_file,
+    {"key file", NEEDS_NOTHING, NULL, neo_doctor_check_key_file,
      "restore the file from its backup, or copy it from another host; only root may read it: chmod 0600"},
-    {"encrypted secrets", NEEDS_SCHEMA_AND_KEYS, NULL, check_secrets,
+    {"encrypted secrets", NEEDS_SCHEMA_AND_KEYS, NULL, neo_doctor_check_secrets,
      "append the missing key to the file; if it is lost, rotate the webhook secrets and set those of WhatsApp numbers with: "
      "neoapictl whatsapp number change"},
     {"API keys", NEEDS_SCHEMA_STEP, credentials_sql, NULL,
@@ -298,7 +217,7 @@ static const char *unmet_need(const neo_doctor_context *p, const check *c)
         return "no virtual host";
     if (c->need >= NEEDS_CONNECTION && !p->pg)
         return "no connection";
-    if (c->need >= NEEDS_SCHEMA && !has_schema(p))
+    if (c->need >= NEEDS_SCHEMA && !neo_doctor_has_schema(p))
         return "the schema is not up to date";
     return c->need == NEEDS_SCHEMA_AND_KEYS && !p->keys.count ? "no keys" : NULL;
 }

@@ -32,6 +32,12 @@ typedef enum neo_finding {
     NEO_FINDINGS
 } neo_finding;
 
+int neo_doctor_has_schema(const neo_doctor_context *doctor); /* it is up to date */
+
+/* Checks of the key file. *found is set to a sentence. */
+neo_finding neo_doctor_check_key_file(neo_doctor_context *doctor, const char **found);
+neo_finding neo_doctor_check_secrets(neo_doctor_context *doctor, const char **found);
+
 /* Checks of httpd's configuration. *found is set to a sentence. */
 void neo_doctor_read_httpd(neo_doctor_context *doctor);
 int neo_doctor_is_enabled(const neo_doctor_context *doctor);       /* a virtual host has NeoAPI On */

@@ -121,10 +121,6 @@ static const neo_ctl_parameter create_arguments[] = {
         "secrets", NEO_CTL_FILE, 0, NULL,                                                                                      \
             "a file with the lines access_token=..., app_secret=... and verify_token=...; - is standard input"                 \
     }
-#define KEY_FILE_OPTION                                                                                                        \
-    {                                                                                                                          \
-        "key-file", NEO_CTL_FILE, 0, "/etc/neoapi/key", "the file in httpd's NeoAPIKeyFile, which encrypts the secrets"        \
-    }
 /* clang-format on */
 
 static const neo_ctl_parameter create_options[] = {
@@ -132,7 +128,7 @@ static const neo_ctl_parameter create_options[] = {
     {"phone-number-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED, NULL, "the number's id at Meta"},
     {"waba-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED, NULL, "the id of the WhatsApp Business Account at Meta"},
     SECRETS_OPTION,
-    KEY_FILE_OPTION,
+    NEO_CTL_KEY_FILE_OPTION,
     {0},
 };
 
@@ -145,7 +141,7 @@ static const neo_ctl_parameter change_options[] = {
     {"display", NEO_CTL_NAME, 0, NULL, "the number as displayed"},
     {"waba-id", NEO_CTL_PROVIDER_ID, 0, NULL, "the id of the WhatsApp Business Account at Meta"},
     SECRETS_OPTION,
-    KEY_FILE_OPTION,
+    NEO_CTL_KEY_FILE_OPTION,
     {0},
 };
 
