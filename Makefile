@@ -49,7 +49,7 @@ $(if $(needs),$(if $(filter-out 0,$(lastword $(shell sh tests/deploy/packages.sh
 endif
 endif
 ifneq (,$(filter all install,$(or $(MAKECMDGOALS),all)))
-$(shell pkg-config --exists apr-1 apr-util-1 libpq jansson libssl libcrypto libcurl || echo 'Packages are missing: run `make deps`.' >&2)
+$(shell pkg-config --exists apr-1 apr-util-1 libpq jansson yaml-0.1 libssl libcrypto libcurl || echo 'Packages are missing: run `make deps`.' >&2)
 endif
 
 VERSION := 0.1.0
@@ -79,7 +79,7 @@ WERROR   ?= -Werror
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wno-sign-conversion -Wformat=2 \
             -Wundef -Wvla -Wpointer-arith -Wwrite-strings $(WERROR)
 # What the headers of others bring along is not ours to warn about.
-SYSTEM   := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I apr-1 apr-util-1 libpq jansson libcrypto 2>/dev/null)) \
+SYSTEM   := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I apr-1 apr-util-1 libpq jansson yaml-0.1 libcrypto 2>/dev/null)) \
             -isystem $(shell pg_config --includedir 2>/dev/null) -isystem $(shell $(APXS) -q INCLUDEDIR 2>/dev/null)
 CPPFLAGS += -Iinclude -I$(BUILD)/gen $(SYSTEM) -D_GNU_SOURCE -DLINUX -D_REENTRANT -DNEO_VERSION='"$(VERSION)"'
 CFLAGS   ?= -O2 -g
@@ -92,7 +92,7 @@ HARDENING  = $(eval HARDENING := $(if $(SANFLAGS),,$(FORTIFY) $(shell \
              for flag in -fstack-clash-protection -fcf-protection -mbranch-protection=standard; do \
                  $(CC) -Werror $$flag -S -o /dev/null -x c /dev/null 2>/dev/null && echo $$flag; done)))$(HARDENING)
 LDFLAGS  += -Wl,-z,relro,-z,now -Wl,--as-needed $(SANFLAGS)
-LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lssl -lcrypto -lcurl -lpq -lpthread -lm
+LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lyaml -lssl -lcrypto -lcurl -lpq -lpthread -lm
 
 # Layers 0 to 3 are the library that the module and neoapictl use.
 LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c src/delivery/*.c)

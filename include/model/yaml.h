@@ -5,9 +5,8 @@
 
 #include "core/json.h"
 
-/* The value in block style; what fits on a few lines is in flow style within. Members keep their order. A string is plain if
- * that is safe, folded or literal if it is long or has lines, and quoted otherwise. Keys have at most 1,000 bytes. The text
- * ends in a newline and comes from the pool. */
+/* The value in block style; what fits on a few lines is in flow style within. Members keep their order. The text ends in a
+ * newline and comes from the pool. */
 neo_text neo_yaml_text(neo_json *value, apr_pool_t *pool);
 
 #endif

@@ -2,41 +2,21 @@
 /* Encodings and checksums (see core/encode.h). */
 #include "core/encode.h"
 
+#include <apr_encode.h>
 #include <apr_siphash.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static char *base64(const void *data, apr_size_t len, apr_pool_t *pool, const char *digits, int padded)
-{
-    const unsigned char *in = data;
-    char *text = apr_palloc(pool, (len + 2) / 3 * 4 + 1), *out = text;
-    unsigned int bits = 0;
-    int have = 0;
-    for (apr_size_t i = 0; i < len; i++) {
-        bits = bits << 8 | in[i];
-        for (have += 8; have >= 6; have -= 6)
-            *out++ = digits[bits >> (have - 6) & 63];
-    }
-    if (have)
-        *out++ = digits[bits << (6 - have) & 63];
-    while (padded && (out - text) % 4)
-        *out++ = '=';
-    *out = '\0';
-    return text;
-}
-
-#define BASE64_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-
 char *neo_base64url(const void *data, apr_size_t len, apr_pool_t *pool)
 {
-    return base64(data, len, pool, BASE64_DIGITS "-_", 0);
+    return (char *)apr_pencode_base64_binary(pool, data, (apr_ssize_t)len, APR_ENCODE_URL | APR_ENCODE_NOPADDING, NULL);
 }
 
 char *neo_base64(const void *data, apr_size_t len, apr_pool_t *pool)
 {
-    return base64(data, len, pool, BASE64_DIGITS "+/", 1);
+    return (char *)apr_pencode_base64_binary(pool, data, (apr_ssize_t)len, APR_ENCODE_NONE, NULL);
 }
 
 static int base64_digit(char c)
@@ -52,6 +32,7 @@ static int base64_digit(char c)
     return c == '/' || c == '_' ? 63 : -1;
 }
 
+/* Stricter than apr_decode_base64, which accepts unused bits that are not zero. */
 int neo_base64_decode(const char *text, apr_size_t len, unsigned char *out, apr_size_t capacity)
 {
     apr_size_t padding = 0;
@@ -80,13 +61,7 @@ int neo_base64_decode(const char *text, apr_size_t len, unsigned char *out, apr_
 
 void neo_hex(const void *data, apr_size_t len, char *out)
 {
-    static const char digits[] = "0123456789abcdef";
-    const unsigned char *in = data;
-    for (apr_size_t i = 0; i < len; i++) {
-        out[2 * i] = digits[in[i] >> 4];
-        out[2 * i + 1] = digits[in[i] & 15];
-    }
-    out[2 * len] = '\0';
+    (void)apr_encode_base16_binary(out, data, (apr_ssize_t)len, APR_ENCODE_LOWER, NULL);
 }
 
 void neo_base62(const unsigned char *data, apr_size_t len, char *out, int width)

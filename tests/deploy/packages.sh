@@ -14,6 +14,7 @@ build libapr1-dev
 build libaprutil1-dev
 build libpq-dev
 build libjansson-dev
+build libyaml-dev
 build libssl-dev
 build libcurl4-openssl-dev
 run   apache2-bin
