@@ -248,21 +248,48 @@ static const struct {
     [NEO_FINDING_SKIPPED] = {"skipped", NEO_CTL_FAINT, NULL},
 };
 
+static void print_result(const neo_doctor_context *p, neo_finding finding, const char *checked, const char *found)
+{
+    const char *result = apr_psprintf(p->pool, "%-8s", words[finding].result);
+    printf("%s %s: %s\n", neo_ctl_styled(stdout, words[finding].style, result, p->pool), checked, found);
+}
+
+/* Prints one line for each reason, because without a database most checks are skipped for the same one. */
+static void print_skipped(const neo_doctor_context *p, neo_json *list)
+{
+    neo_json *reasons = neo_json_make_object(p->pool), *row;
+    for (apr_size_t i = 0; (row = neo_json_at(list, i)); i++) {
+        const char *reason = neo_json_string_at(row, "found");
+        neo_json *names = neo_json_get(reasons, reason);
+        if (strcmp(neo_json_string_at(row, "result"), words[NEO_FINDING_SKIPPED].result) != 0)
+            continue;
+        if (!names)
+            neo_json_set(reasons, reason, names = neo_json_make_array(p->pool));
+        neo_json_append(names, neo_json_make_string(neo_json_string_at(row, "check"), p->pool));
+    }
+    for (void *m = neo_json_first(reasons); m; m = neo_json_next(reasons, m)) {
+        const neo_json *names = neo_json_member_value(m);
+        int count = (int)neo_json_size(names);
+        print_result(p, NEO_FINDING_SKIPPED,
+                     count == 1 ? neo_json_string(neo_json_at(names, 0)) : apr_psprintf(p->pool, "%d checks", count),
+                     neo_json_member_key(m));
+    }
+}
+
 static void report(const neo_doctor_context *p, neo_json *list, const check *c, neo_finding finding, const char *found)
 {
     neo_json *row = neo_json_make_object(p->pool);
-    const char *fix = p->fix ? p->fix : c->fix, *advice = words[finding].advice, *result = words[finding].result;
+    const char *fix = p->fix ? p->fix : c->fix, *advice = words[finding].advice;
     found = neo_ctl_one_line(found, p->pool);
     neo_json_set(row, "check", neo_json_make_string(c->name, p->pool));
-    neo_json_set(row, "result", neo_json_make_string(result, p->pool));
+    neo_json_set(row, "result", neo_json_make_string(words[finding].result, p->pool));
     neo_json_set(row, "found", neo_json_make_string(found, p->pool));
     if (advice)
         neo_json_set(row, "fix", neo_json_make_string(fix, p->pool));
     neo_json_append(list, row);
-    if (p->ctl->json || (p->ctl->quiet && !advice))
+    if (p->ctl->json || finding == NEO_FINDING_SKIPPED || (p->ctl->quiet && !advice))
         return;
-    result = neo_ctl_styled(stdout, words[finding].style, apr_psprintf(p->pool, "%-8s", result), p->pool);
-    printf("%s %s: %s\n", result, c->name, found);
+    print_result(p, finding, c->name, found);
     if (advice)
         printf("%-8s %s: %s\n", "", advice, neo_ctl_one_line(fix, p->pool));
 }
@@ -292,6 +319,8 @@ static neo_ctl_exit run(neo_ctl *ctl)
     memset(&p.keys, 0, sizeof p.keys);
     if (ctl->json)
         neo_ctl_print(ctl, list);
+    else if (!ctl->quiet)
+        print_skipped(&p, list);
     return failed ? NEO_CTL_FAILED : NEO_CTL_OK;
 }
 

@@ -19,6 +19,7 @@
 #define MAX_OUTPUT   65536
 #define CREATE_SITE  "neoapictl site create \"$(hostname --fqdn)\" --self-signed"
 #define RESTART      "apachectl configtest && systemctl restart apache2"
+#define RELOAD       "apachectl configtest && systemctl reload-or-restart apache2"
 #define REPORT       "apachectl -t -D NEOAPI_REPORT 2>&1"
 #define NO_APACHECTL 127 /* the shell's status */
 
@@ -122,12 +123,12 @@ static neo_finding check_certificate_of(neo_doctor_context *p, const neo_json *s
     if (!certificate)
         return NEO_FINDING_OK; /* a proxy terminates TLS, or mod_md has the certificate */
     *found = neo_certificate_check(certificate, key ? key : certificate, name ? name : "", &days, p->pool);
-    p->fix = apr_psprintf(p->pool, "correct SSLCertificateFile and SSLCertificateKeyFile in %s, then: " RESTART,
+    p->fix = apr_psprintf(p->pool, "correct SSLCertificateFile and SSLCertificateKeyFile in %s, then: " RELOAD,
                           text_of(site, "file"));
     if (*found)
         return NEO_FINDING_FAILED;
     *found = apr_psprintf(p->pool, days < 0 ? "%s has expired" : "%s expires in %d days", certificate, days);
-    p->fix = "renew it, then: " RESTART;
+    p->fix = "renew it, then: " RELOAD;
     return days < MIN_DAYS ? NEO_FINDING_FAILED : NEO_FINDING_OK;
 }
 

@@ -85,6 +85,11 @@ def test_doctor_finds_an_unreachable_database(db, tmp_path, key_file):
     status, checks = examined(db, "--key-file", str(key_file), dsn=make_dsn(db.dsn, host=str(tmp_path)))
     assert status == 1 and checks["connection"]["result"] == "failed" and checks["connection"]["fix"]
     assert checks["schema"]["result"] == "skipped" and checks["key file"]["result"] == "ok"
+    lines = db.run(*DOCTOR, "--key-file", str(key_file), dsn=make_dsn(db.dsn, host=str(tmp_path)))[1].splitlines()
+    skipped = [row["found"] for row in checks.values() if row["result"] == "skipped"]
+    count = skipped.count("no connection")
+    assert count > 20 and f"skipped  {count} checks: no connection" in lines
+    assert len([line for line in lines if line.startswith("skipped")]) == len(set(skipped))
 
 
 def test_doctor_finds_an_old_schema(own_database, next_version):

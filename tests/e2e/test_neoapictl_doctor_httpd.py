@@ -151,7 +151,7 @@ def test_a_bad_certificate_is_found(layout, fault, found):
     layout.certificate(**fault)
     status, rows = layout.doctor()
     row = rows["certificate"]
-    assert status == 1 and row["result"] == "failed" and found in row["found"] and row["fix"], row
+    assert status == 1 and row["result"] == "failed" and found in row["found"] and "systemctl reload-or-restart" in row["fix"], row
 
 
 def test_a_bad_certificate_of_the_second_host_is_found(layout):
