@@ -5,7 +5,8 @@
 
 #include "ctl/command.h"
 
-/* The connection string: --database, else NEOAPI_DATABASE, else service=neoapi if libpq knows it, else dbname=neoapi. */
+/* The connection string: --database, else NEOAPI_DATABASE, else service=neoapi_admin or service=neoapi if libpq knows it,
+ * else dbname=neoapi. */
 const char *neo_ctl_conninfo(const neo_ctl *ctl);
 
 /* Connects, without a statement timeout. On failure returns NULL and sets *wrong to the error, and what to do. */

@@ -10,7 +10,7 @@ const neo_ctl_command *const neo_ctl_groups[] = {NEO_CTL_GROUP_LIST(NEO_CTL_GROU
 const neo_ctl_parameter neo_ctl_globals[] = {
     {"database", NEO_CTL_CONNINFO, 0, NULL,
      "the database: a libpq connection string without a password, or service=NAME; defaults to $NEOAPI_DATABASE, then to "
-     "service=neoapi if it is defined, then to dbname=neoapi"},
+     "service=neoapi_admin or service=neoapi if it is defined, then to dbname=neoapi"},
     {"json", NEO_CTL_FLAG, 0, NULL, "print JSON"},
     {"quiet", NEO_CTL_FLAG, 0, NULL, "print only results: no notes, headings or progress"},
     {"help", NEO_CTL_FLAG, 0, NULL, "show this help"},

@@ -9,11 +9,11 @@
 #include "ctl/output.h"
 #include "store/migrate.h"
 
-/* Whether libpq knows the service "neoapi". Port 0 is invalid, so that it fails before it connects. */
-static int has_service(apr_pool_t *pool)
+/* Whether libpq knows the service. Port 0 is invalid, so that it fails before it connects. */
+static int has_service(const char *service, apr_pool_t *pool)
 {
     const char *why = "";
-    return neo_pg_connect("service=neoapi port=0", pool, &why) || !strstr(why, "definition of service");
+    return neo_pg_connect(apr_pstrcat(pool, service, " port=0", NULL), pool, &why) || !strstr(why, "definition of service");
 }
 
 const char *neo_ctl_conninfo(const neo_ctl *ctl)
@@ -23,7 +23,9 @@ const char *neo_ctl_conninfo(const neo_ctl *ctl)
         return given;
     if (environment && *environment)
         return environment;
-    return has_service(ctl->pool) ? "service=neoapi" : "dbname=neoapi";
+    return has_service("service=neoapi_admin", ctl->pool) ? "service=neoapi_admin"
+           : has_service("service=neoapi", ctl->pool)     ? "service=neoapi"
+                                                          : "dbname=neoapi";
 }
 
 /* Overrides the service file, whose timeouts are for httpd's requests. */
@@ -103,8 +105,8 @@ static const char *become_owner(neo_pg *pg, apr_pool_t *pool)
     const char *owner = neo_rows_value(&rows, 0, 0);
     if (!neo_rows_is_true(&rows, 0, 2))
         return apr_psprintf(pool,
-                            "the role %s cannot administer this database; connect as a superuser or as a member of %s, for "
-                            "example with: --database \"service=neoapi user=postgres\"",
+                            "the role %s cannot administer this database; connect as a superuser or as a member of %s: define "
+                            "the service neoapi_admin (see the example pg_service.conf), or use --database",
                             neo_rows_value(&rows, 0, 1), owner);
     const char *set = apr_pstrcat(pool, "set role ", neo_pg_identifier(pg, owner, pool), NULL);
     return neo_pg_exec(pg, set, 0, NULL, pool, &rows) == NEO_PG_OK ? NULL : rows.message;

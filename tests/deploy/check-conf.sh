@@ -64,8 +64,10 @@ for file in "$conf"/*.conf; do
     case $name in
         pg_service*)
             # libpq reports the invalid port only after it has accepted all other settings.
-            PGSERVICEFILE=$file "$(dirname "$module")/neoapictl" --database 'service=neoapi port=0' doctor >"$work/verdict" 2>&1 || true
-            grep -q 'invalid port number: "0"' "$work/verdict" || { head -n 1 "$work/verdict" >&2; die "libpq does not take conf/$name"; }
+            for service in neoapi neoapi_admin; do
+                PGSERVICEFILE=$file "$(dirname "$module")/neoapictl" --database "service=$service port=0" doctor >"$work/verdict" 2>&1 || true
+                grep -q 'invalid port number: "0"' "$work/verdict" || { head -n 1 "$work/verdict" >&2; die "libpq does not take conf/$name"; }
+            done
             continue
             ;;
         neoapi.conf) sed -i 's|^\( *\)#\(NeoAPI\|</*Location\|    SetHandler\|    Require\)|\1\2|' "$work/$name" ;;

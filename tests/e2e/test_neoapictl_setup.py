@@ -14,6 +14,7 @@ import psycopg2
 import psycopg2.errors
 import pytest
 from ctl_database import TIMEOUT_S, UNKNOWN_ULID, new_database, db, own_database  # noqa: F401 (fixtures)
+from deployment import ROOT
 
 MIGRATION_LOCK = 5653418271302  # src/store/migrate.c
 
@@ -157,6 +158,24 @@ def test_the_default_connection_is_the_service_or_else_the_database_neoapi(new_d
     assert connected().startswith("database neoapi ")
     (tmp_path / "pg_service.conf").write_text(f"[neoapi]\ndbname={new_database.name}\n")
     assert connected().startswith(f"database {new_database.name} ")
+
+
+@pytest.mark.parametrize("file", ["pg_service.conf", "pg_service-patroni.conf"])
+def test_neoapictl_administers_with_the_shipped_service_file(own_database, tmp_path, file):
+    """With this cluster's address and administrator. httpd's role, that of the first service, cannot administer."""
+    parts = psycopg2.extensions.parse_dsn(own_database.dsn)
+    text = re.sub("^host=.*", f"host={parts['host']}", (ROOT / "conf" / file).read_text(), flags=re.M)
+    text = re.sub("^(sslmode|sslrootcert|passfile)=.*\n", "", text, flags=re.M)
+    text = text.replace("dbname=neoapi", f"dbname={own_database.name}").replace("user=neoapi_admin", "user=postgres")
+    (tmp_path / "pg_service.conf").write_text(text)
+    env = {name: value for name, value in os.environ.items() if name not in ("NEOAPI_DATABASE", "PGSERVICE", "PGSERVICEFILE")}
+
+    def listed(*options):
+        return subprocess.run([os.environ["NEOAPI_CTL_BIN"], *options, "plan", "list"], capture_output=True, text=True,
+                              timeout=TIMEOUT_S, env={**env, "HOME": str(tmp_path), "PGSYSCONFDIR": str(tmp_path)})
+
+    assert "default" in listed().stdout, listed().stderr
+    assert "define the service neoapi_admin" in listed("--database", "service=neoapi").stderr
 
 
 @pytest.mark.parametrize("content", [None, "", "\n", "x" * 600])
