@@ -16,8 +16,9 @@ neo_ctl_exit neo_ctl_rotate(neo_ctl *ctl);
 extern const neo_ctl_parameter neo_ctl_rotate_options[];
 
 #define NEO_CTL_DOC_UNCONFIRMED                                                                                                \
-    "Waits until every server has confirmed it, for at most three seconds. If one has not, the exit status is 4: it is "       \
-    "revoked, but that server may accept it for 15 seconds more."
+    "Waits until every server has confirmed it, for at most three seconds. Then nothing is in progress with it any more. If "  \
+    "one has not, the exit status is 4: it is revoked, but that server may accept it, or execute a write that it has begun, "  \
+    "for 15 seconds more."
 
 /* Revokes the credential in the argument "id". */
 neo_ctl_exit neo_ctl_revoke(neo_ctl *ctl);

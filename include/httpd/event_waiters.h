@@ -4,7 +4,7 @@
 #ifndef NEO_HTTPD_EVENT_WAITERS_H
 #define NEO_HTTPD_EVENT_WAITERS_H
 
-#include "core/clock.h"
+#include "service/service.h"
 #include "store/pg.h"
 
 #define NEO_EVENT_POLL_MS 250 /* between two queries */
@@ -14,15 +14,17 @@ typedef struct neo_event_waiters neo_event_waiters;
 /* `wake` is called when the first request begins to wait. */
 neo_event_waiters *neo_event_waiters_make(apr_pool_t *pchild, int slots, void (*wake)(void *baton), void *baton);
 
-/* Waits until the organization may have an event after the position, at the longest until neo_steady_ms is `until`. Returns
- * false at once if all slots are taken, and when the process ends. */
-int neo_event_waiters_wait(neo_event_waiters *waiters, const char *organization, const char *position, neo_ms until);
+/* As neo_host's await_event. Returns false at once if all slots are taken, and when the process ends. */
+int neo_event_waiters_wait(neo_event_waiters *waiters, const neo_event_wait *wait);
 
 /* Whether requests wait. */
 int neo_event_waiters_any(neo_event_waiters *waiters);
 
 /* Wakes the requests that have new events. Returns false if the connection is lost. */
 NEO_MUSTCHECK int neo_event_waiters_poll(neo_event_waiters *waiters, neo_pg *pg, apr_pool_t *pool);
+
+/* Wakes all requests, because credentials have changed; `generation` is the cache's. */
+void neo_event_waiters_wake(neo_event_waiters *waiters, unsigned int generation);
 
 /* Ends all waits and prevents new ones. */
 void neo_event_waiters_stop(neo_event_waiters *waiters);

@@ -29,6 +29,8 @@ const neo_credential *neo_credential_cache_get(neo_credential_cache *cache, cons
  * Verifying a secret takes longer than anything else before the database, and clients send the same one repeatedly. So the last
  * verified secret is recognised by a 64-bit SipHash with a random key of the process: a guess succeeds once in 2^64. */
 const neo_credential *neo_credential_cache_get_verified(neo_credential_cache *cache, const char *text, apr_pool_t *pool);
+/* Whether it would return this credential, so that nothing has changed since it did. */
+int neo_credential_cache_has_verified(neo_credential_cache *cache, const char *text, const neo_credential *credential);
 /* `text` was verified: it has NEO_SECRET_LEN bytes and the credential's hash. */
 void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_credential *credential, const char *text);
 
@@ -44,5 +46,18 @@ void neo_credential_cache_put(neo_credential_cache *cache, unsigned int generati
  * while the cache is not fresh. */
 void neo_credential_cache_put_unknown(neo_credential_cache *cache, unsigned int generation, const char *id);
 int neo_credential_cache_is_unknown(neo_credential_cache *cache, const char *id);
+
+/* A write in progress, in its request's memory. Its credential is verified after it was entered, and again after each refresh:
+ * so if no write is outdated after neo_credential_cache_clear, none is executed any more with a credential from before. */
+typedef struct neo_write_in_progress {
+    struct neo_write_in_progress *next;
+    unsigned int generation; /* of the cache, when the write was entered or refreshed */
+} neo_write_in_progress;
+
+void neo_credential_cache_enter_write(neo_credential_cache *cache, neo_write_in_progress *write);
+void neo_credential_cache_refresh_write(neo_credential_cache *cache, neo_write_in_progress *write);
+void neo_credential_cache_leave_write(neo_credential_cache *cache, const neo_write_in_progress *write);
+/* Whether there are writes that were entered or refreshed before the cache was cleared last. */
+int neo_credential_cache_has_outdated_writes(neo_credential_cache *cache);
 
 #endif

@@ -46,6 +46,14 @@ typedef struct neo_site {
     const neo_static_document *pages; /* in the order of neo_docs */
 } neo_site;
 
+/* A request that waits for events. It ends its wait if the organization may have an event after the position, if credentials
+ * have changed, and at the latest when neo_steady_ms is `until`. */
+typedef struct neo_event_wait {
+    const char *organization, *position;
+    unsigned int generation; /* of the credential cache, before the credential was confirmed */
+    neo_ms until;
+} neo_event_wait;
+
 /* What the host does for a request; `context` is neo_request's. */
 typedef struct neo_host {
     const char *(*header)(void *context, const char *name); /* NULL if it was not sent */
@@ -60,9 +68,9 @@ typedef struct neo_host {
     /* Sends `body` to `path` ("<phone_number_id>/messages") of WhatsApp's provider with POST, or GET if it is NULL, at most
      * once, and waits for the response for a limited time. */
     void (*call_provider)(void *context, const char *path, const char *token, neo_text body, neo_provider_response *answer);
-    /* Waits until the organization may have an event after the position, at the longest until neo_steady_ms is `until`. Returns
-     * false if it must not wait any longer, also if too many requests wait. */
-    int (*await_event)(void *context, const char *organization, const char *position, neo_ms until);
+    /* Waits until there may be a reason to fetch. Returns false if it must not wait any longer, also if too many requests
+     * wait. */
+    int (*await_event)(void *context, const neo_event_wait *wait);
 } neo_host;
 
 typedef struct neo_request {

@@ -16,7 +16,7 @@
 /* A request that waits; on its thread's stack. */
 typedef struct waiter {
     struct waiter *next;
-    const char *organization, *position;
+    const neo_event_wait *wait;
     int is_due;
 } waiter;
 
@@ -25,6 +25,7 @@ struct neo_event_waiters {
     pthread_cond_t changed;
     waiter *first;
     int free, is_stopping;
+    unsigned int generation; /* of the credential cache, when all were woken last */
     void (*wake)(void *baton);
     void *baton;
 };
@@ -72,17 +73,24 @@ static void remove_waiter(neo_event_waiters *waiters, const waiter *self)
     waiters->free++;
 }
 
-int neo_event_waiters_wait(neo_event_waiters *waiters, const char *organization, const char *position, neo_ms until)
+/* Whether credentials have changed since this one was confirmed. The generation also rises without a wake. */
+static int is_outdated(const neo_event_waiters *waiters, const neo_event_wait *wait)
 {
-    neo_ms left = until - neo_steady_ms();
+    return (int)(waiters->generation - wait->generation) > 0;
+}
+
+int neo_event_waiters_wait(neo_event_waiters *waiters, const neo_event_wait *wait)
+{
+    neo_ms left = wait->until - neo_steady_ms();
     struct timespec at = moment_of(left > 0 ? left : 0);
-    waiter self = {.organization = organization, .position = position};
+    waiter self = {.wait = wait};
     pthread_mutex_lock(&waiters->mutex);
     if (!waiters->free || waiters->is_stopping) {
         pthread_mutex_unlock(&waiters->mutex);
         return 0;
     }
     waiters->free--;
+    self.is_due = is_outdated(waiters, wait);
     self.next = waiters->first;
     waiters->first = &self;
     if (!self.next)
@@ -103,6 +111,16 @@ int neo_event_waiters_any(neo_event_waiters *waiters)
     return any;
 }
 
+void neo_event_waiters_wake(neo_event_waiters *waiters, unsigned int generation)
+{
+    pthread_mutex_lock(&waiters->mutex);
+    waiters->generation = generation;
+    for (waiter *w = waiters->first; w; w = w->next)
+        w->is_due = 1;
+    pthread_cond_broadcast(&waiters->changed);
+    pthread_mutex_unlock(&waiters->mutex);
+}
+
 void neo_event_waiters_stop(neo_event_waiters *waiters)
 {
     pthread_mutex_lock(&waiters->mutex);
@@ -118,8 +136,8 @@ static void collect(neo_event_waiters *waiters, neo_buf *organizations, neo_buf 
 {
     pthread_mutex_lock(&waiters->mutex);
     for (const waiter *w = waiters->first; w; w = w->next) {
-        neo_array_add_plain(organizations, w->organization);
-        neo_array_add_plain(positions, w->position);
+        neo_array_add_plain(organizations, w->wait->organization);
+        neo_array_add_plain(positions, w->wait->position);
     }
     pthread_mutex_unlock(&waiters->mutex);
 }
@@ -127,7 +145,8 @@ static void collect(neo_event_waiters *waiters, neo_buf *organizations, neo_buf 
 static int is_listed(const neo_rows *rows, const waiter *w)
 {
     for (int r = 0; r < rows->count; r++)
-        if (strcmp(neo_rows_value(rows, r, 0), w->organization) == 0 && strcmp(neo_rows_value(rows, r, 1), w->position) == 0)
+        if (strcmp(neo_rows_value(rows, r, 0), w->wait->organization) == 0 &&
+            strcmp(neo_rows_value(rows, r, 1), w->wait->position) == 0)
             return 1;
     return 0;
 }

@@ -3,6 +3,7 @@
  * (see httpd/listener.h). */
 #include "httpd/listener.h"
 
+#include <apr_strings.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -20,6 +21,7 @@
 #define HEARTBEAT_MS        1000 /* without a notification; others then free the claims of a process that has ended */
 #define HEARTBEAT_TIMEOUT_S 3
 #define RECONNECT_DELAY_MS  1000
+#define WRITES_POLL_MS      20 /* while outdated writes are in progress */
 #define NO_ERROR            (-1)
 
 _Static_assert(HEARTBEAT_MS / 1000 + HEARTBEAT_TIMEOUT_S < NEO_CREDENTIAL_CACHE_TTL_S,
@@ -34,7 +36,8 @@ struct neo_listener {
     neo_event_waiters *event_waiters;
     neo_log_context log_context;
     neo_ms next_heartbeat;
-    int last_error; /* so that it is not logged again every second */
+    char position[16]; /* to be confirmed when no outdated write is in progress; "": none */
+    int last_error;    /* so that it is not logged again every second */
 };
 
 static void wake(void *baton)
@@ -67,14 +70,27 @@ static int schema_error(neo_pg *pg, apr_pool_t *pool)
     return version ? NEO_LOG_SCHEMA_OLD : NEO_LOG_SCHEMA_MISSING;
 }
 
-/* Clears the cache and confirms to the database that it is in sync. False if the connection is lost. */
+/* Confirms to the database that the cache is in sync, unless a credential from before is still being used to write. False if
+ * the connection is lost. */
+static int confirm(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
+{
+    if (!*listener->position || neo_credential_cache_has_outdated_writes(listener->credential_cache))
+        return 1;
+    int is_confirmed = neo_cache_sync_confirm(pg, listener->position, pool);
+    *listener->position = '\0';
+    apr_pool_clear(pool);
+    return is_confirmed;
+}
+
+/* Clears the cache, and lets requests in progress identify their credentials again. False if the connection is lost. */
 static int resync(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     const char *position = neo_cache_sync_position(pg, pool);
     neo_credential_cache_clear(listener->credential_cache);
-    int is_confirmed = position && neo_cache_sync_confirm(pg, position, pool);
+    neo_event_waiters_wake(listener->event_waiters, neo_credential_cache_generation(listener->credential_cache));
+    apr_cpystrn(listener->position, position ? position : "", sizeof listener->position);
     apr_pool_clear(pool);
-    return is_confirmed;
+    return position && confirm(listener, pg, pool);
 }
 
 /* Handles all notifications that have arrived. False if the connection is lost. */
@@ -128,16 +144,22 @@ static int wake_waiters(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
     return is_connected;
 }
 
+static int poll_interval(const neo_listener *listener)
+{
+    return *listener->position                              ? WRITES_POLL_MS
+           : neo_event_waiters_any(listener->event_waiters) ? NEO_EVENT_POLL_MS
+                                                            : HEARTBEAT_MS;
+}
+
 /* Listens until the connection is lost or the listener is stopped. Clears the cache first, because changes may have been
  * missed. */
 static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     for (int alive = resync(listener, pg, pool); alive && !listener->is_stopping;) {
         neo_credential_cache_mark_fresh(listener->credential_cache);
-        wait_for(listener, neo_pg_socket(pg),
-                 neo_event_waiters_any(listener->event_waiters) ? NEO_EVENT_POLL_MS : HEARTBEAT_MS);
-        alive = heartbeat(listener, pg, pool) && record_use(listener, pg, pool) && record_clock_step(pg, pool) &&
-                wake_waiters(listener, pg, pool);
+        wait_for(listener, neo_pg_socket(pg), poll_interval(listener));
+        alive = confirm(listener, pg, pool) && heartbeat(listener, pg, pool) && record_use(listener, pg, pool) &&
+                record_clock_step(pg, pool) && wake_waiters(listener, pg, pool);
         alive = handle_notifications(listener, pg, pool) && alive; /* also those that arrived with a response */
     }
     neo_credential_cache_distrust(listener->credential_cache);

@@ -86,9 +86,9 @@ static void release(void *context, neo_pg *pg)
     neo_database_release(((neo_exchange *)context)->database, pg);
 }
 
-static int await_event(void *context, const char *organization, const char *position, neo_ms until)
+static int await_event(void *context, const neo_event_wait *wait)
 {
-    return neo_event_waiters_wait(((neo_exchange *)context)->config->event_waiters, organization, position, until);
+    return neo_event_waiters_wait(((neo_exchange *)context)->config->event_waiters, wait);
 }
 
 static void notify_dispatcher(void *context)

@@ -303,10 +303,18 @@ static neo_pg_status write_all(neo_work *w, neo_item *first, int count)
 
 static neo_pg_status lock_rows(neo_work *w);
 
+/* Whether the credential was revoked, or lost its rights, in the course of the transaction. Then all of it is rolled back. */
+static int is_refused(neo_work *w)
+{
+    if (!w->refusal)
+        w->refusal = neo_call_confirm(w->call);
+    return w->refusal != NULL;
+}
+
 static neo_pg_status execute_all(neo_work *w)
 {
     neo_pg_status status = NEO_PG_OK;
-    for (int n = 0, count; n < w->batch.count && status == NEO_PG_OK; n += count) {
+    for (int n = 0, count; n < w->batch.count && status == NEO_PG_OK && !is_refused(w); n += count) {
         count = count_together(w, &w->items[n]);
         status = prepare(w, &w->items[n], count);
         if (status == NEO_PG_OK)
@@ -334,6 +342,7 @@ static void reset(neo_work *w)
     }
     w->is_saved = 1; /* the begin of the transaction is a savepoint */
     w->queued = 0;
+    w->refusal = NULL;
 }
 
 /* The id that an update sends for the reference of the effects; NULL: none. */
@@ -433,7 +442,7 @@ static neo_pg_status run_transaction(neo_work *w, neo_text *answer, int *is_take
         status = lock_rows(w);
     if (status == NEO_PG_OK)
         status = execute_all(w);
-    if (status != NEO_PG_OK || (w->batch.is_atomic && neo_batch_first_problem(w)))
+    if (status != NEO_PG_OK || is_refused(w) || (w->batch.is_atomic && neo_batch_first_problem(w)))
         return status;
     *answer = neo_batch_response(w);
     if (call->idempotency)
@@ -460,7 +469,7 @@ static neo_problem *attempt(neo_work *w, neo_result *result, int *again)
     if (status != NEO_PG_OK)
         return neo_call_failed(w->call, !is_complete && status == NEO_PG_UNAVAILABLE ? NEO_PG_RETRY : status, &w->failure);
     if (!is_complete)
-        return neo_batch_problem(w);
+        return w->refusal ? w->refusal : neo_batch_problem(w);
     if (w->queued)
         w->call->request->host->notify_dispatcher(w->call->request->context);
     *result = (neo_result){.status = w->call->match.operation->status, .body = answer};

@@ -26,10 +26,11 @@ typedef struct {
     neo_pg *pg;
     neo_batch batch;
     neo_item *items;
-    int is_first;     /* attempt; later ones lock the organization, so that batches run one after the other */
-    int is_saved;     /* nothing was executed since the savepoint */
-    int queued;       /* there are new deliveries */
-    neo_rows failure; /* of the statement that failed */
+    int is_first;         /* attempt; later ones lock the organization, so that batches run one after the other */
+    int is_saved;         /* nothing was executed since the savepoint */
+    int queued;           /* there are new deliveries */
+    neo_rows failure;     /* of the statement that failed */
+    neo_problem *refusal; /* of the credential, during the transaction; NULL: none */
 } neo_work;
 
 /* NULL if all operations succeeded. */

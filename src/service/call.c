@@ -146,10 +146,30 @@ neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const ne
 
 /* ---------------------------------------------------------------- the database */
 
+neo_problem *neo_call_acquire_unconfirmed(neo_call *call, neo_pg **pg)
+{
+    *pg = call->pg = call->request->host->acquire(call->request->context);
+    return *pg ? NULL : not_executed(call);
+}
+
+/* Before the credential is confirmed: see neo_write_in_progress. */
+static void enter_write(neo_call *call)
+{
+    call->write = apr_palloc(call->pool, sizeof *call->write);
+    neo_credential_cache_enter_write(call->site->credential_cache, call->write);
+}
+
 neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg)
 {
-    *pg = call->request->host->acquire(call->request->context);
-    return *pg ? NULL : not_executed(call);
+    neo_problem *problem = neo_call_acquire_unconfirmed(call, pg);
+    if (problem)
+        return problem;
+    if (call->match.operation->access == NEO_ACCESS_WRITE)
+        enter_write(call);
+    problem = neo_call_confirm(call);
+    if (problem)
+        neo_call_release(call, *pg);
+    return problem;
 }
 
 neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg)
@@ -163,6 +183,10 @@ neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg)
 
 void neo_call_release(neo_call *call, neo_pg *pg)
 {
+    if (call->write)
+        neo_credential_cache_leave_write(call->site->credential_cache, call->write);
+    call->write = NULL;
+    call->pg = NULL;
     call->request->host->release(call->request->context, pg);
 }
 

@@ -26,7 +26,9 @@ typedef struct neo_call {
     const neo_request *request;
     neo_response *response;
     apr_pool_t *pool;
+    neo_pg *pg;                      /* the connection that it has acquired; NULL: none */
     const neo_credential *principal; /* NULL without a valid credential */
+    neo_write_in_progress *write;    /* while it holds a connection to write; else NULL */
     neo_match match;
     neo_allowance allowance;    /* of the requests that were counted last */
     neo_actor actor;            /* once the organization is known */
@@ -50,10 +52,14 @@ const char *neo_call_header(const neo_call *call, const char *name);
 /* Sets a header of the response, also of one with a problem. */
 void neo_call_set_header(neo_call *call, const char *name, const char *value);
 
-/* A connection is held only while statements run, never while waiting for a client or another service. */
+/* A connection is held only while statements run, never while waiting for a client or another service. Confirms the credential
+ * (see neo_call_confirm), because time may have passed since it was identified: the body, an event or a connection was waited
+ * for. */
 neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg);
 /* The same for an operation on the resource in the path. A malformed id is a 404. */
 neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg);
+/* Without confirming the credential: for its look-up. */
+neo_problem *neo_call_acquire_unconfirmed(neo_call *call, neo_pg **pg);
 void neo_call_release(neo_call *call, neo_pg *pg);
 
 /* Calls the host's notify_dispatcher if the row's second column, the number of new deliveries, is not 0. */
@@ -103,6 +109,9 @@ void neo_call_count_failed_lookup(neo_call *call);
 
 /* Sets call->principal to the credential in the request, or returns the problem of a request without a valid one. */
 neo_problem *neo_call_authenticate(neo_call *call);
+/* Identifies the credential again, unless it is still cached: it may have been revoked, or have lost the organization or the
+ * scope. Returns NULL if it may continue. Sets call->principal to the credential as it is now. */
+neo_problem *neo_call_confirm(neo_call *call);
 
 /* ---------------------------------------------------------------- conditions.c */
 
@@ -223,7 +232,8 @@ void neo_docs_prepare(neo_site *site, apr_pool_t *pool);
 /* Returns NULL to continue with the next step. */
 typedef neo_problem *(*neo_step)(neo_call *call);
 
-neo_problem *neo_call_identify(neo_call *call); /* identify.c */
+neo_problem *neo_call_identify(neo_call *call); /* identify.c, with the next */
+neo_problem *neo_call_check_scope(neo_call *call);
 neo_problem *neo_call_limit_concurrency(neo_call *call);
 neo_problem *neo_call_choose_organization(neo_call *call);  /* organization.c */
 neo_problem *neo_call_read_query(neo_call *call);           /* query.c */

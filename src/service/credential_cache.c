@@ -39,6 +39,8 @@ struct neo_credential_cache {
     pthread_mutex_t used_lock;            /* protects these two */
     atomic_int used_count;
     char used[MAX_USED][NEO_ID_SIZE];
+    pthread_mutex_t writes_lock;
+    neo_write_in_progress *writes; /* protected by it */
 };
 
 static apr_status_t destroy(void *data)
@@ -47,6 +49,7 @@ static apr_status_t destroy(void *data)
     neo_credential_cache_clear(cache);
     pthread_rwlock_destroy(&cache->lock);
     pthread_mutex_destroy(&cache->used_lock);
+    pthread_mutex_destroy(&cache->writes_lock);
     free(cache);
     return APR_SUCCESS;
 }
@@ -54,7 +57,8 @@ static apr_status_t destroy(void *data)
 neo_credential_cache *neo_credential_cache_make(apr_pool_t *pool)
 {
     neo_credential_cache *cache = calloc(1, sizeof *cache);
-    if (!cache || pthread_rwlock_init(&cache->lock, NULL) != 0 || pthread_mutex_init(&cache->used_lock, NULL) != 0)
+    if (!cache || pthread_rwlock_init(&cache->lock, NULL) != 0 || pthread_mutex_init(&cache->used_lock, NULL) != 0 ||
+        pthread_mutex_init(&cache->writes_lock, NULL) != 0)
         abort();
     neo_random(cache->key, sizeof cache->key);
     apr_pool_cleanup_register(pool, cache, destroy, apr_pool_cleanup_null);
@@ -173,15 +177,20 @@ const char *neo_credential_cache_take_used(neo_credential_cache *cache, apr_pool
     return ids.ptr;
 }
 
+/* The entry, whose fingerprint must be the one given unless that is 0; NULL if it is not cached. Under the lock. */
+static entry *find_verified(neo_credential_cache *cache, const char *id, uint64_t fingerprint)
+{
+    entry *e = find(cache, id);
+    return e && fingerprint && atomic_load(&e->fingerprint) != fingerprint ? NULL : e;
+}
+
 /* If `fingerprint` is not 0, it must be that of the secret that was verified last. */
 static const neo_credential *lookup(neo_credential_cache *cache, const char *id, uint64_t fingerprint, apr_pool_t *pool)
 {
     if (!is_fresh(cache))
         return NULL;
     pthread_rwlock_rdlock(&cache->lock);
-    entry *e = find(cache, id);
-    if (e && fingerprint && atomic_load(&e->fingerprint) != fingerprint)
-        e = NULL;
+    entry *e = find_verified(cache, id, fingerprint);
     if (e)
         atomic_fetch_add(&e->references, 1);
     pthread_rwlock_unlock(&cache->lock);
@@ -198,9 +207,25 @@ const neo_credential *neo_credential_cache_get(neo_credential_cache *cache, cons
     return lookup(cache, id, 0, pool);
 }
 
+static int has_secret_length(const char *text)
+{
+    return strnlen(text, NEO_SECRET_SIZE) == NEO_SECRET_LEN;
+}
+
 const neo_credential *neo_credential_cache_get_verified(neo_credential_cache *cache, const char *text, apr_pool_t *pool)
 {
-    return strnlen(text, NEO_SECRET_SIZE) == NEO_SECRET_LEN ? lookup(cache, text, fingerprint_of(cache, text), pool) : NULL;
+    return has_secret_length(text) ? lookup(cache, text, fingerprint_of(cache, text), pool) : NULL;
+}
+
+int neo_credential_cache_has_verified(neo_credential_cache *cache, const char *text, const neo_credential *credential)
+{
+    if (!is_fresh(cache) || !has_secret_length(text))
+        return 0;
+    uint64_t fingerprint = fingerprint_of(cache, text);
+    pthread_rwlock_rdlock(&cache->lock);
+    const entry *e = find_verified(cache, text, fingerprint);
+    pthread_rwlock_unlock(&cache->lock);
+    return e && &e->credential == credential;
 }
 
 /* The entry may be newer than the credential that was verified, and have another secret; so the hashes are compared. */
@@ -290,4 +315,43 @@ int neo_credential_cache_is_unknown(neo_credential_cache *cache, const char *id)
     int is_unknown = is_fresh(cache) && cache->unknown[hash % MAX_UNKNOWN] == hash;
     pthread_rwlock_unlock(&cache->lock);
     return is_unknown;
+}
+
+/* ---------------------------------------------------------------- writes in progress */
+
+void neo_credential_cache_enter_write(neo_credential_cache *cache, neo_write_in_progress *write)
+{
+    pthread_mutex_lock(&cache->writes_lock);
+    write->generation = atomic_load(&cache->generation);
+    write->next = cache->writes;
+    cache->writes = write;
+    pthread_mutex_unlock(&cache->writes_lock);
+}
+
+void neo_credential_cache_refresh_write(neo_credential_cache *cache, neo_write_in_progress *write)
+{
+    pthread_mutex_lock(&cache->writes_lock);
+    write->generation = atomic_load(&cache->generation);
+    pthread_mutex_unlock(&cache->writes_lock);
+}
+
+void neo_credential_cache_leave_write(neo_credential_cache *cache, const neo_write_in_progress *write)
+{
+    pthread_mutex_lock(&cache->writes_lock);
+    neo_write_in_progress **at = &cache->writes;
+    while (*at != write)
+        at = &(*at)->next;
+    *at = write->next;
+    pthread_mutex_unlock(&cache->writes_lock);
+}
+
+int neo_credential_cache_has_outdated_writes(neo_credential_cache *cache)
+{
+    unsigned int generation = atomic_load(&cache->generation);
+    pthread_mutex_lock(&cache->writes_lock);
+    const neo_write_in_progress *w = cache->writes;
+    while (w && w->generation == generation)
+        w = w->next;
+    pthread_mutex_unlock(&cache->writes_lock);
+    return w != NULL;
 }

@@ -125,18 +125,21 @@ static int is_empty(const neo_rows *rows)
     return !neo_rows_value(rows, 0, NEO_FOLLOWED_ANSWER) && !neo_rows_is_true(rows, 0, NEO_FOLLOWED_HAS_MORE);
 }
 
-/* The rows of a page, of a later one while it is empty and there is time to wait. */
+/* The rows of a page. While it is empty and there is time to wait, those of the next one. Each fetch confirms the credential.
+ */
 static neo_problem *fetch_awaited(neo_call *call, following *f, neo_rows *rows)
 {
-    const neo_host *host = call->request->host;
-    neo_problem *problem = fetch_current(call, f, rows);
-    while (!problem && is_empty(rows) && neo_steady_ms() < f->until) {
+    const neo_request *request = call->request;
+    for (;;) {
+        unsigned int generation = neo_credential_cache_generation(call->site->credential_cache);
+        neo_problem *problem = fetch_current(call, f, rows);
+        if (problem || !is_empty(rows) || neo_steady_ms() >= f->until)
+            return problem;
         f->after = neo_rows_value(rows, 0, NEO_FOLLOWED_POSITION);
-        if (!host->await_event(call->request->context, call->actor.organization, f->after, f->until))
+        neo_event_wait wait = {call->actor.organization, f->after, generation, f->until};
+        if (!request->host->await_event(request->context, &wait))
             return NULL;
-        problem = fetch_current(call, f, rows);
     }
-    return problem;
 }
 
 static neo_problem *follow(neo_call *call, following *f, neo_result *result)

@@ -4,11 +4,9 @@
 #include <string.h>
 
 #include "call.h"
-#include "core/clock.h"
 #include "store/snapshot.h"
 
 #define RETRY_SECONDS 30 /* Retry-After if there are too many exports */
-#define RECHECK_MS    5000
 #define END_MARGIN_S  30 /* after the time limit, which the host enforces, the database ends the transaction */
 #define RESERVED_PART 5  /* a fifth of the rate limit is left to the credential's other requests */
 #define ROW_SIZE      1024
@@ -19,8 +17,8 @@ typedef struct {
     neo_pg *pg;    /* NULL once all rows are read */
     neo_text part;
     apr_pool_t *part_pool;
-    int is_counted; /* against the rate limit */
-    neo_ms checked_at;
+    apr_pool_t *principal_pool; /* NULL: the principal is the first one */
+    int is_counted;             /* against the rate limit */
 } export;
 
 /* ---------------------------------------------------------------- reading */
@@ -63,23 +61,32 @@ static neo_pg_status read_part(export *e, neo_rows *rows)
 
 /* ---------------------------------------------------------------- the stream */
 
-/* Whether the credential has been revoked since the last check. An outage does not end the export. */
-static int is_revoked(export *e)
+/* Whether the credential was revoked, or lost its rights, since the export began. An outage does not end it. A credential that
+ * replaces the last one has a pool of its own, because the number of parts is not limited. */
+static int is_refused(export *e)
 {
-    neo_ms now = neo_steady_ms();
-    if (now - e->checked_at < RECHECK_MS)
-        return 0;
-    e->checked_at = now;
-    const neo_problem *refusal = neo_call_authenticate(&e->call);
-    return refusal && neo_problem_status(refusal) < 500;
+    neo_call *call = &e->call;
+    const neo_credential *before = call->principal;
+    apr_pool_t *pool, *unused;
+    apr_pool_create(&pool, call->request->pool);
+    call->pool = pool;
+    neo_problem *problem = neo_call_confirm(call);
+    int has_lost_rights = problem && neo_problem_status(problem) < 500;
+    unused = call->principal == before ? pool : e->principal_pool;
+    if (call->principal != before)
+        e->principal_pool = pool;
+    if (unused)
+        apr_pool_destroy(unused);
+    call->pool = call->request->pool;
+    return has_lost_rights;
 }
 
 static neo_stream_status next(neo_stream *stream, neo_text *part, const char **why)
 {
     export *e = (export *)stream->baton;
     neo_rows rows;
-    if (is_revoked(e)) {
-        *why = "the credential was revoked";
+    if (is_refused(e)) {
+        *why = "the credential was revoked, or lost its rights";
         return NEO_STREAM_FAILED;
     }
     if (!e->part.len && e->pg && read_part(e, &rows) != NEO_PG_OK) {
@@ -150,7 +157,6 @@ static export *make(const neo_call *call)
     export *e = apr_pcalloc(call->pool, sizeof *e);
     e->stream = (neo_stream){next, close_stream, e};
     e->call = *call;
-    e->checked_at = neo_steady_ms();
     apr_pool_create(&e->part_pool, call->pool);
     return e;
 }

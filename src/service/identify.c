@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Authenticates the request: from X-API-Key to a credential. */
+/* Authenticates the request: from X-API-Key to a credential. Checks its scope, and both again while the request is in
+ * progress. */
+#include <string.h>
+
 #include "call.h"
 #include "core/secret.h"
 
@@ -9,19 +12,20 @@ static neo_problem *invalid(neo_call *call)
 }
 
 /* Reads the credential from the database into the cache, unless credentials changed meanwhile. Sets *found to NULL if no
- * credential has the id. */
+ * credential has the id. Waiting for a second connection could deadlock. */
 static neo_problem *read_credential(neo_call *call, const char *id, neo_credential **found)
 {
-    neo_pg *pg;
+    neo_pg *pg = call->pg, *own = NULL;
     neo_credential_cache *cache = call->site->credential_cache;
     unsigned int generation = neo_credential_cache_generation(cache);
-    neo_problem *problem = neo_call_acquire(call, &pg);
+    neo_problem *problem = pg ? NULL : neo_call_acquire_unconfirmed(call, &own);
     if (problem)
         return problem;
-    neo_pg_status status = neo_credential_read(pg, id, call->pool, found);
-    neo_call_release(call, pg);
-    if (status != NEO_PG_OK)
-        return neo_call_failed(call, status, NULL);
+    neo_pg_status status = neo_credential_read(pg ? pg : own, id, call->pool, found);
+    if (own)
+        neo_call_release(call, own);
+    if (status != NEO_PG_OK) /* nothing was changed, also if the database did not answer */
+        return neo_call_failed(call, status == NEO_PG_UNAVAILABLE ? NEO_PG_RETRY : status, NULL);
     if (*found)
         neo_credential_cache_put(cache, generation, *found);
     else
@@ -45,13 +49,14 @@ static int is_secret_of(neo_call *call, const neo_credential *credential, const 
     return 1;
 }
 
-/* For a credential that is not cached. Anybody can send ids that do not exist, so an address may cause only some reads. */
+/* For a credential that is not cached. Anybody can send ids that do not exist, so an address may cause only some reads; one
+ * that was valid before is not limited. */
 static neo_problem *look_up(neo_call *call, const char *id, const char *secret, const neo_credential **credential)
 {
     neo_credential *found = NULL;
     if (neo_credential_cache_is_unknown(call->site->credential_cache, id))
         return invalid(call);
-    neo_problem *problem = neo_call_check_lookups(call);
+    neo_problem *problem = call->principal ? NULL : neo_call_check_lookups(call);
     if (!problem)
         problem = read_credential(call, id, &found);
     if (problem)
@@ -106,4 +111,46 @@ neo_problem *neo_call_identify(neo_call *call)
     neo_problem *refusal = neo_call_authenticate(call);
     neo_problem *problem = neo_call_limit_rate(call, refusal && neo_problem_status(refusal) >= 500 ? 0 : 1);
     return problem || call->match.is_public ? problem : refusal;
+}
+
+neo_problem *neo_call_check_scope(neo_call *call)
+{
+    const neo_operation *operation = call->match.operation;
+    if (operation->access < NEO_ACCESS_READ)
+        return NULL;
+    neo_area area = call->match.resource->area;
+    int is_any = operation->access == NEO_ACCESS_EVENTS;
+    neo_scopes needed = is_any                                 ? NEO_SCOPES_READ
+                        : operation->access == NEO_ACCESS_READ ? NEO_SCOPE_READ(area)
+                                                               : NEO_SCOPE_WRITE(area);
+    if (call->principal->scopes & needed)
+        return NULL;
+    if (is_any)
+        return neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS, "The credential has no scope to read.");
+    return neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS, "The credential lacks the scope %s.",
+                            neo_scope_text(needed, call->pool));
+}
+
+/* A token may have got other organizations, of which the first would be chosen. */
+static neo_problem *check_organization(neo_call *call, const char *before)
+{
+    neo_problem *problem = neo_call_choose_organization(call);
+    if (problem || strcmp(call->actor.organization, before) == 0)
+        return problem;
+    return neo_problem_make(call->pool, NEO_FORBIDDEN_ORGANIZATION,
+                            "The credential has lost its access to the organization during the request.");
+}
+
+neo_problem *neo_call_confirm(neo_call *call)
+{
+    neo_credential_cache *cache = call->site->credential_cache;
+    const char *organization = call->actor.organization;
+    if (call->write)
+        neo_credential_cache_refresh_write(cache, call->write);
+    if (neo_credential_cache_has_verified(cache, neo_call_header(call, "X-API-Key"), call->principal))
+        return NULL;
+    neo_problem *problem = neo_call_authenticate(call);
+    if (!problem)
+        problem = check_organization(call, organization);
+    return problem ? problem : neo_call_check_scope(call);
 }

@@ -67,24 +67,6 @@ static neo_problem *check_keys(neo_call *call)
     return neo_call_unavailable(call, neo_code_row(NEO_INTERNAL_UNAVAILABLE)->meaning);
 }
 
-static neo_problem *check_scope(neo_call *call)
-{
-    const neo_operation *operation = call->match.operation;
-    if (operation->access < NEO_ACCESS_READ)
-        return NULL;
-    neo_area area = call->match.resource->area;
-    int is_any = operation->access == NEO_ACCESS_EVENTS;
-    neo_scopes needed = is_any                                 ? NEO_SCOPES_READ
-                        : operation->access == NEO_ACCESS_READ ? NEO_SCOPE_READ(area)
-                                                               : NEO_SCOPE_WRITE(area);
-    if (call->principal->scopes & needed)
-        return NULL;
-    if (is_any)
-        return neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS, "The credential has no scope to read.");
-    return neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS, "The credential lacks the scope %s.",
-                            neo_scope_text(needed, call->pool));
-}
-
 static neo_problem *dispatch(neo_call *call)
 {
     return call->match.operation->run(call, &call->result);
@@ -98,7 +80,7 @@ static const neo_step pipeline[] = {
     check_keys,
     neo_call_choose_organization,
     neo_call_limit_concurrency,
-    check_scope,
+    neo_call_check_scope,
     neo_call_read_query,
     neo_call_read_body,
     neo_call_read_idempotency_key,

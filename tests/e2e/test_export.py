@@ -261,14 +261,20 @@ def test_over_http_2_an_export_is_complete_or_its_stream_is_not_ended(instance, 
     assert not is_complete and len(part) < len(body)
 
 
-@pytest.mark.slow
-def test_the_export_of_a_revoked_credential_is_aborted(instance, big, admin_factory):
-    key = admin_factory.key(big.organizations[0])
-    with SlowExport(Api(instance, key)) as export:
-        admin_factory.revoke(key)
-        time.sleep(5)  # the interval at which the credential is checked
+@pytest.mark.parametrize("change", [["revoke"], ["change", "--role", "org_admin", "--scope", "parties:read"]],
+                         ids=["revoked", "reduced"])
+def test_a_credential_that_loses_its_rights_ends_its_exports_at_once(instance, big, admin_factory, log_since, change):
+    keys = [admin_factory.key(big.organizations[0]) for _ in range(2)]
+
+    def lose_rights(key):
+        admin_factory.ctl("key", change[0], key.id, *change[1:])
+    with SlowExport(Api(instance, keys[0])) as export:
+        lose_rights(keys[0])
         with pytest.raises(Broken):
             export.rest()
+    part, is_complete = over_http_2(Api(instance, keys[1]), lambda: lose_rights(keys[1]))
+    assert part and not is_complete
+    eventually(lambda: log_since().count("the credential was revoked, or lost its rights") == 2, "the log messages")
 
 
 @pytest.mark.slow

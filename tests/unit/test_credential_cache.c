@@ -346,6 +346,40 @@ static void the_first_verified_use_in_an_hour_is_noted_once(void **state)
     assert_null(neo_credential_cache_take_used(cache, *state));
 }
 
+static void a_credential_is_verified_until_the_cache_is_cleared(void **state)
+{
+    neo_credential_cache *cache = listening(*state);
+    const neo_credential *one = cached_and_verified(cache, SECRET(ID, "f"), *state);
+    assert_true(neo_credential_cache_has_verified(cache, SECRET(ID, "f"), one));
+    assert_false(neo_credential_cache_has_verified(cache, SECRET(ID, "g"), one));
+    assert_false(neo_credential_cache_has_verified(cache, "x", one));
+    neo_credential_cache_clear(cache);
+    assert_false(neo_credential_cache_has_verified(cache, SECRET(ID, "f"), one));
+    cached_and_verified(cache, SECRET(ID, "f"), *state); /* it was read again, and may have changed */
+    assert_false(neo_credential_cache_has_verified(cache, SECRET(ID, "f"), one));
+    one = cached_and_verified(cache, SECRET(ID, "f"), *state);
+    neo_credential_cache_distrust(cache);
+    assert_false(neo_credential_cache_has_verified(cache, SECRET(ID, "f"), one));
+}
+
+static void a_write_is_outdated_from_a_change_until_it_is_refreshed_or_ends(void **state)
+{
+    neo_credential_cache *cache = listening(*state);
+    neo_write_in_progress before, after;
+    neo_credential_cache_enter_write(cache, &before);
+    assert_false(neo_credential_cache_has_outdated_writes(cache));
+    neo_credential_cache_clear(cache);
+    neo_credential_cache_enter_write(cache, &after);
+    assert_true(neo_credential_cache_has_outdated_writes(cache));
+    neo_credential_cache_refresh_write(cache, &before);
+    assert_false(neo_credential_cache_has_outdated_writes(cache));
+    neo_credential_cache_clear(cache);
+    neo_credential_cache_leave_write(cache, &before);
+    assert_true(neo_credential_cache_has_outdated_writes(cache));
+    neo_credential_cache_leave_write(cache, &after);
+    assert_false(neo_credential_cache_has_outdated_writes(cache));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +397,8 @@ int main(void)
         pool_test(an_old_secret_is_not_recognised_for_the_new_credential),
         pool_test(concurrent_requests_never_get_an_outdated_credential),
         pool_test(the_first_verified_use_in_an_hour_is_noted_once),
+        pool_test(a_credential_is_verified_until_the_cache_is_cleared),
+        pool_test(a_write_is_outdated_from_a_change_until_it_is_refreshed_or_ends),
     };
     return run_test_group("principals", tests);
 }
