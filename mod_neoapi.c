@@ -72,7 +72,8 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
 {
     neo_courier_settings settings;
     neo_server_config *config = neo_server_config_of(s);
-    config->database = neo_database_make(pchild, s, neo_config_max_connections(s), neo_config_max_exports(config));
+    config->database = neo_database_make(pchild, s, neo_config_directive(s, "DBDParams", pchild), neo_config_max_connections(s),
+                                         neo_config_max_exports(config));
     config->site->credential_cache = neo_credential_cache_make(pchild);
     neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);

@@ -43,7 +43,7 @@
       "see mod_dbd's message before this one")                                                                                 \
     X(DATABASE_UNAVAILABLE, "NEO0202", ERROR,                                                                                  \
       "The database closed a connection, did not answer or refused statements; the request was answered with 503.",            \
-      "check that PostgreSQL is running, is the primary and is not overloaded; httpd needs no restart")                        \
+      "check that PostgreSQL is running and is not overloaded; httpd needs no restart")                                        \
     X(STATEMENT_FAILED, "NEO0203", ERROR, "The database rejected a statement; the request was answered with 500.",             \
       "check the schema with: neoapictl doctor; if it finds nothing, report this line")                                        \
     X(SCHEMA_OLD, "NEO0204", ERROR, "The database's schema is missing or older than this module; requests get 503.",           \
@@ -65,6 +65,20 @@
     X(STATEMENT_TIMEOUT, "NEO0211", ERROR,                                                                                     \
       "The database cancelled a statement after its statement_timeout; the request was answered with 503.",                    \
       "look for locks, slow disks and other load in PostgreSQL")                                                               \
+    X(DISK_FULL, "NEO0212", ERROR, "The database's disk is full; writes get 503.",                                             \
+      "free space on the disk of PostgreSQL's data directory and pg_wal: see df, pg_replication_slots and archive_command")    \
+    X(CONNECTION_LIMIT, "NEO0213", ERROR, "PostgreSQL has no free connection slot; requests get 503.",                         \
+      "see pg_stat_activity for what uses the connections; increase max_connections, or reduce DBDMax or MaxRequestWorkers")   \
+    X(READ_ONLY, "NEO0214", ERROR,                                                                                             \
+      "The database is a standby, or default_transaction_read_only is set; writes get 503 and changed nothing.",               \
+      "connect to the primary (target_session_attrs=read-write), promote the standby, or reset default_transaction_read_only") \
+    X(STARTING, "NEO0215", ERROR, "PostgreSQL is starting, stopping or recovering; requests get 503.",                         \
+      "no action needed if it ends soon; otherwise see PostgreSQL's log")                                                      \
+    X(ROLE_REFUSED, "NEO0216", ERROR, "PostgreSQL refuses the role or its authentication; requests get 503.",                  \
+      "correct the role's line in pg_hba.conf (the first that matches applies) and pg_ident.conf, or the user and the "        \
+      "password in DBDParams, and reload PostgreSQL")                                                                          \
+    X(NO_DATABASE, "NEO0217", ERROR, "The database in DBDParams does not exist; requests get 503.",                            \
+      "correct DBDParams, or create the database with: neoapictl setup")                                                       \
     X(NO_CURL, "NEO0301", ERROR, "libcurl cannot be initialized; this process delivers no webhooks.",                          \
       "restart httpd; if it persists, check the available memory")                                                             \
     X(SUBSCRIPTION_ENDED, "NEO0302", WARNING, "A webhook subscription was deactivated because its receiver is gone.",          \

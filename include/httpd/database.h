@@ -6,7 +6,7 @@
 
 #include <httpd.h>
 
-#include "store/pg.h"
+#include "store/pg_error.h"
 
 typedef struct neo_database neo_database;
 
@@ -26,13 +26,18 @@ typedef struct neo_db_lease {
 int neo_database_has_mod_dbd(void);
 
 /* Call it in a child process. Of `max_connections`, two are kept for the listener and the dispatcher. Of the others, requests
- * may hold `max_long_held` for long, but at most half of them, if the process serves several requests at a time. */
-neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, int max_connections, int max_long_held);
+ * may hold `max_long_held` for long, but at most half of them, if the process serves several requests at a time. `params` is
+ * DBDParams. */
+neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, const char *params, int max_connections,
+                                int max_long_held);
 
 /* Waits until a connection is free. Returns NULL if the database is unavailable; then all threads that wait for a connection to
  * be opened fail at once, instead of one timeout after the other. Also returns NULL after two seconds in the queue, and at once
  * if the queue is full; then it sets lease->was_busy. */
 neo_pg *neo_database_acquire(neo_database *database, neo_db_lease *lease, void *log_context, apr_pool_t *pool);
 void neo_database_release(neo_database *database, neo_pg *pg);
+
+/* Why the last attempt to connect failed, as far as it is known; after neo_database_acquire has returned NULL. */
+const neo_pg_error *neo_database_error(const neo_database *database);
 
 #endif

@@ -22,7 +22,7 @@ typedef enum neo_pg_status {
     NEO_PG_FK_VIOLATION,     /* foreign_key_violation; rows->constraint names it */
     NEO_PG_LIMIT_REACHED,    /* a limit of the plan, NEO01: rows->constraint names it, rows->detail is its value */
     NEO_PG_RETRY,       /* only in a transaction: it failed because of a conflict or an outage; roll back and begin again */
-    NEO_PG_UNAVAILABLE, /* no connection, or a timeout; a write may have been executed */
+    NEO_PG_UNAVAILABLE, /* no connection, a timeout or a refusal; a write may have been executed, unless rows->is_undone */
     NEO_PG_TIME_LIMIT,  /* the statement exceeded neo_pg_limit_time */
     NEO_PG_TIMEOUT,     /* the server cancelled the statement, which did nothing: statement_timeout */
     NEO_PG_SCHEMA,      /* the schema is missing or older than the statement, which did nothing */
@@ -44,9 +44,11 @@ typedef struct neo_statement {
 typedef struct neo_rows {
     struct pg_result *native;
     int count;
-    const char *constraint; /* of a violation, else NULL */
-    const char *detail;     /* of an error, else NULL */
-    const char *message;    /* the server's error message; only for the log and neoapictl */
+    const char *constraint;           /* of a violation, else NULL */
+    const char *detail;               /* of an error, else NULL */
+    const char *message;              /* the server's error message; only for the log and neoapictl */
+    const struct neo_pg_error *error; /* what it means (see store/pg_error.h); NULL if there is none */
+    int is_undone;                    /* after an error: the statement certainly changed nothing */
 } neo_rows;
 
 /* Makes a statement, of which a process can have 992; call it at start-up, from one thread. `sql` is copied. */
@@ -105,6 +107,9 @@ NEO_MUSTCHECK neo_pg_status neo_pg_read_snapshot(neo_pg *pg, const char *sql, in
 /* Runs a statement that is not prepared, so planned for these values; it must only read. */
 NEO_MUSTCHECK neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
                                          neo_rows *rows);
+
+/* The same, without logging failures. */
+NEO_MUSTCHECK neo_pg_status neo_pg_try(neo_pg *pg, const char *sql, apr_pool_t *pool, neo_rows *rows);
 
 /* Runs a statement of neoapictl, without a timeout: it may write, and be in a transaction. With `params` 0, `sql` may be
  * several statements. A serialization failure or deadlock is retried if `params` is not 0 and no transaction is open. */

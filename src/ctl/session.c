@@ -8,6 +8,7 @@
 
 #include "ctl/output.h"
 #include "store/migrate.h"
+#include "store/pg_error.h"
 
 /* Whether libpq knows the service. Port 0 is invalid, so that it fails before it connects. */
 static int has_service(const char *service, apr_pool_t *pool)
@@ -35,8 +36,8 @@ const char *neo_ctl_conninfo(const neo_ctl *ctl)
 
 #define ADDRESS "--database, NEOAPI_DATABASE or the service file"
 
-/* The remedy for libpq's message, which may be translated: then it is the last one. */
-static const char *fix_of(const char *message)
+/* The remedy for libpq's message. If that is translated, the SQLSTATE has one. */
+static const char *find_fix(const char *message, const char *conninfo)
 {
     static const struct {
         const char *part, *fix;
@@ -47,12 +48,14 @@ static const char *fix_of(const char *message)
         {"authentication failed", "run neoapictl as root, or name another role or password in " ADDRESS},
         {"no password supplied", "store the password in ~/.pgpass"},
         {"pg_hba.conf", "allow this role and address in PostgreSQL's pg_hba.conf, or correct " ADDRESS},
-        {"connection slots", "see pg_stat_activity for what uses the connections, or increase max_connections"},
         {"definition of service", "define the service (see the example pg_service.conf), or correct " ADDRESS},
     };
     for (apr_size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strstr(message, table[i].part))
             return table[i].fix;
+    const neo_pg_error *error = neo_pg_connect_error(conninfo);
+    if (error && *error->class)
+        return neo_pg_error_fix(error);
     return "check that PostgreSQL runs (systemctl status postgresql) and that " ADDRESS " has its address";
 }
 
@@ -69,10 +72,10 @@ neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const c
     neo_pg *pg = neo_pg_connect(conninfo, ctl->pool, &why);
     if (!pg) {
         *wrong = apr_psprintf(ctl->pool, "cannot connect to the database: %s", neo_ctl_one_line(why, ctl->pool));
-        *fix = fix_of(why);
+        *fix = find_fix(why, conninfo);
     } else if (neo_pg_exec(pg, SETTINGS, 0, NULL, ctl->pool, &rows) != NEO_PG_OK) {
         *wrong = rows.message;
-        *fix = fix_of(rows.message);
+        *fix = find_fix(rows.message, conninfo);
     }
     return *wrong ? NULL : pg;
 }

@@ -18,6 +18,10 @@
  * could wait for the lock repeatedly. */
 #define RETRY_DELAY_US 50000
 
+/* The reason is looked up by a second attempt, so not often, and only if the server answered the first one at once. */
+#define ERROR_INTERVAL_MS 5000
+#define ANSWERED_US       500000
+
 #define QUEUE_S   2  /* for which a request waits for a connection */
 #define MIN_QUEUE 32 /* requests that may wait; with many connections, two for each */
 #define RESERVED  2  /* connections, for the listener and the dispatcher */
@@ -41,9 +45,12 @@ struct neo_database {
     queue queue;
     pthread_mutex_t mutex; /* one thread calls mod_dbd; the others fail with it instead of trying to connect themselves */
     atomic_uint failures;
-    apr_time_t failed_at;      /* of the last failure */
-    atomic_llong backoff;      /* milliseconds; 0: none */
-    atomic_llong paused_until; /* neo_steady_ms: a step of the clock must not lengthen it */
+    apr_time_t failed_at;                /* of the last failure */
+    const char *params;                  /* DBDParams */
+    long long next_lookup;               /* neo_steady_ms from which on the reason is looked up again */
+    _Atomic(const neo_pg_error *) error; /* of the last failure */
+    atomic_llong backoff;                /* milliseconds; 0: none */
+    atomic_llong paused_until;           /* neo_steady_ms: a step of the clock must not lengthen it */
 };
 
 static APR_OPTIONAL_FN_TYPE(ap_dbd_open) * dbd_open;
@@ -135,10 +142,13 @@ static void leave_long_held(queue *q)
     pthread_mutex_unlock(&q->mutex);
 }
 
-neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, int max_connections, int max_long_held)
+neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, const char *params, int max_connections,
+                                int max_long_held)
 {
     neo_database *database = apr_pcalloc(pchild, sizeof *database);
     database->server = server;
+    database->params = params;
+    atomic_store(&database->error, neo_pg_error_find(""));
     __atomic_fetch_add(&neo_shared_metrics_get()->process->connections, max_connections, __ATOMIC_RELAXED);
     init_mutex(&database->mutex);
     init_queue(&database->queue, max_connections, max_long_held);
@@ -153,6 +163,24 @@ static void wait_before_retry(const neo_database *database)
         apr_sleep(RETRY_DELAY_US - since);
 }
 
+/* apr_dbd does not report SQLSTATE. */
+static void look_up_error(neo_database *database, apr_time_t began)
+{
+    long long now = neo_steady_ms();
+    if (database->failed_at - began > ANSWERED_US) {
+        atomic_store(&database->error, neo_pg_error_find(""));
+    } else if (now >= database->next_lookup) {
+        const neo_pg_error *error = neo_pg_connect_error(database->params);
+        atomic_store(&database->error, error ? error : neo_pg_error_find(""));
+        database->next_lookup = now + ERROR_INTERVAL_MS;
+    }
+}
+
+const neo_pg_error *neo_database_error(const neo_database *database)
+{
+    return atomic_load(&database->error);
+}
+
 static ap_dbd_t *open_free_connection(neo_database *database, apr_pool_t *pool)
 {
     unsigned int before = atomic_load(&database->failures);
@@ -160,10 +188,12 @@ static ap_dbd_t *open_free_connection(neo_database *database, apr_pool_t *pool)
     pthread_mutex_lock(&database->mutex);
     if (before == atomic_load(&database->failures)) {
         wait_before_retry(database);
+        apr_time_t began = apr_time_now();
         record = dbd_open(pool, database->server);
         if (!record) {
-            atomic_fetch_add(&database->failures, 1);
             database->failed_at = apr_time_now();
+            look_up_error(database, began);
+            atomic_fetch_add(&database->failures, 1);
         }
     }
     pthread_mutex_unlock(&database->mutex);

@@ -59,12 +59,19 @@ static int may_log_busy(void)
     return now != before && atomic_compare_exchange_strong(&last, &before, now);
 }
 
+static void log_no_connection(neo_exchange *exchange)
+{
+    const neo_pg_error *error = neo_database_error(exchange->database);
+    neo_log(*error->class ? error->message : NEO_LOG_NO_CONNECTION, &exchange->log_context, "no connection: %s",
+            error->sentence);
+}
+
 static neo_pg *acquire(void *context)
 {
     neo_exchange *exchange = context;
     neo_pg *pg = neo_database_acquire(exchange->database, &exchange->lease, &exchange->log_context, exchange->r->pool);
     if (!pg && !exchange->lease.was_busy)
-        neo_log(NEO_LOG_NO_CONNECTION, &exchange->log_context, "no connection to the database");
+        log_no_connection(exchange);
     else if (!pg && may_log_busy())
         neo_log(NEO_LOG_BUSY, &exchange->log_context, "all database connections are in use");
     return pg;
@@ -77,7 +84,7 @@ static neo_pg *acquire_long(void *context, int *is_full)
     neo_pg *pg = neo_database_acquire(exchange->database, &exchange->long_lease, &exchange->log_context, exchange->r->pool);
     *is_full = exchange->long_lease.was_full;
     if (!pg && !*is_full)
-        neo_log(NEO_LOG_NO_CONNECTION, &exchange->log_context, "no connection to the database");
+        log_no_connection(exchange);
     return pg;
 }
 

@@ -5,6 +5,8 @@
 #include <apr_strings.h>
 #include <stdlib.h>
 
+#include "store/pg_error.h"
+
 #define RETRY_SECONDS 5 /* Retry-After while the database is unavailable */
 
 void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response)
@@ -41,12 +43,20 @@ static neo_problem *not_executed(neo_call *call)
 
 static neo_problem *not_answered(neo_call *call)
 {
-    const neo_operation *operation = call->match.operation;
-    if (!operation || operation->access != NEO_ACCESS_WRITE)
-        return not_executed(call);
     return neo_call_unavailable(call,
                                 "The database did not answer; the request may have been executed. Repeat it with the same "
                                 "Idempotency-Key, or read the resource first.");
+}
+
+/* A refused or aborted write was not executed; only if the answer is missing, it may have been. */
+static neo_problem *unavailable(neo_call *call, const neo_rows *rows)
+{
+    const neo_operation *operation = call->match.operation;
+    int is_undone = !operation || operation->access != NEO_ACCESS_WRITE || (rows && rows->is_undone);
+    neo_problem *problem = is_undone ? not_executed(call) : not_answered(call);
+    if (rows && rows->error && rows->error->retry_after)
+        problem->retry_after = rows->error->retry_after;
+    return problem;
 }
 
 static neo_problem *time_limit_exceeded(neo_call *call)
@@ -121,7 +131,7 @@ neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_row
         return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE,
                                 "Another resource refers to this %s; remove the reference first.", call->match.resource->name);
     case NEO_PG_LIMIT_REACHED: return limit_of_table_reached(call, rows);
-    case NEO_PG_UNAVAILABLE: return not_answered(call);
+    case NEO_PG_UNAVAILABLE: return unavailable(call, rows);
     case NEO_PG_TIME_LIMIT: return time_limit_exceeded(call);
     case NEO_PG_TIMEOUT: return cancelled(call);
     case NEO_PG_RETRY:

@@ -119,5 +119,5 @@ neo_problem *neo_call_write_idempotent(neo_call *call, neo_pg *pg, const neo_ide
         if (!again)
             return problem;
     }
-    return neo_call_failed(call, NEO_PG_UNAVAILABLE, rows);
+    return neo_call_failed(call, NEO_PG_RETRY, NULL);
 }

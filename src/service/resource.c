@@ -240,7 +240,7 @@ static neo_problem *write_version(neo_call *call, neo_pg *pg, writer write, neo_
         if (problem || result->status)
             return problem;
     }
-    return neo_call_failed(call, NEO_PG_UNAVAILABLE, &rows);
+    return neo_call_failed(call, NEO_PG_RETRY, NULL);
 }
 
 /* A write that depends on the row's current values needs its version; any other is one statement. */

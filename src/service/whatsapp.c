@@ -224,6 +224,7 @@ static const char *title_of(const neo_call *call, const neo_reply *reply)
     return apr_pstrcat(call->pool, cause, reply->details, NULL);
 }
 
+/* Records the outcome. If that fails, a message may have been sent, also if the statement certainly changed nothing. */
 static neo_problem *end(neo_call *call, const char *message, const neo_reply *reply, const char *body, neo_rows *rows)
 {
     neo_conversation_result result = {
@@ -238,12 +239,14 @@ static neo_problem *end(neo_call *call, const char *message, const neo_reply *re
     };
     neo_pg *pg = call->request->host->acquire(call->request->context);
     if (!pg)
-        return neo_call_failed(call, NEO_PG_UNAVAILABLE, rows); /* a message may have been sent */
+        return neo_call_failed(call, NEO_PG_UNAVAILABLE, NULL);
     neo_pg_status status = neo_whatsapp_end(pg, &call->actor, call->idempotency, message, &result, call->pool, rows);
     if (status == NEO_PG_UNIQUE_VIOLATION) /* a callback recorded the contact meanwhile */
         status = neo_whatsapp_end(pg, &call->actor, call->idempotency, message, &result, call->pool, rows);
     neo_call_release(call, pg);
-    return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, rows);
+    if (status == NEO_PG_OK)
+        return NULL;
+    return neo_call_failed(call, status == NEO_PG_FAILED ? status : NEO_PG_UNAVAILABLE, NULL);
 }
 
 static neo_problem *send_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start,
@@ -275,7 +278,7 @@ static neo_problem *complete_pending(neo_call *call, neo_pg *pg, neo_text *body)
         return NULL;
     neo_pg_status status = neo_whatsapp_answer(pg, &call->actor, message, call->pool, &rows);
     if (status != NEO_PG_OK)
-        return neo_call_failed(call, status, &rows);
+        return neo_call_failed(call, status, NULL);
     if (rows.count == 0 || !neo_rows_value(&rows, 0, 0))
         return neo_problem_internal(call->pool);
     *body = neo_rows_text(&rows, 0, 0);

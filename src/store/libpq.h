@@ -65,7 +65,7 @@ PGresult *neo_pg_execute_limited(neo_pg *pg, const neo_statement *statement, con
 /* Whether a failed statement can be executed again: it certainly did nothing, or only reads. */
 int neo_pg_can_retry(neo_pg *pg, const neo_statement *statement, const PGresult *result, int completed);
 
-/* Runs SQL that is safe to repeat, over a new connection if the old one is lost. */
+/* Runs SQL that is safe to repeat, over a new connection if the old one is lost or its server became a standby. */
 PGresult *neo_pg_exec_reconnecting(neo_pg *pg, const char *sql, int params, const char *const *values);
 
 /* The status of a statement in a transaction; takes ownership of the result. NEO_PG_RETRY if it failed because of a conflict, a

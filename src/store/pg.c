@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "libpq.h"
+#include "store/pg_error.h"
 
 #define MAX_ATTEMPTS 10 /* of neo_pg_exec, after conflicts with other transactions */
 
@@ -125,28 +126,6 @@ int neo_state_is_class(const char *state, const char *class)
     return strncmp(state, class, strlen(class)) == 0;
 }
 
-/* PostgreSQL, appendix A: class 08 connection, 53 resources, 57P operator, 57014 statement_timeout, 25006 read-only (a
- * standby). */
-static neo_pg_status status_of(const neo_pg *pg, const char *state)
-{
-    static const struct {
-        const char *class;
-        neo_pg_status status;
-    } table[] = {
-        {"23505", NEO_PG_UNIQUE_VIOLATION}, {"23503", NEO_PG_FK_VIOLATION}, {"08", NEO_PG_UNAVAILABLE},
-        {"53", NEO_PG_UNAVAILABLE},         {"57", NEO_PG_UNAVAILABLE},     {"25006", NEO_PG_UNAVAILABLE},
-        {"55P03", NEO_PG_UNAVAILABLE},      {"40", NEO_PG_UNAVAILABLE},     {"42P01", NEO_PG_SCHEMA},
-        {"42703", NEO_PG_SCHEMA},           {"3F000", NEO_PG_SCHEMA},       {"42883", NEO_PG_SCHEMA},
-        {"NEO01", NEO_PG_LIMIT_REACHED},
-    };
-    if (neo_state_is_class(state, "57014"))
-        return pg->time_limit ? NEO_PG_TIME_LIMIT : NEO_PG_TIMEOUT;
-    for (apr_size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (neo_state_is_class(state, table[i].class))
-            return table[i].status;
-    return *state ? NEO_PG_FAILED : NEO_PG_UNAVAILABLE;
-}
-
 /* libpq's messages have several lines and a newline at the end. */
 static const char *one_line(const char *text, apr_pool_t *pool)
 {
@@ -168,12 +147,16 @@ neo_pg_status neo_pg_read_result(neo_pg *pg, PGresult *result, apr_pool_t *pool,
         rows->count = PQntuples(result);
         return NEO_PG_OK;
     }
-    neo_pg_status status = PQstatus(pg->conn) == CONNECTION_OK ? status_of(pg, neo_result_state(result)) : NEO_PG_UNAVAILABLE;
+    int is_connected = PQstatus(pg->conn) == CONNECTION_OK;
+    rows->error = neo_pg_error_find(neo_result_state(result));
+    rows->is_undone = is_connected && *neo_result_state(result);
     rows->constraint = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
     rows->detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
     const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     rows->message = one_line(primary ? primary : PQerrorMessage(pg->conn), pool);
-    return status;
+    if (!is_connected)
+        return NEO_PG_UNAVAILABLE;
+    return rows->error->status == NEO_PG_TIMEOUT && pg->time_limit ? NEO_PG_TIME_LIMIT : rows->error->status;
 }
 
 const char *neo_state_note(const PGresult *result, apr_pool_t *pool)
@@ -185,16 +168,8 @@ const char *neo_state_note(const PGresult *result, apr_pool_t *pool)
 neo_pg_status neo_pg_finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_rows *rows)
 {
     neo_pg_status status = neo_pg_read_result(pg, result, pool, rows);
-    if (status == NEO_PG_SCHEMA)
-        neo_log(NEO_LOG_SCHEMA_OLD, pg->log_context, "schema missing or older than this module: %s", rows->message);
-    else if (status == NEO_PG_UNAVAILABLE)
-        neo_log(NEO_LOG_DATABASE_UNAVAILABLE, pg->log_context, "database unavailable%s: %s", neo_state_note(rows->native, pool),
-                rows->message);
-    else if (status == NEO_PG_TIMEOUT)
-        neo_log(NEO_LOG_STATEMENT_TIMEOUT, pg->log_context, "statement cancelled%s: %s", neo_state_note(rows->native, pool),
-                rows->message);
-    else if (status == NEO_PG_FAILED)
-        neo_log(NEO_LOG_STATEMENT_FAILED, pg->log_context, "statement failed%s: %s", neo_state_note(rows->native, pool),
+    if (status != NEO_PG_OK && status != NEO_PG_TIME_LIMIT && rows->error->sentence)
+        neo_log(rows->error->message, pg->log_context, "%s%s: %s", rows->error->sentence, neo_state_note(rows->native, pool),
                 rows->message);
     return status;
 }
@@ -311,13 +286,14 @@ int neo_pg_can_retry(neo_pg *pg, const neo_statement *statement, const PGresult 
 PGresult *neo_pg_exec_reconnecting(neo_pg *pg, const char *sql, int params, const char *const *values)
 {
     PGresult *result = NULL;
-    for (int attempt = 0; attempt < 2; attempt++) {
+    for (int attempt = 0, is_standby = 0; attempt < 2; attempt++) {
         PQclear(result);
         result = NULL;
-        if (attempt > 0 && !neo_pg_is_alive(pg) && !neo_pg_reconnect(pg)) /* a read fails and is retried */
+        if (attempt > 0 && (is_standby || !neo_pg_is_alive(pg)) && !neo_pg_reconnect(pg)) /* a read fails and is retried */
             break;
         result = neo_pg_execute_text(pg, sql, params, values, NEO_PG_TIMEOUT_S);
-        if (PQstatus(pg->conn) == CONNECTION_OK || pg->timed_out)
+        is_standby = neo_state_is_class(neo_result_state(result), "25006");
+        if ((PQstatus(pg->conn) == CONNECTION_OK && !is_standby) || pg->timed_out)
             break;
     }
     return result;
@@ -327,7 +303,7 @@ neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char 
                          neo_rows *rows)
 {
     PGresult *result = NULL;
-    int is_retry = 1, completed;
+    int is_retry = 1, completed, is_undone = 1; /* until it is sent */
     if (pg->in_transaction) {
         result = neo_pg_prepare(pg, statement, &is_retry);
         return neo_pg_finished_in_transaction(
@@ -344,15 +320,23 @@ neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char 
             is_retry = PQstatus(pg->conn) != CONNECTION_OK && !pg->timed_out;
         else {
             result = neo_pg_execute(pg, statement, values, &completed);
+            is_undone = !statement->writes || (*neo_result_state(result) && !completed);
             is_retry = !neo_result_is_success(result) && neo_pg_can_retry(pg, statement, result, completed);
         }
     }
-    return neo_pg_finished(pg, result, pool, rows);
+    neo_pg_status status = neo_pg_finished(pg, result, pool, rows);
+    rows->is_undone |= is_undone;
+    return status;
 }
 
 neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
     return neo_pg_finished(pg, neo_pg_exec_reconnecting(pg, sql, params, values), pool, rows);
+}
+
+neo_pg_status neo_pg_try(neo_pg *pg, const char *sql, apr_pool_t *pool, neo_rows *rows)
+{
+    return neo_pg_read_result(pg, neo_pg_exec_reconnecting(pg, sql, 0, NULL), pool, rows);
 }
 
 neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)

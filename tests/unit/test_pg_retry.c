@@ -90,6 +90,7 @@ static void assert_ends(apr_pool_t *pool, int writes, fake_reply first, int exec
     script s = {.steps = {first, row}, .count = 2};
     fake_client *c = client_of(&s, writes, pool);
     assert_int_equal(fake_client_run(c), status);
+    assert_false(status != NEO_PG_OK && c->rows.is_undone); /* it may have been committed */
     assert_int_equal(c->server->executed, executions);
     if (status == NEO_PG_OK)
         assert_row(c);
@@ -178,6 +179,7 @@ static void other_errors_are_returned_without_a_retry(void **state)
         {"57014", NEO_PG_TIMEOUT},          {"55P03", NEO_PG_UNAVAILABLE},  {"42P01", NEO_PG_SCHEMA},
         {"42703", NEO_PG_SCHEMA},           {"42883", NEO_PG_SCHEMA},       {"3F000", NEO_PG_SCHEMA},
         {"42501", NEO_PG_FAILED},           {"22P02", NEO_PG_FAILED},       {"XX000", NEO_PG_FAILED},
+        {"53100", NEO_PG_UNAVAILABLE},
     };
     for (int i = 0; i < COUNT(cases); i++)
         for (int writes = 0; writes < 2; writes++) {
@@ -186,9 +188,23 @@ static void other_errors_are_returned_without_a_retry(void **state)
             assert_int_equal(fake_client_run(c), cases[i].status);
             assert_string_equal(c->rows.constraint, "broker_creci_key");
             assert_string_equal(c->rows.message, "as requested by the test");
+            assert_true(c->rows.is_undone);
             assert_int_equal(c->server->executed, 1);
             assert_int_equal(c->server->connections, 1);
         }
+}
+
+/* The server shuts down during the statement and refuses the new connection. */
+static void a_write_that_the_server_aborted_before_an_outage_changed_nothing(void **state)
+{
+    script s = {.steps = {is_shut_down}, .count = 1};
+    fake_client *c = client_of(&s, 1, *state);
+    assert_int_equal(fake_client_run(c), NEO_PG_UNAVAILABLE);
+    assert_true(c->rows.is_undone);
+    atomic_store(&c->server->refuses, 1);
+    fake_disconnect(c->server);
+    assert_int_equal(fake_client_run(c), NEO_PG_UNAVAILABLE);
+    assert_true(c->rows.is_undone); /* it was not sent */
 }
 
 static void a_query_with_a_custom_plan_is_retried_only_over_a_new_connection(void **state)
@@ -255,6 +271,7 @@ int main(void)
         pool_test(a_statement_whose_plan_is_stale_is_prepared_anew),
         pool_test(a_connection_to_a_former_primary_is_replaced),
         pool_test(other_errors_are_returned_without_a_retry),
+        pool_test(a_write_that_the_server_aborted_before_an_outage_changed_nothing),
         pool_test(a_query_with_a_custom_plan_is_retried_only_over_a_new_connection),
         pool_test(an_administrators_statement_is_not_retried_over_a_new_connection),
         pool_test(an_administrators_statement_is_retried_after_a_rollback),

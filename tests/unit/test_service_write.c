@@ -394,25 +394,6 @@ static void retries_of_a_patch_are_limited(void **state)
     assert_true(s->table.updates <= 100);
 }
 
-static void an_unanswered_write_may_have_been_executed(void **state)
-{
-    fixture *s = fixture_with(ROW, *state);
-    s->table.create_error = "53200"; /* out of memory */
-    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 503);
-    assert_non_null(strstr(member_of(s->host, "detail", *state), "Idempotency-Key"));
-    assert_int_equal(s->table.creates, 1);
-    s->table.create_error = "57014"; /* statement_timeout */
-    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 503);
-    assert_string_equal(member_of(s->host, "code", *state), "internal.statement_timeout");
-    assert_non_null(strstr(member_of(s->host, "detail", *state), "nothing was changed"));
-    s->table.create_error = "42P01"; /* the table does not exist */
-    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 503);
-    assert_non_null(strstr(member_of(s->host, "detail", *state), "nothing was changed"));
-    s->host->pg = NULL;
-    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 503);
-    assert_non_null(strstr(member_of(s->host, "detail", *state), "nothing was changed"));
-}
-
 static void an_unconditional_write_is_one_statement(void **state)
 {
     fixture *s = fixture_with(ROW, *state);
@@ -487,7 +468,6 @@ int main(void)
         pool_test(a_conditional_write_needs_the_current_tag),
         pool_test(a_patch_is_repeated_after_a_concurrent_write),
         pool_test(retries_of_a_patch_are_limited),
-        pool_test(an_unanswered_write_may_have_been_executed),
         pool_test(an_unconditional_write_is_one_statement),
         pool_test(only_writes_with_deliveries_notify_the_dispatcher),
         pool_test(no_method_finds_a_missing_resource),
