@@ -204,6 +204,22 @@ create table neoapi.clock_step (
 );
 grant select, insert, delete on neoapi.clock_step to :runtime;
 
+-- ---------------------------------------------------------------- health
+
+-- Fails if the database cannot execute writes: it is read-only, or its disk is full. An insert into an existing table may find space
+-- in its pages; a new table needs a new file, and the transaction's end needs space in the write-ahead log. The table is rolled back.
+-- Security definer, because the runtime role cannot create tables.
+create function neoapi.probe_write() returns void
+    language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
+begin
+    create table neoapi.write_probe as select 1;
+    raise exception using errcode = 'NEO00';
+exception when sqlstate 'NEO00' then
+    null;
+end $$;
+revoke execute on function neoapi.probe_write from public;
+grant execute on function neoapi.probe_write to :runtime;
+
 -- ---------------------------------------------------------------- imports
 
 -- The original id of an imported row that got a new id, so that a repeated import finds the row. Written by neoapictl only.

@@ -7,11 +7,11 @@
 #include "httpd/shared_metrics.h"
 #include "service/report.h"
 
-/* Sets the report's backlog and its error. Reads the virtual host's database, or the first one if it has none. */
-void neo_db_probe_backlog(request_rec *r, neo_report *report);
+/* Sets the report's backlog, its error, and write_error. Reads the virtual host's database, or the first one if it has none. */
+void neo_db_probe_report(request_rec *r, neo_report *report);
 
 /* Returns NULL if requests can be served, or the reason why not. Checks all databases if the virtual host has none of its own.
- * `needs_writes`: a database that refuses writes is a reason, too. */
+ * `needs_writes`: a database that cannot execute writes is a reason, too; at most every five seconds this is tried. */
 const char *neo_db_probe_readiness(request_rec *r, int needs_writes);
 
 #endif

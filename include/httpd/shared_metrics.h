@@ -10,6 +10,7 @@
 #include "core/seqlock.h"
 #include "service/concurrency.h"
 #include "store/backlog.h"
+#include "store/pg_error.h"
 
 #define NEO_MAX_DATABASES 16 /* of one host; more of them share results of probes */
 
@@ -26,8 +27,9 @@ typedef enum neo_probe_state {
 
 typedef struct neo_probe_result {
     neo_probe_state state;
-    long long read_at; /* microseconds since 1970; 0: never */
-    int refuses_writes;
+    long long read_at;                /* microseconds since 1970; 0: never */
+    char sqlstate[NEO_SQLSTATE_SIZE]; /* if it is unavailable: neo_pg_error.class. No pointer, because a restart moves the table
+                                       */
     neo_backlog backlog;
 } neo_probe_result;
 
@@ -38,7 +40,7 @@ typedef struct neo_db_probe {
 } neo_db_probe;
 
 typedef struct neo_db_probes {
-    neo_db_probe queue, schema;
+    neo_db_probe queue, schema, writes;
 } neo_db_probes;
 
 typedef struct neo_shared_metrics {

@@ -22,6 +22,7 @@ typedef struct neo_report {
     neo_backlog backlog;       /* of the deployment */
     long long backlog_read_at; /* 0: never */
     const char *backlog_error; /* why it could not be read again, or NULL */
+    const char *write_error;   /* why the database cannot execute writes, or NULL */
 
     /* Set by neo_report_read. */
     long long started, since;

@@ -21,8 +21,9 @@ int neo_schema_needed(void);
 /* The version of the database's schema; 0: there is none. */
 NEO_MUSTCHECK neo_pg_status neo_schema_version(neo_pg *pg, apr_pool_t *pool, int *version);
 
-/* Sets *refuses_writes if new transactions are read-only: a standby, or default_transaction_read_only. */
-NEO_MUSTCHECK neo_pg_status neo_schema_refuses_writes(neo_pg *pg, apr_pool_t *pool, int *refuses_writes);
+/* Fails if the database cannot execute writes: it is read-only, or its disk is full. Costs a file that is created and removed,
+ * and a commit. */
+NEO_MUSTCHECK neo_pg_status neo_schema_probe_write(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
 
 /* The runtime role that the schema was made for; NULL if there is no schema. */
 NEO_MUSTCHECK neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, const char **role);

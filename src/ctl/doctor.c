@@ -11,6 +11,7 @@
 #include "store/cache_sync.h"
 #include "store/event_log.h"
 #include "store/migrate.h"
+#include "store/pg_error.h"
 #include "store/representation.h"
 
 #define MAX_CLOCK_DIFFERENCE 2000 /* milliseconds */
@@ -60,7 +61,21 @@ static neo_finding check_notifications(neo_doctor_context *p, const char **found
     neo_rows rows;
     neo_pg_status status = neo_cache_sync_begin(p->pg, p->pool, &rows);
     *found = status == NEO_PG_OK ? "received" : rows.message;
+    if (status == NEO_PG_UNAVAILABLE) /* a standby, for example; behind a pooler it is NEO_PG_FAILED */
+        p->fix = neo_pg_error_fix(rows.error);
     return status == NEO_PG_OK;
+}
+
+static neo_finding check_writes(neo_doctor_context *p, const char **found)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_schema_probe_write(p->pg, p->pool, &rows);
+    *found = "executed";
+    if (status == NEO_PG_OK)
+        return NEO_FINDING_OK;
+    *found = apr_psprintf(p->pool, "%s: %s", rows.error->sentence, rows.message);
+    p->fix = neo_pg_error_fix(rows.error);
+    return status == NEO_PG_FAILED ? NEO_FINDING_SKIPPED : NEO_FINDING_FAILED; /* this role may not call the function */
 }
 
 static neo_finding check_clock(neo_doctor_context *p, const char **found)
@@ -161,6 +176,7 @@ static const check checks[] = {
      "move the data to a database created by neoapictl setup: UTF8, with a character type that has accented letters"},
     {"schema", NEEDS_CONNECTION, NULL, check_version,
      "run neoapictl migrate, or neoapictl setup if the database has no schema"},
+    {"writes", NEEDS_SCHEMA, NULL, check_writes, NULL},
     {"clock steps", NEEDS_SCHEMA, clock_steps_sql, NULL,
      "find out what set the clock, such as a resumed virtual machine; ids and times were not affected"},
     {"extensions", NEEDS_SCHEMA, extensions_sql, NULL,

@@ -13,6 +13,7 @@
 #include "store/event_log.h"
 #include "store/migrate.h"
 #include "store/overview.h"
+#include "store/pg_error.h"
 
 typedef struct {
     const neo_ctl *ctl;
@@ -102,6 +103,16 @@ static const char *view_queue(const status_view *l, neo_pg *pg)
     return NULL;
 }
 
+static const char *view_writes(const status_view *l, neo_pg *pg)
+{
+    neo_rows rows;
+    int accepts_writes = neo_schema_probe_write(pg, l->ctl->pool, &rows) == NEO_PG_OK;
+    neo_json_set(l->shown, "accepts_writes", neo_json_make_boolean(accepts_writes, l->ctl->pool));
+    if (!accepts_writes)
+        add_warning(l, apr_psprintf(l->ctl->pool, "%s; %s", rows.error->sentence, neo_pg_error_fix(rows.error)));
+    return NULL;
+}
+
 /* Resets the role, because the schema's owner may see fewer sessions than the connected role. */
 static const char *view_servers(const status_view *l, neo_pg *pg)
 {
@@ -133,8 +144,8 @@ static const char *view_event_log(const status_view *l, neo_pg *pg)
     return NULL;
 }
 
-static const char *(*const views[])(const status_view *l, neo_pg *pg) = {view_schema, view_counts, view_queue, view_servers,
-                                                                         view_event_log};
+static const char *(*const views[])(const status_view *l, neo_pg *pg) = {view_schema, view_counts,  view_queue,
+                                                                         view_writes, view_servers, view_event_log};
 
 /* ---------------------------------------------------------------- the command */
 

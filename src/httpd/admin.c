@@ -87,7 +87,7 @@ static int handle_status(request_rec *r)
     if (!neo_shared_metrics_get())
         return send_line(r, HTTP_SERVICE_UNAVAILABLE, not_used);
     neo_report *report = make_report(r);
-    neo_db_probe_backlog(r, report);
+    neo_db_probe_report(r, report);
     neo_buf_init(&out, r->pool, 65536);
     if (refresh)
         apr_table_setn(r->headers_out, "Refresh", apr_itoa(r->pool, refresh));
@@ -109,7 +109,7 @@ static int handle_metrics(request_rec *r)
     if (!neo_shared_metrics_get())
         return send_line(r, HTTP_SERVICE_UNAVAILABLE, not_used);
     neo_report *report = make_report(r);
-    neo_db_probe_backlog(r, report);
+    neo_db_probe_report(r, report);
     neo_buf_init(&out, r->pool, 65536);
     neo_report_metrics(report, &out);
     return send_text(r, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", neo_buf_text(&out));

@@ -13,6 +13,7 @@
 
 #define SECOND_US        1000000LL
 #define FRESH_US         SECOND_US        /* a result is used without a new query */
+#define WRITES_FRESH_US  (5 * SECOND_US)  /* the same for the probe that writes */
 #define USABLE_US        (10 * SECOND_US) /* a result is used while no new one is available */
 #define TIMEOUT_US       (3 * SECOND_US)  /* others stop waiting for a query in progress */
 #define POLL_INTERVAL_US 20000            /* while waiting for a query in progress */
@@ -72,6 +73,11 @@ static void read_last(const neo_db_probe *probe, neo_probe_result *result)
         memset(result, 0, sizeof *result);
 }
 
+static void set_error(neo_probe_result *result, const neo_pg_error *error)
+{
+    apr_cpystrn(result->sqlstate, error->class, sizeof result->sqlstate);
+}
+
 /* Runs the query, which finds the last result in *result, unless all connections of this process are in use: waiting for one
  * may take long. */
 static void run_probe(request_rec *r, const probed_database *target,
@@ -84,6 +90,7 @@ static void run_probe(request_rec *r, const probed_database *target,
     if (process->in_use + process->listening < process->connections) {
         neo_pg *pg = neo_database_acquire(target->database, &lease, &log_context, r->pool);
         result->state = lease.was_busy ? NEO_PROBE_NO_CONNECTION : NEO_PROBE_UNAVAILABLE;
+        set_error(result, neo_database_error(target->database));
         if (pg) {
             query(pg, r->pool, result);
             neo_database_release(target->database, pg);
@@ -109,12 +116,12 @@ static void await_other(const neo_db_probe *probe, neo_probe_result *result)
     }
 }
 
-static void probe_cached(request_rec *r, const probed_database *target, neo_db_probe *probe,
+static void probe_cached(request_rec *r, const probed_database *target, neo_db_probe *probe, long long fresh_us,
                          void (*query)(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result), neo_probe_result *result)
 {
     long long now = apr_time_now();
     read_last(probe, result);
-    if (result->read_at && now - result->read_at < FRESH_US && now >= result->read_at)
+    if (result->read_at && now - result->read_at < fresh_us && now >= result->read_at)
         return;
     if (!try_start(probe, now)) {
         await_other(probe, result);
@@ -129,18 +136,17 @@ static void probe_cached(request_rec *r, const probed_database *target, neo_db_p
 }
 
 /* The error for a page. It shows no internal details. */
-static const char *error_of(neo_probe_state state)
+static const char *error_of(const neo_probe_result *result)
 {
     static const char *const texts[NEO_PROBE_STATES] = {
         [NEO_PROBE_UNKNOWN] = "the database has not been queried yet; try again",
         [NEO_PROBE_OK] = NULL,
-        [NEO_PROBE_UNAVAILABLE] = "the database cannot be reached or does not respond; see the error log",
         [NEO_PROBE_TIMEOUT] = "the database does not respond",
         [NEO_PROBE_NO_CONNECTION] = "all connections to the database are in use",
         [NEO_PROBE_SCHEMA_OLD] = "the database's schema is older than this module: run neoapictl migrate",
         [NEO_PROBE_SCHEMA_MISSING] = "the database has no schema: run neoapictl setup",
     };
-    return texts[state];
+    return result->state == NEO_PROBE_UNAVAILABLE ? neo_pg_error_find(result->sqlstate)->sentence : texts[result->state];
 }
 
 /* ---------------------------------------------------------------- queries */
@@ -152,30 +158,47 @@ static void query_backlog(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result
     result->state = status == NEO_PG_OK ? NEO_PROBE_OK : status == NEO_PG_SCHEMA ? NEO_PROBE_SCHEMA_OLD : NEO_PROBE_UNAVAILABLE;
 }
 
-void neo_db_probe_backlog(request_rec *r, neo_report *report)
+static void query_schema(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result)
+{
+    int version;
+    if (neo_schema_version(pg, pool, &version) == NEO_PG_OK)
+        result->state = version == 0                    ? NEO_PROBE_SCHEMA_MISSING
+                        : version < neo_schema_needed() ? NEO_PROBE_SCHEMA_OLD
+                                                        : NEO_PROBE_OK;
+}
+
+static void query_writes(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_schema_probe_write(pg, pool, &rows);
+    result->state = status == NEO_PG_OK ? NEO_PROBE_OK : status == NEO_PG_SCHEMA ? NEO_PROBE_SCHEMA_OLD : NEO_PROBE_UNAVAILABLE;
+    if (status != NEO_PG_OK)
+        set_error(result, rows.error);
+}
+
+/* Returns the error, or NULL. */
+static const char *probe_writes(request_rec *r, const probed_database *target)
+{
+    neo_probe_result result;
+    probe_cached(r, target, &neo_shared_metrics_get()->probes[target->number % NEO_MAX_DATABASES].writes, WRITES_FRESH_US,
+                 query_writes, &result);
+    return error_of(&result);
+}
+
+void neo_db_probe_report(request_rec *r, neo_report *report)
 {
     neo_probe_result result;
     probed_database target;
     if (!databases_of(r, &target, 1)) {
-        report->backlog_error = "this process has no database yet";
+        report->backlog_error = report->write_error = "this process has no database yet";
         return;
     }
-    probe_cached(r, &target, &neo_shared_metrics_get()->probes[target.number % NEO_MAX_DATABASES].queue, query_backlog,
-                 &result);
+    probe_cached(r, &target, &neo_shared_metrics_get()->probes[target.number % NEO_MAX_DATABASES].queue, FRESH_US,
+                 query_backlog, &result);
     report->backlog = result.backlog;
     report->backlog_read_at = result.read_at;
-    report->backlog_error = error_of(result.state);
-}
-
-static void query_schema(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result)
-{
-    int version;
-    if (neo_schema_version(pg, pool, &version) != NEO_PG_OK ||
-        neo_schema_refuses_writes(pg, pool, &result->refuses_writes) != NEO_PG_OK)
-        return;
-    result->state = version == 0                    ? NEO_PROBE_SCHEMA_MISSING
-                    : version < neo_schema_needed() ? NEO_PROBE_SCHEMA_OLD
-                                                    : NEO_PROBE_OK;
+    report->backlog_error = error_of(&result);
+    report->write_error = report->backlog_error ? report->backlog_error : probe_writes(r, &target);
 }
 
 const char *neo_db_probe_readiness(request_rec *r, int needs_writes)
@@ -185,11 +208,11 @@ const char *neo_db_probe_readiness(request_rec *r, int needs_writes)
     const char *error = count ? NULL : "this process has no database yet";
     for (int i = 0; i < count && !error; i++) {
         neo_probe_result result;
-        probe_cached(r, &found[i], &neo_shared_metrics_get()->probes[found[i].number % NEO_MAX_DATABASES].schema, query_schema,
-                     &result);
-        error = error_of(result.state);
-        if (!error && needs_writes && result.refuses_writes)
-            error = "the database refuses writes: it is a standby or read-only";
+        probe_cached(r, &found[i], &neo_shared_metrics_get()->probes[found[i].number % NEO_MAX_DATABASES].schema, FRESH_US,
+                     query_schema, &result);
+        error = error_of(&result);
+        if (!error && needs_writes)
+            error = probe_writes(r, &found[i]);
     }
     return error;
 }

@@ -109,6 +109,9 @@ static void put_webhooks(const neo_report *report, neo_buf *out)
 static void put_queue(const neo_report *report, neo_buf *out)
 {
     const neo_backlog *queue = &report->backlog;
+    put_number(out, "database_accepts_writes", "gauge",
+               "Whether the database can execute writes: it is reachable, no standby, and its disk is not full.",
+               !report->write_error);
     put_number(out, "webhook_queue_up", "gauge",
                "Whether the queue could be read. The other queue metrics are of the whole deployment.", !report->backlog_error);
     if (report->backlog_error)

@@ -146,6 +146,11 @@ static void put_database_and_webhook_tiles(const neo_report *report, neo_buf *ou
                    report->sum.listening, report->sum.waiting);
     put_quantile(out, &report->hour.wait, 0.95);
     close_tile(out);
+    if (report->write_error) {
+        open_tile(out, "Database", 1);
+        neo_buf_printf(out, "no writes</b> %s", report->write_error);
+        close_tile(out);
+    }
     put_queue(report, out);
     open_tile(out, "Webhooks in flight", 0);
     neo_buf_printf(out, "%d</b> of at most %d", report->sum.in_flight, report->sum.concurrency);

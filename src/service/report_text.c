@@ -67,6 +67,8 @@ static void put_webhooks(const neo_report *report, neo_buf *out)
 static void put_queue(const neo_report *report, neo_buf *out)
 {
     const neo_backlog *queue = &report->backlog;
+    if (report->write_error)
+        neo_buf_printf(out, "WriteError: %s\n", report->write_error);
     if (report->backlog_error) {
         neo_buf_printf(out, "QueueError: %s\n", report->backlog_error);
         return;

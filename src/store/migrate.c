@@ -36,12 +36,9 @@ neo_pg_status neo_schema_version(neo_pg *pg, apr_pool_t *pool, int *version)
     return status;
 }
 
-neo_pg_status neo_schema_refuses_writes(neo_pg *pg, apr_pool_t *pool, int *refuses_writes)
+neo_pg_status neo_schema_probe_write(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
 {
-    neo_rows rows;
-    neo_pg_status status = neo_pg_query(pg, "select current_setting('transaction_read_only')::boolean", 0, NULL, pool, &rows);
-    *refuses_writes = status == NEO_PG_OK && neo_rows_is_true(&rows, 0, 0);
-    return status;
+    return neo_pg_try(pg, "select neoapi.probe_write()", pool, rows);
 }
 
 neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, const char **role)

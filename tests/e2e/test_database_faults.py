@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A database that refuses statements: a full disk, no free connection, a standby, a refused role. The log, the health check, the
+status page and neoapictl name the cause and the remedy; clients learn only that nothing was changed."""
+
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import psycopg2
+import pytest
+from admin_pages import CONF, AdminPages
+from client import Api, refused
+from ctl_instance import Ctl
+from preload import FullDisk
+from wait import eventually
+from webhook_fixtures import module_admin_factory, running_instance  # noqa: F401 (a fixture)
+
+FULL, SLOTS = "the database's disk is full", "the database has no free connection slot"
+READ_ONLY, REFUSED = "the database refuses writes: it is a standby or read-only", "the database refuses httpd's role"
+
+
+@pytest.fixture(scope="module")
+def disk():
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="neoapi-disk.") as name:
+        Path(name).chmod(0o755)
+        yield FullDisk(Path(name))
+
+
+@pytest.fixture(scope="module")
+def module_instance(disk):
+    with running_instance("faults", CONF, DB_PRELOAD=str(disk.library)) as instance:
+        yield instance
+
+
+@pytest.fixture
+def api(module_instance, module_admin_factory):
+    return Api(module_instance, module_admin_factory.key())
+
+
+@pytest.fixture
+def pages(module_instance):
+    return AdminPages(module_instance)
+
+
+@pytest.fixture
+def ctl(module_instance):
+    return Ctl(module_instance)
+
+
+def warnings_of(ctl):
+    code, out, err = ctl.run("--json", "status")
+    assert code in (0, 3) and not err, (code, out, err)
+    return json.loads(out)["warnings"]
+
+
+def failed_checks(ctl, *args):
+    code, out, err = ctl.run("--json", "doctor", "--httpd-conf", "/nowhere", *args)
+    assert code in (0, 1) and not err, (code, out, err)
+    return {row["check"]: row for row in json.loads(out) if row["result"] == "failed"}
+
+
+def not_executed(answer, seconds):
+    """The client learns that nothing was changed, and no cause."""
+    problem = refused(answer, 503, "internal.unavailable")
+    assert problem["detail"] == "The database is unavailable; nothing was changed. Try again."
+    assert answer.headers["Retry-After"] == str(seconds)
+    return problem["request_id"]
+
+
+def await_health(pages, query, sentence):
+    expected = (503, f"not ready: {sentence}\n") if sentence else (200, "ready\n")
+    eventually(lambda: pages.health(query) == expected, f"{query}: {sentence or 'ready'}")
+
+
+def is_logged(instance, request_id, number):
+    eventually(lambda: [line for line in instance.error_log.splitlines() if request_id in line and f"{number}: " in line],
+               f"{number} of {request_id}")
+
+
+# ---------------------------------------------------------------- a full disk
+
+
+def fill(api):
+    """Creates brokers until one needs a page that the disk has no space for."""
+    for _ in range(200):
+        answer = api.post("brokers", {"name": "Ana", "metadata": {str(n): "x" * 400 for n in range(20)}})
+        if answer.status_code != 201:
+            return answer
+    raise AssertionError("every write succeeds")
+
+
+def test_a_full_disk_is_reported_and_writes_were_not_executed(module_instance, api, pages, ctl, disk):
+    await_health(pages, "?write", None)
+    assert not warnings_of(ctl) and pages.samples()["neoapi_database_accepts_writes"] == 1
+    disk.set(FullDisk.GROWTH)
+    try:
+        is_logged(module_instance, not_executed(fill(api), 60), "NEO0212")
+        await_health(pages, "?write", FULL)
+        assert pages.health() == (200, "ready\n") and api.get("brokers").status_code == 200
+        assert pages.counters()["WriteError"] == FULL and FULL in pages.page().text
+        assert pages.samples()["neoapi_database_accepts_writes"] == 0
+        assert any(line.startswith(FULL) and "df" in line for line in warnings_of(ctl))
+        row = failed_checks(ctl)["writes"]
+        assert row["found"].startswith(FULL) and "df" in row["fix"], row
+    finally:
+        disk.set(0)
+    await_health(pages, "?write", None)
+    assert api.post("brokers", {"name": "Ana"}).status_code == 201
+    assert not warnings_of(ctl) and "WriteError" not in pages.counters()
+
+
+def test_the_probe_leaves_nothing_behind(module_instance, pages):
+    await_health(pages, "?write", None)
+    assert not module_instance.sql("select from pg_class where relname = 'write_probe'")
+
+
+# ---------------------------------------------------------------- connections
+
+
+@contextlib.contextmanager
+def restarted_without_connections(instance):
+    """httpd has no connection of before."""
+    instance.command("stop-httpd")
+    try:
+        yield
+    finally:
+        instance.command("stop-httpd")
+        instance.command("start-httpd")
+
+
+def test_used_up_connections_are_reported(module_instance, api, pages, ctl):
+    with contextlib.ExitStack() as stack, restarted_without_connections(module_instance):
+        with contextlib.suppress(psycopg2.OperationalError):
+            while True:
+                stack.callback(psycopg2.connect(module_instance.admin_dsn).close)
+        module_instance.command("start-httpd")
+        is_logged(module_instance, not_executed(api.with_().post("brokers", {"name": "Ana"}), 5), "NEO0213")
+        await_health(pages, "", SLOTS)
+        row = failed_checks(ctl)["connection"]
+        assert "max_connections" in row["fix"], row
+        stack.close()
+        await_health(pages, "", None)
+
+
+def test_a_refused_role_is_reported(module_instance, api, pages):
+    rules = Path(module_instance.sql("show hba_file")[0][0])
+    kept = rules.read_text()
+    with restarted_without_connections(module_instance):
+        try:
+            rules.write_text("local all neoapi reject\n" + kept)
+            module_instance.sql("select pg_reload_conf()")
+            module_instance.command("start-httpd")
+            is_logged(module_instance, not_executed(api.with_().post("brokers", {"name": "Ana"}), 5), "NEO0216")
+            await_health(pages, "", REFUSED)
+        finally:
+            rules.write_text(kept)
+            module_instance.sql("select pg_reload_conf()")
+        await_health(pages, "", None)
+
+
+# ---------------------------------------------------------------- a standby
+
+
+@contextlib.contextmanager
+def read_only(instance):
+    instance.sql("alter system set default_transaction_read_only = on")
+    instance.sql("select pg_reload_conf()")
+    try:
+        yield
+    finally:
+        instance.sql("alter system reset default_transaction_read_only")
+        instance.sql("select pg_reload_conf()")
+
+
+def test_a_read_only_database_executes_no_write(module_instance, api, pages, ctl):
+    made = api.broker()
+    with read_only(module_instance):
+        await_health(pages, "?write", READ_ONLY)
+        is_logged(module_instance, not_executed(api.post("brokers", {"name": "Ana"}), 5), "NEO0214")
+        not_executed(api.patch("brokers/" + made["id"], {"name": "Eva"}), 5)
+        not_executed(api.delete("brokers/" + made["id"]), 5)
+        not_executed(api.post("brokers/batch", {"operations": [{"method": "create", "data": {"name": "Ana"}}]}), 5)
+        assert "promote" in failed_checks(ctl)["writes"]["fix"]
+    await_health(pages, "?write", None)
+
+
+@contextlib.contextmanager
+def standby(instance):
+    """A standby of the instance's PostgreSQL. Yields its connection string for neoapictl."""
+    programs = Path(instance.sql("select setting from pg_config where name = 'BINDIR'")[0][0])
+    as_postgres = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    primary = {part.split("=")[0]: part.split("=")[1] for part in instance.admin_dsn.split()}
+    rules = Path(instance.sql("show hba_file")[0][0])
+    kept = rules.read_text()
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="neoapi-standby.") as name:
+        place = Path(name)
+        if as_postgres:
+            subprocess.run(["chown", "postgres:", name], check=True)
+        data = place / "data"
+        rules.write_text("local replication all peer map=neoapi\n" + kept)
+        instance.sql("select pg_reload_conf()")
+        try:
+            subprocess.run([*as_postgres, programs / "pg_basebackup", "-D", data, "-R", "-X", "stream", "--checkpoint=fast", "-h",
+                            primary["host"], "-p", primary["port"], "-U", "postgres"], check=True)
+            run = [*as_postgres, programs / "pg_ctl", "-s", "-w", "-D", data]
+            subprocess.run([*run, "start", "-o", f"-c listen_addresses= -k {name}", "-l", place / "log"], check=True,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                place.chmod(0o755)
+                yield f"host={name} port={primary['port']} dbname=neoapi user=postgres"
+            finally:
+                subprocess.run([*run, "stop", "-m", "immediate"], check=True)
+        finally:
+            rules.write_text(kept)
+            instance.sql("select pg_reload_conf()")
+
+
+def test_doctor_does_not_take_a_standby_for_a_pooler(module_instance, ctl):
+    with standby(module_instance) as dsn:
+        found = failed_checks(ctl, "--database", dsn)
+        assert {"primary", "notifications", "writes"} <= set(found), found
+        for row in found.values():
+            assert "pooler" not in row["found"] + row["fix"], row
+        assert "primary" in found["notifications"]["fix"] and READ_ONLY in found["writes"]["found"]
