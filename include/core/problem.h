@@ -55,6 +55,7 @@ typedef enum neo_code {
     NEO_CONFLICT_FIELD_LOCKED,
     NEO_CONFLICT_NOT_DELETABLE,
     NEO_CONFLICT_CONTRACT_ACTIVE,
+    NEO_CONFLICT_PROPERTY_RESERVED,
     NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED,
     NEO_CONFLICT_OPTED_OUT,
     NEO_CONFLICT_LIMIT_REACHED,
@@ -99,7 +100,7 @@ typedef struct neo_problem {
     const char *detail;        /* sentences for the caller, without internals */
     apr_array_header_t *items; /* of neo_problem_item, at most 100; NULL unless the status is 400 */
     int retry_after;           /* 429, 503: seconds; 0 elsewhere */
-    const char *field;         /* of conflict.duplicate: the path of the field; NULL elsewhere */
+    const char *field;         /* of a 409 about one field: its path; NULL elsewhere */
     const char *existing_id;   /* of conflict.duplicate: the resource that has the value; NULL if it is not known */
     const char *limit;         /* the limit of the plan that is reached: its name in `neoapictl plan list`; NULL elsewhere */
     int limit_value;           /* of `limit` */

@@ -20,6 +20,10 @@ struct neo_rule_input {
     /* An active sale or rental of the property, other than this one; NULL: none. */
     const char *contract_id, *contract_kind;
     int has_open_contract; /* another sale or rental of the property is a draft or pending_signature */
+    /* An accepted proposal that reserves the property, if possible another one than `proposal`; NULL: none. It reserves it
+     * until all contracts that refer to it have ended. The resource that is written does not count. */
+    const char *reserving_id, *reserving_kind;
+    const char *reserving_contract_id; /* a contract of that proposal that has not ended; NULL: there is none yet */
 };
 
 /* The id of the property that the rules are about, the resource itself or the one that it refers to; NULL: none. */
@@ -40,6 +44,9 @@ const neo_effect *neo_rules_effect(const neo_rule_input *input);
 /* Proposals and contracts that no longer change. */
 const char *neo_check_locked_fields(const neo_rule_input *input, apr_pool_t *pool);
 
+/* Proposals and contracts: that no other accepted proposal reserves the property. */
+const char *neo_check_not_reserved(const neo_rule_input *input, apr_pool_t *pool);
+
 /* Proposals. */
 const char *neo_check_transaction_type(const neo_rule_input *input, apr_pool_t *pool);
 const char *neo_check_valid_until(const neo_rule_input *input, apr_pool_t *pool);
@@ -57,6 +64,7 @@ void neo_fill_contract(const neo_rule_input *input, apr_pool_t *pool);
 
 /* Properties. */
 const char *neo_check_active_contract(const neo_rule_input *input, apr_pool_t *pool);
+const char *neo_check_reservation(const neo_rule_input *input, apr_pool_t *pool);
 
 /* The roles that a contract of this kind requires before it is signed, ended by NULL: "seller", "buyer". */
 const char *const *neo_contract_roles(const char *kind);

@@ -112,8 +112,9 @@ static const neo_code_info catalogue[] = {
                                        "The kind of the proposal does not match the property's transaction type.",
                                        "Use the other kind, or a property that is for sale or for rent as the message says."},
     [NEO_CONFLICT_PROPERTY_UNAVAILABLE] =
-        {"conflict.property_unavailable", 409, "conflict", "The property has a status in which the change is not possible.",
-         "Read the property that the message names, and change its status or choose another property."},
+        {"conflict.property_unavailable", 409, "conflict",
+         "The property has a status in which the change is not possible, or an accepted proposal reserves it.",
+         "Read the property that the message names. Change its status, end the other deal, or choose another property."},
     [NEO_CONFLICT_PROPOSAL_EXPIRED] = {"conflict.proposal_expired", 409, "conflict",
                                        "The proposal can no longer be accepted, because `valid_until` has passed.",
                                        "Make a new proposal. The day is that of São Paulo."},
@@ -140,6 +141,10 @@ static const neo_code_info catalogue[] = {
     [NEO_CONFLICT_CONTRACT_ACTIVE] = {"conflict.contract_active", 409, "conflict",
                                       "The status of the property contradicts an active contract.",
                                       "Complete or terminate the contract that the message names first."},
+    [NEO_CONFLICT_PROPERTY_RESERVED] =
+        {"conflict.property_reserved", 409, "conflict",
+         "The status of the property contradicts an accepted proposal, which reserves it until its contract ends.",
+         "Send the other fields without `status`, in a PATCH. To free the property, cancel the contract of the proposal."},
     [NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED] =
         {"conflict.idempotency_key_reused", 409, "conflict", "The Idempotency-Key was already used for a different request.",
          "Use a new key for each operation. Repeat a key only with the same path and body."},

@@ -39,6 +39,32 @@ const char *neo_check_locked_fields(const neo_rule_input *input, apr_pool_t *poo
     return NULL;
 }
 
+/* ---------------------------------------------------------------- reservations */
+
+/* What ends the reservation of the property. */
+static const char *release(const neo_rule_input *input, apr_pool_t *pool)
+{
+    return input->reserving_contract_id
+               ? apr_psprintf(pool, "cancel the contract %s of that proposal", input->reserving_contract_id)
+               : "create a contract with that proposal_id and cancel it";
+}
+
+const char *neo_check_not_reserved(const neo_rule_input *input, apr_pool_t *pool)
+{
+    int is_contract = input->resource == &neo_contract;
+    const char *proposal = neo_json_string_at(input->after, "proposal_id");
+    int is_deal = !is_contract || neo_contract_roles(neo_json_string_at(input->after, "kind"))[1];
+    if (!is_deal || !input->reserving_id || (proposal && !input->proposal) ||
+        is(input->after, "proposal_id", input->reserving_id))
+        return NULL;
+    return apr_psprintf(
+        pool,
+        "This %s is not possible: the property %s is %s, and the accepted proposal %s reserves it. Choose another "
+        "property, or end that deal first: %s.%s",
+        is_contract ? "contract" : "acceptance", neo_rule_property_id(input), neo_json_string_at(input->property, "status"),
+        input->reserving_id, release(input, pool), is_contract ? " If it is the same deal, send the proposal_id." : "");
+}
+
 /* ---------------------------------------------------------------- proposals */
 
 const char *neo_check_transaction_type(const neo_rule_input *input, apr_pool_t *pool)
@@ -201,7 +227,23 @@ const char *neo_check_active_contract(const neo_rule_input *input, apr_pool_t *p
     if (!wanted || is(input->after, "status", wanted))
         return NULL;
     return apr_psprintf(pool,
-                        "The property cannot become %s: the %s contract %s is active, which keeps it %s. Complete or "
-                        "terminate the contract first.",
+                        "the property cannot become %s: the %s contract %s is active, which keeps it %s. To "
+                        "change only other fields, leave the status as it is; a PATCH need not send it. To change the status, "
+                        "complete or terminate the contract first.",
                         neo_json_string_at(input->after, "status"), input->contract_kind, input->contract_id, wanted);
+}
+
+const char *neo_check_reservation(const neo_rule_input *input, apr_pool_t *pool)
+{
+    if (!input->reserving_id || !input->before || is(input->after, "status", "under_contract"))
+        return NULL;
+    const char *done = strcmp(input->reserving_kind, "purchase") == 0 ? "sold" : "rented";
+    if (is(input->after, "status", done))
+        return NULL;
+    return apr_psprintf(
+        pool,
+        "the property cannot become %s, because the accepted proposal %s reserves it: it can be under_contract or "
+        "%s. To change only other fields, leave the status as it is; a PATCH need not send it. To free the "
+        "property, %s.",
+        neo_json_string_at(input->after, "status"), input->reserving_id, done, release(input, pool));
 }

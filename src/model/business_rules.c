@@ -108,8 +108,12 @@ neo_problem *neo_rules_check(const neo_rule_input *input, apr_pool_t *pool)
 {
     for (const neo_precondition *p = input->resource->preconditions; p && p->check; p++) {
         const char *detail = is_triggered(p, input) && !(input->is_history && p->is_time_rule) ? p->check(input, pool) : NULL;
-        if (detail)
-            return neo_problem_make(pool, p->code, "%s", detail);
+        if (!detail)
+            continue;
+        const char *field = p->when == NEO_ON_UPDATE ? *p->names : NULL;
+        neo_problem *problem = neo_problem_make(pool, p->code, "%s%s%s", field ? field : "", field ? ": " : "", detail);
+        problem->field = field;
+        return problem;
     }
     return input->is_history || !input->after ? NULL : check_effect(input, pool);
 }

@@ -253,9 +253,8 @@ static const neo_effect effects[] = {
 static const char *const of_proposal[] = {"proposal_id", "property_id", "kind", NULL},
                          *const signing[] = {"pending_signature", "active", "completed", "terminated", "expired", NULL},
                          *const signed_by_all[] = {"active", "completed", "terminated", "expired", NULL},
-                         *const ended_early[] = {"cancelled", "terminated", NULL}, *const fixed[] = {"active",     "completed",
-                                                                                                     "terminated", "expired",
-                                                                                                     "cancelled",  NULL};
+                         *const starts[] = {"active", NULL}, *const ended_early[] = {"cancelled", "terminated", NULL},
+                         *const fixed[] = {"active", "completed", "terminated", "expired", "cancelled", NULL};
 
 static const neo_precondition preconditions[] = {
     {.when = NEO_FROM_STATUS,
@@ -279,6 +278,13 @@ static const neo_precondition preconditions[] = {
      .reads = "proposal_id",
      .check = neo_check_proposal_matches,
      .doc = "The proposal is for the same property; `purchase` matches `sale`, and `rental` `rental`."},
+    {.when = NEO_ON_CHANGE,
+     .names = of_proposal,
+     .code = NEO_CONFLICT_PROPERTY_UNAVAILABLE,
+     .is_time_rule = 1,
+     .reads = "proposal_id",
+     .check = neo_check_not_reserved,
+     .doc = "No other accepted proposal reserves the property."},
     {.when = NEO_IN_STATUS,
      .names = signing,
      .code = NEO_CONFLICT_PARTIES_MISSING,
@@ -300,6 +306,13 @@ static const neo_precondition preconditions[] = {
      .source =
          "Código Civil, art. 472 (mutual agreement), 473 (notice), 474 and 475 (breach); for rentals Lei 8.245/1991, art. 4 "
          "(the tenant returns the property early) and 9."},
+    {.when = NEO_ON_STATUS,
+     .names = starts,
+     .code = NEO_CONFLICT_PROPERTY_UNAVAILABLE,
+     .is_time_rule = 1,
+     .reads = "property_id",
+     .check = neo_check_not_reserved,
+     .doc = "`sale`, `rental`: no accepted proposal but that of `proposal_id` reserves the property."},
     {.when = NEO_ON_DELETE, .code = NEO_CONFLICT_NOT_DELETABLE, .check = neo_check_is_draft, .doc = "It is a `draft`."},
     {0},
 };

@@ -258,16 +258,24 @@ static const neo_field fields[] = {
     {0},
 };
 
-static const char *const of_contract[] = {"status", NULL};
+static const char *const of_deal[] = {"status", NULL};
 
 static const neo_precondition preconditions[] = {
     {.when = NEO_ON_UPDATE,
-     .names = of_contract,
+     .names = of_deal,
      .code = NEO_CONFLICT_CONTRACT_ACTIVE,
      .is_time_rule = 1,
      .reads = "status",
      .check = neo_check_active_contract,
      .doc = "While a sale is `active` the property is `sold`, while a rental is `active` it is `rented`."},
+    {.when = NEO_ON_UPDATE,
+     .names = of_deal,
+     .code = NEO_CONFLICT_PROPERTY_RESERVED,
+     .is_time_rule = 1,
+     .reads = "status",
+     .check = neo_check_reservation,
+     .doc = "While an accepted proposal reserves the property, it is `under_contract`, or `sold` (`purchase`) or `rented` "
+            "(`rental`)."},
     {0},
 };
 

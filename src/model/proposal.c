@@ -188,6 +188,13 @@ static const neo_precondition preconditions[] = {
      .doc = "`valid_until` is today in São Paulo or later.",
      .source = "Código Civil, art. 428, III: an offer that was not accepted within its time no longer binds; art. 431: a late "
                "acceptance is a new offer."},
+    {.when = NEO_ON_STATUS,
+     .names = accepted,
+     .code = NEO_CONFLICT_PROPERTY_UNAVAILABLE,
+     .is_time_rule = 1,
+     .reads = "property_id",
+     .check = neo_check_not_reserved,
+     .doc = "No other accepted proposal reserves the property."},
     {0},
 };
 

@@ -7,7 +7,20 @@
 #include "model/business_rules.h"
 #include "sql/import_rules.h"
 
-enum { NUMBER, KIND, ID, BODY, PROPERTY, PROPOSAL };
+enum {
+    NUMBER,
+    KIND,
+    ID,
+    BODY,
+    PROPERTY,
+    PROPOSAL,
+    BEFORE,
+    CONTRACT,
+    CONTRACT_KIND,
+    RESERVING,
+    RESERVING_KIND,
+    RESERVING_CONTRACT
+};
 
 static neo_json *parsed(const neo_rows *rows, int row, int column, apr_pool_t *pool)
 {
@@ -21,10 +34,16 @@ static void check_line(const neo_rows *rows, int row, neo_import_report report, 
     const unsigned int flags = NEO_ALWAYS | NEO_CONDITIONAL;
     const neo_rule_input input = {.resource = neo_resource_named(neo_rows_value(rows, row, KIND)),
                                   .id = neo_rows_value(rows, row, ID),
+                                  .before = parsed(rows, row, BEFORE, pool),
                                   .after = parsed(rows, row, BODY, pool),
-                                  .is_history = 1,
+                                  .is_history = !neo_rows_value(rows, row, BEFORE),
                                   .property = parsed(rows, row, PROPERTY, pool),
-                                  .proposal = parsed(rows, row, PROPOSAL, pool)};
+                                  .proposal = parsed(rows, row, PROPOSAL, pool),
+                                  .contract_id = neo_rows_value(rows, row, CONTRACT),
+                                  .contract_kind = neo_rows_value(rows, row, CONTRACT_KIND),
+                                  .reserving_id = neo_rows_value(rows, row, RESERVING),
+                                  .reserving_kind = neo_rows_value(rows, row, RESERVING_KIND),
+                                  .reserving_contract_id = neo_rows_value(rows, row, RESERVING_CONTRACT)};
     long long number = atoll(neo_rows_value(rows, row, NUMBER));
     if (!input.after)
         return;
@@ -36,7 +55,9 @@ static void check_line(const neo_rows *rows, int row, neo_import_report report, 
         report(data, number, NULL, problem->detail);
 }
 
-const char *neo_import_check_rules(neo_pg *pg, const char *organization, neo_import_report report, void *data, apr_pool_t *pool)
+/* Checks the lines that a statement selects, page by page. */
+static const char *check_lines(neo_pg *pg, const char *sql, const char *organization, neo_import_report report, void *data,
+                               apr_pool_t *pool)
 {
     neo_rows rows = {0};
     apr_pool_t *page;
@@ -45,7 +66,7 @@ const char *neo_import_check_rules(neo_pg *pg, const char *organization, neo_imp
     apr_pool_create(&page, pool);
     do {
         apr_pool_clear(page);
-        if (neo_pg_exec(pg, related_sql, 2, values, page, &rows) != NEO_PG_OK)
+        if (neo_pg_exec(pg, sql, 2, values, page, &rows) != NEO_PG_OK)
             wrong = apr_pstrdup(pool, rows.message);
         for (int row = 0; !wrong && row < rows.count; row++) {
             check_line(&rows, row, report, data, page);
@@ -54,4 +75,10 @@ const char *neo_import_check_rules(neo_pg *pg, const char *organization, neo_imp
     } while (!wrong && rows.count > 0);
     apr_pool_destroy(page);
     return wrong;
+}
+
+const char *neo_import_check_rules(neo_pg *pg, const char *organization, neo_import_report report, void *data, apr_pool_t *pool)
+{
+    const char *wrong = check_lines(pg, related_sql, organization, report, data, pool);
+    return wrong ? wrong : check_lines(pg, changed_sql, organization, report, data, pool);
 }

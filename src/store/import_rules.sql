@@ -2,7 +2,8 @@
 -- Proposals and contracts of an import with the property and the proposal that they refer to, from the file or the organization (see
 -- import_rules.c): $1 organization, $2 the last line of the previous page.
 -- name: related
-select l.number, l.kind, l.id, l.body, coalesce(lp.body::text, p.representation), coalesce(lq.body::text, q.representation)
+select l.number, l.kind, l.id, l.body, coalesce(lp.body::text, p.representation), coalesce(lq.body::text, q.representation),
+    null, null, null, null, null, null
 from import_line l
 left join import_line lp on lp.id = l.body->>'property_id' and lp.kind = 'property'
 left join neoapi.property p on p.organization_id = $1 and p.id = l.body->>'property_id'
@@ -10,3 +11,45 @@ left join import_line lq on lq.id = l.body->>'proposal_id' and lq.kind = 'propos
 left join neoapi.proposal q on q.organization_id = $1 and q.id = l.body->>'proposal_id'
 where l.kind in ('proposal', 'contract') and l.body is not null and l.number > $2::bigint
 order by l.number limit 500;
+
+-- Properties of the organization whose status the file changes, with what it was, and the active contract or the accepted proposal
+-- that determines it (see rule_input.sql), as they will be after the import. Parameters as above.
+-- name: changed
+with changed as materialized (
+    select l.number, l.id, l.body, p.representation
+    from import_line l
+    join neoapi.property p on p.organization_id = $1 and p.id = l.id and p.status <> l.body->>'status'
+    where l.kind = 'property' and l.body is not null and l.number > $2::bigint),
+deal as materialized (
+    select c.id, c.kind, c.property_id, c.proposal_id, coalesce(n.body->>'status', c.status) as status
+    from neoapi.contract c
+    left join import_line n on n.id = c.id
+    where c.organization_id = $1 and c.property_id in (select id from changed)
+    union all
+    select n.id, n.body->>'kind', n.body->>'property_id', n.body->>'proposal_id', n.body->>'status'
+    from import_line n
+    where n.kind = 'contract' and n.body->>'property_id' in (select id from changed)
+        and not exists (select from neoapi.contract c where c.organization_id = $1 and c.id = n.id)),
+active as (
+    select distinct on (property_id) id, kind, property_id
+    from deal
+    where status = 'active' and kind in ('sale', 'rental')
+    order by property_id, id),
+ended as (
+    select proposal_id, min(id) filter (where status in ('draft', 'pending_signature', 'active')) as open_id
+    from deal
+    group by proposal_id),
+reserving as (
+    select distinct on (o.property_id) o.id, o.kind, o.property_id, e.open_id
+    from neoapi.proposal o
+    left join import_line n on n.id = o.id
+    left join ended e on e.proposal_id = o.id
+    where o.organization_id = $1 and o.property_id in (select id from changed)
+        and coalesce(n.body->>'status', o.status) = 'accepted' and (e.proposal_id is null or e.open_id is not null)
+    order by o.property_id, o.id)
+select h.number, 'property', h.id, h.body, null, null, h.representation, a.id, a.kind, r.id, r.kind, r.open_id
+from changed h
+left join active a on a.property_id = h.id
+left join reserving r on r.property_id = h.id
+where a.id is not null or r.id is not null
+order by h.number limit 500;

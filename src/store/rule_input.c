@@ -4,7 +4,7 @@
 
 #include "sql/rule_input.h"
 
-enum { TODAY, PROPERTY, VERSION, PROPOSAL, CONTRACT, CONTRACT_KIND, HAS_OPEN };
+enum { TODAY, PROPERTY, VERSION, PROPOSAL, CONTRACT, CONTRACT_KIND, HAS_OPEN, RESERVING, RESERVING_KIND, RESERVING_CONTRACT };
 
 static neo_statement *read_input;
 
@@ -33,5 +33,8 @@ neo_pg_status neo_rule_input_read(neo_pg *pg, const neo_actor *actor, neo_rule_i
     input->contract_id = neo_rows_value(rows, 0, CONTRACT);
     input->contract_kind = neo_rows_value(rows, 0, CONTRACT_KIND);
     input->has_open_contract = neo_rows_is_true(rows, 0, HAS_OPEN);
+    input->reserving_id = neo_rows_value(rows, 0, RESERVING);
+    input->reserving_kind = neo_rows_value(rows, 0, RESERVING_KIND);
+    input->reserving_contract_id = neo_rows_value(rows, 0, RESERVING_CONTRACT);
     return status;
 }

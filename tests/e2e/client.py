@@ -42,7 +42,7 @@ CODES = {
     408: r"validation\.request_timeout",
     409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused|opted_out|transaction_type|"
             r"property_unavailable|proposal_expired|proposal_not_accepted|proposal_mismatch|parties_missing|signatures_missing|"
-            r"reason_required|field_locked|not_deletable|contract_active|limit_reached)",
+            r"reason_required|field_locked|not_deletable|contract_active|property_reserved|limit_reached)",
     412: r"conflict\.precondition_failed",
     413: r"validation\.body_too_large",
     415: r"validation\.unsupported_media_type",
@@ -91,7 +91,9 @@ def check_problem(status, headers, problem, path):
     if path is not None:
         assert problem.get("instance", path) == path, problem
     check_items(status, problem)
-    assert not {"field", "existing_id"} & set(problem) or problem["code"] == "conflict.duplicate", problem
+    assert "existing_id" not in problem or problem["code"] == "conflict.duplicate", problem
+    has_field = problem["code"] in ("conflict.duplicate", "conflict.contract_active", "conflict.property_reserved")
+    assert ("field" in problem) <= has_field, problem
     has_limit = problem["code"] in ("conflict.limit_reached", "rate_limit.concurrent_requests")
     assert {"limit", "limit_value"} & set(problem) == ({"limit", "limit_value"} if has_limit else set()), problem
     assert ("retry_after" in problem) == (status == 429), problem

@@ -8,9 +8,9 @@ import os
 import pytest
 from batching import create, delete, send, update
 from client import Api, ok
-from factories import LAST_DAY, ResourceFactory
+from factories import LAST_DAY, ResourceFactory, given, unique
 from hypothesis import HealthCheck, settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 STEPS = int(os.environ.get("NEOAPI_GUARANTEE_STEPS", "200"))
 STEPS_EACH = 40
@@ -21,6 +21,8 @@ KIND_OF_CONTRACT = {"purchase": "sale", "rental": "rental"}
 ROLES = {"sale": ["seller", "buyer"], "rental": ["landlord", "tenant"], "management": ["owner"],
          "exclusive_listing": ["owner"]}
 DEALS = {"sale": "sold", "rental": "rented"}  # kinds that change the property, and to what
+OPEN = ("draft", "pending_signature", "active")  # contracts that have not ended
+FORMS = ["patch", "put", "upsert", "batch upsert"]
 PROPOSAL_MOVES = {"draft": ["submitted"], "submitted": ["countered", "accepted", "rejected", "withdrawn", "expired"],
                   "countered": ["submitted", "accepted", "rejected", "withdrawn", "expired"]}
 CONTRACT_MOVES = {"draft": ["pending_signature", "cancelled"], "pending_signature": ["active", "cancelled"],
@@ -53,6 +55,14 @@ class Model(RuleBasedStateMachine):
         self.properties, self.proposals, self.contracts, self.people = [], [], [], []
         self.writes = 0
 
+    @initialize(type=st.sampled_from(["sale", "sale_rent"]), form=st.sampled_from(FORMS))
+    def begin_with_a_reserved_and_an_offered_property(self, type, form):
+        """So that most rules are possible from the first step on."""
+        for _ in range(2):
+            self.add_property(type=type, status="active")
+            self.add_proposal(n=-1, kind="purchase", status="submitted")
+        self.accept_two_proposals(n=0, form=form)
+
     def add(self, made, some, **more):
         some.append({"id": made["id"], "kind": made.get("kind"), "status": made["status"], **more})
 
@@ -83,24 +93,57 @@ class Model(RuleBasedStateMachine):
 
     @rule(type=st.sampled_from(["sale", "rent", "sale_rent"]), status=st.sampled_from(["active", "active", "draft"]))
     def add_property(self, type, status):
-        made = self.factory.offered(transaction_type=type, status=status)
-        self.add(made, self.properties, type=type)
+        made = self.factory.offered(transaction_type=type, status=status, external_id=unique())
+        self.add(made, self.properties, type=type, body=given(made))
 
     def deal_of(self, property):
         deals = [one for one in self.contracts
                  if one["property"] is property and one["status"] == "active" and one["kind"] in DEALS]
         return min(deals, key=lambda one: one["id"], default=None)  # several are possible only by import
 
-    @precondition(lambda self: self.properties)
-    @rule(n=index, status=st.sampled_from([*PROPERTY_STATUSES, "active", "active"]))
-    def change_property(self, n, status):
-        property = self.properties[n % len(self.properties)]
-        deal, code = self.deal_of(property), None
-        if deal and status != property["status"] and status != DEALS[deal["kind"]]:
+    def reserving(self, property, but=None):
+        """The accepted proposals that reserve a property: until all their contracts, except `but`, have ended."""
+        def is_open(one):
+            deals = [deal for deal in self.contracts if deal["proposal"] is one]
+            return not deals or any(deal["status"] in OPEN and deal is not but for deal in deals)
+        return [one for one in sorted(self.proposals, key=lambda one: one["id"])
+                if one["property"] is property and one["status"] == "accepted" and is_open(one)]
+
+    def is_reserved_for_another(self, property, proposal, but=None):
+        return any(one is not proposal for one in self.reserving(property, but))
+
+    def send_property(self, property, form, status):
+        whole = {**property["body"], "status": status}
+        if form == "patch":
+            return self.patch("properties", property, status=status)
+        if form == "put":
+            return self.api.put("properties/" + property["id"], json=whole)
+        if form == "upsert":
+            return self.api.put("properties/by-external-id/" + whole["external_id"], json=whole)
+        operation = {"method": "upsert", "external_id": whole["external_id"], "data": whole}
+        return Result(ok(send(self.api, operation, collection="properties"))["results"][0])
+
+    def set_status(self, property, form, status):
+        deal, reserving, code = self.deal_of(property), self.reserving(property), None
+        if status != property["status"] and deal and status != DEALS[deal["kind"]]:
             code = "conflict.contract_active"
-        response = self.patch("properties", property, status=status)
+        elif status != property["status"] and reserving and status not in (
+                "under_contract", DEALS[KIND_OF_CONTRACT[reserving[0]["kind"]]]):
+            code = "conflict.property_reserved"
+        response = self.send_property(property, form, status)
         property["status"] = property["status"] if code else status
         self.same(response, code, ("properties", property))
+
+    @precondition(lambda self: self.properties)
+    @rule(n=index, form=st.sampled_from(FORMS), status=st.sampled_from([*PROPERTY_STATUSES, "active", "active"]))
+    def change_property(self, n, form, status):
+        self.set_status(self.properties[n % len(self.properties)], form, status)
+
+    @precondition(lambda self: any(self.reserving(one) for one in self.properties))
+    @rule(n=index, form=st.sampled_from(FORMS), status=st.sampled_from(["active", "active", "draft"]))
+    def repeat_the_old_status_of_a_reserved_property(self, n, form, status):
+        reserved = [one for one in self.properties if self.reserving(one)]
+        self.set_status(reserved[n % len(reserved)], form, status)
 
     # ------------------------------------------------------------ proposals
 
@@ -124,7 +167,8 @@ class Model(RuleBasedStateMachine):
             return "conflict.transaction_type"  # possible only by import
         if status == "accepted" and one["is_late"]:
             return "conflict.proposal_expired"
-        if status == "accepted" and one["property"]["status"] != "active":
+        if status == "accepted" and (one["property"]["status"] != "active"
+                                     or self.is_reserved_for_another(one["property"], one)):
             return "conflict.property_unavailable"
         return None
 
@@ -138,6 +182,18 @@ class Model(RuleBasedStateMachine):
             one["status"] = status
             one["property"]["status"] = "under_contract" if status == "accepted" else one["property"]["status"]
         self.same(response, code, ("proposals", one), ("properties", one["property"]))
+
+    @precondition(lambda self: any(one["status"] == "active" for one in self.properties))
+    @rule(n=index, form=st.sampled_from(FORMS))
+    def accept_two_proposals(self, n, form):
+        """For a property that is offered; a feed tries to offer it again in between."""
+        offered = [one for one in self.properties if one["status"] == "active"]
+        property = offered[n % len(offered)]
+        kind = next(kind for kind in TYPES if property["type"] in TYPES[kind])
+        for _ in range(2):
+            self.add_proposal(n=self.properties.index(property), kind=kind, status="submitted")
+            self.move_proposal(n=len(self.proposals) - 1, status="accepted")
+            self.set_status(property, form, "active")
 
     @precondition(lambda self: self.proposals)
     @rule(moves=st.lists(st.tuples(index, st.sampled_from(["submitted", "countered", "accepted", "accepted", "withdrawn"])),
@@ -281,6 +337,8 @@ class Model(RuleBasedStateMachine):
             code = "conflict.proposal_not_accepted"
         elif proposal and (proposal["property"] is not property or KIND_OF_CONTRACT[proposal["kind"]] != kind):
             code = "conflict.proposal_mismatch"
+        elif proposal and self.is_reserved_for_another(property, proposal):
+            code = "conflict.property_unavailable"
         body = {"kind": kind, "property_id": property["id"], "amount": 100, "start_date": "2026-01-01", "end_date": LAST_DAY,
                 "parties": self.parties(kind, is_complete, is_signed), **({"proposal_id": proposal["id"]} if proposal else {})}
         response = self.write("contracts", create(**body))
@@ -301,7 +359,9 @@ class Model(RuleBasedStateMachine):
             return "conflict.signatures_missing"
         if status in ("cancelled", "terminated") and not (has_reason or one["has_reason"]):  # an imported draft can have a reason
             return "conflict.reason_required"
-        if status == "active" and one["kind"] in DEALS and property["status"] not in ("active", "under_contract"):
+        if status == "active" and one["kind"] in DEALS and (
+                property["status"] not in ("active", "under_contract")
+                or self.is_reserved_for_another(property, one["proposal"], but=one)):
             return "conflict.property_unavailable"
         return None
 

@@ -205,6 +205,58 @@ def test_a_property_does_not_contradict_its_active_contract(own_api, factory, ki
     ok(patch(own_api, property, status="withdrawn"))
 
 
+def written_by_a_feed(api, property, **fields):
+    """The responses to each way of writing the property as a whole or in part, as (status, problem)."""
+    whole, key = {**given(property), **fields}, property["external_id"]
+    operations = [{"method": "update", "id": property["id"], "data": fields}, {"method": "upsert", "external_id": key, "data": whole}]
+    for response in (api.patch("properties/" + property["id"], json=fields), api.put("properties/" + property["id"], json=whole),
+                     api.put("properties/by-external-id/" + key, json=whole)):
+        yield response.status_code, response.json()
+    for operation in operations:
+        result, = ok(api.post("properties/batch", json={"operations": [operation]}))["results"]
+        yield result["status"], result.get("error")
+
+
+def test_an_accepted_proposal_reserves_the_property_until_its_contract_ends(own_api, factory):
+    property = factory.offered(external_id=uuid.uuid4().hex)
+    first, second = (factory.proposal(property_id=property["id"], status="submitted") for _ in range(2))
+    ok(patch(own_api, first, status="accepted"))
+    for wanted in ("active", "draft", "on_hold", "withdrawn", "rented"):
+        for status, problem in written_by_a_feed(own_api, property, status=wanted):
+            assert (status, problem["code"], problem["field"]) == (409, "conflict.property_reserved", "status")
+            assert f"status: the property cannot become {wanted}" in problem["detail"] and first["id"] in problem["detail"]
+    failed = own_api.post("properties/batch", json={"atomic": True, "operations": [
+        {"method": "update", "id": property["id"], "data": {"title": "x", "status": "active"}}]})
+    assert refused(failed, 409, "conflict.property_reserved")["field"] == "operations[0].data.status"
+    for status, _ in written_by_a_feed(own_api, {**property, "status": "under_contract"}, title="Novo"):
+        assert status == 200
+    assert [ok(patch(own_api, property, status=status))["status"] for status in ("sold", "under_contract")] == ["sold", "under_contract"]
+    made = contract(factory, "sale", property, proposal_id=first["id"])
+    assert made["id"] in refused(patch(own_api, property, status="active"), 409, "conflict.property_reserved")["detail"]
+    ok(patch(own_api, made, status="cancelled", termination_reason="Desistência"))
+    assert status_of(own_api, property) == "active"
+    ok(patch(own_api, property, status="on_hold"))
+    ok(patch(own_api, property, status="active"))
+    ok(patch(own_api, second, status="accepted"))
+
+
+def test_a_reserved_property_has_no_other_deal_whatever_its_status(own_api, factory):
+    """As after an import of history, which changes no property."""
+    property = factory.offered()
+    old = ok(own_api.post("proposals?import=true", json=factory.body("proposals", property_id=property["id"], status="accepted")), 201)
+    other = factory.proposal(property_id=property["id"], status="submitted")
+    detail = refused(patch(own_api, other, status="accepted"), 409, "conflict.property_unavailable")["detail"]
+    assert old["id"] in detail and property["id"] in detail
+    unrelated = contract(factory, "sale", property, "pending_signature")
+    detail = refused(patch(own_api, unrelated, status="active"), 409, "conflict.property_unavailable")["detail"]
+    assert old["id"] in detail and "proposal_id" in detail
+    assert ok(patch(own_api, unrelated, status="active", proposal_id=old["id"]))["status"] == "active"
+    ok(patch(own_api, unrelated, status="terminated", termination_reason="Distrato"))
+    ok(patch(own_api, other, status="accepted"))
+    again = factory.body("contracts", property_id=property["id"], proposal_id=old["id"])
+    assert other["id"] in refused(own_api.post("contracts", json=again), 409, "conflict.property_unavailable")["detail"]
+
+
 # ---------------------------------------------------------------- races
 
 
@@ -239,6 +291,33 @@ def test_one_of_concurrent_acceptances_succeeds(own_api, factory, rounds):
         assert states == ["accepted", "submitted"] and codes(answers) <= {"conflict.property_unavailable"}
         assert {answer.status_code for answer in answers} == {200, 409}
         assert status_of(own_api, {"id": made[0]["property_id"]}) == "under_contract"
+
+
+@pytest.mark.parametrize("rounds", ROUNDS)
+def test_a_feed_does_not_undo_a_concurrent_acceptance(own_api, factory, rounds):
+    """It sets the status to active, or takes the offer back and renews it, in single writes and batches."""
+    party = factory.party()["id"]
+
+    def setup():
+        property = factory.offered(external_id=uuid.uuid4().hex)
+        return property, [factory.proposal(property_id=property["id"], status="submitted", proponent_ids=[party]) for _ in range(2)]
+
+    def feed(api, made):
+        for status in ("active", "on_hold", "active"):
+            patch(api, made[0], status=status)
+        return patch(api, made[0], title="Casa")
+
+    def batch(api, made):
+        upserts = [{"method": "upsert", "external_id": made[0]["external_id"], "data": {**given(made[0]), "status": status}}
+                   for status in ("on_hold", "active")]
+        return api.post("properties/batch", json={"operations": upserts})
+
+    for made, answers in race(own_api, rounds, setup, lambda api, made: patch(api, made[1][0], status="accepted"),
+                              lambda api, made: patch(api, made[1][1], status="accepted"), feed, batch):
+        states = sorted(ok(own_api.get("proposals/" + one["id"]))["status"] for one in made[1])
+        assert states in (["accepted", "submitted"], ["submitted", "submitted"])
+        assert (status_of(own_api, made[0]) == "under_contract") == ("accepted" in states)
+        assert {answer.status_code for answer in answers} <= {200, 409}
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)

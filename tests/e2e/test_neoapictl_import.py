@@ -199,6 +199,27 @@ def test_imported_history_is_consistent(own_api, ctl, organization, import_rows,
     assert [one["status"] for one in own_api.walk("contracts")] == ["completed"]
 
 
+def test_an_import_does_not_free_a_reserved_property(own_api, ctl, organization, import_rows, tmp_path):
+    """The status of an existing property agrees with the proposals and contracts as they will be after the import."""
+    import_rows(home(id="h", status="active"), party(id="p"), {"proposal": {
+        "id": "x", "kind": "purchase", "property_id": "h", "proponent_ids": ["p"], "amount": 1, "valid_until": "2099-01-01",
+        "status": "submitted"}})
+    proposal, = own_api.walk("proposals")
+    ok(own_api.patch("proposals/" + proposal["id"], json={"status": "accepted"}))
+    path = write(tmp_path, [party(id="q"), home(id="h", status="active", title="Casa")])
+    code, _, err = ctl.run("import", path, "--organization", organization)
+    assert code == 1 and "line 2: status: the property cannot become active" in err and proposal["id"] in err
+    import_rows(home(id="h", status="under_contract", title="Casa"))
+    parties = [{"party_id": "p", "role": role, "signed_at": "2020-01-02T10:00:00Z"} for role in ("seller", "buyer")]
+    contract = {"id": "c", "kind": "sale", "property_id": "h", "proposal_id": "x", "parties": parties, "amount": 1}
+    reason = {"termination_reason": "Distrato"}
+    path = write(tmp_path, [home(id="h", status="on_hold"), {"contract": {**contract, "status": "active"}}])
+    code, _, err = ctl.run("import", path, "--organization", organization)
+    assert code == 1 and "line 1: status: the property cannot become on_hold" in err and "ctr_" in err
+    import_rows(home(id="h", status="active"), {"contract": {**contract, "status": "terminated", **reason}})
+    assert [one["status"] for one in own_api.walk("properties")] == ["active"]
+
+
 def test_duplicates_of_existing_rows_are_reported(own_api, ctl, organization, import_rows, tmp_path):
     there = own_api.broker(creci="CRECI 77")
     path = write(tmp_path, [broker("b1", creci="creci-77")])

@@ -157,8 +157,8 @@ def other_target(factory, own_api, body, path, target):
     """Another resource that the body can refer to; the proposal of a contract must be accepted and match it."""
     if path != "proposal_id":
         return factory.create(target)["id"]
-    ok(own_api.patch("properties/" + body["property_id"], json={"status": "active"}))
-    return factory.accepted(property_id=body["property_id"], kind="rental")["id"]
+    body = factory.body("proposals", property_id=body["property_id"], kind="rental", status="accepted")
+    return ok(own_api.post("proposals", json=body, params={"import": "true"}), 201)["id"]
 
 
 @every_reference

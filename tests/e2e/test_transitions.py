@@ -189,11 +189,11 @@ def test_only_a_change_of_status_has_an_effect(own_api, factory, queued_events):
     property = factory.offered()
     proposal = create_in_status(own_api, factory, "proposals", "accepted", property_id=property["id"])
     path = "properties/" + property["id"]
-    ok(own_api.patch(path, json={"status": "on_hold"}))
+    ok(own_api.patch(path, json={"status": "sold"}))
     queued_events()
     for body in ({"notes": "x"}, {"status": "accepted", "notes": "y"}, {"status": "accepted"}):
         ok(own_api.patch("proposals/" + proposal["id"], json=body))
-    assert ok(own_api.get(path))["status"] == "on_hold"
+    assert ok(own_api.get(path))["status"] == "sold"
     assert [event for event, _ in queued_events()] == ["proposal.updated"] * 2
 
 
