@@ -14,27 +14,59 @@ static const char *event_of(const neo_resource *resource, int which, apr_pool_t 
     return apr_pstrcat(pool, resource->name, ".", happened[which], NULL);
 }
 
-/* Adds {Resource}Event, the envelope of the payload; the caller adds its events to the returned array. */
-static neo_json *add_envelope(const neo_openapi_builder *builder, const char *title, const char *doc, const char *payload)
+/* The schema {Resource}Event, the envelope of webhooks, or Logged{Resource}Event, that of the event log; `title` takes the
+ * place of {Resource}. Adds it if it does not exist. */
+static neo_json *envelope(const neo_openapi_builder *builder, const char *name, const char *title)
 {
     const neo_resource kind = {.title = title};
-    neo_json *schema = neo_openapi_add_template(builder, "schemas", "{Resource}Event", &kind);
-    neo_json *properties = neo_json_get(schema, "properties");
-    neo_openapi_text(schema, "description", doc, builder->pool);
-    neo_json_set(properties, "payload", neo_openapi_ref(builder, "schemas", payload));
-    return neo_json_get(neo_json_get(properties, "event_type"), "enum");
+    neo_json *schemas = neo_json_get(builder->components, "schemas");
+    neo_json *schema = neo_json_get(schemas, neo_openapi_fill(builder, name, &kind));
+    return schema ? schema : neo_openapi_add_template(builder, "schemas", name, &kind);
 }
 
-static void add_event(const neo_openapi_builder *builder, const neo_resource *resource)
+/* The type of event and its payload in an envelope's properties. */
+static void describe(const neo_openapi_builder *builder, neo_json *properties, const char *member, const char *event,
+                     const char *payload)
+{
+    neo_json_append(neo_json_get(neo_json_get(properties, member), "enum"), neo_json_make_string(event, builder->pool));
+    neo_json_set(properties, "payload", neo_openapi_ref(builder, "schemas", payload));
+}
+
+static void add_delivered(const neo_openapi_builder *builder, const char *event, const char *title, const char *payload,
+                          const char *doc)
+{
+    neo_json *schema = envelope(builder, "{Resource}Event", title);
+    neo_openapi_text(schema, "description", doc, builder->pool);
+    describe(builder, neo_json_get(schema, "properties"), "event_type", event, payload);
+}
+
+/* Adds a type of event to the union of the log's events. */
+static void add_logged(const neo_openapi_builder *builder, const char *event, const char *title, const char *payload)
+{
+    neo_json *schema = envelope(builder, "Logged{Resource}Event", title);
+    neo_json *properties = neo_json_get(neo_json_at(neo_json_get(schema, "allOf"), 1), "properties");
+    neo_json *all = neo_json_get(neo_json_get(builder->components, "schemas"), "Event");
+    neo_json *mapping = neo_json_get(neo_json_get(all, "discriminator"), "mapping");
+    neo_json *ref = neo_openapi_ref(builder, "schemas", apr_pstrcat(builder->pool, "Logged", title, "Event", NULL));
+    if (!neo_json_get(neo_json_get(properties, "payload"), "$ref")) /* it is new */
+        neo_json_append(neo_json_get(all, "oneOf"), ref);
+    neo_json_set(mapping, event, neo_json_get(ref, "$ref"));
+    describe(builder, properties, "type", event, payload);
+}
+
+static void add_events(const neo_openapi_builder *builder, const neo_resource *resource)
 {
     apr_pool_t *pool = builder->pool;
     const char *doc = apr_psprintf(pool, "Sent when a %s is created, updated or deleted.", resource->name);
-    neo_json *events = add_envelope(builder, resource->title, doc, neo_openapi_schema_name(resource, NEO_SHAPE_EVENT, pool));
-    for (int i = 0; i < (int)(sizeof happened / sizeof *happened); i++)
-        neo_json_append(events, neo_json_make_string(event_of(resource, i, pool), pool));
+    const char *payload = neo_openapi_schema_name(resource, NEO_SHAPE_EVENT, pool);
+    for (int i = 0; i < (int)(sizeof happened / sizeof *happened); i++) {
+        const char *event = event_of(resource, i, pool);
+        add_delivered(builder, event, resource->title, payload, doc);
+        add_logged(builder, event, resource->title, payload);
+    }
 }
 
-/* The events that "*" does not include; those with the same payload follow each other. */
+/* The events that "*" does not include. */
 static const struct {
     const char *name, *payload, *summary;
 } other_events[] = {
@@ -49,13 +81,12 @@ static const struct {
 
 static void add_other_events(const neo_openapi_builder *builder)
 {
-    neo_json *events = NULL;
     for (apr_size_t i = 0; i < sizeof other_events / sizeof *other_events; i++) {
         const char *payload = other_events[i].payload;
-        if (i == 0 || strcmp(payload, other_events[i - 1].payload) != 0)
-            events = add_envelope(builder, payload, "Sent to subscriptions that list the event.", payload);
-        neo_json_append(events, neo_json_make_string(other_events[i].name, builder->pool));
+        add_delivered(builder, other_events[i].name, payload, payload, "Sent to subscriptions that list the event.");
+        add_logged(builder, other_events[i].name, payload, payload);
     }
+    add_logged(builder, "webhook.test", "Test", "TestEventPayload");
 }
 
 void neo_openapi_event_components(const neo_openapi_builder *builder)
@@ -63,7 +94,7 @@ void neo_openapi_event_components(const neo_openapi_builder *builder)
     neo_openapi_schema(builder, &neo_recovery, NEO_SHAPE_INPUT, "Which deliveries to send again.");
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if ((*r)->has_events)
-            add_event(builder, *r);
+            add_events(builder, *r);
     add_other_events(builder);
 }
 

@@ -28,3 +28,15 @@ type Refusal = operations["createBroker"]["responses"][400 | 401 | 403 | 408 | 4
 export const reason = (refusal: Refusal): string => refusal.content["application/problem+json"].code;
 type TooMany = operations["createBroker"]["responses"][429];
 export const remaining = (refusal: TooMany): number => refusal.headers["X-RateLimit-Remaining"];
+
+// The type of an event says what its payload is.
+export const news = (event: Schemas["Event"]): string | undefined => {
+  switch (event.type) {
+    case "broker.created": case "broker.updated": case "broker.deleted": return event.payload.name;
+    case "property.updated": return event.payload.title;
+    case "whatsapp.message.received": return event.payload.conversation_id;
+    case "webhook.test": return event.payload.subscription_id;
+  }
+};
+// @ts-expect-error a broker has no title
+export const untitled = (event: Schemas["Event"]) => event.type === "broker.updated" && event.payload.title;

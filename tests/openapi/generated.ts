@@ -27,3 +27,19 @@ export const fields = [
   (broker: orval7.Broker): [string, string | undefined] => [broker.name, broker.phone],
   (broker: orval8.Broker): [string, string | undefined] => [broker.name, broker.phone],
 ];
+
+// The type of an event says what its payload is.
+export const news = [
+  (event: hey.Event): string | undefined =>
+    event.type === "broker.updated" ? event.payload.name : event.type === "property.deleted" ? event.payload.title : undefined,
+  (event: orval7.Event): string | undefined =>
+    event.type === "broker.updated" ? event.payload.name : event.type === "property.deleted" ? event.payload.title : undefined,
+  (event: orval8.Event): string | undefined =>
+    event.type === "broker.updated" ? event.payload.name : event.type === "property.deleted" ? event.payload.title : undefined,
+];
+// @ts-expect-error a broker has no title
+export const untitled = (event: hey.Event) => event.type === "broker.updated" && event.payload.title;
+// @ts-expect-error a broker has no title
+export const untitled7 = (event: orval7.Event) => event.type === "broker.updated" && event.payload.title;
+// @ts-expect-error a broker has no title
+export const untitled8 = (event: orval8.Event) => event.type === "broker.updated" && event.payload.title;

@@ -5,6 +5,8 @@
 #include <apr_hash.h>
 #include <apr_strings.h>
 
+#include "model/event.h"
+#include "model/openapi.h"
 #include "model/openapi_parts.h"
 #include "model/openapi_schema.h"
 #include "service/routing.h"
@@ -187,6 +189,24 @@ static void every_event_is_described_as_a_webhook(void **state)
     assert_int_equal(neo_json_size(webhooks), count + 1); /* and webhook.test */
 }
 
+static void the_type_of_an_event_of_the_log_says_what_its_payload_is(void **state)
+{
+    neo_json *document = neo_openapi_document(neo_operations(), "https://api.example.com/", "https://docs.example.com", *state);
+    neo_json *schemas = neo_json_get(neo_json_get(document, "components"), "schemas"), *event = neo_json_get(schemas, "Event");
+    neo_json *mapping = neo_json_get(neo_json_get(event, "discriminator"), "mapping");
+    int types = 0;
+    for (const char *const *type = neo_event_type_values; *type; type++)
+        if (!strchr(*type, '*')) {
+            const char *ref = neo_json_string_at(mapping, *type), *quoted = apr_pstrcat(*state, "\"", *type, "\"", NULL);
+            assert_non_null(ref);
+            assert_non_null(strstr(neo_json_text(neo_json_get(event, "oneOf"), *state).ptr, ref));
+            assert_non_null(strstr(neo_json_text(neo_json_get(schemas, strrchr(ref, '/') + 1), *state).ptr, quoted));
+            types++;
+        }
+    assert_int_equal(neo_json_size(mapping), types);
+    assert_non_null(strstr(neo_json_text(neo_json_get(schemas, "LoggedPartyEvent"), *state).ptr, "/PartyEventPayload\""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +219,7 @@ int main(void)
         pool_test(complete_examples_are_valid_and_consistent),
         pool_test(the_examples_refer_to_one_another),
         pool_test(every_event_is_described_as_a_webhook),
+        pool_test(the_type_of_an_event_of_the_log_says_what_its_payload_is),
     };
     return run_test_group("schemas", tests);
 }
