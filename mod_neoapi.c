@@ -75,6 +75,7 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
     config->database = neo_database_make(pchild, s, neo_config_directive(s, "DBDParams", pchild), neo_config_max_connections(s),
                                          neo_config_max_exports(config));
     config->site->credential_cache = neo_credential_cache_make(pchild);
+    config->site->create_queues = neo_create_queues_make(neo_shared_metrics_get()->metrics, pchild);
     neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
     config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache, config->dispatcher,
@@ -120,6 +121,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
             neo_server_config *config = neo_server_config_of(s);
             config->database = shared->database;
             config->site->credential_cache = shared->site->credential_cache;
+            config->site->create_queues = shared->site->create_queues;
             config->dispatcher = shared->dispatcher;
             config->event_waiters = shared->event_waiters;
         }

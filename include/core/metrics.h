@@ -42,13 +42,16 @@ neo_attempt neo_attempt_of(const char *error, int http_status);
 /* Counters of the host. Every member must consist of 64-bit integers: they are summed as an array. */
 typedef struct neo_counters {
     neo_histogram requests[NEO_CLASSES];
-    neo_histogram wait;       /* for a connection to the database */
-    neo_histogram held;       /* how long a connection was held */
-    neo_histogram attempts;   /* to deliver a webhook */
-    uint64_t limited;         /* responses with status 429 */
-    uint64_t unknown_numbers; /* WhatsApp callbacks of numbers that have not been added */
-    uint64_t no_connection;   /* requests that found no connection */
-    uint64_t clock_steps;     /* of the system clock, each counted by every process that noticed it */
+    neo_histogram wait;                      /* for a connection to the database */
+    neo_histogram held;                      /* how long a connection was held */
+    neo_histogram attempts;                  /* to deliver a webhook */
+    neo_histogram create_wait;               /* of creates, for a slot or a group */
+    uint64_t create_statements, create_rows; /* statements of creates and their rows */
+    uint64_t create_repeated;                /* rows that their group did not create, so that they were executed alone */
+    uint64_t limited;                        /* responses with status 429 */
+    uint64_t unknown_numbers;                /* WhatsApp callbacks of numbers that have not been added */
+    uint64_t no_connection;                  /* requests that found no connection */
+    uint64_t clock_steps;                    /* of the system clock, each counted by every process that noticed it */
     uint64_t outcomes[NEO_ATTEMPT_KINDS];
     uint64_t delivered, failed; /* deliveries that ended */
 } neo_counters;
@@ -90,6 +93,10 @@ void neo_metrics_unknown_number(neo_metrics *metrics);
 void neo_metrics_clock_steps(neo_metrics *metrics, int steps);
 void neo_metrics_connection_acquired(neo_metrics *metrics, long long waited, int is_connected);
 void neo_metrics_connection_released(neo_metrics *metrics, long long held);
+
+/* See service/create_queue.h: a create that has waited; a statement of which `repeated` rows are executed again. */
+void neo_metrics_create_waited(neo_metrics *metrics, long long waited);
+void neo_metrics_create_statement(neo_metrics *metrics, int rows, int repeated);
 
 /* `is_end`: this was the last attempt of the delivery. */
 void neo_metrics_attempt(neo_metrics *metrics, neo_attempt kind, int is_end, long long took, long long now);

@@ -27,10 +27,10 @@ typedef struct neo_server_config {
     long long webhook_timeout; /* seconds */
     long long webhook_concurrency;
     long long webhook_per_subscription;
-    long long webhook_retention;         /* days */
-    long long event_retention;           /* days */
-    long long max_event_waiters;         /* requests */
-    int webhook_allows_http;             /* -1 if it is not set */
+    long long webhook_retention; /* days */
+    long long event_retention;   /* days */
+    long long max_event_waiters; /* requests */
+    long long webhook_allows_http, groups_writes;
     apr_array_header_t *webhook_delays;  /* of int: seconds before each attempt; NULL if not set */
     apr_array_header_t *webhook_allowed; /* of const char *: address ranges */
     const char *webhook_ca_bundle;

@@ -10,6 +10,7 @@
 #include "core/problem.h"
 #include "model/provider.h"
 #include "service/concurrency.h"
+#include "service/create_queue.h"
 #include "service/credential_cache.h"
 #include "service/limiter.h"
 
@@ -37,11 +38,13 @@ typedef struct neo_site {
     int cursor_lifetime;                  /* seconds */
     int export_timeout;                   /* seconds */
     int allows_http;                      /* webhook subscriptions may have http URLs */
+    int groups_writes;                    /* concurrent creates share statements */
     const apr_array_header_t *stop_texts; /* WhatsApp's opt-out texts; see neo_preference_of_text */
     neo_limiter *credentials;
     neo_limiter *addresses;
     const neo_concurrency *concurrency;
     neo_credential_cache *credential_cache;
+    neo_create_queues *create_queues; /* NULL: none */
     neo_static_document openapi;      /* set by neo_service_prepare, with the next */
     const neo_static_document *pages; /* in the order of neo_docs */
 } neo_site;

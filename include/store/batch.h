@@ -15,7 +15,7 @@ typedef struct neo_batch_row {
     const neo_json *body;               /* validated; NULL for a deletion */
     const char *timestamp_field;        /* as in neo_change, with the next */
     neo_target target;                  /* only of a row that is alone in its call */
-    const neo_actor *actor;             /* of a row of neo_batch_create_group, with the next */
+    const neo_actor *actor;             /* of a row of neo_batch_group_make, with the next */
     const neo_idempotency *idempotency; /* NULL: none */
 } neo_batch_row;
 
@@ -47,10 +47,15 @@ NEO_MUSTCHECK neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *reso
                                             int is_strict, const neo_batch_row *rows, int count, apr_pool_t *pool,
                                             neo_rows *written);
 
+/* The parameters of neo_batch_create_group: copies in the pool, so that the rows are not needed any more. */
+typedef struct neo_batch_group neo_batch_group;
+const neo_batch_group *neo_batch_group_make(const neo_resource *resource, const neo_batch_row *rows, int count,
+                                            apr_pool_t *pool);
+
 /* Creates rows of different requests in one statement, which is its own transaction, also with their idempotency keys. Returns
  * the columns of neo_written for the rows that were created. Each of the others violates a unique index, has a missing
- * reference, or its key exists. */
-NEO_MUSTCHECK neo_pg_status neo_batch_create_group(neo_pg *pg, const neo_resource *resource, const neo_batch_row *rows,
-                                                   int count, apr_pool_t *pool, neo_rows *written);
+ * reference, or its key exists. NEO_PG_RETRY: nothing was created. */
+NEO_MUSTCHECK neo_pg_status neo_batch_create_group(neo_pg *pg, const neo_batch_group *group, apr_pool_t *pool,
+                                                   neo_rows *written);
 
 #endif

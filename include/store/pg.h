@@ -21,7 +21,8 @@ typedef enum neo_pg_status {
     NEO_PG_UNIQUE_VIOLATION, /* unique_violation; rows->constraint names it */
     NEO_PG_FK_VIOLATION,     /* foreign_key_violation; rows->constraint names it */
     NEO_PG_LIMIT_REACHED,    /* a limit of the plan, NEO01: rows->constraint names it, rows->detail is its value */
-    NEO_PG_RETRY,       /* only in a transaction: it failed because of a conflict or an outage; roll back and begin again */
+    NEO_PG_RETRY,       /* in a transaction: it failed because of a conflict or an outage; roll back and begin again. See also
+                         * neo_pg_try */
     NEO_PG_UNAVAILABLE, /* no connection, a timeout or a refusal; a write may have been executed, unless rows->is_undone */
     NEO_PG_TIME_LIMIT,  /* the statement exceeded neo_pg_limit_time */
     NEO_PG_TIMEOUT,     /* the server cancelled the statement, which did nothing: statement_timeout */
@@ -76,6 +77,11 @@ int neo_pg_has_password(const char *conninfo);
 NEO_MUSTCHECK neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
                                        neo_rows *rows);
 
+/* The same outside a transaction, for a statement whose work can be done otherwise: after an error it returns NEO_PG_RETRY
+ * without logging it if the statement certainly changed nothing. */
+NEO_MUSTCHECK neo_pg_status neo_pg_try(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
+                                       neo_rows *rows);
+
 /* Limits the time of statements that neo_pg_run and neo_pg_query run next outside a transaction; 0: the connection's own limit.
  * The server gets the limit together with the statement. */
 void neo_pg_limit_time(neo_pg *pg, int milliseconds);
@@ -109,7 +115,7 @@ NEO_MUSTCHECK neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params
                                          neo_rows *rows);
 
 /* The same, without logging failures. */
-NEO_MUSTCHECK neo_pg_status neo_pg_try(neo_pg *pg, const char *sql, apr_pool_t *pool, neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_pg_query_unlogged(neo_pg *pg, const char *sql, apr_pool_t *pool, neo_rows *rows);
 
 /* Runs a statement of neoapictl, without a timeout: it may write, and be in a transaction. With `params` 0, `sql` may be
  * several statements. A serialization failure or deadlock is retried if `params` is not 0 and no transaction is open. */

@@ -51,5 +51,8 @@ neo_sql *neo_sql_make(apr_pool_t *pool, const char *text, int writes);
 
 NEO_MUSTCHECK neo_pg_status neo_sql_run(neo_pg *pg, const neo_sql *sql, const neo_values *values, apr_pool_t *pool,
                                         neo_rows *rows);
+/* See neo_pg_try. */
+NEO_MUSTCHECK neo_pg_status neo_sql_try(neo_pg *pg, const neo_sql *sql, const neo_values *values, apr_pool_t *pool,
+                                        neo_rows *rows);
 
 #endif

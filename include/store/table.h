@@ -18,7 +18,7 @@ void neo_table_make_statements(apr_pool_t *pool);
 typedef struct neo_new {
     char id[NEO_ID_SIZE];
     neo_ms created_at; /* the time in the id */
-    const neo_json *body;
+    neo_json *body;
     const char *secret;          /* sealed; NULL if the resource has none */
     const char *timestamp_field; /* the field that is set because of the status; NULL for none */
     const neo_json *times; /* of imported history: created_at, updated_at and those of its statuses; NULL: it is created now */

@@ -308,6 +308,20 @@ void neo_metrics_connection_released(neo_metrics *metrics, long long held)
     count(&counters_of(metrics, shard_here(metrics))->held, held);
 }
 
+void neo_metrics_create_waited(neo_metrics *metrics, long long waited)
+{
+    count(&counters_of(metrics, shard_here(metrics))->create_wait, waited);
+}
+
+void neo_metrics_create_statement(neo_metrics *metrics, int rows, int repeated)
+{
+    neo_counters *counters = counters_of(metrics, shard_here(metrics));
+    add(&counters->create_statements, 1);
+    add(&counters->create_rows, (uint64_t)rows);
+    if (repeated)
+        add(&counters->create_repeated, (uint64_t)repeated);
+}
+
 const char *neo_attempt_name(neo_attempt kind)
 {
     static const char *const names[NEO_ATTEMPT_KINDS] = {"success",          "http_error", "timeout",

@@ -21,7 +21,7 @@
 /* The argument of a directive that sets this member. */
 #define MEMBER(name) ((void *)offsetof(neo_server_config, name))
 
-/* The directives with a number. */
+/* The directives with a number, or Off (0) and On (1). */
 static const struct {
     const char *directive;
     apr_size_t member;
@@ -32,9 +32,11 @@ static const struct {
     {"NeoAPIExports", offsetof(neo_server_config, exports), 0, 1024, 4},
     {"NeoAPIExportTimeout", offsetof(neo_server_config, export_timeout), 1, 7200, 1800},
     {"NeoAPIRateLimitEntries", offsetof(neo_server_config, rate_entries), 64, 16 << 20, 65536},
+    {"NeoAPIGroupedWrites", offsetof(neo_server_config, groups_writes), 0, 1, 1},
     {"NeoAPIWebhookTimeout", offsetof(neo_server_config, webhook_timeout), 1, 60, 15},
     {"NeoAPIWebhookConcurrency", offsetof(neo_server_config, webhook_concurrency), 0, 4096, 256},
     {"NeoAPIWebhookPerSubscription", offsetof(neo_server_config, webhook_per_subscription), 1, 1024, 32},
+    {"NeoAPIWebhookAllowHTTP", offsetof(neo_server_config, webhook_allows_http), 0, 1, 0},
     {"NeoAPIWebhookRetention", offsetof(neo_server_config, webhook_retention), 1, 3650, 30},
     {"NeoAPIEventRetention", offsetof(neo_server_config, event_retention), 1, 3650, 30},
     {"NeoAPIEventWaiters", offsetof(neo_server_config, max_event_waiters), 0, 1024, 4},
@@ -65,30 +67,25 @@ void *neo_server_config_make(apr_pool_t *pool, server_rec *server)
     (void)server;
     for (apr_size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         *number_member(config, ranges[i].member) = -1;
-    config->webhook_allows_http = -1;
     config->webhook_allowed = apr_array_make(pool, 1, sizeof(const char *));
     config->stop_texts = apr_array_make(pool, 1, sizeof(const char *));
     config->roots = apr_array_make(pool, 1, sizeof(const char *));
     return config;
 }
 
+#define INHERIT(name) (config->name = o->name ? o->name : b->name)
+
 void *neo_server_config_merge(apr_pool_t *pool, void *base, void *own)
 {
     const neo_server_config *b = base, *o = own;
     neo_server_config *config = apr_pcalloc(pool, sizeof *config);
-    config->base_url = o->base_url ? o->base_url : b->base_url;
-    config->docs_url = o->docs_url ? o->docs_url : b->docs_url;
-    config->key_file = o->key_file ? o->key_file : b->key_file;
     for (apr_size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         long long own_value = *number_member((neo_server_config *)own, ranges[i].member);
         *number_member(config, ranges[i].member) =
             own_value >= 0 ? own_value : *number_member((neo_server_config *)base, ranges[i].member);
     }
-    config->webhook_allows_http = o->webhook_allows_http >= 0 ? o->webhook_allows_http : b->webhook_allows_http;
-    config->webhook_delays = o->webhook_delays ? o->webhook_delays : b->webhook_delays;
-    config->webhook_ca_bundle = o->webhook_ca_bundle ? o->webhook_ca_bundle : b->webhook_ca_bundle;
-    config->whatsapp_url = o->whatsapp_url ? o->whatsapp_url : b->whatsapp_url;
-    config->whatsapp_version = o->whatsapp_version ? o->whatsapp_version : b->whatsapp_version;
+    INHERIT(base_url), INHERIT(docs_url), INHERIT(key_file), INHERIT(webhook_delays), INHERIT(webhook_ca_bundle);
+    INHERIT(whatsapp_url), INHERIT(whatsapp_version);
     config->webhook_allowed = apr_array_append(pool, b->webhook_allowed, o->webhook_allowed);
     config->stop_texts = apr_array_append(pool, b->stop_texts, o->stop_texts);
     config->roots = apr_array_append(pool, b->roots, o->roots); /* locations outside virtual hosts apply to all of them */
@@ -277,14 +274,15 @@ static const char *add_allowed(cmd_parms *cmd, void *data, const char *range)
     return error ? apr_pstrcat(cmd->pool, "NeoAPIWebhookAllowAddress: ", error, NULL) : NULL;
 }
 
-static const char *set_allow_http(cmd_parms *cmd, void *data, int on)
+static const char *set_flag(cmd_parms *cmd, void *data, int on)
 {
     (void)data;
-    neo_server_config_of(cmd->server)->webhook_allows_http = on;
+    *number_member(neo_server_config_of(cmd->server), (apr_size_t)cmd->info) = on;
     return NULL;
 }
 
 #define TAKE1(name, set, member, doc) AP_INIT_TAKE1(name, set, member, RSRC_CONF, doc)
+#define FLAG(name, member, doc)       AP_INIT_FLAG(name, set_flag, MEMBER(member), RSRC_CONF, doc)
 
 const command_rec neo_directives[] = {
     AP_INIT_FLAG("NeoAPI", set_on, NULL, ACCESS_CONF, "On enables the API in a location"),
@@ -301,7 +299,8 @@ const command_rec neo_directives[] = {
     TAKE1("NeoAPIWebhookConcurrency", set_number, NULL,
           "maximum number of attempts in flight per process; 0 disables delivery on this host"),
     TAKE1("NeoAPIWebhookPerSubscription", set_number, NULL, "maximum number of attempts in flight per subscription"),
-    AP_INIT_FLAG("NeoAPIWebhookAllowHTTP", set_allow_http, NULL, RSRC_CONF, "On accepts http URLs for subscriptions"),
+    FLAG("NeoAPIWebhookAllowHTTP", webhook_allows_http, "On accepts http URLs for subscriptions"),
+    FLAG("NeoAPIGroupedWrites", groups_writes, "On lets concurrent creates share a statement"),
     AP_INIT_ITERATE("NeoAPIWebhookAllowAddress", add_allowed, NULL, RSRC_CONF,
                     "address ranges that may receive webhooks although they are not public"),
     TAKE1("NeoAPIWebhookRetention", set_retention, NULL, "how long deliveries are kept, such as 30d"),
@@ -415,7 +414,8 @@ static neo_site *make_site(server_rec *server, apr_pool_t *pool)
     site->max_body = (apr_size_t)NUMBER(config, max_body);
     site->cursor_lifetime = (int)NUMBER(config, cursor_lifetime);
     site->export_timeout = (int)NUMBER(config, export_timeout);
-    site->allows_http = config->webhook_allows_http == 1;
+    site->allows_http = (int)NUMBER(config, webhook_allows_http);
+    site->groups_writes = (int)NUMBER(config, groups_writes);
     site->stop_texts = config->stop_texts;
     (void)read_keys(server, config, &site->keys, pool);
     return site;

@@ -181,6 +181,14 @@ void neo_call_add_missing(neo_call *call, neo_problem **problem, const char *pat
 /* The resource cannot be deleted, because resources of these kinds ("property,contract") refer to it. */
 neo_problem *neo_call_in_use(neo_call *call, const char *users);
 
+/* ---------------------------------------------------------------- create_group.c */
+
+/* Creates the row in a statement of its own, and sets *result, or returns a problem. */
+typedef neo_problem *(*neo_creator)(neo_call *call, neo_pg *pg, neo_new *row, neo_result *result);
+
+/* The same, if possible in a statement together with the rows of concurrent requests. */
+neo_problem *neo_call_create_shared(neo_call *call, neo_creator create, neo_new *row, neo_result *result);
+
 /* ---------------------------------------------------------------- references.c */
 
 /* A copy of a body in which each reference by external id has the id that `all` (an array of neo_external_id) has for it. Adds

@@ -89,6 +89,18 @@ static void put_database(const neo_report *report, neo_buf *out)
     put_histogram(out, "database_use_seconds", "", &total->held);
 }
 
+static void put_creates(const neo_report *report, neo_buf *out)
+{
+    const neo_counters *total = &report->minutes[NEO_MINUTES];
+    put_number(out, "create_statements_total", "counter", "Statements of creates that can share one.",
+               (double)total->create_statements);
+    put_number(out, "create_rows_total", "counter", "Rows of these statements.", (double)total->create_rows);
+    put_number(out, "create_rows_repeated_total", "counter",
+               "Rows that a shared statement left out, so that they were executed alone.", (double)total->create_repeated);
+    begin(out, "create_wait_seconds", "histogram", "Time of creates waiting for a statement.");
+    put_histogram(out, "create_wait_seconds", "", &total->create_wait);
+}
+
 static void put_webhooks(const neo_report *report, neo_buf *out)
 {
     const neo_counters *total = &report->minutes[NEO_MINUTES];
@@ -148,6 +160,7 @@ void neo_report_metrics(const neo_report *report, neo_buf *out)
                "Steps of the system clock by more than a second, as each process noticed them.",
                (double)report->minutes[NEO_MINUTES].clock_steps);
     put_database(report, out);
+    put_creates(report, out);
     put_webhooks(report, out);
     put_queue(report, out);
     put_number(out, "cleanup_runs_total", "counter", "Runs of the cleanup.", (double)report->cleanup.runs);

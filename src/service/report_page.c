@@ -139,6 +139,20 @@ static void put_queue(const neo_report *report, neo_buf *out)
     close_tile(out);
 }
 
+static void put_creates(const neo_counters *hour, neo_buf *out)
+{
+    open_tile(out, "Creates per statement, last hour", 0);
+    if (hour->create_statements)
+        neo_buf_printf(out, "%.1f", (double)hour->create_rows / (double)hour->create_statements);
+    else
+        neo_buf_puts(out, "–");
+    neo_buf_puts(out, "</b> wait p95 ");
+    put_quantile(out, &hour->create_wait, 0.95);
+    neo_buf_puts(out, ", executed alone again: ");
+    neo_report_count(out, hour->create_repeated);
+    close_tile(out);
+}
+
 static void put_database_and_webhook_tiles(const neo_report *report, neo_buf *out)
 {
     open_tile(out, "Connections in use", report->sum.waiting > 0);
@@ -151,6 +165,7 @@ static void put_database_and_webhook_tiles(const neo_report *report, neo_buf *ou
         neo_buf_printf(out, "no writes</b> %s", report->write_error);
         close_tile(out);
     }
+    put_creates(&report->hour, out);
     put_queue(report, out);
     open_tile(out, "Webhooks in flight", 0);
     neo_buf_printf(out, "%d</b> of at most %d", report->sum.in_flight, report->sum.concurrency);

@@ -100,6 +100,10 @@ void neo_report_text(const neo_report *report, neo_buf *out)
     put(out, "ConnectionsFailed", total->no_connection);
     put_times(out, "ConnectionWaitMsLastHour", &report->hour.wait);
     put_times(out, "ConnectionUseMsLastHour", &report->hour.held);
+    put(out, "CreateStatements", total->create_statements);
+    put(out, "CreateRows", total->create_rows);
+    put(out, "CreateRowsRepeated", total->create_repeated);
+    put_times(out, "CreateWaitMsLastHour", &report->hour.create_wait);
     put_webhooks(report, out);
     put_queue(report, out);
     put(out, "CleanupRuns", report->cleanup.runs);

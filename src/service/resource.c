@@ -160,27 +160,26 @@ static neo_problem *check_rules_of_new(neo_call *call, neo_pg *pg, neo_json *cle
     return is_free ? refusal : problem;
 }
 
-neo_problem *neo_call_create(neo_call *call, neo_result *result)
+static neo_problem *create(neo_call *call, neo_pg *pg, neo_new *row, neo_result *result)
 {
-    neo_json *clean;
-    neo_pg *pg;
     neo_rows rows;
-    neo_new row = {.secret = new_secret(call)};
-    neo_problem *problem = check_new(call, &clean, &row);
-    if (problem || (problem = neo_call_acquire(call, &pg)))
+    neo_problem *problem = check_rules_of_new(call, pg, row->body, row->times != NULL, result);
+    if (problem || result->is_replayed)
         return problem;
-    row.body = clean;
-    problem = check_rules_of_new(call, pg, clean, row.times != NULL, result);
-    if (!problem && !result->is_replayed) {
-        problem = neo_call_write_idempotent(call, pg, &(neo_idempotent){.write = insert, .baton = &row}, &rows, result);
-        if (problem)
-            neo_call_find_duplicate(call, pg, &rows, row.id, clean, problem);
-    }
-    neo_call_release(call, pg);
+    problem = neo_call_write_idempotent(call, pg, &(neo_idempotent){.write = insert, .baton = row}, &rows, result);
+    if (problem)
+        neo_call_find_duplicate(call, pg, &rows, row->id, row->body, problem);
     if (problem || result->is_replayed || (problem = check_references(call, &rows)))
         return problem;
-    *result = (neo_result){.status = 201, .body = neo_rows_text(&rows, 0, NEO_WRITTEN_ANSWER), .secret = row.secret};
+    *result = (neo_result){.status = 201, .body = neo_rows_text(&rows, 0, NEO_WRITTEN_ANSWER), .secret = row->secret};
     return NULL;
+}
+
+neo_problem *neo_call_create(neo_call *call, neo_result *result)
+{
+    neo_new row = {.secret = new_secret(call)};
+    neo_problem *problem = check_new(call, &row.body, &row);
+    return problem ? problem : neo_call_create_shared(call, create, &row, result);
 }
 
 /* ---------------------------------------------------------------- read */

@@ -218,11 +218,22 @@ neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const ne
     return neo_sql_run(pg, sql[method], &v, pool, written);
 }
 
-neo_pg_status neo_batch_create_group(neo_pg *pg, const neo_resource *resource, const neo_batch_row *rows, int count,
-                                     apr_pool_t *pool, neo_rows *written)
+struct neo_batch_group {
+    const neo_sql *sql;
+    neo_values values;
+};
+
+const neo_batch_group *neo_batch_group_make(const neo_resource *resource, const neo_batch_row *rows, int count,
+                                            apr_pool_t *pool)
 {
-    neo_values v = {0};
-    v.of[NEO_PARAM_ROWS] = rows_of(resource, rows, count, pool);
-    add_references(&v, resource, rows, count, pool);
-    return neo_sql_run(pg, of(resource)->create_group, &v, pool, written);
+    neo_batch_group *group = apr_pcalloc(pool, sizeof *group);
+    group->sql = of(resource)->create_group;
+    group->values.of[NEO_PARAM_ROWS] = rows_of(resource, rows, count, pool);
+    add_references(&group->values, resource, rows, count, pool);
+    return group;
+}
+
+neo_pg_status neo_batch_create_group(neo_pg *pg, const neo_batch_group *group, apr_pool_t *pool, neo_rows *written)
+{
+    return neo_sql_try(pg, group->sql, &group->values, pool, written);
 }

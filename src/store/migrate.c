@@ -38,7 +38,7 @@ neo_pg_status neo_schema_version(neo_pg *pg, apr_pool_t *pool, int *version)
 
 neo_pg_status neo_schema_probe_write(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
 {
-    return neo_pg_try(pg, "select neoapi.probe_write()", pool, rows);
+    return neo_pg_query_unlogged(pg, "select neoapi.probe_write()", pool, rows);
 }
 
 neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, const char **role)

@@ -299,16 +299,13 @@ PGresult *neo_pg_exec_reconnecting(neo_pg *pg, const char *sql, int params, cons
     return result;
 }
 
-neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
-                         neo_rows *rows)
+/* Runs a statement outside a transaction, again if it can be retried. *is_undone: it certainly changed nothing, if it failed.
+ */
+static PGresult *run_retrying(neo_pg *pg, const neo_statement *statement, const char *const *values, int *is_undone)
 {
     PGresult *result = NULL;
-    int is_retry = 1, completed, is_undone = 1; /* until it is sent */
-    if (pg->in_transaction) {
-        result = neo_pg_prepare(pg, statement, &is_retry);
-        return neo_pg_finished_in_transaction(
-            pg, statement, is_retry ? result : neo_pg_execute(pg, statement, values, &completed), pool, rows);
-    }
+    int is_retry = 1, completed;
+    *is_undone = 1; /* until it is sent */
     for (int attempt = 0; attempt < 2 && is_retry; attempt++) {
         PQclear(result);
         result = NULL;
@@ -320,9 +317,36 @@ neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char 
             is_retry = PQstatus(pg->conn) != CONNECTION_OK && !pg->timed_out;
         else {
             result = neo_pg_execute(pg, statement, values, &completed);
-            is_undone = !statement->writes || (*neo_result_state(result) && !completed);
+            *is_undone = !statement->writes || (*neo_result_state(result) && !completed);
             is_retry = !neo_result_is_success(result) && neo_pg_can_retry(pg, statement, result, completed);
         }
+    }
+    return result;
+}
+
+neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
+                         neo_rows *rows)
+{
+    int failed, completed, is_undone;
+    if (pg->in_transaction) {
+        PGresult *result = neo_pg_prepare(pg, statement, &failed);
+        return neo_pg_finished_in_transaction(pg, statement,
+                                              failed ? result : neo_pg_execute(pg, statement, values, &completed), pool, rows);
+    }
+    neo_pg_status status = neo_pg_finished(pg, run_retrying(pg, statement, values, &is_undone), pool, rows);
+    rows->is_undone |= is_undone;
+    return status;
+}
+
+/* An error with an SQLSTATE over a connection that is still open comes from a server that has rolled back. */
+neo_pg_status neo_pg_try(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
+                         neo_rows *rows)
+{
+    int is_undone;
+    PGresult *result = run_retrying(pg, statement, values, &is_undone);
+    if (!neo_result_is_success(result) && PQstatus(pg->conn) == CONNECTION_OK && *neo_result_state(result)) {
+        (void)neo_pg_read_result(pg, result, pool, rows);
+        return NEO_PG_RETRY;
     }
     neo_pg_status status = neo_pg_finished(pg, result, pool, rows);
     rows->is_undone |= is_undone;
@@ -334,7 +358,7 @@ neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *
     return neo_pg_finished(pg, neo_pg_exec_reconnecting(pg, sql, params, values), pool, rows);
 }
 
-neo_pg_status neo_pg_try(neo_pg *pg, const char *sql, apr_pool_t *pool, neo_rows *rows)
+neo_pg_status neo_pg_query_unlogged(neo_pg *pg, const char *sql, apr_pool_t *pool, neo_rows *rows)
 {
     return neo_pg_read_result(pg, neo_pg_exec_reconnecting(pg, sql, 0, NULL), pool, rows);
 }

@@ -85,10 +85,22 @@ neo_sql *neo_sql_make(apr_pool_t *pool, const char *text, int writes)
     return sql;
 }
 
+static void order_values(const neo_sql *sql, const neo_values *values, const char *ordered[NEO_PARAMS])
+{
+    for (int i = 0; i < sql->count; i++)
+        ordered[i] = values->of[sql->order[i]];
+}
+
 neo_pg_status neo_sql_run(neo_pg *pg, const neo_sql *sql, const neo_values *values, apr_pool_t *pool, neo_rows *rows)
 {
     const char *ordered[NEO_PARAMS];
-    for (int i = 0; i < sql->count; i++)
-        ordered[i] = values->of[sql->order[i]];
+    order_values(sql, values, ordered);
     return neo_pg_run(pg, sql->statement, ordered, pool, rows);
+}
+
+neo_pg_status neo_sql_try(neo_pg *pg, const neo_sql *sql, const neo_values *values, apr_pool_t *pool, neo_rows *rows)
+{
+    const char *ordered[NEO_PARAMS];
+    order_values(sql, values, ordered);
+    return neo_pg_try(pg, sql->statement, ordered, pool, rows);
 }

@@ -252,11 +252,33 @@ static void metrics_have_cumulative_buckets(void **state)
     assert_has(metrics, "\nneoapi_database_wait_seconds_count 0\n");
 }
 
+static void the_report_shows_how_creates_share_statements(void **state)
+{
+    fixture *h = new_fixture(*state);
+    read_counters(h);
+    assert_has(written(h, write_page), "Creates per statement, last hour</dt><dd><b>–</b> wait p95 –, executed alone again: 0");
+    neo_metrics_create_statement(h->metrics, 1, 0);
+    neo_metrics_create_statement(h->metrics, 8, 2);
+    for (int i = 0; i < 9; i++)
+        neo_metrics_create_waited(h->metrics, 900);
+    read_counters(h);
+    assert_has(written(h, write_page), "Creates per statement, last hour</dt><dd><b>4.5</b> wait p95 ");
+    assert_has(written(h, write_page), ", executed alone again: 2</dd>");
+    assert_has(written(h, neo_report_text),
+               "\nCreateStatements: 2\nCreateRows: 9\nCreateRowsRepeated: 2\nCreateWaitMsLastHourP50: ");
+    const char *metrics = written(h, neo_report_metrics);
+    assert_has(metrics, "\nneoapi_create_statements_total 2\n");
+    assert_has(metrics, "\nneoapi_create_rows_total 9\n");
+    assert_has(metrics, "\nneoapi_create_rows_repeated_total 2\n");
+    assert_has(metrics, "\nneoapi_create_wait_seconds_count 9\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(a_page_without_requests_is_complete),
         pool_test(a_page_shows_the_counters),
+        pool_test(the_report_shows_how_creates_share_statements),
         pool_test(entries_older_than_an_hour_are_left_out),
         pool_test(host_names_are_escaped_in_the_page),
         pool_test(the_policy_permits_the_pages_style_and_nothing_else),
