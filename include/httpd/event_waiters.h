@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that wait for events (GET /events?wait=…). They hold no database connection: the listener asks the database for all
- * of them. Their number is limited, so that threads remain free for other requests. */
+ * of them. Their number is limited, so that threads remain free for other requests. An organization can have a quarter of it,
+ * its tenant half, so that others can wait too. */
 #ifndef NEO_HTTPD_EVENT_WAITERS_H
 #define NEO_HTTPD_EVENT_WAITERS_H
 
@@ -14,7 +15,7 @@ typedef struct neo_event_waiters neo_event_waiters;
 /* `wake` is called when the first request begins to wait. */
 neo_event_waiters *neo_event_waiters_make(apr_pool_t *pchild, int slots, void (*wake)(void *baton), void *baton);
 
-/* As neo_host's await_event. Returns false at once if all slots are taken, and when the process ends. */
+/* As neo_host's await_event. */
 int neo_event_waiters_wait(neo_event_waiters *waiters, const neo_event_wait *wait);
 
 /* Whether requests wait. */

@@ -38,9 +38,10 @@ enum neo_accepts {
 enum neo_response_headers {
     NEO_RESPONSE_ETAG = 1,
     NEO_RESPONSE_LOCATION = 2,
-    NEO_RESPONSE_LINK = 4,     /* if there is a next page */
-    NEO_RESPONSE_POSITION = 8, /* X-Events-Position */
-    NEO_RESPONSE_TOTAL = 16,   /* with count=true */
+    NEO_RESPONSE_LINK = 4,         /* if there is a next page */
+    NEO_RESPONSE_POSITION = 8,     /* X-Events-Position */
+    NEO_RESPONSE_TOTAL = 16,       /* with count=true */
+    NEO_RESPONSE_RETRY_AFTER = 32, /* if it must not wait */
 };
 
 #define NEO_PROBLEM_BIT(code) (1ULL << (code))

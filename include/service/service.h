@@ -52,7 +52,7 @@ typedef struct neo_site {
 /* A request that waits for events. It ends its wait if the organization may have an event after the position, if credentials
  * have changed, and at the latest when neo_steady_ms is `until`. */
 typedef struct neo_event_wait {
-    const char *organization, *position;
+    const char *tenant, *organization, *position;
     unsigned int generation; /* of the credential cache, before the credential was confirmed */
     neo_ms until;
 } neo_event_wait;
@@ -71,8 +71,8 @@ typedef struct neo_host {
     /* Sends `body` to `path` ("<phone_number_id>/messages") of WhatsApp's provider with POST, or GET if it is NULL, at most
      * once, and waits for the response for a limited time. */
     void (*call_provider)(void *context, const char *path, const char *token, neo_text body, neo_provider_response *answer);
-    /* Waits until there may be a reason to fetch. Returns false if it must not wait any longer, also if too many requests
-     * wait. */
+    /* Waits until there may be a reason to fetch, and returns 0. If it must not wait here, because too many requests wait or
+     * the process ends, returns the seconds after which the client may ask again. */
     int (*await_event)(void *context, const neo_event_wait *wait);
 } neo_host;
 

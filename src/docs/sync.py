@@ -86,8 +86,8 @@ def follow(position):
     answer = get("events", order="asc", after=position, limit=100, wait=20)
     if not answer.ok:  # the position is not valid any more
         return export()
-    apply(items := answer.json()["items"])
-    time.sleep(0 if items else 1)  # the server may not have let the request wait
+    apply(answer.json()["items"])
+    time.sleep(int(answer.headers.get("Retry-After", 0)))  # if the request could not wait
     copy.execute("delete from deleted where seen < ?", (time.time() - DAY,))
     return answer.headers["X-Events-Position"]
 

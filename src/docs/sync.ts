@@ -84,7 +84,7 @@ async function follow(position: string): Promise<string | null> {
   if (answer.status !== 200) return exportAll(); // the position is not valid any more
   const body = JSON.parse(answer.text) as { items: Event[] };
   await apply(body.items);
-  await sleep(body.items.length ? 0 : 1); // the server may not have let the request wait
+  await sleep(Number(answer.headers.get("Retry-After") ?? 0)); // if the request could not wait
   for (const id in copy.deleted) if (copy.deleted[id]!.seen < Date.now() - DAY) delete copy.deleted[id];
   return answer.headers.get("X-Events-Position");
 }

@@ -39,7 +39,7 @@ static const struct {
     {"NeoAPIWebhookAllowHTTP", offsetof(neo_server_config, webhook_allows_http), 0, 1, 0},
     {"NeoAPIWebhookRetention", offsetof(neo_server_config, webhook_retention), 1, 3650, 30},
     {"NeoAPIEventRetention", offsetof(neo_server_config, event_retention), 1, 3650, 30},
-    {"NeoAPIEventWaiters", offsetof(neo_server_config, max_event_waiters), 0, 1024, 4},
+    {"NeoAPIEventWaiters", offsetof(neo_server_config, max_event_waiters), 0, 1024, 8},
     {"NeoAPIWhatsAppTimeout", offsetof(neo_server_config, whatsapp_timeout), 1, 60, 10},
 };
 

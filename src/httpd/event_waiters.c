@@ -11,7 +11,10 @@
 #include "store/array.h"
 #include "store/event_page.h"
 
-#define POLL_TIMEOUT_S 3
+#define POLL_TIMEOUT_S    3
+#define RETRY_SECONDS     5 /* if too many requests wait */
+#define ORGANIZATION_PART 4 /* of the slots, an organization can take one in four, with the next */
+#define TENANT_PART       2
 
 /* A request that waits; on its thread's stack. */
 typedef struct waiter {
@@ -24,7 +27,7 @@ struct neo_event_waiters {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     waiter *first;
-    int free, is_stopping;
+    int slots, is_stopping;
     unsigned int generation; /* of the credential cache, when all were woken last */
     void (*wake)(void *baton);
     void *baton;
@@ -42,7 +45,7 @@ neo_event_waiters *neo_event_waiters_make(apr_pool_t *pchild, int slots, void (*
 {
     neo_event_waiters *waiters = apr_pcalloc(pchild, sizeof *waiters);
     pthread_condattr_t attributes;
-    waiters->free = slots;
+    waiters->slots = slots;
     waiters->wake = wake;
     waiters->baton = baton;
     if (pthread_condattr_init(&attributes) != 0 || pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) != 0 ||
@@ -70,7 +73,23 @@ static void remove_waiter(neo_event_waiters *waiters, const waiter *self)
     while (*at != self)
         at = &(*at)->next;
     *at = self->next;
-    waiters->free++;
+}
+
+static int share(const neo_event_waiters *waiters, int part)
+{
+    return waiters->slots > part ? waiters->slots / part : 1;
+}
+
+static int has_free_slot(const neo_event_waiters *waiters, const neo_event_wait *wait)
+{
+    int all = 0, of_organization = 0, of_tenant = 0;
+    for (const waiter *w = waiters->first; w; w = w->next) {
+        all++;
+        of_organization += strcmp(w->wait->organization, wait->organization) == 0;
+        of_tenant += strcmp(w->wait->tenant, wait->tenant) == 0;
+    }
+    return all < waiters->slots && of_organization < share(waiters, ORGANIZATION_PART) &&
+           of_tenant < share(waiters, TENANT_PART);
 }
 
 /* Whether credentials have changed since this one was confirmed. The generation also rises without a wake. */
@@ -85,11 +104,11 @@ int neo_event_waiters_wait(neo_event_waiters *waiters, const neo_event_wait *wai
     struct timespec at = moment_of(left > 0 ? left : 0);
     waiter self = {.wait = wait};
     pthread_mutex_lock(&waiters->mutex);
-    if (!waiters->free || waiters->is_stopping) {
+    if (waiters->is_stopping || !has_free_slot(waiters, wait)) {
+        int retry_after = waiters->is_stopping ? 1 : RETRY_SECONDS;
         pthread_mutex_unlock(&waiters->mutex);
-        return 0;
+        return retry_after;
     }
-    waiters->free--;
     self.is_due = is_outdated(waiters, wait);
     self.next = waiters->first;
     waiters->first = &self;
@@ -98,9 +117,9 @@ int neo_event_waiters_wait(neo_event_waiters *waiters, const neo_event_wait *wai
     for (int rc = 0; rc == 0 && !self.is_due && !waiters->is_stopping;)
         rc = pthread_cond_timedwait(&waiters->changed, &waiters->mutex, &at);
     remove_waiter(waiters, &self);
-    int goes_on = !waiters->is_stopping;
+    int retry_after = waiters->is_stopping;
     pthread_mutex_unlock(&waiters->mutex);
-    return goes_on;
+    return retry_after;
 }
 
 int neo_event_waiters_any(neo_event_waiters *waiters)

@@ -167,6 +167,7 @@ static unsigned int success_headers(const neo_operation *operation)
            (operation->response_headers & NEO_RESPONSE_LINK ? NEO_HEADER_LINK : 0u) |
            (operation->response_headers & NEO_RESPONSE_POSITION ? NEO_HEADER_POSITION : 0u) |
            (operation->response_headers & NEO_RESPONSE_TOTAL ? NEO_HEADER_TOTAL : 0u) |
+           (operation->response_headers & NEO_RESPONSE_RETRY_AFTER ? NEO_HEADER_RETRY_AFTER : 0u) |
            (operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY ? NEO_HEADER_REPLAYED : 0u);
 }
 

@@ -136,9 +136,12 @@ static neo_problem *fetch_awaited(neo_call *call, following *f, neo_rows *rows)
         if (problem || !is_empty(rows) || neo_steady_ms() >= f->until)
             return problem;
         f->after = neo_rows_value(rows, 0, NEO_FOLLOWED_POSITION);
-        neo_event_wait wait = {call->actor.organization, f->after, generation, f->until};
-        if (!request->host->await_event(request->context, &wait))
+        neo_event_wait wait = {call->actor.tenant, call->actor.organization, f->after, generation, f->until};
+        int retry_after = request->host->await_event(request->context, &wait);
+        if (retry_after) {
+            neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, retry_after));
             return NULL;
+        }
     }
 }
 
@@ -195,7 +198,7 @@ const neo_operation neo_event_operations[] = {
      .access = NEO_ACCESS_EVENTS,
      .accepts = NEO_ACCEPTS_PAGE | NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_FOLLOW,
      .status = 200,
-     .response_headers = NEO_RESPONSE_LINK | NEO_RESPONSE_POSITION,
+     .response_headers = NEO_RESPONSE_LINK | NEO_RESPONSE_POSITION | NEO_RESPONSE_RETRY_AFTER,
      .filters = neo_event_filters,
      .of = &neo_event_log,
      .media_type = "application/json",

@@ -13,7 +13,7 @@ from admin_factory import AdminFactory
 from deployment import Instance
 from wait import TIMEOUT_S, eventually, together
 
-SLOTS = 2
+SLOTS, SHARE, TENANT_SHARE = 8, 2, 4  # of the process, of an organization and of a tenant
 CONF = f"NeoAPIEventWaiters {SLOTS}\n"
 LONG, SHORT = 20, 5  # seconds: the maximum wait, and the maximum duration without a wait
 
@@ -95,20 +95,38 @@ def test_events_that_do_not_match_end_no_wait(api):
 def test_an_empty_page_after_the_timeout_has_a_position(api):
     answer, took = follow(api, position(api), 1)
     assert answer.json()["items"] == [] and 0.9 < took < LONG and answer.headers["X-Events-Position"]
+    assert "Retry-After" not in answer.headers
 
 
-def test_without_a_free_slot_the_response_is_immediate_and_others_are_served(api, one_process):
-    start = position(api)
-    requests = [Waiting(api, start) for _ in range(SLOTS)]
-    await_waiters(api, SLOTS)
+def assert_refused_to_wait(api):
+    answer, took = follow(api, position(api), LONG)
+    assert answer.json()["items"] == [] and took < SHORT and answer.headers["Retry-After"] == "5"
+
+
+def test_an_organization_and_a_tenant_have_a_share_of_the_slots(one_process):
+    """A refused request is answered at once, and others wait. All credentials are made first, because a change wakes them."""
+    factory = AdminFactory(one_process)
+    tenants = [factory.tenant() for _ in range(SLOTS // TENANT_SHARE)]
+    apis = {tenant: [Api(one_process, factory.key(factory.organization(tenant))) for _ in range(TENANT_SHARE // SHARE + 1)]
+            for tenant in tenants}
+    other = Api(one_process, factory.key())
+    starts, requests = {api: position(api) for tenant in tenants for api in apis[tenant]}, []
+    for tenant in tenants:
+        *waiting, further = apis[tenant]
+        for api in waiting:
+            requests += [Waiting(api, starts[api]) for _ in range(SHARE)]
+            await_waiters(api, len(requests))
+            assert_refused_to_wait(api)
+        assert_refused_to_wait(further)
+    assert_refused_to_wait(other)  # all slots are taken
     connections = "select count(*) from pg_stat_activity where usename = 'neoapi' and state <> 'idle'"
     assert one_process.sql(connections)[0][0] <= 1  # the listener's query
-    for _ in range(3):
-        answer, took = follow(api, start, LONG)
-        assert answer.json()["items"] == [] and took < SHORT
-    api.broker(name="A")
+    for tenant in tenants:
+        for api in apis[tenant]:
+            api.broker(name="A")
     for request in requests:
-        assert len(request.join()[0].json()["items"]) == 1
+        answer, _ = request.join()
+        assert len(answer.json()["items"]) == 1 and "Retry-After" not in answer.headers
 
 
 def test_other_organizations_events_do_not_end_a_wait(api, one_process):
@@ -131,7 +149,7 @@ def test_a_graceful_restart_ends_the_waits(api, one_process):
     await_waiters(api, 1)
     one_process.command("graceful")
     answer, took = request.join()
-    assert answer.json()["items"] == [] and took < LONG - 1
+    assert answer.json()["items"] == [] and took < LONG - 1 and answer.headers["Retry-After"] == "1"
 
 
 def test_a_restart_of_postgresql_does_not_end_the_waits(api, one_process):

@@ -27,8 +27,8 @@ LOCKED = "select count(*) from pg_stat_activity where usename = 'neoapi' and wai
 def hosts(tmp_path_factory):
     """Two hosts, each in two processes, in which all of WAITERS can wait."""
     place = tmp_path_factory.mktemp("hosts")
-    (place / "first").write_text(f"NeoAPIEventWaiters {8 * WAITERS}\n")
-    (place / "second").write_text(SECOND_HOST.replace("NeoAPIExportTimeout 2", f"NeoAPIEventWaiters {8 * WAITERS}"))
+    (place / "first").write_text(f"NeoAPIEventWaiters {4 * WAITERS}\n")
+    (place / "second").write_text(SECOND_HOST.replace("NeoAPIExportTimeout 2", f"NeoAPIEventWaiters {4 * WAITERS}"))
     made = Instance("hosts", PROCESSES="2", THREADS="25", INSTANCE_CONF=str(place / "first"), SERVER_CONF=str(place / "second"))
     try:
         yield made.up()

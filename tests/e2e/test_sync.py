@@ -3,6 +3,10 @@
 
 import json
 import subprocess
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
 
 import pytest
 from client import ok
@@ -109,6 +113,39 @@ def test_an_aborted_export_is_started_again_and_its_position_kept(own_api, clien
         client.url = proxy.url
         client.start().await_sync()
     assert proxy.cut == [removed["id"]] and set(client.records()) == {kept["id"]}
+
+
+class BusyService(BaseHTTPRequestHandler):
+    """A service without resources that lets no request wait for events. Notes when it is asked for them."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        path = urlsplit(self.path).path
+        if path == "/events":
+            self.asked.append(time.monotonic())
+        body = {"/me": b'{"principal_id": "nbr_1"}', "/events": b'{"items": []}'}.get(path, b"")
+        self.send_response(200)
+        self.send_header("X-Events-Position", "evt_1")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Retry-After", "2")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_client_that_could_not_wait_asks_again_after_the_time_in_retry_after(client):
+    service = type("Service", (BusyService,), {"asked": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), service) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        client.url = f"http://127.0.0.1:{server.server_port}/"
+        client.start()
+        eventually(lambda: len(service.asked) >= 3, "it asks again")
+        client.stop()
+        server.shutdown()
+    assert all(later - earlier > 1.9 for earlier, later in zip(service.asked, service.asked[1:]))
 
 
 @pytest.mark.parametrize("name", ["sync.py", "sync.ts"])
