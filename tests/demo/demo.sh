@@ -181,6 +181,7 @@ a_lead() {
 
 start_whatsapp() {
     if whatsapp_pid >/dev/null; then return 0; fi
+    (umask 027 && : >"$demo/whatsapp.log")
     NEOAPI_URL=$NEOAPI_URL NEOAPI_CA=$NEOAPI_CA \
         setsid /usr/bin/python3 -B "$here/whatsapp.py" serve "$whatsapp_port" "$secrets" \
         >"$demo/whatsapp.log" 2>&1 </dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &

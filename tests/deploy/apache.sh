@@ -57,8 +57,9 @@ settings() {
 }
 
 # Replaces the (sub)shell by Apache in a new session, without the caller's environment (such as PGHOST). Sanitizers write to a
-# directory that Apache's children can write to.
+# directory that Apache's children can write to. As with Debian's logrotate, other users cannot read the logs.
 apache() {
+    umask 027
     if [ -n "$HTTPD_PRELOAD" ]; then
         ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$state/sanitizer/asan
         UBSAN_OPTIONS=${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}log_path=$state/sanitizer/ubsan
@@ -81,7 +82,7 @@ answers() {
 # Returns 1 if Apache does not start, with its output in $failure.
 try_httpd() {
     log=$state/log/error.log
-    : >>"$log"
+    (umask 027 && : >>"$log")
     before=$(wc -c <"$log")
     rm -f "$state/run/httpd.pid"
     (apache -D FOREGROUND) </dev/null >>"$log" 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &

@@ -94,7 +94,7 @@ for file in "$conf"/*.conf "$here/httpd.conf"; do
 done
 
 # Queries can contain personal data, so they must not be logged.
-if grep -HE '^ *(LogFormat|CustomLog) .*%[<>]?[rq]' "$conf"/*.conf; then die "the access log would have queries"; fi
+if grep -HE '^ *(LogFormat|CustomLog) .*%[<>]?[rq]' "$conf"/*.conf "$here/httpd.conf"; then die "the access log would have queries"; fi
 for file in "$conf"/*.conf; do
     [ "$(grep -c '^ *ErrorLog ' "$file")" -eq "$(grep -c '^ *LogLevel core:crit' "$file")" ] || die "$file: the error log would have queries"
 done

@@ -18,7 +18,7 @@ find_programs() {
 make_cluster() {
     [ ! -f "$state/pg/PG_VERSION" ] || return 0
     rm -rf "$state/pg"
-    : >"$state/log/postgresql.log"
+    (umask 027 && : >"$state/log/postgresql.log")
     is_root && chown postgres: "$state/log/postgresql.log"
     if [ -z "$CLUSTER" ]; then
         init_cluster

@@ -472,11 +472,17 @@ def test_the_callback_is_outside_the_api(org, caller, module_instance):
 
 def test_the_query_of_a_malformed_path_is_not_logged(org, module_instance):
     """httpd refuses it before the module sees it."""
-    before = len(module_instance.error_log)
+    before, logged = len(module_instance.error_log), len(module_instance.access_log)
     with org.api.connect() as connection:
         connection.sendall(f"GET /../x?hub.verify_token={org.verify_token} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert connection.recv(100).startswith(b"HTTP/1.1 400")
-    assert org.verify_token not in module_instance.error_log[before:]
+    line = eventually(lambda: [line for line in module_instance.access_log[logged:].splitlines() if " 400 " in line], "its line")
+    assert org.verify_token not in module_instance.error_log[before:] + "".join(line)
+
+
+def test_other_users_cannot_read_the_logs(module_instance):
+    logs = [module_instance.state / "log" / name for name in ("access.log", "error.log", "postgresql.log")]
+    assert {log.stat().st_mode & 0o777 for log in logs} == {0o640}
 
 
 def test_message_contents_are_not_logged(org, caller, module_instance):
