@@ -13,7 +13,7 @@
 #include "httpd/log.h"
 #include "httpd/response.h"
 #include "httpd/shared_metrics.h"
-#include "httpd/slow_bodies.h"
+#include "httpd/slow_clients.h"
 #include "httpd/stream.h"
 #include "store/claim_owner.h"
 
@@ -108,10 +108,10 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     neo_clock_start(shared_metrics ? neo_metrics_clock_offset(shared_metrics->metrics) : NULL);
     neo_claim_owner_start();
     neo_sender_prepare();
-    neo_slow_bodies_prepare();
-    neo_streams_start(pchild);
-    if (shared_metrics)
+    if (shared_metrics) {
         neo_shared_metrics_attach(pchild);
+        neo_slow_clients_start(pchild);
+    }
     for (server_rec *s = main_server; s; s = s->next)
         if (s == first || (neo_server_config_of(s)->site && !shares_connections(s)))
             start_host(pchild, s);
@@ -226,6 +226,7 @@ static void register_hooks(apr_pool_t *pool)
 {
     static const char *const after_dbd[] = {"mod_dbd.c", NULL};
     neo_response_register_filter();
+    neo_slow_clients_register();
     neo_admin_register(pool);
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_LAST); /* after the MPM's */
     ap_hook_post_config(post_config, after_dbd, NULL, APR_HOOK_MIDDLE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every message of the error log: its name, its permanent number, its level, when it is logged, and what to do. The remedy ends
  * each logged line; the manual lists the rows. A number is never reused. 01: starting; 02: the database; 03: webhooks; 04:
- * WhatsApp. */
+ * WhatsApp; 05: clients. */
 #ifndef NEO_CORE_MESSAGES_H
 #define NEO_CORE_MESSAGES_H
 
@@ -126,6 +126,9 @@
     X(MESSAGE_REFUSED, "NEO0417", NOTICE, "Meta rejected a message or its template permanently.",                              \
       "no action needed; the client got the reason")                                                                           \
     X(NO_TEMPLATE, "NEO0418", WARNING, "Meta did not return a template's text; its messages are stored without it.",           \
-      "give the number's access token the permission whatsapp_business_management, and compare waba_id with Meta's")
+      "give the number's access token the permission whatsapp_business_management, and compare waba_id with Meta's")           \
+    X(SLOW_CLIENTS, "NEO0501", WARNING,                                                                                        \
+      "Clients that send or read slowly were disconnected, or their bodies refused, because they occupied threads.",           \
+      "no action needed; if they are honest, increase ThreadsPerChild")
 
 #endif

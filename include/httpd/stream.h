@@ -6,9 +6,6 @@
 
 #include "httpd/request.h"
 
-/* Starts the thread that disconnects slow clients. Call it in a child process. */
-void neo_streams_start(apr_pool_t *pchild);
-
 /* httpd stops without waiting for requests: aborts all streams. */
 void neo_streams_stop(void);
 

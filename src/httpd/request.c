@@ -16,13 +16,12 @@
 #include "httpd/event_waiters.h"
 #include "httpd/request_id.h"
 #include "httpd/shared_metrics.h"
-#include "httpd/slow_bodies.h"
+#include "httpd/slow_clients.h"
 
 #define CHUNK_BYTES     65536  /* of a read */
 #define MAX_DRAIN_BYTES 262144 /* of an unread body */
 #define DRAIN_POLL_US   5000
 #define MAX_DRAIN_POLLS 40
-#define SLOW_BODY_MS    200 /* a thread that has waited longer is counted */
 #define SOCKET_POLL_MS  100
 #define STREAM_POLL_US  1000
 #define PRINCIPAL_KEY   "neoapi_principal" /* of the request's pool */
@@ -41,6 +40,7 @@ static void on_authenticated(void *context, const neo_credential *principal)
 {
     neo_exchange *exchange = context;
     exchange->log_context.principal = principal->id;
+    neo_slow_clients_set_credential(exchange->r->connection, principal->id);
     apr_pool_userdata_setn(principal, PRINCIPAL_KEY, NULL, exchange->r->pool);
 }
 
@@ -176,8 +176,7 @@ static apr_status_t read_chunk(request_rec *r, apr_bucket_brigade *brigade, apr_
 
 /* Waiting for a body. */
 typedef struct {
-    neo_slow_body slow;
-    int is_counted;
+    int is_begun;
     apr_time_t started, last; /* of what was received */
     apr_size_t received;
 } body_wait;
@@ -205,16 +204,13 @@ static void poll_connection(const request_rec *r)
 }
 
 /* Returns APR_TIMEUP if the thread must not wait any longer. */
-static apr_status_t wait_for_body(const neo_exchange *exchange, body_wait *wait)
+static apr_status_t wait_for_body(const request_rec *r, body_wait *wait)
 {
-    const request_rec *r = exchange->r;
-    if (is_overdue(r, wait))
+    if (!wait->is_begun)
+        neo_slow_clients_begin_body(r->connection);
+    wait->is_begun = 1;
+    if (is_overdue(r, wait) || neo_slow_clients_is_refused(r->connection))
         return APR_TIMEUP;
-    if (!wait->is_counted && apr_time_now() - wait->started > apr_time_from_msec(SLOW_BODY_MS)) {
-        wait->is_counted = neo_slow_bodies_enter(&wait->slow, exchange->log_context.principal, r->useragent_ip);
-        if (!wait->is_counted)
-            return APR_TIMEUP;
-    }
     poll_connection(r);
     return APR_SUCCESS;
 }
@@ -245,10 +241,10 @@ static apr_status_t read_body(neo_exchange *exchange, apr_size_t max, neo_buf *o
             wait.last = apr_time_now();
         wait.received = out->len;
         if (APR_STATUS_IS_EAGAIN(rv))
-            rv = wait_for_body(exchange, &wait);
+            rv = wait_for_body(r, &wait);
     }
-    if (wait.is_counted)
-        neo_slow_bodies_leave(&wait.slow);
+    if (wait.is_begun)
+        neo_slow_clients_end_body(r->connection);
     if (APR_STATUS_IS_TIMEUP(rv) && !is_multiplexed(r))
         r->connection->keepalive = AP_CONN_CLOSE;
     apr_brigade_destroy(brigade);

@@ -1,119 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends streams (see httpd/stream.h). httpd's own limit, Timeout, starts anew with each byte that a client takes, and a
- * blocking write of a stream of HTTP/2 cannot be given one. So a thread shuts the socket down when a stream's deadline has
- * passed, which ends any write. */
+/* Sends streams (see httpd/stream.h). */
 #include "httpd/stream.h"
 
-#include <apr_portable.h>
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_protocol.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <sys/socket.h>
-#include <time.h>
 
 #include "core/clock.h"
-#include "httpd/thread.h"
+#include "httpd/slow_clients.h"
 
-#define PIECE_BYTES    16384
-#define PIECE_MS       30000
-#define FLUSH_MS       500
-#define WAIT_MS        200 /* for NEO_STREAM_WAIT */
-#define WATCH_PERIOD_S 1
+#define PIECE_BYTES 16384
+#define PIECE_MS    30000
+#define FLUSH_MS    500
+#define WAIT_MS     200 /* for NEO_STREAM_WAIT */
 
-/* ---------------------------------------------------------------- the watch */
-
-/* A stream that is being sent. */
-typedef struct watched {
-    struct watched *next;
-    int socket;
-    neo_ms deadline; /* neo_steady_ms */
-} watched;
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static watched *streams;
-static int is_ending;           /* of the thread */
 static atomic_int are_stopping; /* all streams */
-
-static void wait_for_work(void)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += WATCH_PERIOD_S;
-    if (streams)
-        pthread_cond_timedwait(&changed, &mutex, &until);
-    else
-        pthread_cond_wait(&changed, &mutex);
-}
-
-static void watch(void *data)
-{
-    (void)data;
-    pthread_mutex_lock(&mutex);
-    while (!is_ending) {
-        neo_ms now = neo_steady_ms();
-        for (const watched *w = streams; w; w = w->next)
-            if (now > w->deadline)
-                shutdown(w->socket, SHUT_RDWR);
-        wait_for_work();
-    }
-    pthread_mutex_unlock(&mutex);
-}
-
-static void stop_watch(void *data)
-{
-    (void)data;
-    pthread_mutex_lock(&mutex);
-    is_ending = 1;
-    pthread_cond_signal(&changed);
-    pthread_mutex_unlock(&mutex);
-}
-
-void neo_streams_start(apr_pool_t *pchild)
-{
-    neo_thread_start(pchild, watch, stop_watch, NULL);
-}
 
 void neo_streams_stop(void)
 {
     atomic_store(&are_stopping, 1);
 }
 
-static void enter(watched *w)
-{
-    pthread_mutex_lock(&mutex);
-    w->next = streams;
-    streams = w;
-    pthread_cond_signal(&changed);
-    pthread_mutex_unlock(&mutex);
-}
-
-static void leave(const watched *w)
-{
-    pthread_mutex_lock(&mutex);
-    for (watched **at = &streams; *at; at = &(*at)->next)
-        if (*at == w) {
-            *at = w->next;
-            break;
-        }
-    pthread_mutex_unlock(&mutex);
-}
-
-static void set_deadline(watched *w, neo_ms deadline)
-{
-    pthread_mutex_lock(&mutex);
-    w->deadline = deadline;
-    pthread_mutex_unlock(&mutex);
-}
-
-/* ---------------------------------------------------------------- sending */
-
 typedef struct {
     request_rec *r;
     apr_bucket_brigade *brigade;
-    watched watched;
     neo_ms end; /* of the time limit */
     neo_ms flushed_at;
     int is_flushed;  /* all that was sent */
@@ -123,22 +34,19 @@ typedef struct {
 static const char *failure_of(const sending *s)
 {
     neo_ms now = neo_steady_ms();
-    return atomic_load(&are_stopping)  ? "httpd stops"
-           : now > s->end              ? "it took longer than NeoAPIExportTimeout"
-           : now > s->watched.deadline ? "the client read too slowly"
-                                       : "the client disconnected";
+    return atomic_load(&are_stopping)                      ? "httpd stops"
+           : now > s->end                                  ? "it took longer than NeoAPIExportTimeout"
+           : neo_slow_clients_is_refused(s->r->connection) ? "the client read too slowly"
+                                                           : "the client disconnected";
 }
 
 /* Passes the brigade on, which blocks until the client has taken most of it. */
 static int pass(sending *s)
 {
-    neo_ms deadline = neo_steady_ms() + PIECE_MS;
-    set_deadline(&s->watched, deadline < s->end ? deadline : s->end);
     int failed = ap_pass_brigade(s->r->output_filters, s->brigade) != APR_SUCCESS || s->r->connection->aborted;
     apr_brigade_cleanup(s->brigade);
     if (failed || neo_steady_ms() > s->end || atomic_load(&are_stopping))
         s->why = failure_of(s);
-    set_deadline(&s->watched, s->end);
     return !s->why;
 }
 
@@ -196,7 +104,7 @@ static void end(sending *s)
         s->r->connection->aborted = 1;
         s->r->eos_sent = 1;
         if (s->r->connection->master)
-            shutdown(s->watched.socket, SHUT_RDWR);
+            neo_slow_clients_disconnect(s->r->connection);
     } else {
         add(s, apr_bucket_eos_create(s->r->connection->bucket_alloc));
         ap_pass_brigade(s->r->output_filters, s->brigade);
@@ -206,18 +114,15 @@ static void end(sending *s)
 void neo_stream_send(request_rec *r, const neo_response *response)
 {
     neo_log_context log_context = {.r = r, .server = r->server, .principal = response->principal};
-    conn_rec *connection = r->connection->master ? r->connection->master : r->connection;
     neo_ms now = neo_steady_ms();
     neo_ms limit = now + 1000LL * neo_server_config_of(r->server)->site->export_timeout;
-    sending s = {.r = r, .end = limit, .flushed_at = now, .watched = {NULL, -1, limit}};
-    apr_os_sock_get(&s.watched.socket, ap_get_conn_socket(connection));
+    sending s = {.r = r, .end = limit, .flushed_at = now};
     s.brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    enter(&s.watched);
+    neo_slow_clients_set_times(r->connection, PIECE_MS, limit);
     if (!r->header_only)
         send_parts(&s, response->stream);
     response->stream->close(response->stream);
     end(&s);
-    leave(&s.watched);
     if (s.why)
         neo_log(NEO_LOG_STREAM_ABORTED, &log_context, "export aborted after %" APR_OFF_T_FMT " bytes: %s", r->bytes_sent,
                 s.why);

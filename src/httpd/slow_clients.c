@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Disconnects slow clients (see httpd/slow_clients.h). httpd's own limit, Timeout, starts anew with each byte that a client
+ * takes, and a blocking write of an HTTP/2 stream cannot be given one. So a thread looks at all waits and shuts sockets down,
+ * which ends any read or write. */
+#include "httpd/slow_clients.h"
+
+#include <ap_mpm.h>
+#include <apr_portable.h>
+#include <apr_ring.h>
+#include <apr_siphash.h>
+#include <apr_strings.h>
+#include <arpa/inet.h>
+#include <http_connection.h>
+#include <http_core.h>
+#include <http_protocol.h>
+#include <linux/tcp.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <util_filter.h>
+
+#include "core/crypto.h"
+#include "httpd/config.h"
+#include "httpd/log.h"
+#include "httpd/thread.h"
+
+#define FILTER        "NEOAPI_SLOW_CLIENTS"
+#define FILTER_TYPE   (AP_FTYPE_CONNECTION + 7) /* between mod_ssl's and mod_reqtimeout's filters */
+#define SLOW_MS       500                       /* a client that was waited for longer is counted */
+#define PIECE_BYTES   16384                     /* a client must read so many in a time */
+#define PIECE_MS      10000
+#define TICK_MS       100
+#define IDLE_TICKS    50 /* without waits, after which the thread sleeps */
+#define MIN_EACH      8  /* waits for one credential or address */
+#define EACH_FRACTION 16 /* or so large a part of the threads, if that is more */
+#define LOG_PERIOD_MS 60000
+#define NETWORK_BYTES 8 /* of an IPv6 address: one client has that many addresses */
+
+typedef enum wait_kind { READ, WRITE, BODY } wait_kind;
+
+/* Of the current request, or the latest one of a connection with several streams. */
+typedef struct request_state {
+    neo_ms piece_ms, end;
+    neo_ms waited; /* before the current wait */
+    int is_other;  /* for a virtual host without the API */
+} request_state;
+
+/* A connection, or a stream of HTTP/2. It is in the ring while a thread waits for it. */
+typedef struct client {
+    APR_RING_ENTRY(client) link;
+    int socket;
+    uint64_t credential; /* hashes; 0: none */
+    uint64_t address;
+    request_state request;
+    int depth; /* of nested waits */
+    neo_ms began, deadline;
+    uint64_t acknowledged; /* bytes, when the deadline was set */
+    wait_kind kind;
+    int is_slow, is_refused;
+} client;
+
+APR_RING_HEAD(client_ring, client);
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed;
+static struct client_ring waiting;
+static int is_asleep, is_ending; /* the thread */
+static int max, max_each, is_async;
+static int refused; /* clients, since the last message */
+static neo_ms logged_at;
+static unsigned char key[APR_SIPHASH_KSIZE];
+
+static client *client_at(const conn_rec *c)
+{
+    return ap_get_module_config(c->conn_config, &neoapi_module);
+}
+
+/* ---------------------------------------------------------------- the thread */
+
+/* What the client's system has received; unlike what was written, it grows also during a write. */
+static uint64_t acknowledged_bytes(int socket)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    return getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_acked : 0;
+}
+
+static neo_ms next_deadline(const client *each, neo_ms now)
+{
+    neo_ms deadline = now + each->request.piece_ms;
+    return each->request.end && each->request.end < deadline ? each->request.end : deadline;
+}
+
+static int is_overdue(client *each, neo_ms now)
+{
+    if (each->kind != WRITE)
+        return 0;
+    uint64_t acknowledged = acknowledged_bytes(each->socket);
+    if (acknowledged - each->acknowledged >= PIECE_BYTES) {
+        each->acknowledged = acknowledged;
+        each->deadline = next_deadline(each, now);
+    }
+    return now > each->deadline;
+}
+
+/* Those before it in the ring have waited longer, and keep their places. */
+static int is_above_limit(const client *each)
+{
+    int total = 0, of_credential = 0, of_address = 0;
+    for (const client *other = APR_RING_FIRST(&waiting); other != each; other = APR_RING_NEXT(other, link)) {
+        total += other->is_slow;
+        of_credential += other->is_slow && each->credential && other->credential == each->credential;
+        of_address += other->is_slow && other->address == each->address;
+    }
+    return total >= max || of_credential >= max_each || of_address >= max_each;
+}
+
+static void refuse(client *each)
+{
+    each->is_slow = 0;
+    each->is_refused = 1;
+    refused++;
+    if (each->kind != BODY)
+        shutdown(each->socket, SHUT_RDWR);
+}
+
+static void check_waits(neo_ms now)
+{
+    for (client *each = APR_RING_FIRST(&waiting); each != APR_RING_SENTINEL(&waiting, client, link);
+         each = APR_RING_NEXT(each, link)) {
+        const request_state *request = &each->request;
+        each->is_slow = !each->is_refused && !request->is_other && request->waited + now - each->began > SLOW_MS;
+        if (each->is_slow && (is_overdue(each, now) || is_above_limit(each)))
+            refuse(each);
+    }
+}
+
+static void log_refused(neo_ms now)
+{
+    if (!refused || now - logged_at < LOG_PERIOD_MS)
+        return;
+    neo_log(NEO_LOG_SLOW_CLIENTS, NULL, "%d slow clients disconnected or refused", refused);
+    refused = 0;
+    logged_at = now;
+}
+
+static void wait_for_tick(int is_idle)
+{
+    struct timespec until;
+    is_asleep = is_idle;
+    if (is_idle)
+        pthread_cond_wait(&changed, &mutex);
+    else {
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += TICK_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        pthread_cond_timedwait(&changed, &mutex, &until);
+    }
+    is_asleep = 0;
+}
+
+static void watch(void *data)
+{
+    int idle_ticks = 0;
+    (void)data;
+    pthread_mutex_lock(&mutex);
+    while (!is_ending) {
+        neo_ms now = neo_steady_ms();
+        idle_ticks = APR_RING_EMPTY(&waiting, client, link) ? idle_ticks + 1 : 0;
+        check_waits(now);
+        log_refused(now);
+        wait_for_tick(idle_ticks > IDLE_TICKS && !refused);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+static void stop_watch(void *data)
+{
+    (void)data;
+    pthread_mutex_lock(&mutex);
+    is_ending = 1;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&mutex);
+}
+
+void neo_slow_clients_start(apr_pool_t *pchild)
+{
+    int threads = 0;
+    pthread_condattr_t attributes;
+    ap_mpm_query(AP_MPMQ_IS_ASYNC, &is_async);
+    ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
+    max = threads < 2 ? 1 : threads / 2;
+    max_each = threads / EACH_FRACTION > MIN_EACH ? threads / EACH_FRACTION : MIN_EACH;
+    neo_random(key, sizeof key);
+    APR_RING_INIT(&waiting, client, link);
+    logged_at = neo_steady_ms() - LOG_PERIOD_MS;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    neo_thread_start(pchild, watch, stop_watch, NULL);
+}
+
+/* ---------------------------------------------------------------- waits */
+
+/* While a body is waited for, TLS or httpd's errors can write; that belongs to the same wait. */
+static void begin(client *own, wait_kind kind)
+{
+    neo_ms now = neo_steady_ms();
+    if (own->depth++)
+        return;
+    own->kind = kind;
+    own->began = now;
+    own->acknowledged = kind == WRITE ? acknowledged_bytes(own->socket) : 0;
+    pthread_mutex_lock(&mutex);
+    own->deadline = next_deadline(own, now);
+    APR_RING_INSERT_TAIL(&waiting, own, client, link);
+    if (is_asleep)
+        pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void end(client *own)
+{
+    if (--own->depth)
+        return;
+    pthread_mutex_lock(&mutex);
+    APR_RING_REMOVE(own, link);
+    own->request.waited += neo_steady_ms() - own->began;
+    pthread_mutex_unlock(&mutex);
+}
+
+void neo_slow_clients_begin_body(const conn_rec *c)
+{
+    begin(client_at(c), BODY);
+}
+
+void neo_slow_clients_end_body(const conn_rec *c)
+{
+    end(client_at(c));
+    client_at(c)->is_refused = 0; /* the response is waited for as any other */
+}
+
+int neo_slow_clients_is_refused(const conn_rec *c)
+{
+    pthread_mutex_lock(&mutex);
+    int is_refused = client_at(c)->is_refused;
+    pthread_mutex_unlock(&mutex);
+    return is_refused;
+}
+
+void neo_slow_clients_disconnect(const conn_rec *c)
+{
+    shutdown(client_at(c)->socket, SHUT_RDWR);
+}
+
+static apr_status_t on_read(ap_filter_t *filter, apr_bucket_brigade *brigade, ap_input_mode_t mode, apr_read_type_e how,
+                            apr_off_t bytes)
+{
+    client *own = filter->ctx;
+    if (how == APR_NONBLOCK_READ)
+        return ap_get_brigade(filter->next, brigade, mode, how, bytes);
+    begin(own, READ);
+    apr_status_t rv = ap_get_brigade(filter->next, brigade, mode, how, bytes);
+    end(own);
+    return rv;
+}
+
+static apr_status_t on_write(ap_filter_t *filter, apr_bucket_brigade *brigade)
+{
+    client *own = filter->ctx;
+    begin(own, WRITE);
+    apr_status_t rv = ap_pass_brigade(filter->next, brigade);
+    end(own);
+    return rv;
+}
+
+/* ---------------------------------------------------------------- connections and requests */
+
+static uint64_t hash(const void *data, apr_size_t len)
+{
+    return apr_siphash24(data, len, key);
+}
+
+/* The addresses of an IPv6 /64 network count as one. */
+static uint64_t hash_address(const char *address)
+{
+    struct in6_addr network;
+    return inet_pton(AF_INET6, address, &network) == 1 ? hash(&network, NETWORK_BYTES) : hash(address, strlen(address));
+}
+
+/* Without an asynchronous MPM a thread also waits for the next request of an idle connection, which KeepAliveTimeout limits. */
+static int on_connection(conn_rec *c, void *socket)
+{
+    if (!max || c->outgoing)
+        return DECLINED;
+    client *own = apr_pcalloc(c->pool, sizeof *own);
+    apr_os_sock_get(&own->socket, c->master ? ap_get_conn_socket(c->master) : socket);
+    own->address = hash_address(c->client_ip);
+    own->request.piece_ms = PIECE_MS;
+    ap_set_module_config(c->conn_config, &neoapi_module, own);
+    if (is_async && !c->master)
+        ap_add_input_filter(FILTER, own, NULL, c);
+    ap_add_output_filter(FILTER, own, NULL, c);
+    return OK;
+}
+
+/* The thread of a connection with HTTP/2 waits for the clients of its streams, too. */
+static void set_request(const conn_rec *c, request_state request)
+{
+    pthread_mutex_lock(&mutex);
+    for (; c; c = c->master)
+        client_at(c)->request = request;
+    pthread_mutex_unlock(&mutex);
+}
+
+static int on_request(request_rec *r)
+{
+    client *own = client_at(r->connection);
+    if (!own)
+        return DECLINED;
+    own->address = hash_address(r->useragent_ip);
+    own->credential = 0;
+    own->is_refused = 0;
+    set_request(r->connection, (request_state){.piece_ms = PIECE_MS, .is_other = !neo_server_config_of(r->server)->site});
+    return DECLINED;
+}
+
+void neo_slow_clients_set_credential(const conn_rec *c, const char *credential)
+{
+    client_at(c)->credential = hash(credential, strlen(credential));
+}
+
+void neo_slow_clients_set_times(const conn_rec *c, neo_ms piece_ms, neo_ms end_at)
+{
+    set_request(c, (request_state){.piece_ms = piece_ms, .end = end_at});
+}
+
+void neo_slow_clients_register(void)
+{
+    ap_register_input_filter(FILTER, on_read, NULL, FILTER_TYPE);
+    ap_register_output_filter(FILTER, on_write, NULL, FILTER_TYPE);
+    ap_hook_pre_connection(on_connection, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_read_request(on_request, NULL, NULL, APR_HOOK_MIDDLE);
+}
