@@ -95,7 +95,7 @@ LDFLAGS  += -Wl,-z,relro,-z,now -Wl,--as-needed $(SANFLAGS)
 LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lyaml -lssl -lcrypto -lcurl -lpq -lpthread -lm
 
 # Layers 0 to 3 are the library that the module and neoapictl use.
-LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c src/delivery/*.c)
+LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c src/delivery/*.c src/jobs/*.c)
 MOD_SRC  := mod_neoapi.c $(wildcard src/httpd/*.c)
 CTL_SRC  := $(wildcard src/ctl/*.c)
 CTL_GEN  := $(BUILD)/gen/site_script.c $(BUILD)/gen/site_template.c

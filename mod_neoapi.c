@@ -10,6 +10,7 @@
 
 #include "httpd/admin.h"
 #include "httpd/config_report.h"
+#include "httpd/job_thread.h"
 #include "httpd/log.h"
 #include "httpd/response.h"
 #include "httpd/shared_metrics.h"
@@ -43,6 +44,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     /* 2. the SQL statements */
     neo_service_make_statements(pconf);
     neo_courier_make_statements(pconf);
+    neo_jobs_make_statements(pconf);
     /* 3. the sites: keys, rate limiters, documents */
     if (!neo_config_make_sites(main_server, pconf))
         return HTTP_INTERNAL_SERVER_ERROR;
@@ -78,6 +80,7 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
     config->site->create_queues = neo_create_queues_make(neo_shared_metrics_get()->metrics, pchild);
     neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
+    config->jobs = neo_job_thread_start(pchild, s, config->database, config->dispatcher);
     config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache, config->dispatcher,
                                           neo_config_event_waiters(config));
     config->event_waiters = neo_listener_event_waiters(config->listener);
@@ -137,6 +140,8 @@ static void child_stopping(apr_pool_t *pchild, int graceful)
         const neo_server_config *config = neo_server_config_of(s);
         if (config->listener)
             neo_listener_stop(config->listener);
+        if (config->jobs)
+            neo_jobs_stop(config->jobs);
         if (config->dispatcher)
             neo_dispatcher_stop(config->dispatcher, graceful);
     }

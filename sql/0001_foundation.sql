@@ -220,6 +220,21 @@ end $$;
 revoke execute on function neoapi.probe_write from public;
 grant execute on function neoapi.probe_write to :runtime;
 
+-- ---------------------------------------------------------------- background jobs
+
+-- The schedule of the jobs of src/jobs/jobs.c, and the results of their last runs. A process that runs a job first sets due_at to the
+-- end of a lease.
+create table neoapi.job (
+    name             text primary key,
+    due_at           timestamptz not null default now(),
+    runs             bigint not null default 0,
+    failures         bigint not null default 0,
+    last_success_at  timestamptz,
+    last_failure_at  timestamptz,
+    last_duration_ms int
+);
+grant select, insert, update on neoapi.job to :runtime;
+
 -- ---------------------------------------------------------------- imports
 
 -- The original id of an imported row that got a new id, so that a repeated import finds the row. Written by neoapictl only.

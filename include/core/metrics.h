@@ -101,9 +101,6 @@ void neo_metrics_create_statement(neo_metrics *metrics, int rows, int repeated);
 /* `is_end`: this was the last attempt of the delivery. */
 void neo_metrics_attempt(neo_metrics *metrics, neo_attempt kind, int is_end, long long took, long long now);
 
-/* A run of the cleanup, successful or not. */
-void neo_metrics_cleanup(neo_metrics *metrics, int is_done, long long took, long long now);
-
 /* The process's slot, which only it writes to. The slot of a process that died without unregistering is reused. Never NULL. */
 neo_process *neo_metrics_register(neo_metrics *metrics, pid_t pid);
 void neo_metrics_unregister(neo_process *process);
@@ -125,12 +122,5 @@ void neo_metrics_route_recent(neo_metrics *metrics, int route, long long now, ne
 
 /* The sum over all live processes; `*processes` is their number. */
 void neo_metrics_current(const neo_metrics *metrics, neo_process *sum, int *processes);
-
-typedef struct neo_cleanup_stats {
-    long long last; /* time of the last successful run; 0: none yet */
-    long long took;
-    uint64_t runs, failures;
-} neo_cleanup_stats;
-void neo_metrics_cleanup_stats(const neo_metrics *metrics, neo_cleanup_stats *cleanup);
 
 #endif

@@ -20,8 +20,6 @@ typedef struct neo_courier_settings {
     int timeout;          /* seconds for an attempt */
     int concurrency;      /* attempts in flight */
     int per_subscription; /* attempts in flight of one subscription */
-    int retention;        /* days that old deliveries are kept */
-    int event_retention;  /* days that events are kept */
     int allows_http;      /* some virtual host of this server accepts http URLs */
     const char *ca_bundle;
     const neo_guard *guard;

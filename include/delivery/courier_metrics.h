@@ -24,7 +24,4 @@ void neo_courier_metrics_in_flight(const neo_courier_metrics *metrics, int chang
 void neo_courier_metrics_attempt(const neo_courier_metrics *metrics, const char *host, const neo_send_result *result,
                                  int is_last);
 
-/* Counts a cleanup of the queue that started at `started`. */
-void neo_courier_metrics_cleanup(const neo_courier_metrics *metrics, int is_done, neo_ms started);
-
 #endif

@@ -10,6 +10,7 @@
 #include "httpd/database.h"
 #include "httpd/dispatcher.h"
 #include "httpd/listener.h"
+#include "jobs/jobs.h"
 #include "service/service.h"
 
 extern module AP_MODULE_DECLARE_DATA neoapi_module;
@@ -43,6 +44,7 @@ typedef struct neo_server_config {
     neo_database *database;         /* these four are created in each child process */
     neo_listener *listener;         /* NULL if another virtual host's is shared */
     neo_dispatcher *dispatcher;     /* NULL if this host does not deliver */
+    neo_jobs *jobs;                 /* NULL if another virtual host's run */
     neo_event_waiters *event_waiters;
 } neo_server_config;
 
@@ -85,6 +87,10 @@ int neo_config_provider_timeout(const neo_server_config *config);
 
 /* Requests of each process that may wait for events. */
 int neo_config_event_waiters(const neo_server_config *config);
+
+/* The days that deliveries and events are kept. */
+int neo_config_webhook_retention(const neo_server_config *config);
+int neo_config_event_retention(const neo_server_config *config);
 
 void neo_config_courier_settings(const server_rec *main_server, const neo_server_config *config, apr_pool_t *pool,
                                  neo_courier_settings *settings);

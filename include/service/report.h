@@ -32,7 +32,6 @@ typedef struct neo_report {
     int route_count;
     neo_process sum;
     int processes;
-    neo_cleanup_stats cleanup;
     neo_receiver slowest[NEO_REPORT_SLOWEST];
     int slowest_count;
 } neo_report;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The length of the deployment's webhook queue, and the lag of the event log. The cost does not depend on the length. */
+/* The length of the deployment's webhook queue, the lag of the event log, and the background jobs. The cost does not depend on
+ * the length. */
 #ifndef NEO_STORE_BACKLOG_H
 #define NEO_STORE_BACKLOG_H
 
-#include "core/clock.h"
-#include "store/pg.h"
+#include "store/job.h"
 
 #define NEO_BACKLOG_MAX_COUNTED       10000 /* rows; beyond that PostgreSQL's estimate is used */
 #define NEO_BACKLOG_MAX_SUBSCRIPTIONS 1000  /* subscriptions whose deliveries `due` and `oldest` take into account */
@@ -20,6 +20,8 @@ typedef struct neo_backlog {
     long long log_lag;    /* milliseconds for which it has been running; since it was first seen, if its start is not visible */
     long long failing, disabled; /* subscriptions */
     long long messages_stalled;  /* WhatsApp messages that have been pending for over ten minutes */
+    neo_job_status jobs[NEO_MAX_JOBS];
+    int job_count;
 } neo_backlog;
 
 /* Failures are logged. `backlog` has the last result, or zeros; `elapsed`: milliseconds since then. */

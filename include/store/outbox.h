@@ -111,7 +111,9 @@ NEO_MUSTCHECK neo_pg_status neo_outbox_defer(neo_pg *pg, long long claim, const 
 /* Fails some of the pending deliveries of a deleted subscription. *more: there may be further ones. */
 NEO_MUSTCHECK neo_pg_status neo_outbox_fail_deleted(neo_pg *pg, apr_pool_t *pool, int *more);
 
-/* Adds the event webhook.failing of subscriptions that have failed for ten minutes, and sets *count to their number. */
+/* Adds the event webhook.failing of at most NEO_OUTBOX_ANNOUNCED subscriptions that have failed for ten minutes, and sets
+ * *count to their number. */
+#define NEO_OUTBOX_ANNOUNCED 100
 NEO_MUSTCHECK neo_pg_status neo_outbox_announce_failing(neo_pg *pg, apr_pool_t *pool, int *count);
 
 /* Creates the next days' partitions, drops deliveries older than `days` and events older than `event_days`, and deletes expired

@@ -33,10 +33,6 @@ struct neo_metrics {
     int64_t started;
     int routes, processes, shards;
     int64_t minute, quarter; /* the current ones */
-    struct {
-        int64_t last, took;
-        uint64_t runs, failures;
-    } cleanup;
     long long clock_offset; /* see neo_clock_start */
     alignas(CACHE_LINE) char rest[];
 };
@@ -347,27 +343,6 @@ void neo_metrics_attempt(neo_metrics *metrics, neo_attempt kind, int is_end, lon
     add(&counters->outcomes[kind], 1);
     if (is_end)
         add(kind == NEO_ATTEMPT_OK ? &counters->delivered : &counters->failed, 1);
-}
-
-/* ---------------------------------------------------------------- the cleanup */
-
-void neo_metrics_cleanup(neo_metrics *metrics, int is_done, long long took, long long now)
-{
-    add(is_done ? &metrics->cleanup.runs : &metrics->cleanup.failures, 1);
-    if (!is_done)
-        return;
-    __atomic_store_n(&metrics->cleanup.last, now, __ATOMIC_RELAXED);
-    __atomic_store_n(&metrics->cleanup.took, took, __ATOMIC_RELAXED);
-}
-
-void neo_metrics_cleanup_stats(const neo_metrics *metrics, neo_cleanup_stats *cleanup)
-{
-    *cleanup = (neo_cleanup_stats){
-        .last = __atomic_load_n(&metrics->cleanup.last, __ATOMIC_RELAXED),
-        .took = __atomic_load_n(&metrics->cleanup.took, __ATOMIC_RELAXED),
-        .runs = get(&metrics->cleanup.runs),
-        .failures = get(&metrics->cleanup.failures),
-    };
 }
 
 /* ---------------------------------------------------------------- processes */

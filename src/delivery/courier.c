@@ -12,10 +12,8 @@
 #include "core/secret.h"
 #include "delivery/in_flight.h"
 #include "delivery/signature.h"
-#include "janitor.h"
 #include "results.h"
 #include "store/claim_owner.h"
-#include "store/expiry.h"
 
 #define POLL_INTERVAL_MS      1250 /* for deliveries that other processes queued */
 #define CLAIM_INTERVAL_MS     2    /* at least, so that a burst of writes is claimed together */
@@ -66,7 +64,6 @@ struct neo_courier {
     neo_results result_batches[2], *collected;
     neo_results *recording; /* empty, in progress, or waiting for a retry */
     neo_ms next_record;     /* of a retry, because the database was unavailable */
-    neo_janitor janitor;
 
     neo_in_flight in_flight;
     int sent; /* of them; the others are in `outgoing` */
@@ -362,8 +359,6 @@ static void start_query(neo_courier *c, neo_ms now)
         start_claim(c);
     else if (is_record)
         start_record(c);
-    else if (!c->stop && now >= neo_janitor_due(&c->janitor, c->has_more) && neo_janitor_run(&c->janitor, now, c->has_more))
-        neo_courier_wake(c);
 }
 
 /* A claim's response is received only when the previous claim's deliveries are sent. */
@@ -382,8 +377,6 @@ static int wait_time(const neo_courier *c, neo_ms now)
         return can_finish_query(c) ? 0 : 1000;
     neo_ms until =
         neo_earlier(neo_earlier(time_to_claim(c), time_to_record(c)), now + (c->stop ? STOP_POLL_MS : POLL_INTERVAL_MS));
-    if (!c->stop)
-        until = neo_earlier(until, neo_janitor_due(&c->janitor, c->has_more));
     return until <= now ? 0 : (int)(until - now);
 }
 
@@ -459,7 +452,6 @@ void neo_courier_stop(neo_courier *courier, neo_courier_stop_kind kind)
 void neo_courier_make_statements(apr_pool_t *pool)
 {
     neo_outbox_make_statements(pool);
-    neo_expiry_make_statements(pool);
 }
 
 neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_courier_host *host, apr_pool_t *pool)
@@ -478,7 +470,6 @@ neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_co
     apr_pool_create(&c->scratch, pool);
     apr_pool_create(&c->claim_pool, pool);
     apr_pool_create(&c->next_claim_pool, pool);
-    neo_janitor_init(&c->janitor, &c->settings, &c->host, pool);
     neo_results_init(&c->result_batches[0], pool, RESULT_BATCH);
     neo_results_init(&c->result_batches[1], pool, RESULT_BATCH);
     c->collected = &c->result_batches[0];

@@ -29,10 +29,3 @@ void neo_courier_metrics_attempt(const neo_courier_metrics *metrics, const char 
     neo_metrics_attempt(metrics->counters, kind, is_success || is_last, duration, now);
     (void)neo_receivers_attempt(metrics->receivers, host, is_success, duration, now);
 }
-
-void neo_courier_metrics_cleanup(const neo_courier_metrics *metrics, int is_done, neo_ms started)
-{
-    neo_ms now = neo_now_ms();
-    if (metrics->counters)
-        neo_metrics_cleanup(metrics->counters, is_done, (now - started) * US_PER_MS, now * US_PER_MS);
-}

@@ -442,6 +442,16 @@ int neo_config_event_waiters(const neo_server_config *config)
     return (int)NUMBER(config, max_event_waiters);
 }
 
+int neo_config_webhook_retention(const neo_server_config *config)
+{
+    return (int)NUMBER(config, webhook_retention);
+}
+
+int neo_config_event_retention(const neo_server_config *config)
+{
+    return (int)NUMBER(config, event_retention);
+}
+
 /* A courier also claims deliveries to URLs that another virtual host accepted: both can use one database. */
 static int is_http_allowed(const server_rec *main_server)
 {
@@ -465,8 +475,6 @@ void neo_config_courier_settings(const server_rec *main_server, const neo_server
         .timeout = (int)NUMBER(config, webhook_timeout),
         .concurrency = config->site->keys.count ? (int)NUMBER(config, webhook_concurrency) : 0, /* it cannot sign without */
         .per_subscription = (int)NUMBER(config, webhook_per_subscription),
-        .retention = (int)NUMBER(config, webhook_retention),
-        .event_retention = (int)NUMBER(config, event_retention),
         .ca_bundle = config->webhook_ca_bundle,
         .allows_http = is_http_allowed(main_server),
         .guard = guard,

@@ -22,7 +22,6 @@ void neo_report_read(neo_report *report, neo_metrics *metrics, const neo_receive
         neo_metrics_route(metrics, i, &one->total);
     }
     neo_metrics_current(metrics, &report->sum, &report->processes);
-    neo_metrics_cleanup_stats(metrics, &report->cleanup);
     report->slowest_count = neo_receivers_slowest(receivers, report->now, report->slowest, NEO_REPORT_SLOWEST);
 }
 

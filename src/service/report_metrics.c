@@ -144,6 +144,50 @@ static void put_queue(const neo_report *report, neo_buf *out)
                (double)queue->messages_stalled);
 }
 
+/* `value` of each job, unless it is negative. */
+static void put_job_values(const neo_report *report, neo_buf *out, const char *name, const char *type, const char *help,
+                           double (*value)(const neo_report *report, const neo_job_status *job))
+{
+    begin(out, name, type, help);
+    for (int i = 0; i < report->backlog.job_count; i++) {
+        double number = value(report, &report->backlog.jobs[i]);
+        if (number >= 0)
+            neo_buf_printf(out, "neoapi_%s{name=\"%s\"} %.15g\n", name, report->backlog.jobs[i].name, number);
+    }
+}
+
+static double job_runs(const neo_report *report, const neo_job_status *job)
+{
+    (void)report;
+    return (double)job->runs;
+}
+
+static double job_failures(const neo_report *report, const neo_job_status *job)
+{
+    (void)report;
+    return (double)job->failures;
+}
+
+static double job_last_success(const neo_report *report, const neo_job_status *job)
+{
+    return job->success_age < 0 ? 0 : (double)report->backlog_read_at / 1e6 - (double)job->success_age / 1000;
+}
+
+static double job_duration(const neo_report *report, const neo_job_status *job)
+{
+    (void)report;
+    return (double)job->duration / 1000;
+}
+
+static void put_jobs(const neo_report *report, neo_buf *out)
+{
+    put_job_values(report, out, "job_runs_total", "counter", "Runs of a background job in the deployment.", job_runs);
+    put_job_values(report, out, "job_failures_total", "counter", "Failed runs.", job_failures);
+    put_job_values(report, out, "job_last_success_timestamp_seconds", "gauge", "End of the last successful run; 0: none yet.",
+                   job_last_success);
+    put_job_values(report, out, "job_last_duration_seconds", "gauge", "Duration of the last run.", job_duration);
+}
+
 void neo_report_metrics(const neo_report *report, neo_buf *out)
 {
     begin(out, "build_info", "gauge", "The module's version.");
@@ -163,8 +207,5 @@ void neo_report_metrics(const neo_report *report, neo_buf *out)
     put_creates(report, out);
     put_webhooks(report, out);
     put_queue(report, out);
-    put_number(out, "cleanup_runs_total", "counter", "Runs of the cleanup.", (double)report->cleanup.runs);
-    put_number(out, "cleanup_failures_total", "counter", "Failed runs of the cleanup.", (double)report->cleanup.failures);
-    put_number(out, "cleanup_last_run_timestamp_seconds", "gauge", "End of the last successful run; 0: none yet.",
-               (double)report->cleanup.last / 1e6);
+    put_jobs(report, out);
 }

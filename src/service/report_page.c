@@ -317,20 +317,37 @@ static void put_receivers(const neo_report *report, neo_buf *out)
     neo_buf_puts(out, report->slowest_count ? "</tbody></table>\n" : "");
 }
 
-static void put_cleanup(const neo_report *report, neo_buf *out)
+static void put_job_age(neo_buf *out, const neo_report *report, neo_ms age)
 {
-    const neo_cleanup_stats *cleanup = &report->cleanup;
-    neo_buf_puts(out, "<h3>Cleanup</h3>\n<p>");
-    if (cleanup->last) {
-        neo_buf_puts(out, "Last run ");
-        neo_report_age(out, report->now - cleanup->last);
-        neo_buf_puts(out, " ago, duration ");
-        neo_report_time(out, (double)cleanup->took);
-    } else
-        neo_buf_puts(out, "No run yet on this host");
-    neo_buf_puts(out, "; failed runs: ");
-    neo_report_count(out, cleanup->failures);
-    neo_buf_puts(out, ".</p></section>\n");
+    if (age >= 0)
+        neo_report_age(out, age * 1000 + report->now - report->backlog_read_at);
+    else
+        neo_buf_puts(out, "\xE2\x80\x93");
+}
+
+static void put_jobs(const neo_report *report, neo_buf *out)
+{
+    neo_buf_puts(out, "<h3>Background jobs of the deployment</h3>\n");
+    if (report->backlog.job_count)
+        neo_buf_puts(out,
+                     "<table><thead><tr><th>Job</th><th>Last success</th><th>Duration</th><th>Last failure</th><th>Runs</th>"
+                     "<th>Failed</th></tr></thead><tbody>\n");
+    for (int i = 0; i < report->backlog.job_count; i++) {
+        const neo_job_status *job = &report->backlog.jobs[i];
+        neo_buf_printf(out, "<tr><td>%s</td><td data-name=\"last success\">", job->name);
+        put_job_age(out, report, job->success_age);
+        neo_buf_puts(out, "</td><td data-name=\"duration\">");
+        if (job->duration >= 0)
+            neo_report_time(out, (double)job->duration * 1000);
+        neo_buf_puts(out, "</td><td data-name=\"last failure\">");
+        put_job_age(out, report, job->failure_age);
+        neo_buf_puts(out, "</td><td data-name=\"runs\">");
+        neo_report_count(out, (uint64_t)job->runs);
+        neo_buf_puts(out, "</td><td data-name=\"failed\">");
+        neo_report_count(out, (uint64_t)job->failures);
+        neo_buf_puts(out, "</td></tr>\n");
+    }
+    neo_buf_puts(out, report->backlog.job_count ? "</tbody></table></section>\n" : "<p>No run is known.</p></section>\n");
 }
 
 void neo_report_page(const neo_report *report, int refresh, neo_buf *out)
@@ -348,7 +365,7 @@ void neo_report_page(const neo_report *report, int refresh, neo_buf *out)
     put_database(report, out);
     put_attempts(report, out);
     put_receivers(report, out);
-    put_cleanup(report, out);
+    put_jobs(report, out);
     neo_buf_printf(out,
                    "</main>\n<footer><p>mod_neoapi %s, %.19sZ. Counted since %.19sZ, including graceful restarts. Percentiles "
                    "are accurate to "

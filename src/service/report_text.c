@@ -106,10 +106,11 @@ void neo_report_text(const neo_report *report, neo_buf *out)
     put_times(out, "CreateWaitMsLastHour", &report->hour.create_wait);
     put_webhooks(report, out);
     put_queue(report, out);
-    put(out, "CleanupRuns", report->cleanup.runs);
-    put(out, "CleanupFailures", report->cleanup.failures);
-    if (report->cleanup.last)
-        neo_buf_printf(out, "CleanupSecondsAgo: %lld\n", (report->now - report->cleanup.last) / 1000000);
+    for (int i = 0; i < report->backlog.job_count; i++) {
+        const neo_job_status *job = &report->backlog.jobs[i];
+        neo_buf_printf(out, "Job %s: runs=%lld failures=%lld last_success_seconds_ago=%lld last_duration_ms=%lld\n", job->name,
+                       job->runs, job->failures, job->success_age < 0 ? -1 : job->success_age / 1000, job->duration);
+    }
 }
 
 /* ---------------------------------------------------------------- in mod_status */

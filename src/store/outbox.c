@@ -29,7 +29,7 @@ enum { COLUMNS = 12, RELEASE_COLUMNS = 3 }; /* of an outcome; a release takes th
 enum { HEALTH_COLUMNS = 3 };
 enum { DEFERRED_COLUMNS = 4 };
 
-#define DELETION_STEP 500 /* deliveries; the courier's other statements wait meanwhile */
+#define DELETION_STEP 500 /* deliveries */
 
 static neo_statement *claim, *complete, *release, *defer, *fail_deleted, *announce_failing, *cleanup, *partitions;
 
@@ -40,7 +40,7 @@ void neo_outbox_make_statements(apr_pool_t *pool)
     release = neo_statement_make(pool, release_sql, RELEASE_COLUMNS, 1);
     defer = neo_statement_make(pool, defer_sql, 2 + DEFERRED_COLUMNS, 1);
     fail_deleted = neo_statement_make(pool, fail_deleted_sql, 1, 1);
-    announce_failing = neo_statement_make(pool, announce_failing_sql, 0, 1);
+    announce_failing = neo_statement_make(pool, announce_failing_sql, 1, 1);
     cleanup = neo_statement_make(pool, cleanup_sql, 1, 1);
     partitions = neo_statement_make(pool, partitions_sql, 2, 1);
 }
@@ -228,7 +228,8 @@ neo_pg_status neo_outbox_fail_deleted(neo_pg *pg, apr_pool_t *pool, int *more)
 neo_pg_status neo_outbox_announce_failing(neo_pg *pg, apr_pool_t *pool, int *count)
 {
     neo_rows rows;
-    neo_pg_status status = neo_pg_run(pg, announce_failing, NULL, pool, &rows);
+    const char *values[] = {apr_itoa(pool, NEO_OUTBOX_ANNOUNCED)};
+    neo_pg_status status = neo_pg_run(pg, announce_failing, values, pool, &rows);
     *count = status == NEO_PG_OK && rows.count ? atoi(neo_rows_value(&rows, 0, 0)) : 0;
     return status;
 }

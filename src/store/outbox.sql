@@ -163,12 +163,12 @@ and (c.health = 'ok' and (s.failing_since is not null or s.is_announced or c.end
      or s.is_active and c.reason is not null)
 returning s.id, c.reason;
 
--- Notes the subscriptions that have failed for ten minutes, which adds the event webhook.failing. Returns their number.
+-- Notes at most $1 subscriptions that have failed for ten minutes, which adds the event webhook.failing. Returns their number.
 -- name: announce_failing
 with due as materialized (
     select s.organization_id, s.id from neoapi.webhook_subscription s
     where s.health = 'failing' and s.failing_since < now() - interval '10 minutes' and not s.is_announced
-    limit 100 for no key update of s skip locked),
+    limit $1::int for no key update of s skip locked),
 noted as (
     update neoapi.webhook_subscription s set is_announced = true
     from due where s.organization_id = due.organization_id and s.id = due.id and not s.is_announced returning 1)

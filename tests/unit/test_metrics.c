@@ -311,19 +311,6 @@ static void a_process_without_a_slot_gets_an_unreported_one(void **state)
         end_process(pids[i]);
 }
 
-static void cleanups_are_counted(void **state)
-{
-    neo_metrics *m = metrics();
-    neo_cleanup_stats cleanup;
-    (void)state;
-    neo_metrics_cleanup(m, 1, 5000, START + 3);
-    neo_metrics_cleanup(m, 0, 1, START + 9);
-    neo_metrics_cleanup_stats(m, &cleanup);
-    assert_true(cleanup.last == START + 3 && cleanup.took == 5000);
-    assert_int_equal(cleanup.runs, 1);
-    assert_int_equal(cleanup.failures, 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,7 +327,6 @@ int main(void)
         cmocka_unit_test(counters_are_kept_when_memory_is_attached_again),
         cmocka_unit_test(only_running_processes_are_counted),
         cmocka_unit_test(a_process_without_a_slot_gets_an_unreported_one),
-        cmocka_unit_test(cleanups_are_counted),
     };
     return run_test_group("metrics", tests);
 }

@@ -1,24 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cleanup of old history and expired idempotency keys, which begins when the server starts."""
+"""Background jobs: cleanup of old history and expired idempotency keys, expiry, and who runs them."""
 
 import uuid
 
 import psycopg2
 import pytest
 
-from client import ok
+from admin_factory import AdminFactory
+from admin_pages import CONF as PAGES, AdminPages
+from client import Api, ok
 from factories import LAST_DAY, ResourceFactory
 from webhook_fixtures import (HERE, admin, deliveries, module_admin_factory, module_instance, receiver,  # fixtures among them
-                              subscribe, until)
+                              running_instance, subscribe, until)
 from wait import eventually
 
-CONF = HERE + "NeoAPIWebhookRetention 7d\nNeoAPIEventRetention 8d\n"
+CONF = PAGES + "NeoAPIWebhookRetention 7d\nNeoAPIEventRetention 8d\n"
 DAY = "to_char(current_date + %s, 'YYYYMMDD')"
 
 
-def restart(module_instance):
-    """Restarts httpd; each process begins with a cleanup."""
-    module_instance.command("graceful")
+def run_jobs(instance, *names):
+    """Runs the jobs, by default all, from start to end: also one that was running before."""
+    def run_twice():
+        pending = [name for name, count in runs(instance).items() if name in before and count < before[name] + 2]
+        instance.sql("update neoapi.job set due_at = least(due_at, now()) where name = any(%s)", pending)
+        return not pending
+
+    before = {name: count for name, count in runs(instance).items() if not names or name in names}
+    eventually(run_twice, "the jobs have run")
+
+
+def runs(instance):
+    """The number of runs of each job."""
+    eventually(lambda: instance.sql("select count(*) >= 4 from neoapi.job") == [(True,)], "the jobs are known")
+    return dict(instance.sql("select name, runs from neoapi.job"))
 
 
 def partitions(module_instance, kind):
@@ -64,7 +78,7 @@ def test_partitions_of_future_days_are_created_in_advance(module_instance):
         wanted = {name_of(module_instance, kind, days) for days in range(0, 4)}
         assert wanted <= partitions(module_instance, kind)
         module_instance.sql(f"drop table neoapi.{name_of(module_instance, kind, 3)}")
-    restart(module_instance)
+    run_jobs(module_instance)
     for kind in ("delivery", "attempt"):
         eventually(lambda kind=kind: name_of(module_instance, kind, 3) in partitions(module_instance, kind),
                    "a partition for the third day")
@@ -77,7 +91,7 @@ def test_history_beyond_the_retention_is_removed_with_its_queue_rows(module_inst
     for days in (-9, -6):
         make_partitions(module_instance, days)
     gone, kept = age(module_instance, recent, 9), age(module_instance, recent, 6)
-    restart(module_instance)
+    run_jobs(module_instance)
     eventually(lambda: not count(module_instance, "webhook_queue", "id", gone), "the old one's end in the queue")
     for kind, column in (("delivery", "id"), ("attempt", "delivery_id")):
         left = partitions(module_instance, kind)
@@ -111,11 +125,11 @@ def test_events_beyond_their_retention_are_removed_unless_a_pending_delivery_nee
     module_instance.sql("insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
                         " select id, organization_id, subscription_id, now() + interval '1 hour' from neoapi.webhook_delivery"
                         " where id = %s", delivery)
-    restart(module_instance)
+    run_jobs(module_instance)
     eventually(lambda: oldest not in left(), "the oldest day is removed")
     assert {pending, kept} <= left() and count(module_instance, "event", "id", needed) == 1
     module_instance.sql("delete from neoapi.webhook_queue where id = %s", delivery)
-    restart(module_instance)
+    run_jobs(module_instance)
     eventually(lambda: pending not in left(), "the day is removed when nothing needs it")
     assert kept in left()
 
@@ -129,7 +143,7 @@ def test_the_default_partitions_keep_nothing_beyond_the_retention_either(module_
     events = [module_instance.sql("insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)"
                                   " values ('', 'test', '', now() - make_interval(days => %s), '', '{}') returning id", days)[0][0]
               for days in (30, 5)]
-    restart(module_instance)
+    run_jobs(module_instance)
     eventually(lambda: not count(module_instance, "event_default", "id", events[0]), "the old event's end")
     assert [count(module_instance, f"webhook_{kind}_default", column, id) for id in (gone, kept)
             for kind, column in (("delivery", "id"), ("attempt", "delivery_id"))] == [0, 0, 1, 1]
@@ -144,7 +158,7 @@ def test_only_expired_idempotency_keys_are_removed(module_instance, admin):
         "insert into neoapi.idempotency_key select organization_id, credential_id, gen_random_uuid(), request_hash, status,"
         " response_body, secret, now() - interval '1 second' from neoapi.idempotency_key, generate_series(1, 4500) where key = %s",
         key)
-    restart(module_instance)
+    run_jobs(module_instance)
     eventually(lambda: module_instance.sql("select count(*) from neoapi.idempotency_key where expires_at < now()") == [(0,)],
                "no key that is over")
     assert count(module_instance, "idempotency_key", "key", key) == 1
@@ -159,7 +173,7 @@ def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiv
             cursor.execute("select pg_advisory_xact_lock(hashtext(%s))", (lock,))
         module_instance.sql("update neoapi.idempotency_key set expires_at = now()")
         module_instance.sql(f"drop table neoapi.{name_of(module_instance, 'attempt', 3)}")
-        restart(module_instance)
+        run_jobs(module_instance)
         subscription = subscribe(admin, receiver.url)
         admin.broker()
         until(admin, subscription, "success")
@@ -169,7 +183,7 @@ def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiv
             assert name_of(module_instance, "attempt", 3) not in partitions(module_instance, "attempt")
     finally:
         connection.close()
-    restart(module_instance)
+    run_jobs(module_instance)
     eventually(lambda: name_of(module_instance, "attempt", 3) in partitions(module_instance, "attempt")
                and module_instance.sql("select count(*) from neoapi.idempotency_key") == [(0,)], "everything is tidy")
 
@@ -188,7 +202,7 @@ def test_due_proposals_and_contracts_expire_once(module_instance, admin, receive
     module_instance.sql("update neoapi.proposal set valid_until = current_date - 2 where id = any(%s)",
                         [one["id"] for one in proposals])
     module_instance.sql("update neoapi.contract set end_date = current_date - 2 where id = %s", contract["id"])
-    restart(module_instance)
+    run_jobs(module_instance)
     eventually(lambda: len(admin.walk("proposals", status="expired")) == 40, "40 proposals that are expired")
     ended = eventually(lambda: (one := ok(admin.get("contracts/" + contract["id"])))["status"] == "expired" and one,
                        "a contract that is expired")
@@ -197,3 +211,44 @@ def test_due_proposals_and_contracts_expire_once(module_instance, admin, receive
         assert one["decided_at"] == one["updated_at"] and one["updated_by"] == "system"
     assert ok(admin.get("proposals/" + kept["id"])) == kept
     assert len(deliveries(admin, subscription)) == 41
+
+
+def due_proposal(instance, factory):
+    proposal = factory.proposal(status="submitted")
+    instance.sql("update neoapi.proposal set valid_until = current_date - 2 where id = %s", proposal["id"])
+    return proposal["id"]
+
+
+def test_a_job_that_another_process_has_claimed_is_left_to_it_until_the_lease_ends(module_instance, admin):
+    run_jobs(module_instance)
+    module_instance.sql("update neoapi.job set due_at = now() + interval '1 hour' where name = 'expire'")
+    proposal = due_proposal(module_instance, ResourceFactory(admin))
+    run_jobs(module_instance, "cleanup", "fail_deleted", "announce_failing")
+    assert ok(admin.get("proposals/" + proposal))["status"] == "submitted"
+    module_instance.sql("update neoapi.job set due_at = now() where name = 'expire'")
+    eventually(lambda: ok(admin.get("proposals/" + proposal))["status"] == "expired", "the proposal is expired")
+
+
+def test_a_failed_job_is_recorded_and_runs_again(module_instance, admin):
+    """Here the cleanup cannot delete; the page, the text and the metrics show it."""
+    pages = AdminPages(module_instance)
+    run_jobs(module_instance)
+    failures = module_instance.sql("select failures from neoapi.job where name = 'cleanup'")[0][0]
+    module_instance.sql("revoke delete on neoapi.idempotency_key from neoapi")
+    try:
+        run_jobs(module_instance, "cleanup")
+    finally:
+        module_instance.sql("grant delete on neoapi.idempotency_key to neoapi")
+    failed = module_instance.sql("select failures, last_failure_at > last_success_at from neoapi.job where name = 'cleanup'")[0]
+    assert failed[0] > failures and failed[1]
+    eventually(lambda: pages.samples()['neoapi_job_failures_total{name="cleanup"}'] > failures, "the metric counts the failure")
+    run_jobs(module_instance, "cleanup")
+    assert module_instance.sql("select last_failure_at < last_success_at from neoapi.job where name = 'cleanup'") == [(True,)]
+
+
+def test_jobs_run_on_hosts_that_deliver_nothing():
+    with running_instance("no-courier", HERE + "NeoAPIWebhookConcurrency 0\n") as instance:
+        api = Api(instance, AdminFactory(instance).key())
+        proposal = due_proposal(instance, ResourceFactory(api))
+        run_jobs(instance)
+        assert ok(api.get("proposals/" + proposal))["status"] == "expired"
