@@ -75,14 +75,14 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
     neo_courier_settings settings;
     neo_server_config *config = neo_server_config_of(s);
     config->database = neo_database_make(pchild, s, neo_config_directive(s, "DBDParams", pchild), neo_config_max_connections(s),
-                                         neo_config_max_exports(config));
+                                         (int)NEO_CONFIG_NUMBER(config, exports));
     config->site->credential_cache = neo_credential_cache_make(pchild);
     config->site->create_queues = neo_create_queues_make(neo_shared_metrics_get()->metrics, pchild);
     neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
     config->jobs = neo_job_thread_start(pchild, s, config->database, config->dispatcher);
     config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache, config->dispatcher,
-                                          neo_config_event_waiters(config));
+                                          (int)NEO_CONFIG_NUMBER(config, max_event_waiters));
     config->event_waiters = neo_listener_event_waiters(config->listener);
 }
 

@@ -4,6 +4,7 @@
 #define NEO_HTTPD_CONFIG_H
 
 #include <httpd.h>
+#include <stddef.h>
 
 #include <http_config.h>
 
@@ -78,19 +79,13 @@ const char *neo_config_directive_anywhere(const char *name);
 /* DBDMax: the maximum number of connections of each process to the virtual host's database. */
 int neo_config_max_connections(const server_rec *server);
 
-/* The maximum number of exports in progress in each process. */
-int neo_config_max_exports(const neo_server_config *config);
-
 /* The URL of a path at WhatsApp's provider, and the time limit for its response in seconds. */
 const char *neo_config_provider_url(const neo_server_config *config, const char *path, apr_pool_t *pool);
 int neo_config_provider_timeout(const neo_server_config *config);
 
-/* Requests of each process that may wait for events. */
-int neo_config_event_waiters(const neo_server_config *config);
-
-/* The days that deliveries and events are kept. */
-int neo_config_webhook_retention(const neo_server_config *config);
-int neo_config_event_retention(const neo_server_config *config);
+/* The value of a directive that takes a number, or its default: NEO_CONFIG_NUMBER(config, webhook_retention). */
+long long neo_config_number(const neo_server_config *config, apr_size_t member);
+#define NEO_CONFIG_NUMBER(config, name) neo_config_number(config, offsetof(neo_server_config, name))
 
 void neo_config_courier_settings(const server_rec *main_server, const neo_server_config *config, apr_pool_t *pool,
                                  neo_courier_settings *settings);

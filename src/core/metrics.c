@@ -33,7 +33,7 @@ struct neo_metrics {
     int64_t started;
     int routes, processes, shards;
     int64_t minute, quarter; /* the current ones */
-    long long clock_offset; /* see neo_clock_start */
+    long long clock_offset;  /* see neo_clock_start */
     alignas(CACHE_LINE) char rest[];
 };
 

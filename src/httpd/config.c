@@ -49,7 +49,7 @@ static long long *number_member(neo_server_config *config, apr_size_t member)
 }
 
 /* The configured number, or its default. */
-static long long number_of(const neo_server_config *config, apr_size_t member)
+long long neo_config_number(const neo_server_config *config, apr_size_t member)
 {
     long long value = *number_member((neo_server_config *)config, member);
     for (apr_size_t i = 0; value < 0; i++)
@@ -57,7 +57,7 @@ static long long number_of(const neo_server_config *config, apr_size_t member)
             value = ranges[i].default_value;
     return value;
 }
-#define NUMBER(config, name) number_of(config, offsetof(neo_server_config, name))
+#define NUMBER NEO_CONFIG_NUMBER
 
 /* ---------------------------------------------------------------- creation and merging */
 
@@ -427,29 +427,9 @@ const char *neo_config_provider_url(const neo_server_config *config, const char 
                        config->whatsapp_version ? config->whatsapp_version : WHATSAPP_VERSION, "/", path, NULL);
 }
 
-int neo_config_max_exports(const neo_server_config *config)
-{
-    return (int)NUMBER(config, exports);
-}
-
 int neo_config_provider_timeout(const neo_server_config *config)
 {
     return (int)NUMBER(config, whatsapp_timeout);
-}
-
-int neo_config_event_waiters(const neo_server_config *config)
-{
-    return (int)NUMBER(config, max_event_waiters);
-}
-
-int neo_config_webhook_retention(const neo_server_config *config)
-{
-    return (int)NUMBER(config, webhook_retention);
-}
-
-int neo_config_event_retention(const neo_server_config *config)
-{
-    return (int)NUMBER(config, event_retention);
 }
 
 /* A courier also claims deliveries to URLs that another virtual host accepted: both can use one database. */

@@ -54,8 +54,12 @@ neo_jobs *neo_job_thread_start(apr_pool_t *pchild, server_rec *server, neo_datab
 {
     job_thread *thread = apr_pcalloc(pchild, sizeof *thread);
     const neo_server_config *config = neo_server_config_of(server);
-    neo_jobs_host host = {
-        acquire, release, notify_dispatcher, thread, neo_config_webhook_retention(config), neo_config_event_retention(config)};
+    neo_jobs_host host = {acquire,
+                          release,
+                          notify_dispatcher,
+                          thread,
+                          (int)NEO_CONFIG_NUMBER(config, webhook_retention),
+                          (int)NEO_CONFIG_NUMBER(config, event_retention)};
     apr_pool_create_unmanaged_ex(&thread->pool, NULL, NULL);
     thread->database = database;
     thread->dispatcher = dispatcher;
