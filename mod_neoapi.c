@@ -80,7 +80,7 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
     config->site->create_queues = neo_create_queues_make(neo_shared_metrics_get()->metrics, pchild);
     neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
-    config->jobs = neo_job_thread_start(pchild, s, config->database, config->dispatcher);
+    neo_job_thread_start(pchild, s, config->database, config->dispatcher);
     config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache, config->dispatcher,
                                           (int)NEO_CONFIG_NUMBER(config, max_event_waiters));
     config->event_waiters = neo_listener_event_waiters(config->listener);
@@ -140,8 +140,6 @@ static void child_stopping(apr_pool_t *pchild, int graceful)
         const neo_server_config *config = neo_server_config_of(s);
         if (config->listener)
             neo_listener_stop(config->listener);
-        if (config->jobs)
-            neo_jobs_stop(config->jobs);
         if (config->dispatcher)
             neo_dispatcher_stop(config->dispatcher, graceful);
     }

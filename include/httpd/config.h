@@ -11,7 +11,6 @@
 #include "httpd/database.h"
 #include "httpd/dispatcher.h"
 #include "httpd/listener.h"
-#include "jobs/jobs.h"
 #include "service/service.h"
 
 extern module AP_MODULE_DECLARE_DATA neoapi_module;
@@ -45,7 +44,6 @@ typedef struct neo_server_config {
     neo_database *database;         /* these four are created in each child process */
     neo_listener *listener;         /* NULL if another virtual host's is shared */
     neo_dispatcher *dispatcher;     /* NULL if this host does not deliver */
-    neo_jobs *jobs;                 /* NULL if another virtual host's run */
     neo_event_waiters *event_waiters;
 } neo_server_config;
 

@@ -9,6 +9,6 @@
 
 /* Starts the thread, which ends before `pchild` is destroyed. Call it after mod_dbd's child_init. `dispatcher`: NULL if this
  * host does not deliver. */
-neo_jobs *neo_job_thread_start(apr_pool_t *pchild, server_rec *server, neo_database *database, neo_dispatcher *dispatcher);
+void neo_job_thread_start(apr_pool_t *pchild, server_rec *server, neo_database *database, neo_dispatcher *dispatcher);
 
 #endif

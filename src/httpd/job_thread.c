@@ -50,7 +50,7 @@ static apr_status_t destroy(void *data)
     return APR_SUCCESS;
 }
 
-neo_jobs *neo_job_thread_start(apr_pool_t *pchild, server_rec *server, neo_database *database, neo_dispatcher *dispatcher)
+void neo_job_thread_start(apr_pool_t *pchild, server_rec *server, neo_database *database, neo_dispatcher *dispatcher)
 {
     job_thread *thread = apr_pcalloc(pchild, sizeof *thread);
     const neo_server_config *config = neo_server_config_of(server);
@@ -68,5 +68,4 @@ neo_jobs *neo_job_thread_start(apr_pool_t *pchild, server_rec *server, neo_datab
     /* Registered before the thread's pre-cleanup, so it runs after the thread has ended. */
     apr_pool_pre_cleanup_register(pchild, thread, destroy);
     neo_thread_start(pchild, run, stop, thread);
-    return thread->jobs;
 }
