@@ -120,8 +120,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
             start_host(pchild, s);
     for (server_rec *s = main_server; s; s = s->next)
         if (s != first && shares_connections(s)) {
-            const neo_server_config *shared = neo_server_config_of(first);
-            neo_server_config *config = neo_server_config_of(s);
+            neo_server_config *config = neo_server_config_of(s), *shared = neo_server_config_of(first);
             config->database = shared->database;
             config->site->credential_cache = shared->site->credential_cache;
             config->site->create_queues = shared->site->create_queues;
