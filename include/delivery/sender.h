@@ -57,9 +57,12 @@ void neo_sender_wake(neo_sender *sender);
 /* A request to a URL that the administrator configured, so the guard does not check it. */
 typedef struct neo_provider_request {
     const char *url;
-    const char *token; /* for Authorization: Bearer */
-    neo_text body;     /* JSON, sent with POST; NULL: GET */
-    int timeout;       /* seconds */
+    const char *token;   /* for Authorization: Bearer; NULL: none */
+    neo_text body;       /* JSON, sent with POST; NULL: GET */
+    int timeout;         /* seconds */
+    const char *key;     /* for X-API-Key; NULL: none */
+    const char *address; /* ":" and what to connect to instead of the URL's host, such as ":127.0.0.1:443", whose certificate is
+                          * not verified then: doctor's requests to this host. NULL: none */
 } neo_provider_request;
 
 /* Sends the request and waits for the response; may be called from any thread. Sends at most once: it opens a new connection,

@@ -220,6 +220,8 @@ static const check checks[] = {
     {"httpd database", NEEDS_SITE_AND_CONNECTION, NULL, neo_doctor_check_database, NULL},
     {"connection limit", NEEDS_SITE_AND_CONNECTION, NULL, neo_doctor_check_connection_limit, NULL},
     {"httpd", NEEDS_NOTHING, NULL, neo_doctor_check_running, NULL},
+    {"request", NEEDS_SITE, NULL, neo_doctor_check_request, NULL},
+    {"requests without TLS", NEEDS_SITE, NULL, neo_doctor_check_plain_http, NULL},
 };
 
 /* Why a check is skipped; NULL if it is not. */
@@ -352,7 +354,8 @@ const neo_ctl_command neo_ctl_doctor[] = {
      "Every role that can connect can run it. The exit status is 1 if a check failed. What has not been set up yet is pending, "
      "which is no failure. --quiet prints only what failed or is pending.\n"
      "As root it also runs apachectl -t, which prints httpd's effective configuration: the virtual host, its certificate, the "
-     "database, and whether httpd runs.",
+     "database, and whether httpd runs. It connects to the database as httpd's user, and sends a request to each virtual host, "
+     "with an API key that does not exist.",
      NULL, options, run, NULL, 0},
     {0},
 };

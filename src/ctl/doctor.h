@@ -45,8 +45,13 @@ const char *neo_doctor_key_file(const neo_doctor_context *doctor); /* NeoAPIKeyF
 neo_finding neo_doctor_check_httpd_conf(neo_doctor_context *doctor, const char **found);
 neo_finding neo_doctor_check_site(neo_doctor_context *doctor, const char **found);
 neo_finding neo_doctor_check_certificate(neo_doctor_context *doctor, const char **found);
-neo_finding neo_doctor_check_database(neo_doctor_context *doctor, const char **found);
 neo_finding neo_doctor_check_connection_limit(neo_doctor_context *doctor, const char **found);
+int neo_doctor_is_running(const neo_doctor_context *doctor); /* its pid file names a process */
 neo_finding neo_doctor_check_running(neo_doctor_context *doctor, const char **found);
+
+/* Checks of what httpd does: they connect as its user, and send requests to it. */
+neo_finding neo_doctor_check_database(neo_doctor_context *doctor, const char **found);
+neo_finding neo_doctor_check_request(neo_doctor_context *doctor, const char **found);
+neo_finding neo_doctor_check_plain_http(neo_doctor_context *doctor, const char **found);
 
 #endif

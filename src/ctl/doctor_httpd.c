@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The checks of `doctor` in httpd's configuration, which the module itself reports: virtual host, certificate, ports,
- * database. */
+ * connections. */
 #include <apr_network_io.h>
 #include <apr_strings.h>
 #include <errno.h>
@@ -141,48 +141,7 @@ neo_finding neo_doctor_check_certificate(neo_doctor_context *p, const char **fou
     return finding;
 }
 
-/* ---------------------------------------------------------------- the database */
-
-/* Identifies the server and the database. */
-static const char *identity_of(neo_pg *pg, apr_pool_t *pool)
-{
-    neo_rows rows;
-    const char *sql = "select current_database() || ' of the server started at ' || pg_postmaster_start_time()";
-    return neo_pg_exec(pg, sql, 0, NULL, pool, &rows) == NEO_PG_OK ? neo_rows_value(&rows, 0, 0) : rows.message;
-}
-
-/* Whether connecting failed because of this user, who is not httpd's. */
-static int is_authentication_error(const char *message)
-{
-    static const char *const parts[] = {"authentication failed", "login rejected", "password", "role \"", "pg_hba.conf"};
-    for (apr_size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(message, parts[i]))
-            return 1;
-    return 0;
-}
-
-neo_finding neo_doctor_check_database(neo_doctor_context *p, const char **found)
-{
-    const char *params = text_of(p->site, "database"), *wrong = "", *theirs = NULL;
-    apr_pool_t *pool; /* destroyed to disconnect, so that the session does not count as httpd's */
-    apr_pool_create(&pool, p->pool);
-    neo_pg *pg = params ? neo_pg_connect(params, pool, &wrong) : NULL;
-    if (pg)
-        theirs = apr_pstrdup(p->pool, identity_of(pg, pool));
-    wrong = apr_pstrdup(p->pool, wrong);
-    apr_pool_destroy(pool);
-    p->fix = "make DBDParams and neoapictl's --database, NEOAPI_DATABASE or service file name the same database";
-    if (!theirs) {
-        *found = apr_psprintf(p->pool, "cannot connect with DBDParams as this user: %s", wrong);
-        return is_authentication_error(wrong) ? NEO_FINDING_SKIPPED : NEO_FINDING_FAILED;
-    }
-    const char *ours = identity_of(p->pg, p->pool);
-    *found = "DBDParams and neoapictl use the same one";
-    if (strcmp(theirs, ours) == 0)
-        return NEO_FINDING_OK;
-    *found = apr_psprintf(p->pool, "httpd uses %s, neoapictl %s", theirs, ours);
-    return NEO_FINDING_FAILED;
-}
+/* ---------------------------------------------------------------- the connections */
 
 static long long number_of(const neo_doctor_context *p, const char *name)
 {
@@ -215,7 +174,7 @@ neo_finding neo_doctor_check_connection_limit(neo_doctor_context *p, const char 
 
 /* ---------------------------------------------------------------- the process */
 
-static int is_running(const neo_doctor_context *p)
+int neo_doctor_is_running(const neo_doctor_context *p)
 {
     char line[32] = "";
     const char *path = text_of(p->httpd, "pid_file");
@@ -259,7 +218,7 @@ static int used_port(const neo_doctor_context *p)
 static int await_pid_file(const neo_doctor_context *p, int *port)
 {
     neo_ms until = neo_now_ms() + START_LIMIT_MS;
-    while (!is_running(p)) {
+    while (!neo_doctor_is_running(p)) {
         *port = used_port(p);
         if (!*port || neo_now_ms() >= until)
             return 0;
@@ -291,6 +250,13 @@ static int await_listeners(const neo_doctor_context *p, int limit_ms, neo_listen
     return 0;
 }
 
+static int is_in_recovery(const neo_doctor_context *p)
+{
+    neo_rows rows;
+    return neo_pg_exec(p->pg, "select pg_is_in_recovery()", 0, NULL, p->pool, &rows) == NEO_PG_OK &&
+           neo_rows_is_true(&rows, 0, 0);
+}
+
 neo_finding neo_doctor_check_running(neo_doctor_context *p, const char **found)
 {
     neo_listeners processes;
@@ -301,9 +267,11 @@ neo_finding neo_doctor_check_running(neo_doctor_context *p, const char **found)
     p->fix = "correct the connection to the database first";
     if (!p->pg || !await_listeners(p, is_here ? START_LIMIT_MS : 0, &processes))
         return is_here ? NEO_FINDING_SKIPPED : NEO_FINDING_FAILED;
-    int count = processes.listeners;
-    *found = count ? apr_psprintf(p->pool, "%d process%s listen%s for credential changes", count, count == 1 ? "" : "es",
+    int count = processes.listeners, is_standby = is_in_recovery(p);
+    *found = count        ? apr_psprintf(p->pool, "%d process%s listen%s for credential changes", count, count == 1 ? "" : "es",
                                   count == 1 ? "s" : "")
+             : is_standby ? "no process listens for credential changes, because a standby does not pass them on; every "
+                            "request reads its credential"
              : processes.sessions ? "no process listens for credential changes, because httpd connects through a connection "
                                     "pooler; every request reads its credential"
                                   : "no httpd is connected to the database";

@@ -372,8 +372,9 @@ static size_t read_response(char *data, size_t size, size_t count, void *to)
 
 static struct curl_slist *headers_of(const neo_provider_request *request, apr_pool_t *pool)
 {
-    const char *const lines[] = {"Content-Type: application/json", "Accept: application/json",
-                                 "Expect:", apr_pstrcat(pool, "Authorization: Bearer ", request->token, NULL)};
+    const char *credential = request->key ? apr_pstrcat(pool, "X-API-Key: ", request->key, NULL)
+                                          : apr_pstrcat(pool, "Authorization: Bearer ", request->token, NULL);
+    const char *const lines[] = {"Content-Type: application/json", "Accept: application/json", "Expect:", credential};
     struct curl_slist *list = NULL;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct curl_slist *longer = curl_slist_append(list, lines[i]);
@@ -385,7 +386,7 @@ static struct curl_slist *headers_of(const neo_provider_request *request, apr_po
 }
 
 static void set_request_once(CURL *curl, const neo_provider_request *request, struct curl_slist *headers,
-                             response_reader *reader)
+                             struct curl_slist *addresses, response_reader *reader)
 {
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -407,6 +408,9 @@ static void set_request_once(CURL *curl, const neo_provider_request *request, st
         curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
     }
     curl_easy_setopt(curl, CURLOPT_URL, request->url);
+    curl_easy_setopt(curl, CURLOPT_CONNECT_TO, addresses);
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, addresses ? 0L : 1L);
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, addresses ? 0L : 2L);
 }
 
 /* The outcome is "not sent" only if no byte of the request was sent. */
@@ -430,9 +434,11 @@ void neo_sender_request_once(const neo_provider_request *request, apr_pool_t *po
     if (!curl)
         return;
     struct curl_slist *headers = headers_of(request, pool);
-    set_request_once(curl, request, headers, &reader);
+    struct curl_slist *addresses = request->address ? curl_slist_append(NULL, request->address) : NULL;
+    set_request_once(curl, request, headers, addresses, &reader);
     finish_request_once(curl, curl_easy_perform(curl), &reader, response);
     curl_slist_free_all(headers);
+    curl_slist_free_all(addresses);
     curl_easy_cleanup(curl);
 }
 

@@ -7,6 +7,7 @@
 #include <http_core.h>
 #include <mpm_common.h>
 #include <stdio.h>
+#include <unixd.h>
 
 #include "core/json.h"
 #include "httpd/config.h"
@@ -30,6 +31,24 @@ static const char *path_of(const server_rec *server, const char *directive, apr_
     return path ? ap_server_root_relative(pool, path) : NULL;
 }
 
+/* Where this host can connect to the virtual host: its own address, or that on which httpd listens. */
+static void set_address(neo_json *site, const server_rec *server, apr_pool_t *pool)
+{
+    apr_sockaddr_t *own = server->addrs ? server->addrs->host_addr : NULL, *address = own;
+    apr_port_t port = server->addrs ? server->addrs->host_port : 0;
+    char *ip = NULL;
+    for (const ap_listen_rec *l = ap_listeners; l; l = l->next)
+        if (!port || l->bind_addr->port == port) {
+            port = l->bind_addr->port;
+            address = own && !apr_sockaddr_is_wildcard(own) ? own : l->bind_addr;
+            break;
+        }
+    if (address && !apr_sockaddr_is_wildcard(address))
+        apr_sockaddr_ip_get(&ip, address);
+    set_text(site, "address", ip ? ip : "127.0.0.1", pool);
+    neo_json_set(site, "port", neo_json_make_integer(port, pool));
+}
+
 static neo_json *describe_site(const server_rec *server, apr_pool_t *pool)
 {
     const neo_server_config *config = neo_server_config_of(server);
@@ -37,6 +56,9 @@ static neo_json *describe_site(const server_rec *server, apr_pool_t *pool)
     set_text(site, "name", server->server_hostname, pool);
     set_text(site, "file", server->defn_name, pool);
     set_text(site, "base_url", config->base_url, pool);
+    set_text(site, "root", APR_ARRAY_IDX(config->roots, 0, const char *), pool);
+    set_text(site, "tls", neo_config_directive(server, "SSLEngine", pool), pool);
+    set_address(site, server, pool);
     set_text(site, "key_file", config->key_file, pool);
     set_text(site, "certificate", path_of(server, "SSLCertificateFile", pool), pool);
     set_text(site, "certificate_key", path_of(server, "SSLCertificateKeyFile", pool), pool);
@@ -73,6 +95,9 @@ void neo_config_report(server_rec *main_server, apr_pool_t *temporary)
     set_query(report, "threads", AP_MPMQ_MAX_THREADS, temporary);
     neo_json_set(report, "connections", neo_json_make_integer(own + shared, temporary));
     neo_json_set(report, "ports", describe_ports(temporary));
+    set_text(report, "user", ap_unixd_config.user_name, temporary);
+    neo_json_set(report, "uid", neo_json_make_integer(ap_unixd_config.user_id, temporary));
+    neo_json_set(report, "gid", neo_json_make_integer(ap_unixd_config.group_id, temporary));
     set_text(report, "pid_file", ap_runtime_dir_relative(temporary, ap_pid_fname), temporary);
     neo_json_set(report, "sites", sites);
     puts(neo_json_text(report, temporary).ptr);

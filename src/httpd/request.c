@@ -109,8 +109,12 @@ static void call_provider(void *context, const char *path, const char *token, ne
 {
     neo_exchange *exchange = context;
     apr_pool_t *pool = exchange->r->pool;
-    neo_provider_request request = {neo_config_provider_url(exchange->config, path, pool), token, body,
-                                    neo_config_provider_timeout(exchange->config)};
+    neo_provider_request request = {
+        .url = neo_config_provider_url(exchange->config, path, pool),
+        .token = token,
+        .body = body,
+        .timeout = neo_config_provider_timeout(exchange->config),
+    };
     neo_sender_request_once(&request, pool, response);
 }
 

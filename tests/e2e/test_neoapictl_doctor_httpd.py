@@ -15,6 +15,7 @@ import psycopg2
 import pytest
 from ctl_database import new_database, db, own_database  # noqa: F401 (fixtures)
 from deployment import BUILD, TIMEOUT_S, ROOT
+from psycopg2.extensions import make_dsn
 from wait import eventually
 
 # httpd cannot load a sanitized module by itself.
@@ -121,7 +122,7 @@ def test_doctor_suggests_each_command_of_the_readme(layout):
 
 def test_a_complete_site_passes(layout, own_database):
     layout.finish().env["NEOAPI_DATABASE"] = own_database.dsn
-    layout.edit("dbname=neoapi", own_database.dsn.replace("'", ""))
+    layout.edit("dbname=neoapi", own_database.runtime_dsn.replace("'", ""))
     found = layout.doctor()[1]
     assert [found[name]["result"] for name in CHECKS] == ["ok"] * 3, found
     assert found["virtual host"]["found"].startswith(f"https://{NAME}/public/v1/ in {layout.root}/sites-enabled/neoapi.conf")
@@ -227,7 +228,7 @@ def test_doctor_waits_for_the_first_process_of_a_httpd_that_has_just_started(lay
 
 def test_another_database_is_found(layout, own_database, cluster):
     layout.finish().env["NEOAPI_DATABASE"] = own_database.dsn
-    layout.edit("dbname=neoapi", cluster.admin_dsn.replace("'", ""))
+    layout.edit("dbname=neoapi", make_dsn(cluster.admin_dsn, user="neoapi").replace("'", ""))
     row = layout.found("httpd database")
     assert row["result"] == "failed" and f"neoapictl {own_database.name} of" in row["found"]
 
