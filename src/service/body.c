@@ -3,6 +3,7 @@
 #include <apr_strings.h>
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "call.h"
 #include "core/json.h"
@@ -14,6 +15,17 @@ static const char *media_type_of(const char *header, apr_pool_t *pool)
     for (char *c = type; *c; c++)
         *c = (char)tolower((unsigned char)*c);
     return type;
+}
+
+/* An input filter of the host that decodes bodies has removed the header. */
+static neo_problem *check_coding(neo_call *call)
+{
+    const char *coding = neo_call_header(call, "Content-Encoding");
+    if (!coding || !*coding || strcasecmp(coding, "identity") == 0)
+        return NULL;
+    neo_call_set_header(call, "Accept-Encoding", "identity");
+    return neo_problem_make(call->pool, NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE,
+                            "Unsupported Content-Encoding. Send the body without compression.");
 }
 
 static neo_problem *check_media_type(neo_call *call)
@@ -41,6 +53,7 @@ neo_problem *neo_call_read_body(neo_call *call)
         return problem;
     }
     problem = check_media_type(call);
+    problem = problem ? problem : check_coding(call);
     if (problem)
         return problem;
     call->body = neo_json_parse(call->raw, call->pool, &wrong);
