@@ -189,6 +189,7 @@ static int handle(request_rec *r)
     }
     int result = neo_response_send(r, &response);
     neo_exchange_count(exchange, &response);
+    neo_exchange_discard(exchange);
     return result;
 }
 
@@ -219,6 +220,7 @@ static int handle_callback(request_rec *r)
     neo_exchange_drain(exchange, &response);
     int result = neo_response_send(r, &response);
     neo_exchange_count(exchange, &response);
+    neo_exchange_discard(exchange);
     return result;
 }
 

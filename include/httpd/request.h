@@ -15,7 +15,7 @@ typedef struct neo_exchange {
     neo_db_lease lease;
     neo_db_lease long_lease; /* held while the client reads */
     neo_dispatcher *dispatcher;
-    int has_read_body;
+    int has_read_body, is_at_end; /* of the body, or it cannot be read any further */
 } neo_exchange;
 
 /* `root` is the path of the API's location. */
@@ -25,10 +25,14 @@ neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config,
  * body. */
 const neo_credential *neo_exchange_principal(request_rec *r);
 
-/* Discards a body that was not read, before `response` is sent: what has arrived, and if the request had a valid credential and
- * was within its rate limit, what arrives within 200 ms. Over HTTP/2 a response before the end of the body resets the stream,
- * and some clients then lose the response. Over HTTP/1.1 the connection is closed if the body is not complete. */
+/* Discards a body that was not read over HTTP/1.1, before `response` is sent: what has arrived, and if the request had a valid
+ * credential and was within its rate limit, what arrives within 200 ms. The connection is closed if the body is not complete.
+ */
 void neo_exchange_drain(neo_exchange *exchange, const neo_response *response);
+
+/* Discards the rest of a body over HTTP/2, after the response was sent. When the handler returns earlier, httpd resets the
+ * stream, and some clients then lose the response. */
+void neo_exchange_discard(neo_exchange *exchange);
 
 /* Counts the request and its response, and sets NEOAPI_DB_TIME for the access log. */
 void neo_exchange_count(const neo_exchange *exchange, const neo_response *response);

@@ -18,13 +18,14 @@
 #include "httpd/shared_metrics.h"
 #include "httpd/slow_clients.h"
 
-#define CHUNK_BYTES     65536  /* of a read */
-#define MAX_DRAIN_BYTES 262144 /* of an unread body */
-#define DRAIN_POLL_US   5000
-#define MAX_DRAIN_POLLS 40
-#define SOCKET_POLL_MS  100
-#define STREAM_POLL_US  1000
-#define PRINCIPAL_KEY   "neoapi_principal" /* of the request's pool */
+#define CHUNK_BYTES       65536      /* of a read */
+#define MAX_DRAIN_BYTES   262144     /* of an unread body over HTTP/1.1 */
+#define MAX_DISCARD_BYTES (64 << 20) /* over HTTP/2 */
+#define DRAIN_POLL_US     5000
+#define MAX_DRAIN_POLLS   40
+#define SOCKET_POLL_MS    100
+#define STREAM_POLL_US    1000
+#define PRINCIPAL_KEY     "neoapi_principal" /* of the request's pool */
 
 /* The time for a body over HTTP/2, as in conf/neoapi.conf for HTTP/1.1: body=10-60,MinRate=500 */
 #define HTTP2_BODY_S     10
@@ -141,8 +142,14 @@ static neo_problem *read_failure(neo_exchange *exchange, apr_status_t rv, apr_si
     }
 }
 
-/* Appends a brigade's bytes. Returns APR_EOF at the end of the body, APR_ENOSPC beyond `max` bytes. */
-static apr_status_t append(apr_bucket_brigade *brigade, apr_size_t max, neo_buf *out)
+/* Where a body's bytes go. */
+typedef struct {
+    neo_buf *buf; /* NULL: they are discarded */
+    apr_size_t max, received;
+} body_sink;
+
+/* Appends a brigade's bytes. Returns APR_EOF at the end of the body, APR_ENOSPC beyond the maximum. */
+static apr_status_t append(apr_bucket_brigade *brigade, body_sink *sink)
 {
     for (apr_bucket *b = APR_BRIGADE_FIRST(brigade); b != APR_BRIGADE_SENTINEL(brigade); b = APR_BUCKET_NEXT(b)) {
         const char *data;
@@ -154,9 +161,11 @@ static apr_status_t append(apr_bucket_brigade *brigade, apr_size_t max, neo_buf 
         apr_status_t rv = apr_bucket_read(b, &data, &len, APR_BLOCK_READ);
         if (rv != APR_SUCCESS)
             return rv;
-        if (out->len + len > max)
+        if (sink->received + len > sink->max)
             return APR_ENOSPC;
-        neo_buf_add(out, data, len);
+        sink->received += len;
+        if (sink->buf)
+            neo_buf_add(sink->buf, data, len);
     }
     return APR_SUCCESS;
 }
@@ -166,14 +175,14 @@ static int is_multiplexed(const request_rec *r)
     return r->proto_num >= HTTP_VERSION(2, 0);
 }
 
-/* Reads a part of the body. Returns APR_EOF at its end, APR_EAGAIN if a non-blocking read finds nothing. */
-static apr_status_t read_chunk(request_rec *r, apr_bucket_brigade *brigade, apr_read_type_e how, apr_size_t max, neo_buf *out)
+/* Reads a part of the body, without waiting. Returns APR_EOF at its end, APR_EAGAIN if nothing has arrived. */
+static apr_status_t read_chunk(request_rec *r, apr_bucket_brigade *brigade, body_sink *sink)
 {
-    apr_status_t rv = ap_get_brigade(r->input_filters, brigade, AP_MODE_READBYTES, how, CHUNK_BYTES);
-    if (rv == APR_SUCCESS && how == APR_NONBLOCK_READ && APR_BRIGADE_EMPTY(brigade))
+    apr_status_t rv = ap_get_brigade(r->input_filters, brigade, AP_MODE_READBYTES, APR_NONBLOCK_READ, CHUNK_BYTES);
+    if (rv == APR_SUCCESS && APR_BRIGADE_EMPTY(brigade))
         rv = APR_EAGAIN;
     if (rv == APR_SUCCESS)
-        rv = append(brigade, max, out);
+        rv = append(brigade, sink);
     apr_brigade_cleanup(brigade);
     return rv;
 }
@@ -230,20 +239,18 @@ static void send_continue(request_rec *r)
     r->status = status;
 }
 
-static apr_status_t read_body(neo_exchange *exchange, apr_size_t max, neo_buf *out)
+static apr_status_t read_body(neo_exchange *exchange, body_sink *sink)
 {
     request_rec *r = exchange->r;
     apr_time_t now = apr_time_now();
     body_wait wait = {.started = now, .last = now};
     apr_bucket_brigade *brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_status_t rv = APR_SUCCESS;
-    exchange->has_read_body = 1;
-    send_continue(r);
     while (rv == APR_SUCCESS) {
-        rv = read_chunk(r, brigade, APR_NONBLOCK_READ, max, out);
-        if (out->len > wait.received)
+        rv = read_chunk(r, brigade, sink);
+        if (sink->received > wait.received)
             wait.last = apr_time_now();
-        wait.received = out->len;
+        wait.received = sink->received;
         if (APR_STATUS_IS_EAGAIN(rv))
             rv = wait_for_body(r, &wait);
     }
@@ -252,6 +259,8 @@ static apr_status_t read_body(neo_exchange *exchange, apr_size_t max, neo_buf *o
     if (APR_STATUS_IS_TIMEUP(rv) && !is_multiplexed(r))
         r->connection->keepalive = AP_CONN_CLOSE;
     apr_brigade_destroy(brigade);
+    exchange->has_read_body = 1;
+    exchange->is_at_end = rv != APR_ENOSPC;
     return rv == APR_EOF ? APR_SUCCESS : rv;
 }
 
@@ -264,7 +273,9 @@ static neo_problem *body(void *context, apr_size_t max, neo_text *text)
     if (declared && ap_parse_strict_length(&length, declared) && length > (apr_off_t)max)
         return too_large(exchange, max);
     neo_buf_init(&out, exchange->r->pool, length ? (apr_size_t)length + 1 : 4096);
-    apr_status_t rv = read_body(exchange, max, &out);
+    body_sink sink = {&out, max, 0};
+    send_continue(exchange->r);
+    apr_status_t rv = read_body(exchange, &sink);
     if (rv == APR_ENOSPC)
         return too_large(exchange, max);
     if (rv != APR_SUCCESS)
@@ -277,13 +288,12 @@ static neo_problem *body(void *context, apr_size_t max, neo_text *text)
 static int drain(request_rec *r, int polls)
 {
     apr_status_t rv = APR_SUCCESS;
-    neo_buf ignored;
-    neo_buf_init(&ignored, r->pool, 4096);
+    body_sink ignored = {.max = MAX_DRAIN_BYTES};
     apr_bucket_brigade *brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     while (rv == APR_SUCCESS || (APR_STATUS_IS_EAGAIN(rv) && polls-- > 0)) {
         if (rv != APR_SUCCESS)
             apr_sleep(DRAIN_POLL_US);
-        rv = read_chunk(r, brigade, APR_NONBLOCK_READ, MAX_DRAIN_BYTES, &ignored);
+        rv = read_chunk(r, brigade, &ignored);
     }
     apr_brigade_destroy(brigade);
     return rv == APR_EOF;
@@ -295,17 +305,23 @@ static int may_have_body(const request_rec *r)
     return apr_table_get(r->headers_in, "Content-Length") || apr_table_get(r->headers_in, "Transfer-Encoding");
 }
 
-/* Without a valid credential there is no wait, because anybody could occupy threads. Over HTTP/1.1 the connection is closed
- * unless the body was complete, because httpd would wait for the rest. A client that expects 100 (Continue) does not get it. */
+/* Without a valid credential there is no wait, because anybody could occupy threads. The connection is closed unless the body
+ * was complete, because httpd would wait for the rest. A client that expects 100 (Continue) does not get it. */
 void neo_exchange_drain(neo_exchange *exchange, const neo_response *response)
 {
     request_rec *r = exchange->r;
     int may_wait = response->principal && response->status != HTTP_TOO_MANY_REQUESTS;
-    if (exchange->has_read_body || !(is_multiplexed(r) || may_have_body(r)))
+    if (exchange->has_read_body || is_multiplexed(r) || !may_have_body(r))
         return;
-    int is_at_end = (is_multiplexed(r) || !r->expecting_100) && drain(r, may_wait ? MAX_DRAIN_POLLS : 0);
-    if (!is_at_end && !is_multiplexed(r))
+    if (r->expecting_100 || !drain(r, may_wait ? MAX_DRAIN_POLLS : 0))
         r->connection->keepalive = AP_CONN_CLOSE;
+}
+
+void neo_exchange_discard(neo_exchange *exchange)
+{
+    body_sink ignored = {.max = MAX_DISCARD_BYTES};
+    if (is_multiplexed(exchange->r) && !exchange->is_at_end && !exchange->r->expecting_100)
+        read_body(exchange, &ignored);
 }
 
 /* ---------------------------------------------------------------- the exchange */

@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 from client import check, ok, refused
@@ -71,15 +72,23 @@ def test_concurrent_http_2_streams_all_get_a_response(own_api):
     assert set(done.stderr.split()) == {"2"}
 
 
-def test_a_body_that_is_too_large_is_refused_over_http_2(second_host_api, tmp_path):
+@pytest.mark.parametrize("framing", [[], ["-H", "Transfer-Encoding: chunked"]], ids=["length", "no length"])
+@pytest.mark.parametrize("size", [1_048_577, 2_000_000, 20_000_000])
+def test_a_body_that_is_too_large_is_refused_over_http_2(api, size, framing, tmp_path):
     """The rest of the body is read, so that clients do not get a stream error."""
-    (tmp_path / "body").write_bytes(b" " * 200_000)
-    port = second_host_api.instance.port
-    (version, status, _, body), = curl(second_host_api.with_(url=second_host_api.instance.url), "--http2", "-H",
-                                       "Content-Type: application/json",
-                                       "--data-binary", f"@{tmp_path / 'body'}", "--connect-to",
-                                       f"localhost:{port}:127.0.0.2:{port}", paths=["brokers"])
-    assert (version, status, json.loads(body)["code"]) == ("HTTP/2", 413, "validation.body_too_large")
+    (tmp_path / "body").write_bytes(b" " * size)
+    for _ in range(5):
+        (version, status, _, body), = curl(api, "--http2", "-H", "Content-Type: application/json", *framing,
+                                           "--data-binary", f"@{tmp_path / 'body'}", paths=["brokers"])
+        assert (version, status, json.loads(body)["code"]) == ("HTTP/2", 413, "validation.body_too_large")
+
+
+def test_an_unknown_key_with_a_large_body_is_refused_over_http_2(anonymous, tmp_path):
+    (tmp_path / "body").write_bytes(b" " * 2_000_000)
+    stranger = anonymous.with_(credential=SimpleNamespace(secret="unknown"))
+    (version, status, _, body), = curl(stranger, "--http2", "-H", "Content-Type: application/json",
+                                       "--data-binary", f"@{tmp_path / 'body'}", paths=["brokers"])
+    assert (version, status) == ("HTTP/2", 401)
 
 
 def test_the_refusal_of_a_huge_body_arrives_over_http_2(api):
