@@ -193,16 +193,6 @@ static int handle(request_rec *r)
     return result;
 }
 
-/* The verification request has a secret in its query, which must not be logged. */
-static void hide_query(request_rec *r)
-{
-    if (!r->args)
-        return;
-    r->args = NULL;
-    r->unparsed_uri = r->uri;
-    r->the_request = apr_pstrcat(r->pool, r->method, " ", r->uri, " ", r->protocol, NULL);
-}
-
 static int handle_callback(request_rec *r)
 {
     const neo_server_config *config = neo_server_config_of(r->server);
@@ -216,7 +206,7 @@ static int handle_callback(request_rec *r)
     }
     neo_exchange *exchange = neo_exchange_make(r, config, "/");
     neo_service_answer_callback(config->site, &exchange->request, &response);
-    hide_query(r);
+    neo_exchange_hide_query(exchange);
     neo_exchange_drain(exchange, &response);
     int result = neo_response_send(r, &response);
     neo_exchange_count(exchange, &response);

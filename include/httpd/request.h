@@ -34,6 +34,9 @@ void neo_exchange_drain(neo_exchange *exchange, const neo_response *response);
  * stream, and some clients then lose the response. */
 void neo_exchange_discard(neo_exchange *exchange);
 
+/* For the logs: the verification of a callback has a secret in its query. */
+void neo_exchange_hide_query(const neo_exchange *exchange);
+
 /* Counts the request and its response, and sets NEOAPI_DB_TIME for the access log. */
 void neo_exchange_count(const neo_exchange *exchange, const neo_response *response);
 

@@ -362,6 +362,16 @@ neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config,
     return exchange;
 }
 
+void neo_exchange_hide_query(const neo_exchange *exchange)
+{
+    request_rec *r = exchange->r;
+    if (!r->args)
+        return;
+    r->args = NULL;
+    r->unparsed_uri = r->uri;
+    r->the_request = apr_pstrcat(r->pool, r->method, " ", r->uri, " ", r->protocol, NULL);
+}
+
 void neo_exchange_count(const neo_exchange *exchange, const neo_response *response)
 {
     const request_rec *r = exchange->r;
