@@ -134,7 +134,8 @@ create table neoapi.webhook_subscription (
     id                    text collate "C" not null check (id like 'whs\_%' and octet_length(id) = 30),
     tenant_id             text collate "C" not null,
     url                   text not null,
-    events                text[] not null check (cardinality(events) > 0), -- event names, or '*'
+    events                text[] not null check (cardinality(events) > 0), -- 'broker.created', 'broker.*' or '*'
+    include               text[],        -- 'changed', 'previous'; null: neither
     is_active             boolean not null default true,
     created_at            timestamptz not null,
     updated_at            timestamptz not null,
@@ -277,6 +278,11 @@ create function neoapi.event_delivery_block(event_id text, at timestamptz) retur
         ((extract(epoch from at) * 1000)::bigint >> (5 * (9 - n)) & 31)::int + 1, 1), '' order by n) || left(md5(event_id), 12)
         from generate_series(0, 9) n);
 
+-- What a subscription may list for an event: the event, or all of the same kind.
+create function neoapi.event_patterns(type text) returns text[]
+    language sql immutable strict parallel safe
+    return array[type, split_part(type, '.', 1) || '.*'];
+
 -- Adds an event, and a delivery of it to each subscription that lists it, other than the one that it is about; '*' does not list
 -- it. Returns the number of deliveries.
 create function neoapi.add_event(organization text, happened text, resource text, payload text, actor text default 'system',
@@ -293,7 +299,7 @@ create function neoapi.add_event(organization text, happened text, resource text
                    a.created_at, a.created_at
             from added a
             join neoapi.webhook_subscription s
-            on s.organization_id = organization and s.is_active and s.events @> array[happened] and s.id <> resource
+            on s.organization_id = organization and s.is_active and s.events && neoapi.event_patterns(happened) and s.id <> resource
             returning organization_id, id, subscription_id),
         queued as (
             insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
@@ -355,7 +361,7 @@ begin
     locked_at := clock_timestamp(); -- not now(): a call that began later may have had the lock before, and made deliveries due
     for n in 1..10 loop
         with found as materialized (
-            select e.id, e.type, e.created_at, e.is_silent
+            select e.id, e.type, e.resource_id, e.created_at, e.is_silent
             from neoapi.event e
             where e.organization_id = organization and e.id > webhook_recover."position"
             and e.created_at >= first and e.created_at <= last
@@ -384,10 +390,11 @@ begin
                             when d.pending then case when d.waits then 'pending' end
                             when d.event_id is not null then 'failed'
                             when f.is_silent is null and f.created_at >= w.created_at
-                                 and w.events && array[f.type, case when f.type = any (any_type) then '*' end]
+                                 and f.type <> 'webhook.test' and f.resource_id <> w.id
+                                 and (w.events && neoapi.event_patterns(f.type) or f.type = any (any_type) and w.events @> '{*}')
                             then 'missed' end as status) s
             where s.status is not null and (statuses = '{}' or s.status = any (statuses))
-            and (types = '{}' or f.type = any (types))
+            and (types = '{}' or types && neoapi.event_patterns(f.type))
             order by f.id limit 1000 - total),
         made as (
             insert into neoapi.webhook_delivery
@@ -429,8 +436,13 @@ create function neoapi.webhook_delivery_record(d neoapi.webhook_delivery) return
         'event_type', d.event_type,
         'status', case when q.id is not null then 'pending' else coalesce(a.outcome, 'failed') end,
         'http_status', a.http_status,
+        'error', a.error,
         'attempt_count', coalesce(a.number, 0),
         'created_at', neoapi.format_timestamp(d.created_at),
+        'next_attempt_at', case when q.id is not null and q.claim is null then (
+            select neoapi.format_timestamp(greatest(q.due_at, s.limited_until))
+            from neoapi.webhook_subscription s
+            where s.organization_id = d.organization_id and s.id = d.subscription_id and s.is_active) end,
         'completed_at', case when q.id is null
                              then neoapi.format_timestamp(a.started_at + a.duration_ms * interval '1 millisecond') end))
         from (select) one

@@ -8,7 +8,7 @@
 
 #define NEO_WEBHOOK_HEADERS 5
 
-/* The body: id, event_type, created_at, payload. */
+/* The body: id, event_type, created_at, what the subscription includes, payload. */
 neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool);
 
 /* The headers, as "Name: value". X-Webhook-Signature is signed with `secret` only, webhook-signature also with `previous`

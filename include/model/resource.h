@@ -223,9 +223,6 @@ extern const neo_resource neo_lead, neo_whatsapp_opt_out, neo_whatsapp_conversat
 extern const neo_resource neo_recovery;
 extern const char *const neo_recovery_statuses[];
 
-/* The types of events that subscriptions can list, without "*", ended by NULL. */
-extern const char *const neo_event_types[];
-
 /* The body and the response of POST /whatsapp/conversations; a conversation as it is read. */
 extern const neo_resource neo_whatsapp, neo_whatsapp_started, neo_conversation, neo_conversation_changes;
 

@@ -18,6 +18,7 @@ typedef struct neo_due_delivery {
     const char *event_id;
     const char *event;      /* its type */
     const char *created_at; /* of the event */
+    const char *changes;    /* members of the body that the subscription includes: ,"changed":[…],"previous":{…}; or "" */
     neo_text payload;
     const char *url;
     const char *secret;          /* sealed */

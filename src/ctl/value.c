@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/encode.h"
 #include "core/id.h"
-#include "model/resource.h"
+#include "model/event.h"
 #include "model/rules.h"
 #include "model/scope.h"
 
@@ -52,7 +52,7 @@ static apr_array_header_t *recovery_status_words(apr_pool_t *pool)
 
 static apr_array_header_t *event_type_words(apr_pool_t *pool)
 {
-    return words_of(neo_event_types, pool);
+    return words_of(neo_event_type_values, pool);
 }
 
 static const char *check_time(const char *text, apr_pool_t *pool)

@@ -11,9 +11,10 @@
 neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool)
 {
     neo_buf out;
-    neo_buf_init(&out, pool, due->payload.len + 160);
-    neo_buf_printf(&out, "{\"id\":\"%s\",\"event_type\":\"%s\",\"created_at\":\"%s\",\"payload\":", due->id, due->event,
-                   due->created_at);
+    neo_buf_init(&out, pool, due->payload.len + strlen(due->changes) + 160);
+    neo_buf_printf(&out, "{\"id\":\"%s\",\"event_type\":\"%s\",\"created_at\":\"%s\"", due->id, due->event, due->created_at);
+    neo_buf_puts(&out, due->changes);
+    neo_buf_puts(&out, ",\"payload\":");
     neo_buf_add(&out, due->payload.ptr, due->payload.len);
     neo_buf_putc(&out, '}');
     return neo_buf_text(&out);

@@ -19,7 +19,7 @@ static void add_events(neo_buf *out, const neo_operation *const *operations)
 {
     (void)operations;
     for (const char *const *event = neo_field_named(neo_webhook.fields, "events")->values; *event; event++)
-        if (strcmp(*event, "*") != 0)
+        if (!strchr(*event, '*'))
             neo_buf_printf(out, "<li><code>%s</code></li>\n", *event);
 }
 

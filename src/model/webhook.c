@@ -6,14 +6,16 @@
 #include "model/fields.h"
 #include "model/rules.h"
 
-#define EVENTS(name, AREA, collection) #name ".created", #name ".updated", #name ".deleted",
+#define EVENTS(name, AREA, collection)   #name ".created", #name ".updated", #name ".deleted",
+#define PATTERNS(name, AREA, collection) #name ".*",
 /* Not included in "*", which clients chose when there were no others. */
 #define NEO_WHATSAPP_EVENTS                                                                                                    \
     "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out", "whatsapp.contact.opted_in"
 #define NEO_WEBHOOK_EVENTS "webhook.failing", "webhook.disabled", "webhook.recovered"
 #define ALL_EVENTS         NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, NEO_WEBHOOK_EVENTS
-static const char *const events[] = {ALL_EVENTS, "*", NULL};
-const char *const neo_event_types[] = {ALL_EVENTS, NULL};
+static const char *const events[] = {ALL_EVENTS, NEO_RESOURCES_WITH_EVENTS(PATTERNS) "whatsapp.*", "webhook.*", "*", NULL};
+
+static const char *const includes[] = {"changed", "previous", NULL};
 
 static const char *const healths[] = {"healthy", "failing", "disabled", NULL};
 static const char *const disabled_reasons[] = {"owner", "gone", "failing", NULL};
@@ -32,7 +34,7 @@ static const neo_field fields[] = {
      .type = NEO_ENUM_LIST,
      .flags = NEO_REQUIRED | NEO_ALWAYS,
      .values = events,
-     .doc = "Events to deliver; `*` means all but those of WhatsApp and webhooks.",
+     .doc = "Events to deliver. `broker.*` means all of brokers; `*` means all but those of WhatsApp and webhooks.",
      .example = "[\"broker.created\", \"broker.updated\"]"},
     {.name = "secret",
      .type = NEO_STRING,
@@ -82,6 +84,12 @@ static const neo_field fields[] = {
          "The hourly limit of deliveries to the receiver was reached; the next pending one is sent at this time. Not present "
          "after the next success.",
      .example = "\"2026-02-03T09:12:41.204Z\""},
+    {.name = "include",
+     .type = NEO_ENUM_LIST,
+     .flags = NEO_NOT_IN_EXAMPLE,
+     .values = includes,
+     .doc = "What else deliveries of updates have: the names of the changed fields, their former values, as in the event log.",
+     .example = "[\"changed\", \"previous\"]"},
     {0},
 };
 
@@ -119,7 +127,7 @@ static const neo_field recovery_fields[] = {
      .example = "\"2026-02-04T00:00:00.000Z\""},
     {.name = "event_types",
      .type = NEO_ENUM_LIST,
-     .values = neo_event_types,
+     .values = neo_event_type_values,
      .doc = "Only events of these types.",
      .example = "[\"broker.created\"]"},
     {.name = "statuses",

@@ -31,7 +31,7 @@ select json_strip_nulls(json_build_object(
 from queued_deliveries;
 
 -- name: recovery
-select json_strip_nulls(json_build_object('recovered', r.recovered, 'position', r.position))::text as answer, r.recovered
+select json_strip_nulls(json_build_object('recovered', r.recovered, 'is_complete', r.position is null, 'position', r.position))::text as answer, r.recovered
 from key_is_free, neoapi.webhook_recover({organization}, {subscription}, {body}::json, {any_type}::text[], {id_block},
                                          {now}::timestamptz) r;
 

@@ -22,7 +22,8 @@ enum {
     PREVIOUS,
     FAILING,
     SUCCESS_IS_NEWS,
-    PER_HOUR
+    PER_HOUR,
+    CHANGES
 };
 
 enum { COLUMNS = 12, RELEASE_COLUMNS = 3 }; /* of an outcome; a release takes the first three */
@@ -83,6 +84,7 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .is_failing = neo_rows_is_true(rows, row, FAILING),
         .success_is_news = neo_rows_is_true(rows, row, SUCCESS_IS_NEWS),
         .per_hour = atoi(neo_rows_value(rows, row, PER_HOUR)),
+        .changes = neo_rows_value(rows, row, CHANGES),
     };
 }
 

@@ -39,11 +39,11 @@ async_commit as materialized (
     select set_config('synchronous_commit', 'off', true) as off,
         pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ($1::bigint >> 32)::int) as locked),
 due as materialized (
-    select d.at, d.id, o.url, o.secret, o.previous, o.failing, o.success_is_news, o.per_hour
+    select d.at, d.id, o.url, o.secret, o.previous, o.failing, o.success_is_news, o.per_hour, o.include
     from (select * from later union all select * from earlier) queue,
     -- The subscription, if it is active, and how many more of its deliveries may be in flight.
     lateral (
-        select s.id, s.url, s.secret,
+        select s.id, s.url, s.secret, s.include,
             case when s.previous_secret_until > now() then s.previous_secret end as previous,
             s.failing_since is not null as failing,
             s.failing_since is not null or s.is_announced or s.limited_until is not null
@@ -78,7 +78,9 @@ taken as (
 -- look-up would read all entries of the subscription.
 select t.id, t.organization_id, t.subscription_id, t.number, h.event_id, h.event_type,
     neoapi.format_timestamp(h.event_at) as created_at, e.payload, due.url, due.secret, due.previous, due.failing,
-    due.success_is_news, due.per_hour
+    due.success_is_news, due.per_hour,
+    concat(case when 'changed' = any (due.include) then ',"changed":' || array_to_json(e.changed) end,
+           case when 'previous' = any (due.include) then ',"previous":' || e.previous end) as changes
 from taken t
 join due on due.id = t.id,
 lateral (
@@ -87,7 +89,7 @@ lateral (
     where d.organization_id = t.organization_id and d.subscription_id = t.subscription_id and d.id between t.id and t.id
     order by d.id limit 1) h,
 lateral (
-    select l.payload
+    select l.payload, l.changed, l.previous
     from neoapi.event l
     where l.organization_id = t.organization_id and l.id between h.event_id and h.event_id and l.created_at = h.event_at
     order by l.id limit 1) e

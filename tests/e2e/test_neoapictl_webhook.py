@@ -146,8 +146,8 @@ def test_recover_sends_only_later_failed_deliveries(ctl, admin, receiver):
         found.append(until(admin, subscription, outcome))
     since = ["recover", subscription["id"], "--since", found[1]["created_at"]]
     for more in (["--until", found[0]["created_at"]], ["--status", "missed", "--status", "pending"], ["--event", "party.created"]):
-        assert ctl.json("webhook", *since, *more) == {"recovered": 0}
-    assert ctl.json("webhook", *since, "--status", "failed", "--event", "broker.created") == {"recovered": 2}
+        assert ctl.json("webhook", *since, *more) == {"recovered": 0, "is_complete": True}
+    assert ctl.json("webhook", *since, "--status", "failed", "--event", "broker.created") == {"recovered": 2, "is_complete": True}
     eventually(lambda: len(deliveries(admin, subscription, status="success")) == 3, "what was sent again")
     again = deliveries(admin, subscription)[:2]
     payloads = [arrival.json["payload"] for arrival in receiver.arrivals[-2:]]
@@ -157,7 +157,7 @@ def test_recover_sends_only_later_failed_deliveries(ctl, admin, receiver):
 
 def test_recover_succeeds_without_failed_deliveries(ctl, admin):
     subscription = subscribe(admin, "http://127.0.0.1:9/")
-    assert ctl.json("webhook", "recover", subscription["id"], "--since", "2026-01-01T00:00:00-03:00") == {"recovered": 0}
+    assert ctl.json("webhook", "recover", subscription["id"], "--since", "2026-01-01T00:00:00-03:00")["recovered"] == 0
 
 
 def test_a_retry_to_an_inactive_subscription_waits_with_a_notice(ctl, admin, receiver):

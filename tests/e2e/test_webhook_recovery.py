@@ -11,20 +11,11 @@ from client import ok, wrong_fields
 from factories import ResourceFactory
 from receiver import status
 from wait import eventually, together
-from webhook_fixtures import (FAST, admin, attempted, deliveries, module_admin_factory, module_instance, queued, receiver,
-                              subscribe)
+from webhook_fixtures import (ALL, FAST, activate, admin, attempted, complete, deliveries, module_admin_factory, module_instance,
+                              queued, receiver, recover, subscribe)
 
 CONF = FAST
-ALL = {"since": "2026-01-01T00:00:00Z"}
 URL = "http://127.0.0.1:9/"
-
-
-def recover(api, subscription, **body):
-    return ok(api.post(f"webhooks/{subscription['id']}/recover", json={**ALL, **body}))
-
-
-def activate(api, subscription, is_active=True):
-    return ok(api.patch(f"webhooks/{subscription['id']}", json={"is_active": is_active}))
 
 
 def inactive(api, url=URL, *events):
@@ -52,14 +43,14 @@ def test_events_missed_while_inactive_are_sent_once(admin, receiver, module_inst
     ok(admin.patch("brokers/" + brokers[0]["id"], json={"name": "Not listed by the subscription"}))
     activate(admin, subscription)
     arrived = receiver.wait_for(4)
-    assert recover(admin, subscription, event_types=["broker.updated"]) == {"recovered": 0}
-    assert recover(admin, subscription, statuses=["failed", "pending"]) == {"recovered": 0}
-    assert recover(admin, subscription, until=ALL["since"]) == {"recovered": 0}
-    assert recover(admin, subscription) == {"recovered": 3}
-    assert recover(admin, subscription) == {"recovered": 0}  # although some may be in flight
+    assert recover(admin, subscription, event_types=["broker.updated"]) == complete(0)
+    assert recover(admin, subscription, statuses=["failed", "pending"]) == complete(0)
+    assert recover(admin, subscription, until=ALL["since"]) == complete(0)
+    assert recover(admin, subscription) == complete(3)
+    assert recover(admin, subscription) == complete(0)  # although some may be in flight
     arrived = receiver.wait_for(7)
     eventually(lambda: queued(module_instance) == 0, "nothing pending")
-    assert recover(admin, subscription) == recover(admin, other) == {"recovered": 0}
+    assert recover(admin, subscription) == recover(admin, other) == complete(0)
     assert {one.json["payload"]["id"] for one in arrived[4:]} == {broker["id"] for broker in brokers}
     assert {one.event_id for one in arrived[4:]} < {one.event_id for one in arrived[:4]}
     assert len(receiver.arrivals) == 7
@@ -71,16 +62,16 @@ def test_failed_deliveries_are_repeated_once_however_often_they_failed(admin, mo
     for _ in range(4):
         admin.broker()
     for times in range(6):
-        assert recover(admin, subscription) == {"recovered": 4}
-        assert recover(admin, subscription) == {"recovered": 0}
+        assert recover(admin, subscription) == complete(4)
+        assert recover(admin, subscription) == complete(0)
         assert queued(module_instance, subscription) == 4
         end_all(module_instance, subscription, "failed")
     assert len(deliveries(admin, subscription)) == 6 * 4
-    assert recover(admin, subscription, statuses=["missed", "pending"]) == {"recovered": 0}
+    assert recover(admin, subscription, statuses=["missed", "pending"]) == complete(0)
     failed = deliveries(admin, subscription)[-1]
     ok(admin.post(f"webhooks/{subscription['id']}/deliveries/{failed['id']}/retry"), 201)
     end_all(module_instance, subscription, "success")
-    assert recover(admin, subscription, statuses=["failed"]) == {"recovered": 3}
+    assert recover(admin, subscription, statuses=["failed"]) == complete(3)
 
 
 def test_a_pending_delivery_is_sent_at_once_and_only_once(admin, receiver, module_instance):
@@ -94,9 +85,9 @@ def test_a_pending_delivery_is_sent_at_once_and_only_once(admin, receiver, modul
                "no attempt is in flight")
     receiver.behave(status(204))
     arrived = len(receiver.arrivals)
-    assert recover(admin, subscription, statuses=["failed", "missed"]) == {"recovered": 0}
-    assert recover(admin, subscription, statuses=["pending"]) == {"recovered": 1}
-    assert recover(admin, subscription) == {"recovered": 0}
+    assert recover(admin, subscription, statuses=["failed", "missed"]) == complete(0)
+    assert recover(admin, subscription, statuses=["pending"]) == complete(1)
+    assert recover(admin, subscription) == complete(0)
     activate(admin, subscription)
     eventually(lambda: queued(module_instance, subscription) == 0, "it has arrived")
     assert len(receiver.arrivals) == arrived + 1 and len(deliveries(admin, subscription)) == 1
@@ -106,14 +97,14 @@ def test_a_call_is_bounded_and_continues_from_its_position(admin, module_instanc
     subscription = inactive(admin)
     add_events(module_instance, subscription, 1200)
     first = recover(admin, subscription)
-    assert first["recovered"] == 1000 and set(first) == {"recovered", "position"}
-    assert recover(admin, subscription, position=first["position"]) == {"recovered": 200}
+    assert first["recovered"] == 1000 and set(first) == {"recovered", "is_complete", "position"} and not first["is_complete"]
+    assert recover(admin, subscription, position=first["position"]) == complete(200)
     assert queued(module_instance, subscription) == 1200
     end_all(module_instance, subscription, "success")
     add_events(module_instance, subscription, 9000)
     end_all(module_instance, subscription, "success")
     first = recover(admin, subscription, statuses=["failed"])
-    assert first["recovered"] == 0 and recover(admin, subscription, statuses=["failed"], **{"position": first["position"]}) == {"recovered": 0}
+    assert first["recovered"] == 0 and recover(admin, subscription, statuses=["failed"], **{"position": first["position"]}) == complete(0)
 
 
 def test_concurrent_calls_send_each_event_once(admin, module_instance):
@@ -129,7 +120,7 @@ def test_a_call_that_waited_for_the_lock_does_not_count_what_another_sent(admin,
     add_events(module_instance, subscription, 3)
     with closing(psycopg2.connect(module_instance.admin_dsn)) as waited, waited.cursor() as cursor:
         cursor.execute("select now()")
-        assert recover(admin, subscription) == {"recovered": 3}
+        assert recover(admin, subscription) == complete(3)
         cursor.execute("select recovered from neoapi.webhook_subscription w, neoapi.webhook_recover(w.organization_id, w.id,"
                        " %s, '{}', 'evt_', now()) where w.id = %s", [json.dumps(ALL), subscription["id"]])
         assert cursor.fetchone() == (0,)
@@ -139,14 +130,14 @@ def test_events_that_were_not_for_the_subscription_are_not_missed(admin, module_
     """Earlier events, imported history, and events whose deliveries may have been removed."""
     admin.broker()
     everything = inactive(admin, URL, "*")
-    assert recover(admin, everything) == {"recovered": 0}
+    assert recover(admin, everything) == complete(0)
     factory = ResourceFactory(admin)
     property = factory.property(status="sold", transaction_type="rent", rent_price=1)
     body = factory.body("proposals", property_id=property["id"], status="rejected", valid_until="2019-03-31",
                         created_at="2019-03-01T12:00:00.000Z", updated_at="2019-04-01T12:00:00.000Z")
     assert recover(admin, everything)["recovered"] >= 1
     ok(admin.post("proposals", json=body, params={"import": "true"}), 201)
-    assert recover(admin, everything) == {"recovered": 0}
+    assert recover(admin, everything) == complete(0)
     module_instance.sql("update neoapi.webhook_subscription set created_at = now() - interval '90 days' where id = %s",
                         everything["id"])
     add_events(module_instance, everything, 3, "now() - interval '60 days'")

@@ -242,7 +242,7 @@ def test_http_is_refused_unless_the_administrator_allows_it(own_api):
     assert ok(new(own_api), 201)["url"] == URL
 
 
-@pytest.mark.parametrize("events", [[], ["x"], ["broker"], ["broker.*"], ["broker.created", "x"], ["webhook.test"], ["whatsapp.*"], [1], [None],
+@pytest.mark.parametrize("events", [[], ["x"], ["broker"], ["brokers.*"], ["broker.created", "x"], ["webhook.test"], ["whatsapp.message.*"], [1], [None],
                                     ["Broker.Created"], "broker.created", {}, 1])
 def test_unknown_events_are_refused(admin, events):
     found = wrong_fields(new(admin, events=events))
@@ -451,10 +451,10 @@ def test_recovery_resends_deliveries_failed_since_a_time(admin, receiver, failed
     until(admin, subscription, "success")
     before = len(receiver.arrivals)
     later = {"since": detail(admin, subscription, deliveries(admin, subscription)[0])["completed_at"]}
-    assert ok(admin.post(path, json=later)) == {"recovered": 0}
+    assert ok(admin.post(path, json=later)) == {"recovered": 0, "is_complete": True}
     once = key()
     for _ in range(3):
-        assert ok(admin.post(path, json={"since": first["created_at"]}, headers=once)) == {"recovered": 1}
+        assert ok(admin.post(path, json={"since": first["created_at"]}, headers=once)) == {"recovered": 1, "is_complete": True}
     arrivals = receiver.wait_for(before + 1)
     eventually(lambda: queued(admin.instance, subscription) == 0, "nothing pending")
     assert [arrival.json["payload"] for arrival in arrivals[before:]] == [first["payload"]]

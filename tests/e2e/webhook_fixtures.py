@@ -21,6 +21,7 @@ NeoAPIWebhookAllowHTTP On
 NeoAPIWebhookAllowAddress 127.0.0.0/8
 NeoAPIWebhookCABundle "${INSTANCE}/tls/ca.pem"
 """
+ALL = {"since": "2026-01-01T00:00:00Z"}  # the body of a recovery
 DELAYS = [0, 1, 1, 2, 2]
 TIMEOUT = 2
 FAST = HERE + f"NeoAPIWebhookRetryDelays {' '.join(map(str, DELAYS))}\nNeoAPIWebhookTimeout {TIMEOUT}\n"
@@ -98,6 +99,19 @@ def attempted(api, subscription, count=1, limit=60):
         found = deliveries(api, subscription, limit=1)
         return found and found[0]["attempt_count"] >= count and found[0]
     return detail(api, subscription, eventually(is_so, f"{count} attempts", limit))
+
+
+def recover(api, subscription, **body):
+    return ok(api.post(f"webhooks/{subscription['id']}/recover", json={**ALL, **body}))
+
+
+def complete(recovered):
+    """The response of a recovery that has examined all events."""
+    return {"recovered": recovered, "is_complete": True}
+
+
+def activate(api, subscription, is_active=True):
+    return ok(api.patch(f"webhooks/{subscription['id']}", json={"is_active": is_active}))
 
 
 def row_of(instance, subscription, columns):

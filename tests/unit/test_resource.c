@@ -154,12 +154,22 @@ static void every_resource_has_the_service_fields(void **state)
     }
 }
 
-static void a_webhook_has_the_fields_of_the_specification_in_its_order_then_its_health(void **state)
+static void a_webhook_has_the_fields_of_the_specification_in_its_order_then_others(void **state)
 {
-    static const char *const names[] = {
-        "id",           "url",    "events",          "secret",        "is_active",   "created_at",
-        "updated_at",   "health", "last_success_at", "failing_since", "disabled_at", "disabled_reason",
-        "limited_until"};
+    static const char *const names[] = {"id",
+                                        "url",
+                                        "events",
+                                        "secret",
+                                        "is_active",
+                                        "created_at",
+                                        "updated_at",
+                                        "health",
+                                        "last_success_at",
+                                        "failing_since",
+                                        "disabled_at",
+                                        "disabled_reason",
+                                        "limited_until",
+                                        "include"};
     (void)state;
     for (int i = 0; i < COUNT(names); i++)
         assert_string_equal(neo_webhook.fields[i].name, names[i]);
@@ -330,7 +340,7 @@ int main(void)
         pool_test(every_field_has_a_description_and_a_valid_example),
         cmocka_unit_test(resources_and_fields_are_found_by_name),
         cmocka_unit_test(every_resource_has_the_service_fields),
-        cmocka_unit_test(a_webhook_has_the_fields_of_the_specification_in_its_order_then_its_health),
+        cmocka_unit_test(a_webhook_has_the_fields_of_the_specification_in_its_order_then_others),
         cmocka_unit_test(every_event_of_a_resource_can_be_subscribed_to),
         cmocka_unit_test(a_broker_has_the_fields_of_the_specification_in_its_order),
         cmocka_unit_test(the_event_of_a_broker_has_ten_fields_and_no_bank_data),
