@@ -16,10 +16,11 @@ cp conf/pgbouncer.ini /etc/pgbouncer/pgbouncer.ini
 echo 'local neoapi www-data peer' >/etc/pgbouncer/hba.conf
 echo '"www-data" ""' >/etc/pgbouncer/userlist.txt
 show() { (cd / && runuser -u postgres -- psql -AtqXc "show $1"); }
-echo 'pgbouncer postgres www-data' >>"$(show ident_file)"
+sed -n 's/^;   \(pgbouncer [a-z-]* www-data\)$/\1/p' conf/pgbouncer.ini >>"$(show ident_file)"
 sed -i '1i local neoapi www-data peer map=pgbouncer' "$(show hba_file)"
 chown postgres: /etc/pgbouncer/*
 systemctl reload postgresql
+neoapictl --quiet doctor || fail 'httpd can no longer connect directly'
 systemctl start pgbouncer
 cd /
 runuser -u postgres -- psql -d neoapi -qc "alter role \"www-data\" set statement_timeout = '10s'"
