@@ -6,7 +6,7 @@ set -eu
 name=$1 kind=$2
 conf=${APACHE_CONFDIR:-/etc/apache2} etc=/etc/neoapi
 site=$conf/sites-available/neoapi.conf examples=/usr/share/doc/libapache2-mod-neoapi/examples
-made='' modules='' was_active='' is_begun='' is_reloaded=''
+made='' modules='' was_active='' is_begun='' is_reloaded='' disabled=''
 
 fail() {
     printf 'neoapictl: %s\n' "$*" >&2
@@ -31,6 +31,7 @@ undo() {
     [ "$status" -ne 0 ] || exit 0
     if [ -n "$is_begun" ]; then
         a2dissite -q neoapi >/dev/null 2>&1 || true
+        [ -z "$disabled" ] || a2ensite -q "$disabled" >/dev/null 2>&1 || true
         for load in "$conf"/mods-enabled/*.load; do
             module=$(basename "$load" .load)
             case " $modules " in *" $module "*) ;; *) a2dismod -q -f "$module" >/dev/null 2>&1 || true ;; esac
@@ -60,6 +61,16 @@ check_port() {
         [ -n "$held" ] ||
             fail "another program uses port $1; find it with ss -ltnp sport = :$1, and stop it"
     done
+}
+
+# Whether Debian's default site is as it was installed, and serves nothing but the page that was installed with it.
+is_default_unused() {
+    file=$conf/sites-available/000-default.conf
+    installed=$(dpkg-query -W -f='${Conffiles}\n' apache2 2>/dev/null | awk -v file="$file" '$1 == file {print $2}')
+    [ -n "$installed" ] && [ "$(md5sum <"$file")" = "$installed  -" ] && [ "$(ls -A /var/www/html 2>/dev/null)" = index.html ] &&
+        cmp -s /var/www/html/index.html /usr/share/apache2/default-site/index.html &&
+        ! find "$conf"/conf-enabled/ -type l -printf '%f\n' |
+            grep -qvxE '(charset|localized-error-pages|other-vhosts-access-log|security|serve-cgi-bin|server-neoapi)\.conf'
 }
 
 check_files() {
@@ -124,6 +135,18 @@ ln -sf "$anchor" "$etc/ca.pem"
 a2enmod -q neoapi dbd ssl http2 headers reqtimeout filter deflate >/dev/null
 [ "$kind" != acme ] || a2enmod -q md >/dev/null
 a2ensite -q neoapi >/dev/null
+
+# The virtual host that answers http://$name. Unless Debian's default site sets a name, it has the host's, and comes first.
+first=$(apachectl -t -D DUMP_VHOSTS 2>/dev/null | sed -n "s/^ *port 80 namevhost $name (\(.*\):[0-9]*)\$/\1/p" | head -n 1)
+case $first in
+    '' | "$conf/sites-enabled/neoapi.conf") first= ;;
+    "$conf/sites-enabled/000-default.conf")
+        if is_default_unused; then
+            disabled=000-default first=
+            a2dissite -q "$disabled" >/dev/null
+        fi ;;
+esac
+
 found=$(apachectl configtest 2>&1) || fail "Apache does not accept the site: $found"
 is_reloaded=1
 manage reload-or-restart || fail 'Apache does not start with the site; see its error log'
@@ -138,3 +161,10 @@ until is_active && served=$(openssl s_client -connect localhost:443 -servername 
     [ "$tries" -gt 0 ] || fail "Apache does not serve $name with this certificate; see its error log, and: apachectl -t -D DUMP_VHOSTS"
     sleep 0.1
 done
+
+if [ -n "$disabled" ]; then
+    echo "neoapictl: disabled Debian's default site, which would have answered http://$name; to enable it: a2ensite $disabled" >&2
+elif [ -n "$first" ]; then
+    printf '%s\n' "neoapictl: warning: http://$name is answered by $first, so clients that send their key without TLS are not told" \
+        "to revoke it; give that virtual host another ServerName, then: systemctl reload apache2" >&2
+fi

@@ -79,6 +79,38 @@ remove_site() {
     rm -f "$site" /etc/neoapi/site.pem /etc/neoapi/site.key /etc/neoapi/ca.pem
 }
 
+say 'the unused default site, which has the name of the host, makes way'
+plain() { # CONTENT-TYPE: what http:// answers with
+    curl -s -o answer -D headers -H 'X-API-Key: nbr_x' "http://$host/public/v1/me"
+    grep -i "^content-type: $1" headers || { cat headers answer; fail "http://$host is not answered with $1"; }
+}
+# The finding, and its remedy if there is one, about requests without TLS.
+doctor_finds() {
+    { neoapictl doctor || true; } >findings
+    grep -A1 "^$1  *requests without TLS" findings >finding || { cat findings; fail "doctor does not find: $1"; }
+}
+touch /var/www/html/used
+neoapictl site create "$host" --self-signed 2>warned
+grep -q "warning: http://$host is answered by /etc/apache2/sites-enabled/000-default.conf" warned || fail 'there is no warning'
+plain text/html
+doctor_finds failed
+grep -q 'a2dissite 000-default' finding || fail 'doctor has no remedy'
+a2dissite -q 000-default >/dev/null
+systemctl reload apache2
+plain application/problem+json
+doctor_finds ok
+remove_site
+a2ensite -q 000-default >/dev/null
+rm /var/www/html/used
+neoapictl site create "$host" --self-signed 2>warned
+cat warned
+grep -q 'a2ensite 000-default' warned || fail 'it does not say how to enable the default site again'
+plain application/problem+json
+doctor_finds ok
+remove_site
+a2ensite -q 000-default >/dev/null
+systemctl reload apache2
+
 say 'a self-signed certificate'
 echo other >/var/www/html/index.html
 sed -i "s/.*#ServerName .*/ServerName other.example/" /etc/apache2/sites-available/000-default.conf
