@@ -26,7 +26,7 @@ source=$dir/source
 mkdir -p "$dir/machines"
 
 # The package's dependencies and the packages in the README, which machines install without a network.
-at_hand='apache2 postgresql libaprutil1-dbd-pgsql openssl pgbouncer'
+at_hand='apache2 postgresql libaprutil1-dbd-pgsql libyaml-0-2 openssl pgbouncer'
 # The dependencies of lintian and autopkgtest.
 tools=autopkgtest,lintian
 
