@@ -25,9 +25,11 @@ typedef enum {
     NEEDS_SITE,  /* and has a virtual host */
     NEEDS_CONNECTION,
     NEEDS_SITE_AND_CONNECTION,
+    NEEDS_PRIMARY, /* a connection to it */
     NEEDS_SCHEMA,
     NEEDS_SCHEMA_STEP, /* and is pending instead of failed */
-    NEEDS_SCHEMA_AND_KEYS
+    NEEDS_SCHEMA_AND_KEYS,
+    NEEDS_SCHEMA_ON_PRIMARY
 } need;
 
 typedef struct check check;
@@ -56,13 +58,23 @@ static neo_finding check_connection(neo_doctor_context *p, const char **found)
     return 1;
 }
 
+static neo_finding check_primary(neo_doctor_context *p, const char **found)
+{
+    neo_rows rows;
+    if (neo_pg_exec(p->pg, "select pg_is_in_recovery()", 0, NULL, p->pool, &rows) != NEO_PG_OK) {
+        *found = rows.message;
+        return NEO_FINDING_FAILED;
+    }
+    p->is_standby = neo_rows_is_true(&rows, 0, 0);
+    *found = p->is_standby ? "a read-only standby" : "writable";
+    return p->is_standby ? NEO_FINDING_FAILED : NEO_FINDING_OK;
+}
+
 static neo_finding check_notifications(neo_doctor_context *p, const char **found)
 {
     neo_rows rows;
     neo_pg_status status = neo_cache_sync_begin(p->pg, p->pool, &rows);
     *found = status == NEO_PG_OK ? "received" : rows.message;
-    if (status == NEO_PG_UNAVAILABLE) /* a standby, for example; behind a pooler it is NEO_PG_FAILED */
-        p->fix = neo_pg_error_fix(rows.error);
     return status == NEO_PG_OK;
 }
 
@@ -167,16 +179,16 @@ static neo_finding check_event_epoch(neo_doctor_context *p, const char **found)
 static const check checks[] = {
     {"connection", NEEDS_NOTHING, NULL, check_connection, NULL},
     {"server", NEEDS_CONNECTION, server_sql, NULL, "upgrade PostgreSQL to version 15 or newer"},
-    {"primary", NEEDS_CONNECTION, primary_sql, NULL,
+    {"primary", NEEDS_CONNECTION, NULL, check_primary,
      "connect to the primary: add target_session_attrs=read-write to the connection string"},
-    {"notifications", NEEDS_CONNECTION, NULL, check_notifications,
+    {"notifications", NEEDS_PRIMARY, NULL, check_notifications,
      "connect to PostgreSQL directly; through a pooler every request reads its credential from the database"},
     {"clock", NEEDS_CONNECTION, NULL, check_clock, "synchronize the clocks of both machines, for example with chrony"},
     {"encoding", NEEDS_CONNECTION, encoding_sql, NULL,
      "move the data to a database created by neoapictl setup: UTF8, with a character type that has accented letters"},
     {"schema", NEEDS_CONNECTION, NULL, check_version,
      "run neoapictl migrate, or neoapictl setup if the database has no schema"},
-    {"writes", NEEDS_SCHEMA, NULL, check_writes, NULL},
+    {"writes", NEEDS_SCHEMA_ON_PRIMARY, NULL, check_writes, NULL},
     {"clock steps", NEEDS_SCHEMA, clock_steps_sql, NULL,
      "find out what set the clock, such as a resumed virtual machine; ids and times were not affected"},
     {"extensions", NEEDS_SCHEMA, extensions_sql, NULL,
@@ -197,7 +209,7 @@ static const check checks[] = {
     {"event log", NEEDS_SCHEMA, NULL, check_event_log,
      "end the transaction: select pg_terminate_backend(PID), or commit or roll back what is prepared; readers see later events "
      "only then"},
-    {"event epoch", NEEDS_SCHEMA, NULL, check_event_epoch,
+    {"event epoch", NEEDS_SCHEMA_ON_PRIMARY, NULL, check_event_epoch,
      "start httpd, which begins one within a minute, or run neoapictl migrate; readers of the event log must export again"},
     {"indexes", NEEDS_SCHEMA, indexes_sql, NULL, "reindex index concurrently neoapi.INDEX"},
     {"cleanup", NEEDS_SCHEMA, cleanup_sql, NULL, "start httpd, which removes them; if it is running, see its error log"},
@@ -235,6 +247,8 @@ static const char *unmet_need(const neo_doctor_context *p, const check *c)
         return "no virtual host";
     if (c->need >= NEEDS_CONNECTION && !p->pg)
         return "no connection";
+    if ((c->need == NEEDS_PRIMARY || c->need == NEEDS_SCHEMA_ON_PRIMARY) && p->is_standby)
+        return "the server is a standby";
     if (c->need >= NEEDS_SCHEMA && !neo_doctor_has_schema(p))
         return "the schema is not up to date";
     return c->need == NEEDS_SCHEMA_AND_KEYS && !p->keys.count ? "no keys" : NULL;

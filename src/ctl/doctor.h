@@ -11,7 +11,8 @@
 typedef struct neo_doctor_context {
     const neo_ctl *ctl;
     apr_pool_t *pool;
-    neo_pg *pg;          /* NULL until there is a connection */
+    neo_pg *pg; /* NULL until there is a connection */
+    int is_standby;
     const char *runtime; /* NULL until it was read from the schema */
     int version;
     const char *key_file;

@@ -6,9 +6,6 @@
 -- name: server
 select current_setting('server_version_num')::int >= 150000, 'PostgreSQL ' || current_setting('server_version');
 
--- name: primary
-select not pg_is_in_recovery(), case when pg_is_in_recovery() then 'a read-only standby' else 'writable' end;
-
 -- name: encoding
 select pg_encoding_to_char(d.encoding) = 'UTF8' and lower(U&'\00C1' collate "default") = U&'\00E1',
     format('%s, character type %s', pg_encoding_to_char(d.encoding), d.datctype)

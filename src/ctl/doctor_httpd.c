@@ -250,13 +250,6 @@ static int await_listeners(const neo_doctor_context *p, int limit_ms, neo_listen
     return 0;
 }
 
-static int is_in_recovery(const neo_doctor_context *p)
-{
-    neo_rows rows;
-    return neo_pg_exec(p->pg, "select pg_is_in_recovery()", 0, NULL, p->pool, &rows) == NEO_PG_OK &&
-           neo_rows_is_true(&rows, 0, 0);
-}
-
 neo_finding neo_doctor_check_running(neo_doctor_context *p, const char **found)
 {
     neo_listeners processes;
@@ -267,11 +260,11 @@ neo_finding neo_doctor_check_running(neo_doctor_context *p, const char **found)
     p->fix = "correct the connection to the database first";
     if (!p->pg || !await_listeners(p, is_here ? START_LIMIT_MS : 0, &processes))
         return is_here ? NEO_FINDING_SKIPPED : NEO_FINDING_FAILED;
-    int count = processes.listeners, is_standby = is_in_recovery(p);
-    *found = count        ? apr_psprintf(p->pool, "%d process%s listen%s for credential changes", count, count == 1 ? "" : "es",
+    int count = processes.listeners;
+    *found = count ? apr_psprintf(p->pool, "%d process%s listen%s for credential changes", count, count == 1 ? "" : "es",
                                   count == 1 ? "s" : "")
-             : is_standby ? "no process listens for credential changes, because a standby does not pass them on; every "
-                            "request reads its credential"
+             : p->is_standby      ? "no process listens for credential changes, because a standby does not pass them on; every "
+                                    "request reads its credential"
              : processes.sessions ? "no process listens for credential changes, because httpd connects through a connection "
                                     "pooler; every request reads its credential"
                                   : "no httpd is connected to the database";
