@@ -401,7 +401,7 @@ bench-webhooks: all ## benchmark webhook delivery against a job queue (BENCH='th
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_ROUNDS='$(BENCH_ROUNDS)' NEOAPI_BENCH_DELIVERIES='$(BENCH_DELIVERIES)' \
 		/usr/bin/python3 -B tests/bench-webhooks/bench.py '$(BUILD)'
 
-bench-peers: all $(BUILD)/bench/mod_bare.so ## benchmark the API against a Node.js server (BENCH='get list create keyed batch', BENCH_PEER=fastify|hono, BENCH_SECONDS=4, BENCH_PAIRS=9)
+bench-peers: all $(BUILD)/bench/mod_bare.so ## benchmark the API against servers in Node.js or Go (BENCH='get list create keyed batch update mixed', BENCH_PEER=fastify|hono|go, BENCH_SECONDS=4, BENCH_PAIRS=9)
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_PEER='$(BENCH_PEER)' NEOAPI_BENCH_SECONDS='$(BENCH_SECONDS)' NEOAPI_BENCH_PAIRS='$(BENCH_PAIRS)' \
 		/usr/bin/python3 -B tests/bench-peers/bench.py '$(BUILD)'
 

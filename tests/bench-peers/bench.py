@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks mod_neoapi against a Node.js server that does the same work: bench.py BUILD
+"""Benchmarks mod_neoapi against a server in Node.js or Go that does the same work: bench.py BUILD
 
-BENCH_PEER is the peer's framework, one of FRAMEWORKS, by default the first. Runs the parts in BENCH, by default all, after comparing
+BENCH_PEER is the peer, one of FRAMEWORKS, by default the first. Runs the parts in BENCH, by default all, after comparing
 the responses of both servers. A run lasts BENCH_SECONDS; a comparison has BENCH_PAIRS pairs of runs. Exits with 1 if responses differ
 or are wrong, not if a goal is missed."""
 
@@ -19,7 +19,7 @@ from load import CONNECTIONS
 from peer import Deployment
 
 
-FRAMEWORKS = ("fastify", "hono")
+FRAMEWORKS = {"fastify": "two processes of Fastify", "hono": "two processes of Hono", "go": "one process of Go"}
 
 
 class Bench(Findings):
@@ -39,7 +39,7 @@ def run(bench, names):
         deployment.load()
         deployment.peer.up()
         print(f"{os.cpu_count()} × {processor()}, load {os.getloadavg()[0]:.1f}; PostgreSQL "
-              f"{deployment.sql('show server_version')[0][0]}, {deployment.httpd_version()}, two processes of {deployment.peer.framework}\n"
+              f"{deployment.sql('show server_version')[0][0]}, {deployment.httpd_version()}, {FRAMEWORKS[deployment.peer.framework]}\n"
               f"{describe_rows(deployment.rows)} in {ORGANIZATIONS} organizations; {CONNECTIONS} keep-alive connections without TLS, "
               f"{bench.pairs} pairs of {bench.seconds} s each", flush=True)
         parts.check_answers(deployment)
@@ -51,7 +51,7 @@ def run(bench, names):
 
 def main():
     names = (os.environ.get("NEOAPI_BENCH") or " ".join(parts.PARTS)).split()
-    framework = os.environ.get("NEOAPI_BENCH_PEER") or FRAMEWORKS[0]
+    framework = os.environ.get("NEOAPI_BENCH_PEER") or next(iter(FRAMEWORKS))
     if len(sys.argv) != 2 or set(names) - set(parts.PARTS) or framework not in FRAMEWORKS:
         sys.exit(f"usage: [BENCH='{' '.join(parts.PARTS)}'] [BENCH_PEER={'|'.join(FRAMEWORKS)}] [BENCH_SECONDS=4] [BENCH_PAIRS=9] bench.py BUILD")
     bench = Bench(sys.argv[1], framework)

@@ -10,7 +10,7 @@ const SHOWN = ["id", "name", "creci", "document_number", "email", "phone", "bank
     "organization_id", "visibility", "created_at", "updated_at", "created_by", "updated_by"];
 const IN_EVENT = ["id", "name", "creci", "email", "created_at", "updated_at"];
 const CURSOR_DAYS = 1;
-const EVENT = "broker.created";
+const CREATED = "broker.created", UPDATED = "broker.updated";
 
 function only(names, row) {
     const shown = {};
@@ -64,18 +64,26 @@ function newRow(principal, data) {
         created_at: now, updated_at: now, created_by: principal.id, updated_by: principal.id };
 }
 
-// The statements of one create.
-function writes(tx, row, requestId) {
+const json = (tx, value) => (value === null ? null : tx.json(value));
+
+// The statements of an event and its deliveries.
+function eventWrites(tx, type, row, requestId, changed = null, previous = null) {
     const eventId = newId("evt_");
-    const json = (value) => (value === null ? null : tx.json(value));
     return [
-        tx`insert into peer.broker ${tx({ ...row, bank_account: json(row.bank_account), metadata: json(row.metadata) })}`,
-        tx`insert into peer.event (organization_id, id, type, resource_id, created_at, actor, request_id, payload)
-           values (${row.organization_id}, ${eventId}, ${EVENT}, ${row.id}, ${row.created_at}, ${row.created_by}, ${requestId},
-               ${tx.json(only(IN_EVENT, row))})`,
+        tx`insert into peer.event (organization_id, id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
+           values (${row.organization_id}, ${eventId}, ${type}, ${row.id}, ${row.updated_at}, ${row.updated_by}, ${requestId},
+               ${tx.json(only(IN_EVENT, row))}, ${changed}, ${json(tx, previous)})`,
         tx`insert into peer.webhook_delivery (organization_id, subscription_id, event_id)
            select organization_id, id, ${eventId} from peer.webhook_subscription
-           where organization_id = ${row.organization_id} and is_active and ${EVENT} = any(events)`,
+           where organization_id = ${row.organization_id} and is_active and ${type} = any(events)`,
+    ];
+}
+
+// The statements of one create.
+function writes(tx, row, requestId) {
+    return [
+        tx`insert into peer.broker ${tx({ ...row, bank_account: json(tx, row.bank_account), metadata: json(tx, row.metadata) })}`,
+        ...eventWrites(tx, CREATED, row, requestId),
     ];
 }
 
@@ -109,6 +117,39 @@ export async function createWithKey(sql, principal, key, data, requestId) {
     }).catch(asProblem);
 }
 
+function mergePatch(target, patch) {
+    if (patch === null || typeof patch !== "object" || Array.isArray(patch)) return patch;
+    const merged = target !== null && typeof target === "object" ? { ...target } : {};
+    for (const [name, value] of Object.entries(patch)) {
+        if (value === null) delete merged[name];
+        else merged[name] = mergePatch(merged[name] ?? null, value);
+    }
+    return merged;
+}
+
+// Locks the row, and writes what the patch changes, with the former values in the event. Undefined: there is no such broker.
+export async function update(sql, principal, id, patch, requestId) {
+    return sql.begin(async (tx) => {
+        const [old] = await tx`select ${tx(SHOWN)} from peer.broker
+            where organization_id = ${principal.organization_id} and id = ${id} for no key update`;
+        if (!old) return undefined;
+        const row = mergePatch(old, patch), set = {};
+        for (const name of Object.keys(patch)) {
+            if (JSON.stringify(row[name] ?? null) !== JSON.stringify(old[name])) set[name] = row[name] ?? null;
+        }
+        const changed = Object.keys(set);
+        if (!changed.length) return toBroker(old);
+        set.updated_at = row.updated_at = new Date(Math.max(Date.now(), old.updated_at.getTime() + 1));
+        set.updated_by = row.updated_by = principal.id;
+        if ("creci" in set) set.creci_key = creciKey(set.creci);
+        for (const name of ["bank_account", "metadata"]) if (name in set) set[name] = json(tx, set[name]);
+        const previous = Object.fromEntries(changed.filter((name) => IN_EVENT.includes(name)).map((name) => [name, old[name]]));
+        await Promise.all([tx`update peer.broker set ${tx(set)} where organization_id = ${principal.organization_id} and id = ${id}`,
+            ...eventWrites(tx, UPDATED, row, requestId, changed, previous)]);
+        return toBroker(row);
+    }).catch(asProblem);
+}
+
 // One statement for all of them, which skips those that exist.
 export async function batch(sql, principal, list, requestId) {
     const rows = list.map((data) => newRow(principal, data));
@@ -124,12 +165,12 @@ export async function batch(sql, principal, list, requestId) {
             on conflict do nothing returning id),
         logged as (
             insert into peer.event (organization_id, id, type, resource_id, created_at, actor, request_id, payload)
-            select organization_id, event_id, ${EVENT}, id, created_at, created_by, ${requestId}, payload
+            select organization_id, event_id, ${CREATED}, id, created_at, created_by, ${requestId}, payload
             from input where id in (select id from made) returning organization_id, id),
         queued as (
             insert into peer.webhook_delivery (organization_id, subscription_id, event_id)
             select s.organization_id, s.id, l.id from logged l join peer.webhook_subscription s using (organization_id)
-            where s.is_active and ${EVENT} = any(s.events))
+            where s.is_active and ${CREATED} = any(s.events))
         select id from made`;
     const ids = new Set(made.map((row) => row.id));
     const results = rows.map((row, index) => (ids.has(row.id) ? { index, status: 201, resource: toBroker(row) } : { index, status: 409 }));

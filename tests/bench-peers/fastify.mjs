@@ -5,9 +5,9 @@ import rateLimit from "@fastify/rate-limit";
 import Fastify from "fastify";
 import { authenticator, badCursor, BASE, checkScope, idempotencyKey, keyReused, limitExceeded, nextLink, noBroker, noRoute, toProblem,
     WINDOW_MS } from "./access.mjs";
-import { batch, create, createWithKey, read, readPage } from "./brokers.mjs";
+import { batch, create, createWithKey, read, readPage, update } from "./brokers.mjs";
 import { newId } from "./ids.mjs";
-import { batchSchema, bodySchema, brokerSchema, idPattern, pageSchema } from "./schemas.mjs";
+import { batchSchema, bodySchema, brokerSchema, idPattern, pageSchema, patchSchema } from "./schemas.mjs";
 
 const needs = (scope) => async (request) => checkScope(request.principal, scope);
 
@@ -45,6 +45,13 @@ function routes(server, sql) {
             if (!answer.isSame) throw keyReused();
             if (answer.isRepeated) reply.header("idempotency-replayed", "true");
             return reply.code(answer.status).type("application/json; charset=utf-8").serializer((text) => text).send(answer.text);
+        });
+
+    server.patch("/brokers/:id", { onRequest: writes, schema: { params: idSchema, body: patchSchema, response: { 200: brokerSchema } } },
+        async (request) => {
+            const broker = await update(sql, request.principal, request.params.id, request.body, request.id);
+            if (!broker) throw noBroker();
+            return broker;
         });
 
     server.post("/brokers/batch", { onRequest: writes, schema: batchSchema }, async (request) =>

@@ -8,10 +8,10 @@ import { bodyLimit } from "hono/body-limit";
 import { etag } from "hono/etag";
 import { authenticator, badCursor, BASE, checkScope, idempotencyKey, keyReused, limitExceeded, nextLink, noBroker, noRoute, toProblem,
     WINDOW_MS } from "./access.mjs";
-import { batch, create, createWithKey, read, readPage } from "./brokers.mjs";
+import { batch, create, createWithKey, read, readPage, update } from "./brokers.mjs";
 import { newId } from "./ids.mjs";
 import { Problem } from "./problem.mjs";
-import { batchSchema, bodySchema, idPattern, pageSchema } from "./schemas.mjs";
+import { batchSchema, bodySchema, idPattern, pageSchema, patchSchema } from "./schemas.mjs";
 
 const ID = new RegExp(idPattern);
 
@@ -24,7 +24,7 @@ function validator(schema) {
     };
 }
 
-const checkBody = validator(bodySchema), checkBatch = validator(batchSchema.body), checkQuery = validator(pageSchema.querystring);
+const checkBody = validator(bodySchema), checkPatch = validator(patchSchema), checkBatch = validator(batchSchema.body), checkQuery = validator(pageSchema.querystring);
 
 // Counts the requests of a key in windows, and sets the headers.
 function limiter() {
@@ -95,6 +95,13 @@ export async function listen(sql, hostname, port) {
         if (!answer.isSame) throw keyReused();
         if (answer.isRepeated) c.header("Idempotency-Replayed", "true");
         return c.body(answer.text, answer.status, { "Content-Type": "application/json" });
+    });
+
+    app.patch("/brokers/:id", writes, async (c) => {
+        const patch = checkPatch(await bodyOf(c));
+        const broker = ID.test(c.req.param("id")) && await update(sql, c.get("principal"), c.req.param("id"), patch, c.get("id"));
+        if (!broker) throw noBroker();
+        return c.json(broker);
     });
 
     app.post("/brokers/batch", writes, async (c) => {

@@ -3,13 +3,14 @@
 
 import http.client
 import json
+import re
 import time
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle, islice
 from typing import Callable
 
 from comparisons import BATCH_SIZE, batches, creates, gets, lists
-from deployment import id_bound
 from load import CONNECTIONS, Load, compare
 
 # Different in each response, even of one side.
@@ -24,17 +25,36 @@ LIMITS = HEADERS[2:5]  # the peer's plugin sends these with authenticated reques
 @dataclass
 class Part:
     kind: Callable  # returns lines of requests in the format of traffic.lua
-    goal: float
+    goal: float  # None: it is only measured
     rows: int = 1
-    is_write: bool = False
+    writes: float = 0  # share of the requests
+
+
+def updates(deployment):
+    """Patches of one field; with the time, so that they change rows that earlier runs have changed."""
+    return [f'PATCH {owner.path("ours", "/" + one)} {owner.key} {{"email": "{time.time():.0f}.#@example.com"}}'
+            for owner, one in deployment.sample("brokers", 50)]
+
+
+def mixed(deployment):
+    """Nine reads for each write, half of those creates, with the keys of two organizations."""
+    keys = {owner.key for owner in deployment.organizations[:2]}
+    reads, pages, patches, news = ([line for line in lines if line.split(" ")[2] in keys] for lines in (
+        gets(deployment, "ours"), lists(deployment, "ours"), updates(deployment), creates(deployment, "ours")))
+
+    def times(lines, count):
+        return list(islice(cycle(lines), count))
+    return times(reads, 800) + times(pages, 100) + times(patches, 50) + times(news, 50)
 
 
 PARTS = {
     "get": Part(partial(gets, handler="ours"), 1.8),
     "list": Part(partial(lists, handler="ours"), 3.5),
-    "create": Part(partial(creates, handler="ours"), 2.5, is_write=True),
-    "keyed": Part(partial(creates, handler="ours", keyed="+"), 3.0, is_write=True),
-    "batch": Part(batches, 4.0, BATCH_SIZE, is_write=True),
+    "create": Part(partial(creates, handler="ours"), 2.5, writes=1),
+    "keyed": Part(partial(creates, handler="ours", keyed="+"), 2.5, writes=1),
+    "batch": Part(batches, 1.15, BATCH_SIZE, writes=1),
+    "update": Part(updates, None, writes=1),
+    "mixed": Part(mixed, None, writes=0.1),
 }
 
 # ---------------------------------------------------------------- equal responses
@@ -103,6 +123,9 @@ def check_answers(deployment):
     check_same(deployment, "create", line, 201, OF_THE_MOMENT)
     check_same(deployment, "duplicate", line, 409, OF_THE_MOMENT | WORDING | {"field", "existing_id"})
     check_same(deployment, "batch", many, 200, OF_THE_MOMENT)
+    changed = updates(deployment)[0].replace("#", digits)
+    check_same(deployment, "update", changed, 200, OF_THE_MOMENT - {"id", "created_at"})
+    check_same(deployment, "an unknown id", re.sub("brk_.{10}", "brk_0000000000", changed), 404, OF_THE_MOMENT | WORDING)
     check_same(deployment, "a missing name", line.replace('"name"', '"email2"'), 400, OF_THE_MOMENT | WORDING | {"errors"})
     check_same(deployment, "a wrong key", line.replace(deployment.organizations[0].key, "nbr_wrong"), 401, OF_THE_MOMENT | WORDING)
     check_repetition(deployment, PARTS["create"].kind(deployment)[0])
@@ -113,38 +136,40 @@ def check_answers(deployment):
 
 
 def check_rows(bench, part):
-    """Checks that all requests succeeded, and that each created row exists with its event and its delivery. Requests that were in
-    flight at the end of a run can have created more."""
+    """Checks that all requests succeeded, and that each write has its event and its delivery. Requests that were in flight at the end
+    of a run can have written more."""
     deployment = bench.deployment
 
-    def count(schema, bound):
-        return [deployment.number(f"select count(*) from {schema}.{table}") for table in ("event", "webhook_delivery")] + [
-            deployment.number(f"select count(*) from {schema}.broker where id >= '{bound}'")]
+    def count(schema):
+        counts = [deployment.number(f"select count(*) from {schema}.{table}") for table in ("event", "webhook_delivery")]
+        return [*counts, deployment.number(f"select count(*) from {schema}.broker b join (select distinct resource_id from {schema}.event) e"
+                                           " on e.resource_id = b.id") - deployment.number(
+                                               f"select count(distinct resource_id) from {schema}.event")]
 
     def check(side, measure):
-        bound, schema = id_bound(deployment.began), "neoapi" if side == "ours" else "peer"
-        before = count(schema, bound) if part.is_write else None
+        schema = "neoapi" if side == "ours" else "peer"
+        before = count(schema) if part.writes else None
         measured = measure()
         bench.expect(measured.requests > 0 and measured.refused == measured.broken == 0,
                      f"{side}: of {measured.requests} requests {measured.refused} were refused, {measured.broken} not answered")
-        if part.is_write:
+        if part.writes:
             deployment.await_quiet()
-            events, deliveries, rows = (after - was for was, after in zip(before, count(schema, bound)))
-            due, under_way = measured.requests * measured.rows, CONNECTIONS * measured.rows
-            bench.expect(due <= rows <= due + under_way and events == deliveries == rows,
-                         f"{side}: {due} brokers were answered; there are {rows}, with {events} events and {deliveries} deliveries")
+            events, deliveries, lost = (after - was for was, after in zip(before, count(schema)))
+            due, under_way = measured.requests * measured.rows * part.writes, CONNECTIONS * measured.rows
+            slack = 0 if part.writes == 1 else 0.2 * due  # the client chooses requests at random
+            bench.expect(due - slack <= events <= due + slack + under_way and events == deliveries and not lost,
+                         f"{side}: {due:.0f} writes were answered; there are {events} events and {deliveries} deliveries, {lost} brokers less")
         return measured
     return check
 
 
 def measure(bench, name):
     part, deployment = PARTS[name], bench.deployment
-    deployment.began = time.time()
     lines = part.kind(deployment)
     loads = {side: Load(one, f"{name}-{side}", lines, part.rows) for side, one in (("ours", deployment), ("peer", deployment.peer))}
     with deployment.on_separate_cores():
         found = compare(name, loads, bench.pairs, bench.seconds, check_rows(bench, part))
-    if part.is_write:
+    if part.writes:
         deployment.clean()
     rates = "{:,.0f} to {:,.0f} {} a second".format(*found.medians(), "requests" if part.rows == 1 else "rows")
-    bench.found(name, f"{found.ratio:.2f} × the peer ({rates})", f"{part.goal} ×", found.ratio >= part.goal)
+    bench.found(name, f"{found.ratio:.2f} × the peer ({rates})", part.goal and f"{part.goal} ×", part.goal and found.ratio >= part.goal)

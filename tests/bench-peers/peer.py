@@ -62,15 +62,26 @@ class Peer:
     def client_processors(self):
         return self.deployment.client_processors
 
-    def up(self):
+    def node(self):
+        """Installs the packages of the peer in Node.js. Returns its command."""
         code = self.place / "peer"
         subprocess.run(["sh", DIRECTORY.parent / "deploy" / "npm.sh", DIRECTORY, code], check=True)
         for one in DIRECTORY.glob("*.mjs"):
             shutil.copy(one, code)
+        return ["node", code / "peer.mjs"]
+
+    def go(self):
+        """Builds the peer in Go with Debian's packages. Returns its command."""
+        env = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(self.place / "go-cache")}
+        subprocess.run(["go", "build", "-o", self.place / "peer-go", "."], check=True, cwd=DIRECTORY / "go", env=env)
+        return [self.place / "peer-go"]
+
+    def up(self):
+        command = self.go() if self.framework == "go" else self.node()
         self.port = free_port()
         wanted = {"framework": self.framework, "host": f"{self.deployment.env['NEOAPI_STATE']}/socket", "port": 5432, "user": "postgres",
                   "database": self.deployment.sql("select current_database()")[0][0], "listen": self.port}
-        self.process = subprocess.Popen(["node", code / "peer.mjs", json.dumps(wanted)], text=True, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([*command, json.dumps(wanted)], text=True, stdout=subprocess.PIPE,
                                         env={**os.environ, "NODE_ENV": "production"})
         if not select.select([self.process.stdout], [], [], START_SECONDS)[0] or self.process.stdout.readline() != "ready\n":
             raise SystemExit("the peer does not start")

@@ -61,6 +61,8 @@ create table peer.event (
     actor           text collate "C" not null,
     request_id      text,
     payload         jsonb not null,
+    changed         text[],
+    previous        jsonb,
     primary key (organization_id, id)
 );
 create index event_resource on peer.event (organization_id, resource_id, id);

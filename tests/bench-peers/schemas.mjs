@@ -25,6 +25,17 @@ export const bodySchema = {
     },
 };
 
+// A merge patch (RFC 7396): null removes a member, unless the broker must have it.
+const { name, visibility, ...optional } = bodySchema.properties;
+const removable = (schema) => ({ anyOf: [schema, { type: "null" }] });
+export const patchSchema = {
+    type: "object",
+    additionalProperties: false,
+    properties: { name, visibility, ...Object.fromEntries(Object.entries(optional).map(([key, schema]) => [key, removable(schema)])),
+        bank_account: { type: ["object", "null"], additionalProperties: false,
+            properties: Object.fromEntries(Object.entries(bankFields).map(([key, schema]) => [key, removable(schema)])) } },
+};
+
 export const brokerSchema = {
     type: "object",
     properties: {

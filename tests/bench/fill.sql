@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Fills the tables of brokers and of properties: :brokers and :properties of them, evenly over all organizations, created in turns
 -- over the last two years, so that the rows of one organization lie scattered as they would in life. The triggers make the
--- representations. Every organization gets a subscription to broker.created.
+-- representations. Every organization gets a subscription to broker.created and broker.updated.
 
 \set ON_ERROR_STOP on
 begin;
@@ -144,8 +144,8 @@ select setting from sampled \gexec
 
 insert into neoapi.webhook_subscription
     (organization_id, id, tenant_id, url, events, created_at, updated_at, created_by, updated_by, secret)
-select organization_id, 'whs_' || substr(organization_id, 5), tenant_id, 'https://receiver.invalid/hook', '{broker.created}', now(),
-    now(), credential_id, credential_id, '' -- nothing is sent
+select organization_id, 'whs_' || substr(organization_id, 5), tenant_id, 'https://receiver.invalid/hook', '{broker.created,broker.updated}',
+    now(), now(), credential_id, credential_id, '' -- nothing is sent
 from owner;
 commit;
 vacuum (analyze) neoapi.broker, neoapi.property, neoapi.reference, neoapi.webhook_subscription;

@@ -55,6 +55,8 @@ bench nginx   nginx
 bench python3-psycopg2
 bench nodejs  node
 bench npm     npm
+bench golang-go go
+bench golang-github-jackc-pgx-v4-dev
 package debhelper
 package libcmocka-dev
 package build-essential

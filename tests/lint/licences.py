@@ -2,7 +2,7 @@
 """Checks that every source file names its licence in the first line, or in the second if the first starts with `#!`."""
 import tree
 
-SUFFIXES = (".awk", ".c", ".conf", ".css", ".h", ".ini", ".js", ".lua", ".mjs", ".py", ".sh", ".sql", ".ts")
+SUFFIXES = (".awk", ".c", ".conf", ".css", ".go", ".h", ".ini", ".js", ".lua", ".mjs", ".py", ".sh", ".sql", ".ts")
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 
 
