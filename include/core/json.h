@@ -57,8 +57,9 @@ void neo_json_remove(neo_json *object, const char *key);
 void neo_json_append(neo_json *array, neo_json *value);
 
 /* Compact JSON with members in their order. Reals are written with at most 15 significant digits, so one that was read with as
- * many does not change. */
+ * many does not change; those below 1e15 without an exponent. */
 neo_text neo_json_text(const neo_json *value, apr_pool_t *pool);
+void neo_json_add(neo_buf *out, const neo_json *value);
 
 /* Applies a merge patch (RFC 7396, section 2). The arguments stay unchanged. */
 neo_json *neo_json_merge_patch(neo_json *target, neo_json *patch, apr_pool_t *pool);

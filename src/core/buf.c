@@ -82,7 +82,7 @@ void neo_buf_json(neo_buf *buf, const char *text)
         if (place)
             neo_buf_printf(buf, "\\%c", letters[place - escaped]);
         else
-            neo_buf_printf(buf, "\\u%04X", c);
+            neo_buf_printf(buf, "\\u%04x", c);
         from += plain + 1;
     }
     neo_buf_putc(buf, '"');

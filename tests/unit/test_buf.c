@@ -96,7 +96,7 @@ static void json_escapes_every_control_character(void **state)
         ['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
     for (int c = 1; c < 0x20; c++) {
         char text[] = {'a', (char)c, 'z', '\0'}, expected[16], number[8];
-        snprintf(number, sizeof number, "\\u%04X", c);
+        snprintf(number, sizeof number, "\\u%04x", c);
         snprintf(expected, sizeof expected, "\"a%sz\"", short_forms[c] ? short_forms[c] : number);
         assert_string_equal(json_of(text, *state), expected);
     }

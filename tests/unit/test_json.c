@@ -259,6 +259,18 @@ static void a_decimal_is_written_as_it_was_read_up_to_fifteen_digits(void **stat
     assert_string_equal(text_of_json(parse_json("-23.561414999999997", *state), *state), "-23.561415");
 }
 
+/* PostgreSQL's numeric prints them so, too: a representation has the text of the column. */
+static void a_decimal_is_written_without_an_exponent(void **state)
+{
+    static const char *const cases[][2] = {
+        {"1e-5", "0.00001"},       {"1.50e-7", "0.00000015"},
+        {"-2.5E-05", "-0.000025"}, {"1.5e3", "1500.0"},
+        {"-0.0", "0.0"},           {"1E14", "100000000000000.0"},
+        {"0.00012", "0.00012"},    {"1.23456789012345678e-10", "0.000000000123456789012346"}};
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_string_equal(text_of_json(parse_json(cases[i][0], *state), *state), cases[i][1]);
+}
+
 /* Members, making and writing. */
 
 static void members_keep_their_order(void **state)
@@ -278,7 +290,7 @@ static void members_keep_their_order(void **state)
 
 static void json_is_unchanged_by_parsing_and_writing(void **state)
 {
-    static const char text[] = "{\"a key\\\"\\\\\\n\\u0001\":[true,false,null,[],{},[[-1]],\"\\b\\f\\r\\t\\u001F\x7F/\",0.5,"
+    static const char text[] = "{\"a key\\\"\\\\\\n\\u0001\":[true,false,null,[],{},[[-1]],\"\\b\\f\\r\\t\\u001f\x7F/\",0.5,"
                                "9223372036854775807],\"\":{\"\xC3\xA9\":{\"x\":\"\"}}}";
     assert_string_equal(text_of_json(parse_json(text, *state), *state), text);
 }
@@ -385,6 +397,7 @@ int main(void)
         pool_test(a_number_out_of_range_becomes_one_that_no_field_accepts),
         pool_test(malformed_json_is_refused_beside_a_large_number),
         pool_test(a_decimal_is_written_as_it_was_read_up_to_fifteen_digits),
+        pool_test(a_decimal_is_written_without_an_exponent),
         pool_test(members_keep_their_order),
         pool_test(json_is_unchanged_by_parsing_and_writing),
         pool_test(new_values_are_written_compactly_in_order),

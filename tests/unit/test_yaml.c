@@ -42,7 +42,7 @@ static void what_has_several_lines_or_is_long_is_written_in_blocks(void **state)
 static void numbers_stay_numbers(void **state)
 {
     assert_string_equal(yaml_of("[0, -9223372036854775808, 0.5, 1e300, -1.5e-7, false]", *state),
-                        "[0, -9223372036854775808, 0.5, 1.0e+300, -1.5e-7, false]\n");
+                        "[0, -9223372036854775808, 0.5, 1.0e+300, -0.00000015, false]\n");
 }
 
 static void words_and_paths_are_plain(void **state)
