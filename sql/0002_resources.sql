@@ -3,9 +3,9 @@
 --
 -- The fields of a table, their order and their meaning are those of src/model/<resource>.c.
 --
--- representation is the resource as JSON, exactly as the API returns it. A trigger keeps it equal to the columns; neoapictl
--- installs it after the migrations (see src/store/representation.c). JSON columns contain neither nulls nor spaces, because the
--- module writes them so.
+-- representation is the resource as JSON, exactly as the API returns it. The module makes it for new rows; triggers make it in
+-- updates and for rows that are inserted without it. neoapictl installs them after the migrations (see src/store/representation.c).
+-- JSON columns contain neither nulls nor spaces, because the module writes them so.
 --
 -- Indexes of filters begin with organization_id and end with id, so that a filtered list is read in the order of the response.
 -- The index of an optional field is partial.

@@ -20,6 +20,7 @@ typedef struct neo_event {
     const char *order;    /* SQL by which several rows r are ordered; NULL: there is one */
     const char *id_block; /* SQL of the block of the deliveries' ids, different for each row r */
     const char *now;      /* SQL of the time of the change */
+    const char *payload;  /* SQL of the payload; NULL: it is made of the row r */
     int is_silent;        /* nothing is delivered, not even by a recovery */
 } neo_event;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements with named parameters: {organization} in the text becomes $1 and so on. {{ is a brace. */
+/* Statements with named parameters: {organization} in the text becomes $1 and so on; {id[]} is an array of the values of
+ * several rows. {{ is a brace. */
 #ifndef NEO_STORE_SQL_H
 #define NEO_STORE_SQL_H
 
@@ -32,10 +33,12 @@ typedef enum neo_param {
     NEO_PARAM_TARGET_VERSION,
     NEO_PARAM_TARGET_STATUS,
     NEO_PARAM_TARGET_ID_BLOCK,
-    NEO_PARAM_ROWS,            /* a JSON array (see store/write.h) */
+    NEO_PARAM_ITEM_NUMBER,     /* of one of several rows */
     NEO_PARAM_ANSWER,          /* of an idempotency key */
     NEO_PARAM_TIMES,           /* JSON: timestamps of imported history */
-    NEO_PARAM_TIMESTAMP_FIELD, /* name of the field that is set to {now}; of a batch, {rows} have it */
+    NEO_PARAM_TIMESTAMP_FIELD, /* name of the field that is set to {now} */
+    NEO_PARAM_REPRESENTATION,  /* of a new row, with the next */
+    NEO_PARAM_PAYLOAD,         /* of its event */
     NEO_PARAM_FIELD,           /* {field0}, {field1}, …: a resource's writable fields in order */
     NEO_PARAMS = NEO_PARAM_FIELD + 64
 } neo_param;
@@ -51,8 +54,12 @@ neo_sql *neo_sql_make(apr_pool_t *pool, const char *text, int writes);
 
 NEO_MUSTCHECK neo_pg_status neo_sql_run(neo_pg *pg, const neo_sql *sql, const neo_values *values, apr_pool_t *pool,
                                         neo_rows *rows);
-/* See neo_pg_try. */
-NEO_MUSTCHECK neo_pg_status neo_sql_try(neo_pg *pg, const neo_sql *sql, const neo_values *values, apr_pool_t *pool,
-                                        neo_rows *rows);
+
+/* A statement about several rows with its parameters, for neo_pg_run and neo_pg_try. `each` has the values of `count` rows. */
+typedef struct neo_bound_sql {
+    const neo_statement *statement;
+    const char *const *values;
+} neo_bound_sql;
+neo_bound_sql neo_sql_bind(const neo_sql *sql, const neo_values *values, const neo_values *each, int count, apr_pool_t *pool);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The statements that write rows, generated from a resource's table. They write sets: a row from parameters, rows from a JSON
- * array, or lines of an import. Each writes the rows, their references, an event for each change and a delivery for each
+/* The statements that write rows, generated from a resource's table. They write sets: a row from parameters, rows from arrays,
+ * or lines of an import. Each writes the rows, their references, an event for each change and a delivery for each
  * matching subscription.
  *
- * The parameter {rows} is a JSON array of objects: the members of a row's body, and item_number, item_id, item_now,
- * item_id_block (of the deliveries' ids) and item_timestamp_field (see neo_change).
+ * The parameters about a row are {id}, {id_block} (of its deliveries' ids), {now}, {timestamp_field} (see neo_change), the
+ * fields of its body and, if it is new, {representation} and {payload} (see store/representation.h). Several rows are arrays,
+ * {id[]}, with {item_number[]}.
  *
  * A statement returns neo_written for each row that was written or would not change, and for each refusal. A refused row is not
  * written. */
@@ -24,14 +25,13 @@ typedef enum neo_written {
 } neo_written;
 
 enum neo_write_options {
-    NEO_WRITE_ROWS = 1,       /* from {rows}; else one row from parameters */
+    NEO_WRITE_ROWS = 1,       /* several rows from arrays; else one row */
     NEO_WRITE_IDEMPOTENT = 2, /* a creation: with an idempotency key */
     NEO_WRITE_VERSION = 4,    /* a change: only if the row has the version */
     NEO_WRITE_LENIENT = 8,    /* a creation: leaves out rows that violate a unique index, instead of failing */
     NEO_WRITE_HISTORY = 16,   /* a creation: with the timestamps of {times}; its event is in the log, without deliveries */
-    NEO_WRITE_GROUP = 32,     /* a creation, with ROWS, LENIENT and IDEMPOTENT: each row is that of another request, with its
-                                 item_organization, item_tenant, item_actor, item_request, and item_credential, item_key and
-                                 item_hash if it has an idempotency key. Returns the written rows only, and waits for the lock of
+    NEO_WRITE_GROUP = 32,     /* a creation, with ROWS, LENIENT and IDEMPOTENT: each row is that of another request, so that the
+                                 parameters about requests are arrays, too. Returns the written rows only, and waits for the lock of
                                  a row only briefly. */
 };
 
@@ -46,8 +46,8 @@ neo_sql *neo_write_delete(const neo_resource *resource, unsigned int options, ap
  * updated rows and skipped lines. */
 neo_sql *neo_write_import(const neo_resource *kind, neo_import_events events, apr_pool_t *pool);
 
-/* Whether a field is a parameter; they are numbered in the order of the fields: {field0}, {field1}, … */
-int neo_write_is_parameter(const neo_field *field);
+/* Sets {field0}, {field1}, …: the fields that a body can have, in their order. */
+void neo_write_set_fields(neo_values *values, const neo_resource *resource, const neo_json *body, apr_pool_t *pool);
 
 const char *neo_table_of(const neo_resource *resource);
 

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "model/references.h"
 #include "store/reference.h"
+#include "store/representation.h"
 
 #define GROUP (NEO_WRITE_GROUP | NEO_WRITE_ROWS | NEO_WRITE_LENIENT | NEO_WRITE_IDEMPOTENT)
 
@@ -30,16 +31,17 @@ static neo_sql *make_lock(const neo_resource *resource, apr_pool_t *pool)
                                                  " p.organization_id = {organization} and p.id = item.item_id",
                                                  mutual->name, neo_table_of(resource))
                                   : "";
-    return neo_sql_make(pool,
-                        apr_psprintf(pool,
-                                     "with item as materialized (select * from json_to_recordset({rows}::json) as i"
-                                     " (item_number int, item_id text collate \"C\")),"
-                                     " wanted as materialized (select item_id as id from item%s)"
-                                     " select item.item_number, t.representation from wanted join neoapi.%s t"
-                                     " on t.organization_id = {organization} and t.id = wanted.id"
-                                     " left join item on item.item_id = t.id order by t.id for no key update of t",
-                                     partners, neo_table_of(resource)),
-                        1);
+    return neo_sql_make(
+        pool,
+        apr_psprintf(pool,
+                     "with item as materialized (select * from unnest({item_number[]}::int[], {id[]}::text[]) as i"
+                     " (item_number, item_id)),"
+                     " wanted as materialized (select item_id as id from item%s)"
+                     " select item.item_number, t.representation from wanted join neoapi.%s t"
+                     " on t.organization_id = {organization} and t.id = wanted.id"
+                     " left join item on item.item_id = t.id order by t.id for no key update of t",
+                     partners, neo_table_of(resource)),
+        1);
 }
 
 static neo_sql *make_lock_targets(const neo_resource *resource, apr_pool_t *pool)
@@ -47,8 +49,8 @@ static neo_sql *make_lock_targets(const neo_resource *resource, apr_pool_t *pool
     const char *through = resource->effects->through;
     return neo_sql_make(pool,
                         apr_psprintf(pool,
-                                     "with item as materialized (select * from json_to_recordset({rows}::json) as i"
-                                     " (item_id text collate \"C\", item_target text collate \"C\")),"
+                                     "with item as materialized (select * from unnest({id[]}::text[], {target[]}::text[]) as i"
+                                     " (item_id, item_target)),"
                                      " wanted as materialized (select t.%s as id from item join neoapi.%s t"
                                      " on t.organization_id = {organization} and t.id = item.item_id"
                                      " union select item_target from item)"
@@ -100,71 +102,61 @@ static const statements *of(const neo_resource *resource)
 
 /* ---------------------------------------------------------------- run */
 
-/* Adds the members of a row of a group about its request. */
-static void add_request(neo_buf *out, const neo_batch_row *row)
+/* What is written to rows. */
+typedef enum { NOTHING, BODY, NEW_BODY } content;
+
+static void set_request(neo_values *v, const neo_actor *actor, const neo_idempotency *idempotency, apr_pool_t *pool)
 {
-    const neo_actor *actor = row->actor;
-    neo_buf_printf(out, ",\"item_organization\":\"%s\",\"item_tenant\":\"%s\",\"item_actor\":\"%s\"", actor->organization,
-                   actor->tenant, actor->name);
-    neo_buf_puts(out, ",\"item_request\":");
-    neo_buf_json(out, actor->request);
-    if (row->idempotency) {
-        char hash[2 * sizeof row->idempotency->hash + 1];
-        neo_hex(row->idempotency->hash, sizeof row->idempotency->hash, hash);
-        neo_buf_printf(out, ",\"item_credential\":\"%s\",\"item_key\":\"%s\",\"item_hash\":\"%s\"", actor->credential,
-                       row->idempotency->key, hash);
-    }
+    v->of[NEO_PARAM_ORGANIZATION] = actor->organization;
+    v->of[NEO_PARAM_TENANT] = actor->tenant;
+    v->of[NEO_PARAM_ACTOR] = actor->name;
+    v->of[NEO_PARAM_REQUEST] = actor->request;
+    neo_idempotency_add(v, actor, idempotency, pool);
 }
 
-static void add_row(neo_buf *out, const neo_resource *resource, const neo_batch_row *row, apr_pool_t *pool)
-{
-    char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
-    neo_ms_format(now, row->now);
-    neo_buf_printf(out, "{\"item_number\":%d,\"item_id\":\"%s\",\"item_now\":\"%s\"", row->number, row->id, now);
-    if (resource->has_events) {
-        neo_id_issue_block(id_block, "whd_");
-        neo_buf_printf(out, ",\"item_id_block\":\"%s\"", id_block);
-    }
-    if (row->timestamp_field)
-        neo_buf_printf(out, ",\"item_timestamp_field\":\"%s\"", row->timestamp_field);
-    if (row->target.id)
-        neo_buf_printf(out, ",\"item_target\":\"%s\"", row->target.id);
-    if (!row->body && neo_mutual_field(resource)) {
-        neo_id_issue_block(id_block, "whd_");
-        neo_buf_printf(out, ",\"item_cleared_block\":\"%s\"", id_block);
-    }
-    if (row->actor)
-        add_request(out, row);
-    if (row->body) {
-        neo_text body = neo_json_text(row->body, pool); /* without its opening brace */
-        neo_buf_putc(out, neo_json_size(row->body) ? ',' : ' ');
-        neo_buf_add(out, body.ptr + 1, body.len - 1);
-    } else
-        neo_buf_putc(out, '}');
-}
-
-static const char *rows_of(const neo_resource *resource, const neo_batch_row *rows, int count, apr_pool_t *pool)
-{
-    neo_buf out;
-    neo_buf_init(&out, pool, (apr_size_t)count * 512 + 16);
-    for (int i = 0; i < count; i++) {
-        neo_buf_putc(&out, i ? ',' : '[');
-        add_row(&out, resource, &rows[i], pool);
-    }
-    neo_buf_putc(&out, ']');
-    return out.ptr;
-}
-
-static neo_values values_for(const neo_resource *resource, const neo_actor *actor, const neo_batch_row *rows, int count,
+/* The parameters about a row. */
+static neo_values row_values(const neo_resource *resource, const neo_actor *actor, const neo_batch_row *row, content written,
                              apr_pool_t *pool)
 {
     neo_values v = {0};
-    v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
-    v.of[NEO_PARAM_TENANT] = actor->tenant;
-    v.of[NEO_PARAM_ACTOR] = actor->name;
-    v.of[NEO_PARAM_REQUEST] = actor->request;
-    v.of[NEO_PARAM_ROWS] = rows_of(resource, rows, count, pool);
+    char *now = apr_palloc(pool, NEO_MS_TEXT_SIZE), *id_block = apr_palloc(pool, NEO_ID_BLOCK_SIZE),
+         *cleared_block = apr_palloc(pool, NEO_ID_BLOCK_SIZE);
+    neo_ms_format(now, row->now);
+    neo_id_issue_block(id_block, "whd_");
+    neo_id_issue_block(cleared_block, "whd_");
+    v.of[NEO_PARAM_ITEM_NUMBER] = apr_itoa(pool, row->number);
+    v.of[NEO_PARAM_ID] = row->id;
+    v.of[NEO_PARAM_NOW] = now;
+    v.of[NEO_PARAM_ID_BLOCK] = id_block;
+    v.of[NEO_PARAM_TARGET_ID_BLOCK] = cleared_block; /* of a deletion */
+    v.of[NEO_PARAM_TIMESTAMP_FIELD] = row->timestamp_field;
+    v.of[NEO_PARAM_TARGET] = row->target.id;
+    if (row->actor)
+        set_request(&v, row->actor, row->idempotency, pool);
+    if (written != NOTHING)
+        neo_write_set_fields(&v, resource, row->body, pool);
+    if (written == NEW_BODY)
+        neo_representation_set(&v, resource, &(neo_new_values){row->id, now, actor, row->body, row->timestamp_field, NULL},
+                               pool);
     return v;
+}
+
+static neo_bound_sql bind_rows(const neo_sql *sql, const neo_resource *resource, neo_values *v, const neo_actor *actor,
+                               const neo_batch_row *rows, int count, content written, apr_pool_t *pool)
+{
+    neo_values *each = apr_palloc(pool, (apr_size_t)count * sizeof *each);
+    if (actor)
+        set_request(v, actor, NULL, pool);
+    for (int i = 0; i < count; i++)
+        each[i] = row_values(resource, rows[i].actor ? rows[i].actor : actor, &rows[i], written, pool);
+    return neo_sql_bind(sql, v, each, count, pool);
+}
+
+static neo_pg_status run(neo_pg *pg, const neo_sql *sql, const neo_resource *resource, neo_values *v, const neo_actor *actor,
+                         const neo_batch_row *rows, int count, content written, apr_pool_t *pool, neo_rows *result)
+{
+    neo_bound_sql bound = bind_rows(sql, resource, v, actor, rows, count, written, pool);
+    return neo_pg_run(pg, bound.statement, bound.values, pool, result);
 }
 
 neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, apr_pool_t *pool,
@@ -178,15 +170,13 @@ neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resour
 neo_pg_status neo_batch_lock_targets(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                      const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *locked)
 {
-    neo_values v = values_for(resource, actor, rows, count, pool);
-    return neo_sql_run(pg, of(resource)->lock_targets, &v, pool, locked);
+    return run(pg, of(resource)->lock_targets, resource, &(neo_values){0}, actor, rows, count, NOTHING, pool, locked);
 }
 
 neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_batch_row *rows,
                              int count, apr_pool_t *pool, neo_rows *found)
 {
-    neo_values v = values_for(resource, actor, rows, count, pool);
-    return neo_sql_run(pg, of(resource)->lock, &v, pool, found);
+    return run(pg, of(resource)->lock, resource, &(neo_values){0}, actor, rows, count, NOTHING, pool, found);
 }
 
 static void add_references(neo_values *v, const neo_resource *resource, const neo_batch_row *rows, int count, apr_pool_t *pool)
@@ -202,38 +192,37 @@ static void add_references(neo_values *v, const neo_resource *resource, const ne
 neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, neo_method method,
                               int is_strict, const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *written)
 {
+    static const content contents[] = {
+        [NEO_METHOD_CREATE] = NEW_BODY, [NEO_METHOD_UPDATE] = BODY, [NEO_METHOD_DELETE] = NOTHING};
     const statements *s = of(resource);
     const neo_sql *const sql[] = {
         [NEO_METHOD_CREATE] = s->create[is_strict != 0], [NEO_METHOD_UPDATE] = s->update, [NEO_METHOD_DELETE] = s->delete};
-    char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
-    neo_values v = values_for(resource, actor, rows, count, pool);
-    neo_ms_format(now, rows[0].now);
+    char id_block[NEO_ID_BLOCK_SIZE];
+    neo_values v = {0};
     neo_id_issue_block(id_block, "whd_");
-    v.of[NEO_PARAM_NOW] = now; /* of the effect's event, with the next */
-    v.of[NEO_PARAM_TARGET_ID_BLOCK] = id_block;
+    v.of[NEO_PARAM_TARGET_ID_BLOCK] = id_block; /* of the effect's event */
     v.of[NEO_PARAM_TARGET] = rows[0].target.id;
     v.of[NEO_PARAM_TARGET_VERSION] = rows[0].target.version;
     v.of[NEO_PARAM_TARGET_STATUS] = rows[0].target.status;
     add_references(&v, resource, rows, count, pool);
-    return neo_sql_run(pg, sql[method], &v, pool, written);
+    return run(pg, sql[method], resource, &v, actor, rows, count, contents[method], pool, written);
 }
 
 struct neo_batch_group {
-    const neo_sql *sql;
-    neo_values values;
+    neo_bound_sql sql;
 };
 
 const neo_batch_group *neo_batch_group_make(const neo_resource *resource, const neo_batch_row *rows, int count,
                                             apr_pool_t *pool)
 {
-    neo_batch_group *group = apr_pcalloc(pool, sizeof *group);
-    group->sql = of(resource)->create_group;
-    group->values.of[NEO_PARAM_ROWS] = rows_of(resource, rows, count, pool);
-    add_references(&group->values, resource, rows, count, pool);
+    neo_values v = {0};
+    neo_batch_group *group = apr_palloc(pool, sizeof *group);
+    add_references(&v, resource, rows, count, pool);
+    group->sql = bind_rows(of(resource)->create_group, resource, &v, NULL, rows, count, NEW_BODY, pool);
     return group;
 }
 
 neo_pg_status neo_batch_create_group(neo_pg *pg, const neo_batch_group *group, apr_pool_t *pool, neo_rows *written)
 {
-    return neo_sql_try(pg, group->sql, &group->values, pool, written);
+    return neo_pg_try(pg, group->sql.statement, group->sql.values, pool, written);
 }

@@ -30,6 +30,10 @@ static void add_value(neo_buf *sql, const neo_event *event, const neo_field *fie
 /* Adds the payload, concatenated like a representation (see sql/0002_resources.sql). */
 static void add_payload(neo_buf *sql, const neo_event *event)
 {
+    if (event->payload) {
+        neo_buf_printf(sql, ", %s", event->payload);
+        return;
+    }
     neo_buf_puts(sql, ", '{{' || concat_ws(','");
     for (const neo_field *f = event->resource->fields; f->name; f++)
         if (f->flags & NEO_IN_EVENT) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/buf.h"
+#include "store/array.h"
 
 static const char *const names[] = {
     [NEO_PARAM_ORGANIZATION] = "organization",
@@ -33,17 +33,22 @@ static const char *const names[] = {
     [NEO_PARAM_TARGET_VERSION] = "target_version",
     [NEO_PARAM_TARGET_STATUS] = "target_status",
     [NEO_PARAM_TARGET_ID_BLOCK] = "target_id_block",
-    [NEO_PARAM_ROWS] = "rows",
+    [NEO_PARAM_ITEM_NUMBER] = "item_number",
     [NEO_PARAM_ANSWER] = "answer",
     [NEO_PARAM_TIMES] = "times",
     [NEO_PARAM_TIMESTAMP_FIELD] = "timestamp_field",
+    [NEO_PARAM_REPRESENTATION] = "representation",
+    [NEO_PARAM_PAYLOAD] = "payload",
 };
 _Static_assert(sizeof names / sizeof *names == NEO_PARAM_FIELD, "every parameter has its name");
 
 struct neo_sql {
     const neo_statement *statement;
     int count;
-    neo_param order[NEO_PARAMS];
+    struct {
+        neo_param param;
+        int is_array;
+    } order[NEO_PARAMS];
 };
 
 /* An unknown name is a defect of this program. */
@@ -57,13 +62,14 @@ static neo_param param_of(const char *name, size_t len)
     abort();
 }
 
-static int number_of(neo_sql *sql, neo_param param)
+static int number_of(neo_sql *sql, neo_param param, int is_array)
 {
     for (int i = 0; i < sql->count; i++)
-        if (sql->order[i] == param)
+        if (sql->order[i].param == param && sql->order[i].is_array == is_array)
             return i + 1;
-    sql->order[sql->count++] = param;
-    return sql->count;
+    sql->order[sql->count].param = param;
+    sql->order[sql->count].is_array = is_array;
+    return ++sql->count;
 }
 
 neo_sql *neo_sql_make(apr_pool_t *pool, const char *text, int writes)
@@ -74,8 +80,9 @@ neo_sql *neo_sql_make(apr_pool_t *pool, const char *text, int writes)
     for (const char *open; (open = strchr(text, '{'));) {
         size_t len = open[1] == '{' ? 0 : strcspn(open + 1, "}");
         neo_buf_add(&out, text, (apr_size_t)(open - text));
+        size_t name = strcspn(open + 1, "[}"); /* without the brackets */
         if (len)
-            neo_buf_printf(&out, "$%d", number_of(sql, param_of(open + 1, len)));
+            neo_buf_printf(&out, "$%d", number_of(sql, param_of(open + 1, name), name < len));
         else
             neo_buf_putc(&out, '{');
         text = open + len + 2;
@@ -85,22 +92,28 @@ neo_sql *neo_sql_make(apr_pool_t *pool, const char *text, int writes)
     return sql;
 }
 
-static void order_values(const neo_sql *sql, const neo_values *values, const char *ordered[NEO_PARAMS])
-{
-    for (int i = 0; i < sql->count; i++)
-        ordered[i] = values->of[sql->order[i]];
-}
-
 neo_pg_status neo_sql_run(neo_pg *pg, const neo_sql *sql, const neo_values *values, apr_pool_t *pool, neo_rows *rows)
 {
     const char *ordered[NEO_PARAMS];
-    order_values(sql, values, ordered);
+    for (int i = 0; i < sql->count; i++)
+        ordered[i] = values->of[sql->order[i].param];
     return neo_pg_run(pg, sql->statement, ordered, pool, rows);
 }
 
-neo_pg_status neo_sql_try(neo_pg *pg, const neo_sql *sql, const neo_values *values, apr_pool_t *pool, neo_rows *rows)
+static const char *array_of(const neo_values *each, int count, neo_param param, apr_pool_t *pool)
 {
-    const char *ordered[NEO_PARAMS];
-    order_values(sql, values, ordered);
-    return neo_pg_try(pg, sql->statement, ordered, pool, rows);
+    neo_buf array;
+    neo_buf_init(&array, pool, (apr_size_t)count * 32 + 2);
+    for (int i = 0; i < count; i++)
+        neo_array_add(&array, each[i].of[param]);
+    return neo_array_end(&array);
+}
+
+neo_bound_sql neo_sql_bind(const neo_sql *sql, const neo_values *values, const neo_values *each, int count, apr_pool_t *pool)
+{
+    const char **ordered = apr_palloc(pool, (apr_size_t)sql->count * sizeof *ordered);
+    for (int i = 0; i < sql->count; i++)
+        ordered[i] =
+            sql->order[i].is_array ? array_of(each, count, sql->order[i].param, pool) : values->of[sql->order[i].param];
+    return (neo_bound_sql){sql->statement, ordered};
 }

@@ -9,6 +9,7 @@
 #include "model/references.h"
 #include "store/column.h"
 #include "store/reference.h"
+#include "store/representation.h"
 #include "store/snapshot.h"
 
 #define THIS_ROW "organization_id = {organization} and id = {id}"
@@ -86,16 +87,8 @@ static neo_values values_for(const neo_actor *actor, const char *id)
 
 static void add_fields(neo_values *v, const neo_resource *resource, const neo_json *body, apr_pool_t *pool)
 {
-    const char **next = &v->of[NEO_PARAM_FIELD];
-    for (const neo_field *f = resource->fields; f->name; f++) {
-        if (!neo_write_is_parameter(f))
-            continue;
-        const neo_json *value = neo_json_get(body, f->name);
-        if (value)
-            *next = neo_columns[f->type].parameter(value, pool);
-        next++;
-    }
     neo_reference_values references;
+    neo_write_set_fields(v, resource, body, pool);
     neo_references_begin(&references, pool);
     neo_references_add(&references, resource, body, 1);
     neo_references_end(&references, v);
@@ -115,6 +108,8 @@ neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const n
     v.of[NEO_PARAM_SECRET] = row->secret;
     v.of[NEO_PARAM_TIMESTAMP_FIELD] = row->timestamp_field;
     v.of[NEO_PARAM_TIMES] = row->times ? neo_json_text(row->times, pool).ptr : NULL;
+    neo_representation_set(&v, resource, &(neo_new_values){row->id, now, actor, row->body, row->timestamp_field, row->times},
+                           pool);
     neo_idempotency_add(&v, actor, idempotency, pool);
     return neo_sql_run(pg, sql[idempotency != NULL], &v, pool, rows);
 }

@@ -2,7 +2,8 @@
 /* Generates the statements that write rows, from a resource's table (see store/write.h).
  *
  * Each begins with the CTE item: a row for each row to write. A single row's values are parameters; that CTE is not
- * materialized, so that the planner replaces it by them, and the statement costs no more than one without it. */
+ * materialized, so that the planner replaces it by them, and the statement costs no more than one without it. Several rows are
+ * arrays of texts, which PostgreSQL reads faster than JSON. */
 #include "store/write.h"
 
 #include <apr_strings.h>
@@ -15,8 +16,10 @@
 #include "store/idempotency.h"
 #include "store/mutual.h"
 #include "store/reference.h"
+#include "store/representation.h"
 
 #define IMPORT          64U  /* another option: from the lines of an import */
+#define NEW             128U /* a creation of rows whose representations and payloads are given */
 #define LOCK_TIMEOUT_MS "50" /* of a group, whose rows are then written one by one */
 #define THIS_ROW        "t.organization_id = {organization} and t.id = item.item_id"
 #define OF_ITEM         "item.item_number, item.item_id_block, item.item_now"
@@ -32,12 +35,6 @@ const char *neo_table_of(const neo_resource *resource)
 /* The parameters about a request. In a group they are columns of its row: {actor} is item_actor. */
 static const char *const request_parameters[] = {"organization", "tenant", "actor", "request", "credential", "key", "hash"};
 enum { REQUEST_PARAMETERS = sizeof request_parameters / sizeof *request_parameters };
-
-static void add_request_columns(neo_buf *sql, const char *prefix, const char *suffix)
-{
-    for (int i = 0; i < REQUEST_PARAMETERS; i++)
-        neo_buf_printf(sql, ", %sitem_%s%s", prefix, request_parameters[i], suffix);
-}
 
 /* Replaces the parameters by the columns, which only the CTEs `item` and `created` have. */
 static const char *with_request_columns(const char *sql, apr_pool_t *pool)
@@ -91,9 +88,22 @@ static const neo_field *secret_of(const neo_resource *resource)
     return NULL;
 }
 
-int neo_write_is_parameter(const neo_field *field)
+static int is_parameter(const neo_field *field)
 {
     return !(field->flags & NEO_SERVER);
+}
+
+void neo_write_set_fields(neo_values *values, const neo_resource *resource, const neo_json *body, apr_pool_t *pool)
+{
+    const char **next = &values->of[NEO_PARAM_FIELD];
+    for (const neo_field *f = resource->fields; f->name; f++) {
+        if (!is_parameter(f))
+            continue;
+        const neo_json *value = neo_json_get(body, f->name);
+        if (value)
+            *next = neo_columns[f->type].parameter(value, pool);
+        next++;
+    }
 }
 
 /* A column and its new value. */
@@ -118,7 +128,7 @@ static const char *time_in_history(const char *name, apr_pool_t *pool)
 static const char *value_of(const neo_resource *resource, const neo_field *field, int is_update, unsigned int options,
                             apr_pool_t *pool)
 {
-    if (neo_write_is_parameter(field) || options & IMPORT)
+    if (is_parameter(field) || options & IMPORT)
         return apr_pstrcat(pool, "item.", field->name, NULL);
     if (!neo_transition_sets(resource, field))
         return NULL;
@@ -144,6 +154,8 @@ static apr_array_header_t *settings_of(const neo_resource *resource, int is_upda
     }
     if (secret_of(resource) && !is_update)
         add_setting(settings, "secret", "{secret}", NULL);
+    if (options & NEW)
+        add_setting(settings, "representation", "item.representation", NULL);
     for (const neo_field *f = resource->fields; f->name; f++)
         if (!is_service_column(f) && !(f->flags & NEO_SECRET))
             add_setting(settings, f->name, value_of(resource, f, is_update, options, pool), f);
@@ -167,26 +179,62 @@ static void add_differs(neo_buf *sql, const apr_array_header_t *settings, unsign
 
 /* ---------------------------------------------------------------- the rows to write, and the rows before */
 
-/* The CTE item (item_number, item_id, item_id_block, item_now), followed by the fields of the body. */
+/* A column of the CTE item, and its parameter. */
+typedef struct {
+    const char *parameter, *type, *name;
+} item_column;
+
+static void add_item_column(apr_array_header_t *columns, const char *parameter, const char *type, const char *name)
+{
+    APR_ARRAY_PUSH(columns, item_column) = (item_column){parameter, type, name};
+}
+
+/* item_number, item_id, item_id_block, item_now, and the fields of the body. */
+static apr_array_header_t *item_columns(const neo_resource *resource, int has_body, unsigned int options, apr_pool_t *pool)
+{
+    apr_array_header_t *columns = apr_array_make(pool, 64, sizeof(item_column));
+    int number = 0;
+    add_item_column(columns, "item_number", "int", "item_number");
+    add_item_column(columns, "id", "text collate \"C\"", "item_id");
+    add_item_column(columns, "id_block", "text", "item_id_block");
+    add_item_column(columns, "now", "timestamptz", "item_now");
+    for (const neo_field *f = resource->fields; has_body && f->name; f++)
+        if (is_parameter(f))
+            add_item_column(columns, apr_psprintf(pool, "field%d", number++), neo_columns[f->type].type, f->name);
+    if (has_body && resource->transitions)
+        add_item_column(columns, "timestamp_field", "text", "item_timestamp_field");
+    if (!has_body)
+        add_item_column(columns, "target_id_block", "text", "item_cleared_block");
+    if (options & NEW) {
+        add_item_column(columns, "representation", "text", "representation");
+        add_item_column(columns, "payload", "text", "item_payload");
+    }
+    for (int i = 0; options & NEO_WRITE_GROUP && i < REQUEST_PARAMETERS; i++)
+        add_item_column(columns, request_parameters[i], "text collate \"C\"",
+                        apr_pstrcat(pool, "item_", request_parameters[i], NULL));
+    return columns;
+}
+
+/* Adds the CTE item. */
 static void add_items(neo_buf *sql, const neo_resource *resource, int has_body, unsigned int options)
 {
-    int number = 0, has_rows = (options & NEO_WRITE_ROWS) != 0;
-    neo_buf_puts(sql, has_rows ? "with item as materialized (select * from json_to_recordset({rows}::json) as i"
-                                 " (item_number int, item_id text collate \"C\", item_id_block text, item_now timestamptz"
-                               : "with item as not materialized (select 1 as item_number, {id}::text collate \"C\" as item_id,"
-                                 " {id_block}::text as item_id_block, {now}::timestamptz as item_now");
-    for (const neo_field *f = resource->fields; has_body && f->name; f++)
-        if (neo_write_is_parameter(f) && has_rows)
-            neo_buf_printf(sql, ", %s %s", f->name, neo_columns[f->type].type);
-        else if (neo_write_is_parameter(f))
-            neo_buf_printf(sql, ", {field%d}::%s as %s", number++, neo_columns[f->type].type, f->name);
-    if (has_body && resource->transitions)
-        neo_buf_puts(sql, has_rows ? ", item_timestamp_field text" : ", {timestamp_field}::text as item_timestamp_field");
-    if (!has_body)
-        neo_buf_puts(sql, has_rows ? ", item_cleared_block text" : ", {target_id_block}::text as item_cleared_block");
-    if (options & NEO_WRITE_GROUP)
-        add_request_columns(sql, "", " text collate \"C\"");
-    neo_buf_puts(sql, has_rows ? ")" : "");
+    const apr_array_header_t *columns = item_columns(resource, has_body, options, sql->pool);
+    int has_rows = (options & NEO_WRITE_ROWS) != 0;
+    neo_buf arrays, names;
+    neo_buf_init(&arrays, sql->pool, 1024);
+    neo_buf_init(&names, sql->pool, 1024);
+    neo_buf_puts(sql,
+                 has_rows ? "with item as materialized (select " : "with item as not materialized (select 1 as item_number, ");
+    for (int i = !has_rows; i < columns->nelts; i++) {
+        const item_column *c = &APR_ARRAY_IDX(columns, i, item_column);
+        const char *comma = i > !has_rows ? ", " : "";
+        neo_buf_printf(sql, has_rows ? "%si.%s::%s as %s" : "%s{%s}::%s as %s", comma, has_rows ? c->name : c->parameter,
+                       c->type, c->name);
+        neo_buf_printf(&arrays, "%s{%s[]}::text[]", comma, c->parameter);
+        neo_buf_printf(&names, "%s%s", comma, c->name);
+    }
+    if (has_rows)
+        neo_buf_printf(sql, " from unnest(%s) as i (%s)", arrays.ptr, names.ptr);
     if (options & NEO_WRITE_GROUP)
         neo_buf_puts(sql, " where (select set_config('lock_timeout', '" LOCK_TIMEOUT_MS "', true)) is not null");
     neo_buf_puts(sql, "), ");
@@ -223,12 +271,12 @@ static void add_before(neo_buf *sql, const neo_resource *resource, unsigned int 
 /* ---------------------------------------------------------------- writes */
 
 /* The columns that the CTEs after a write of the table t need. */
-static void add_returning(neo_buf *sql, const neo_resource *resource)
+static void add_returning(neo_buf *sql, const neo_resource *resource, unsigned int options)
 {
-    neo_buf_puts(sql, " returning t.id, t.representation");
+    neo_buf_puts(sql, options & NEW ? " returning t.id" : " returning t.id, t.representation");
     if (secret_of(resource))
         neo_buf_puts(sql, ", t.secret");
-    for (const neo_field *f = resource->fields; f->name; f++)
+    for (const neo_field *f = resource->fields; f->name && !(options & NEW); f++)
         if (f->flags & NEO_IN_EVENT && strcmp(f->name, "id") != 0)
             neo_buf_printf(sql, ", t.%s", f->name);
 }
@@ -247,14 +295,16 @@ static void add_created(neo_buf *sql, const neo_resource *resource, const char *
         neo_buf_printf(sql, "%s%s", i ? ", " : "", APR_ARRAY_IDX(settings, i, setting).value);
     neo_buf_printf(sql, " from item%s order by item.item_number%s", where,
                    options & NEO_WRITE_LENIENT ? " on conflict do nothing" : "");
-    add_returning(sql, resource);
+    add_returning(sql, resource, options);
     if (!has_several) {
-        neo_buf_puts(sql, ", 1 as item_number, {id_block}::text as item_id_block, {now}::timestamptz as item_now)");
+        neo_buf_puts(sql, ", 1 as item_number, {id_block}::text as item_id_block, {now}::timestamptz as item_now");
+        neo_buf_puts(sql, options & NEW ? ", {representation}::text as representation, {payload}::text as item_payload)" : ")");
         return;
     }
     neo_buf_puts(sql, "), created as (select inserted.*, " OF_ITEM);
-    if (options & NEO_WRITE_GROUP)
-        add_request_columns(sql, "item.", "");
+    neo_buf_puts(sql, options & NEW ? ", item.representation, item.item_payload" : "");
+    for (int i = 0; options & NEO_WRITE_GROUP && i < REQUEST_PARAMETERS; i++)
+        neo_buf_printf(sql, ", item.item_%s", request_parameters[i]);
     neo_buf_puts(sql, " from inserted join item on item.item_id = inserted.id)");
 }
 
@@ -277,7 +327,7 @@ static void add_effect(neo_buf *sql, const neo_resource *target)
     neo_buf_printf(sql,
                    ", effect as (update neoapi.%s o set status = {target_status}, updated_at = " NEO_NEXT_UPDATED_AT(
                        "updated.item_now", "target") ", updated_by = {actor} from updated, target where o.organization_id ="
-                                                     " {organization} and o.id = target.id returning o.*)",
+                                                     " {organization} and o.id = target.id returning o.*, updated.item_now)",
                    neo_table_of(target));
     if (target->has_events)
         neo_event_add(sql, &(neo_event){.resource = target,
@@ -286,7 +336,7 @@ static void add_effect(neo_buf *sql, const neo_resource *target)
                                         .before = "target",
                                         .number = "_effect",
                                         .id_block = "{target_id_block}",
-                                        .now = "{now}::timestamptz"});
+                                        .now = "r.item_now"});
 }
 
 /* The events of the CTE `happened`. */
@@ -302,6 +352,7 @@ static void add_events(neo_buf *sql, const neo_resource *resource, const char *h
                                         .order = options & (NEO_WRITE_ROWS | IMPORT) ? "r.item_number" : NULL,
                                         .id_block = "r.item_id_block",
                                         .now = "r.item_now",
+                                        .payload = options & NEW ? "r.item_payload" : NULL,
                                         .is_silent = is_silent});
 }
 
@@ -335,6 +386,7 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
     const char *from = is_group ? "created where item_key is not null" : "created";
     const char *is_free = is_idempotent ? NEO_IDEMPOTENCY_KEY_IS_FREE : "true";
     neo_buf sql;
+    options |= neo_representation_is_made(resource) ? NEW : 0;
     neo_buf_init(&sql, pool, 8192);
     add_items(&sql, resource, 1, options);
     if (refers)
@@ -399,7 +451,7 @@ neo_sql *neo_write_delete(const neo_resource *resource, unsigned int options, ap
     neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t using item where " THIS_ROW "%s%s%s", neo_table_of(resource),
                    options & NEO_WRITE_VERSION ? " and t.xmin = {version}::xid" : "",
                    is_target ? " and not " NEO_REFERENCE_USED : "", is_locked);
-    add_returning(&sql, resource);
+    add_returning(&sql, resource, options);
     neo_buf_puts(&sql, ", " OF_ITEM ", item.item_cleared_block)");
     if (neo_has_references(resource))
         neo_reference_add_deleted(&sql);

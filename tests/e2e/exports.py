@@ -12,8 +12,8 @@ READING = ("select pid from pg_stat_activity where application_name = 'neoapi' a
 def fill(instance, organization, rows):
     """Inserts brokers with SQL: without events, because that is faster."""
     instance.sql("insert into neoapi.broker (organization_id, id, tenant_id, name, visibility, created_at, updated_at, created_by,"
-                 " updated_by, representation) select o.id, 'brk_01h' || lpad(n::text, 23, '0'), o.tenant_id, 'Corretor ' || n,"
-                 " (array['private', 'public'])[1 + (n %% 10 = 0)::int], now(), now(), 'x', 'x', ''"
+                 " updated_by) select o.id, 'brk_01h' || lpad(n::text, 23, '0'), o.tenant_id, 'Corretor ' || n,"
+                 " (array['private', 'public'])[1 + (n %% 10 = 0)::int], now(), now(), 'x', 'x'"
                  " from neoapi.organization o, generate_series(1, %s) n where o.id = %s", rows, organization)
 
 

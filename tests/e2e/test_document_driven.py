@@ -22,6 +22,7 @@ import pytest
 from contract_requests import Target, ResponseCoverage, failures
 from client import Api, ok
 from deployment import BUILD
+from factories import NAMES
 from openapi_doc import NDJSON, Document, has_format, has_pattern
 from generate import Generator, get, put, path_text
 from hypothesis import strategies as st
@@ -142,6 +143,38 @@ def test_valid_bodies_are_never_refused_as_malformed(document, sample_orgs):
                 if not taken[operation, name] and not has_pattern(among[0][1].schema):
                     wrong.append(f"{operation}: no {name} is accepted, whatever its value")
     report(wrong)
+
+
+def members(text):
+    """The members of a JSON object as it is written: names and texts of the values."""
+    decoder, at, found = json.JSONDecoder(), 1, {}
+    while text[at - 1] != "}":
+        name, at = decoder.raw_decode(text, at)
+        _, end = decoder.raw_decode(text, at + 1)
+        found[name], at = text[at + 1:end], end + 1
+    return found
+
+
+def test_the_module_makes_the_texts_that_the_triggers_make(instance, document, sample_orgs):
+    """In the representations of new rows, and in their events, with any values, alone and in batches."""
+    for operation, generator, target, examples in with_bodies(document, sample_orgs):
+        for name, among in target.places(generator).items() if operation.method == "post" else ():
+            def send(value):
+                body = value[1]
+                target.ask(target.sample_org.varied(operation.collection, body) if target.is_whole else body)
+
+            explore(f"{operation}, {name}", generator.changed(among[:8]), send, examples)
+    for table in NAMES.values():
+        made = instance.sql(
+            f"with again as (update neoapi.{table} set id = id returning id, representation)"
+            " select o.representation, again.representation, e.payload"
+            f" from neoapi.{table} o join again on again.id = o.id left join neoapi.event e on e.resource_id = o.id"
+            " and e.type like '%.created' and o.updated_at = o.created_at")
+        assert len(made) > 30 and any(payload for *_, payload in made)
+        for stored, again, payload in made:
+            assert stored == again
+            shown = members(payload or stored)
+            assert (payload or stored) == "{" + ",".join(f'"{name}":{text}' for name, text in members(stored).items() if name in shown) + "}"
 
 
 def is_kept(place, body, answer):

@@ -247,7 +247,7 @@ def test_a_missing_reference_refuses_only_its_request(two, slow, counts):
 def in_group(instance):
     """The processes of PostgreSQL that execute the statement of a group."""
     return [pid for pid, in instance.sql("select pid from pg_stat_activity where state = 'active' and query like %s and wait_event = 'PgSleep'",
-                                         "%item_organization text%")]
+                                         "%as item_organization%")]
 
 
 @contextmanager
