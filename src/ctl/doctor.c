@@ -149,6 +149,19 @@ int neo_doctor_has_schema(const neo_doctor_context *p)
     return p->pg && p->runtime && p->version >= neo_schema_needed();
 }
 
+static neo_finding check_representations(neo_doctor_context *p, const char **found)
+{
+    neo_rows rows;
+    *found = "the schema is newer";
+    if (p->version > neo_schema_needed())
+        return NEO_FINDING_SKIPPED;
+    neo_pg_status status = neo_representation_check(p->pg, p->pool, &rows);
+    *found = status != NEO_PG_OK ? rows.message
+             : rows.count        ? apr_psprintf(p->pool, "that of %s differs from its columns", neo_rows_value(&rows, 0, 0))
+                                 : "those of a sample are equal to the columns";
+    return status == NEO_PG_OK && !rows.count;
+}
+
 static neo_finding check_event_log(neo_doctor_context *p, const char **found)
 {
     neo_log_holder holder;
@@ -211,6 +224,8 @@ static const check checks[] = {
      "only then"},
     {"event epoch", NEEDS_SCHEMA_ON_PRIMARY, NULL, check_event_epoch,
      "start httpd, which begins one within a minute, or run neoapictl migrate; readers of the event log must export again"},
+    {"representations", NEEDS_SCHEMA, NULL, check_representations,
+     "make it again with an update of the row that changes nothing (set id = id), and report it"},
     {"indexes", NEEDS_SCHEMA, indexes_sql, NULL, "reindex index concurrently neoapi.INDEX"},
     {"cleanup", NEEDS_SCHEMA, cleanup_sql, NULL, "start httpd, which removes them; if it is running, see its error log"},
     {"WhatsApp numbers", NEEDS_SCHEMA, numbers_sql, NULL, "see the error log, and doc/whatsapp.md, section Error codes"},

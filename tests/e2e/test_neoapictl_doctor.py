@@ -112,6 +112,19 @@ def test_doctor_finds_a_schema_of_another_build(own_database, fault, found):
     assert "version of the package" in checks["schema"]["fix"]
 
 
+def test_doctor_finds_a_representation_that_differs_from_the_columns(own_database):
+    id = "brk_" + "0" * 26
+    own_database.sql("insert into neoapi.broker (organization_id, id, tenant_id, name, visibility, created_at, updated_at, created_by,"
+                     f" updated_by, representation) values ('org', '{id}', 'tnt', 'Ana', 'public', now(), now(), 'x', 'x', '{{}}')")
+    try:
+        check = examined(own_database)[1]["representations"]
+        assert check["result"] == "failed" and f"that of {id} differs" in check["found"], check
+        own_database.sql(f"update neoapi.broker set id = id where id = '{id}'")
+        assert examined(own_database)[1]["representations"]["result"] == "ok"
+    finally:
+        own_database.sql(f"delete from neoapi.broker where id = '{id}'")
+
+
 def test_doctor_finds_functions_of_another_build_and_migrate_installs_its_own(own_database):
     own_database.sql("create or replace function neoapi.broker_set_representation() returns trigger language plpgsql as"
                      " 'begin return new; end'; drop trigger set_representation on neoapi.lead")
