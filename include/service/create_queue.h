@@ -3,6 +3,8 @@
  * it takes the requests that wait and writes the rows of all in one statement, over its own connection. The others wait for it
  * and hold no connection.
  *
+ * The number of slots is that with which creates are fastest (see service/slot_tuner.h).
+ *
  * Nobody waits for a group to become larger. A member gets its slot or its leader as soon as a slot is free, at the latest when
  * a slot has been held for NEO_GROUP_STALL_MS: that slot is then taken over, so that a statement that is blocked does not block
  * others. A member whose row was sent leaves after NEO_GROUP_MAX_WAIT_MS. */
@@ -15,9 +17,9 @@
 #include "core/clock.h"
 #include "core/metrics.h"
 #include "model/resource.h"
+#include "service/slot_tuner.h"
 
 #define NEO_GROUP_MAX         16 /* rows of a statement */
-#define NEO_GROUP_SLOTS       2
 #define NEO_GROUP_STALL_MS    50
 #define NEO_GROUP_MAX_WAIT_MS 60000 /* longer than a leader needs for its statement, with every timeout and retry */
 
@@ -42,6 +44,7 @@ typedef struct neo_group_member {
     neo_group_state state;
     neo_text answer;          /* of a created row; in the pool */
     long long joined, waited; /* microseconds */
+    int is_concurrent;        /* others were in progress when it joined */
     struct neo_group_member *next, **place;
     pthread_cond_t changed;
 } neo_group_member;

@@ -24,10 +24,11 @@ typedef struct neo_idempotency {
 } neo_idempotency;
 
 /* Parts of a statement that writes once: the condition of the write, and the CTE that stores the response if the CTE `from` has
- * a row. Status, answer and secret are SQL. */
+ * a row. Status, answer and secret are SQL. The condition is a scalar subquery, because PostgreSQL could join the rows of a
+ * group to all keys. */
 #define NEO_IDEMPOTENCY_KEY_IS_FREE                                                                                            \
-    "not exists (select from neoapi.idempotency_key where organization_id = {organization}"                                    \
-    " and credential_id = {credential} and key = {key}::uuid)"
+    "(select 1 from neoapi.idempotency_key where organization_id = {organization}"                                             \
+    " and credential_id = {credential} and key = {key}::uuid) is null"
 #define NEO_IDEMPOTENCY_STORE_KEY(status, answer, secret, from)                                                                \
     ", stored_key as (insert into neoapi.idempotency_key"                                                                      \
     " (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)"                          \

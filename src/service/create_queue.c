@@ -15,7 +15,9 @@ typedef struct {
 struct neo_create_queue {
     pthread_mutex_t mutex; /* protects everything else, and the members that are not LEADING */
     neo_group_member *first, **end;
-    slot slots[NEO_GROUP_SLOTS];
+    slot slots[NEO_MAX_SLOTS];
+    neo_slot_tuner tuner; /* how many of them are used */
+    int in_progress;      /* requests */
     int stall_ms, max_wait_ms;
     neo_metrics *metrics;
 };
@@ -54,6 +56,7 @@ neo_create_queues *neo_create_queues_make(neo_metrics *metrics, apr_pool_t *pool
         neo_create_queue *queue = &queues->queues[i];
         init_mutex(&queue->mutex);
         queue->end = &queue->first;
+        neo_slot_tuner_init(&queue->tuner);
         neo_create_queue_set_times(queue, NEO_GROUP_STALL_MS, NEO_GROUP_MAX_WAIT_MS);
         queue->metrics = metrics;
     }
@@ -112,7 +115,7 @@ static void hold(slot *slot_of_leader, const neo_group_member *leader)
 
 static slot *free_slot(neo_create_queue *queue)
 {
-    for (slot *s = queue->slots; s < queue->slots + NEO_GROUP_SLOTS; s++)
+    for (slot *s = queue->slots; s < queue->slots + neo_slot_tuner_slots(&queue->tuner); s++)
         if (!s->leader)
             return s;
     return NULL;
@@ -121,8 +124,8 @@ static slot *free_slot(neo_create_queue *queue)
 static slot *stalled_slot(neo_create_queue *queue)
 {
     neo_ms now = neo_steady_ms();
-    for (slot *s = queue->slots; s < queue->slots + NEO_GROUP_SLOTS; s++)
-        if (now - s->since >= queue->stall_ms)
+    for (slot *s = queue->slots; s < queue->slots + NEO_MAX_SLOTS; s++)
+        if (s->leader && now - s->since >= queue->stall_ms)
             return s;
     return NULL;
 }
@@ -162,8 +165,9 @@ static void take_over(neo_create_queue *queue, neo_group_member *member)
     hold(stalled, member);
 }
 
-static void leave(neo_group_member *member)
+static void leave(neo_create_queue *queue, neo_group_member *member)
 {
+    queue->in_progress--;
     *member->place = NULL;
     member->state = NEO_GROUP_UNKNOWN;
 }
@@ -184,7 +188,7 @@ static void wait_in_queue(neo_create_queue *queue, neo_group_member *member)
         if (member->state == NEO_GROUP_WAITING)
             take_over(queue, member);
         else if (member->state == NEO_GROUP_SENT && neo_steady_ms() >= until)
-            leave(member);
+            leave(queue, member);
     }
     pthread_cond_destroy(&member->changed);
 }
@@ -201,6 +205,7 @@ neo_group_state neo_create_queue_join(neo_create_queue *queue, neo_group_member 
     member->waited = 0;
     member->state = NEO_GROUP_WAITING;
     pthread_mutex_lock(&queue->mutex);
+    member->is_concurrent = queue->in_progress++ > 0;
     slot *s = free_slot(queue);
     if (s) {
         hold(s, member);
@@ -269,6 +274,14 @@ static neo_text copy_answer(neo_text answer)
     return (neo_text){copy, answer.len};
 }
 
+/* A request that waits long for a lock must not determine the mean. */
+static void count_end(neo_create_queue *queue, const neo_group_member *member, apr_time_t now)
+{
+    long long took = now - member->joined, most = queue->stall_ms * 1000LL;
+    queue->in_progress--;
+    neo_slot_tuner_count_row(&queue->tuner, took < 0 ? 0 : took < most ? took : most, member->is_concurrent);
+}
+
 static void give_outcome(neo_group_member *member, neo_group_state outcome, neo_text answer)
 {
     member->state = outcome;
@@ -277,12 +290,13 @@ static void give_outcome(neo_group_member *member, neo_group_state outcome, neo_
     pthread_cond_signal(&member->changed);
 }
 
-/* A slot that was taken over has another leader. */
+/* A slot that was taken over has another leader. One above the current number of slots is given up. */
 static void pass_slot(neo_create_queue *queue, const neo_group_member *leader)
 {
-    for (slot *s = queue->slots; s < queue->slots + NEO_GROUP_SLOTS; s++)
+    int used = neo_slot_tuner_slots(&queue->tuner);
+    for (slot *s = queue->slots; s < queue->slots + NEO_MAX_SLOTS; s++)
         if (s->leader == leader) {
-            neo_group_member *next = queue->first;
+            neo_group_member *next = s < queue->slots + used ? queue->first : NULL;
             hold(s, next);
             if (next) {
                 remove_at(queue, &queue->first, NEO_GROUP_LEADING);
@@ -294,12 +308,18 @@ static void pass_slot(neo_create_queue *queue, const neo_group_member *leader)
 void neo_create_queue_end(neo_create_queue *queue, const neo_group_member *leader, neo_group *group)
 {
     int alone = 0;
+    apr_time_t now = apr_time_now();
     pthread_mutex_lock(&queue->mutex);
+    count_end(queue, leader, now);
     for (int i = 0; i < group->count; i++) {
+        neo_group_member *member = group->members[i];
         alone += group->outcomes[i] == NEO_GROUP_ALONE;
-        if (i > 0 && group->members[i])
-            give_outcome(group->members[i], group->outcomes[i], group->answers[i]);
+        if (i > 0 && member) {
+            count_end(queue, member, now);
+            give_outcome(member, group->outcomes[i], group->answers[i]);
+        }
     }
+    neo_slot_tuner_count_statement(&queue->tuner);
     pass_slot(queue, leader);
     pthread_mutex_unlock(&queue->mutex);
     if (queue->metrics && group->count)

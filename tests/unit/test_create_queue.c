@@ -10,6 +10,7 @@
 
 #define LIMIT_MS 20000 /* until a condition must be true */
 #define MANY     20
+#define SLOTS    2 /* at first */
 
 /* A request in a thread. It leads if it must, and then creates every row of its group, with an answer for each. */
 typedef struct {
@@ -101,14 +102,14 @@ static void end(neo_create_queue *queue, neo_group_member *member)
 /* Both slots, and `count` requests that wait. */
 typedef struct {
     neo_create_queue *queue;
-    neo_group_member leaders[NEO_GROUP_SLOTS];
+    neo_group_member leaders[SLOTS];
     requester *waiting[MANY];
     int count;
 } crowd;
 
 static void fill(crowd *c, int count, const char *key, apr_pool_t *pool)
 {
-    for (int i = 0; i < NEO_GROUP_SLOTS; i++)
+    for (int i = 0; i < SLOTS; i++)
         lead(c->queue, &c->leaders[i], pool);
     for (int i = 0; i < count; i++) {
         c->waiting[i] = start(c->queue, key, pool);
@@ -173,16 +174,72 @@ static void requests_with_one_key_are_in_different_groups(void **state)
 static void a_stalled_slot_is_taken_over(void **state)
 {
     crowd c = {.queue = new_queue(1, LIMIT_MS, *state)};
-    for (int i = 0; i < NEO_GROUP_SLOTS; i++)
+    for (int i = 0; i < SLOTS; i++)
         lead(c.queue, &c.leaders[i], *state);
     for (c.count = 0; c.count < 5; c.count++)
         c.waiting[c.count] = start(c.queue, NULL, *state);
     for (int i = 0; i < c.count; i++) /* although no leader has ended */
         finish(c.waiting[i]);
-    for (int i = 0; i < NEO_GROUP_SLOTS; i++)
+    for (int i = 0; i < SLOTS; i++)
         end(c.queue, &c.leaders[i]);
     lead(c.queue, &c.leaders[0], *state); /* the slots are free */
     lead(c.queue, &c.leaders[1], *state);
+}
+
+/* Counts the rows of a window, `rows` in a statement, which all take the time. */
+static void count_window(neo_slot_tuner *tuner, int rows, long long took, int is_concurrent)
+{
+    for (int i = 1; i <= NEO_SLOT_WINDOW; i++) {
+        neo_slot_tuner_count_row(tuner, took, is_concurrent);
+        if (i % rows == 0)
+            neo_slot_tuner_count_statement(tuner);
+    }
+}
+
+/* The time of a create and the rows of a statement, by the number of slots. */
+typedef struct {
+    int took, rows;
+} load[NEO_MAX_SLOTS + 1];
+
+/* Tunes for many windows. Returns the number of slots that is used most of the time at the end. */
+static int tune(const load given, neo_slot_tuner *tuner)
+{
+    int counts[NEO_MAX_SLOTS + 1] = {0}, most = 0;
+    for (int window = 0; window < 400; window++) {
+        int slots = neo_slot_tuner_slots(tuner);
+        counts[slots] += window >= 350;
+        count_window(tuner, given[slots].rows, given[slots].took, 1);
+    }
+    for (int slots = 1; slots <= NEO_MAX_SLOTS; slots++)
+        most = counts[slots] > counts[most] ? slots : most;
+    assert_true(counts[most] > 40);
+    return most;
+}
+
+static void the_number_of_slots_with_the_fastest_creates_is_found(void **state)
+{
+    static const load processor = {[1] = {2500, 4}, [2] = {3000, 2}, [4] = {3300, 1}, [8] = {4000, 1}, [16] = {4000, 1}};
+    static const load commit = {[1] = {7500, 4}, [2] = {5700, 2}, [4] = {3700, 1}, [8] = {4000, 1}, [16] = {4100, 1}};
+    static const load disk = {[1] = {17800, 4}, [2] = {8500, 2}, [4] = {4900, 1}, [8] = {4100, 1}, [16] = {4200, 1}};
+    neo_slot_tuner tuner;
+    (void)state;
+    neo_slot_tuner_init(&tuner);
+    assert_int_equal(neo_slot_tuner_slots(&tuner), SLOTS);
+    assert_int_equal(tune(processor, &tuner), 1);
+    assert_int_equal(tune(disk, &tuner), 8); /* after a change of the load */
+    assert_int_equal(tune(commit, &tuner), 4);
+    assert_int_equal(tune(processor, &tuner), 1);
+}
+
+static void creates_without_concurrency_do_not_change_the_slots(void **state)
+{
+    neo_slot_tuner tuner;
+    (void)state;
+    neo_slot_tuner_init(&tuner);
+    for (int window = 0; window < 20; window++) {
+        count_window(&tuner, 1, window * 1000, 0);
+        assert_int_equal(neo_slot_tuner_slots(&tuner), SLOTS);
+    }
 }
 
 /* The leader, which is still waiting for the database, does not touch its memory afterwards. */
@@ -244,10 +301,16 @@ static void threads_that_join_and_lead_all_get_their_answers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(a_request_without_others_leads_at_once), pool_test(requests_that_wait_share_a_group),
-        pool_test(a_group_has_a_maximum_of_rows),          pool_test(requests_with_one_key_are_in_different_groups),
-        pool_test(a_stalled_slot_is_taken_over),           pool_test(a_request_leaves_a_leader_that_does_not_end),
-        pool_test(outcomes_reach_their_requests),          pool_test(threads_that_join_and_lead_all_get_their_answers),
+        pool_test(a_request_without_others_leads_at_once),
+        pool_test(requests_that_wait_share_a_group),
+        pool_test(a_group_has_a_maximum_of_rows),
+        pool_test(requests_with_one_key_are_in_different_groups),
+        pool_test(a_stalled_slot_is_taken_over),
+        pool_test(a_request_leaves_a_leader_that_does_not_end),
+        pool_test(outcomes_reach_their_requests),
+        pool_test(the_number_of_slots_with_the_fastest_creates_is_found),
+        pool_test(creates_without_concurrency_do_not_change_the_slots),
+        pool_test(threads_that_join_and_lead_all_get_their_answers),
     };
     return run_test_group("create queue", tests);
 }
