@@ -19,12 +19,7 @@
 #define HTTP_PORT         80
 #define MAX_ANSWER        4096
 
-static const char *text_of(const neo_json *object, const char *name)
-{
-    return neo_json_string(neo_json_get(object, name));
-}
-
-static int number_of(const neo_json *object, const char *name)
+static int number_at(const neo_json *object, const char *name)
 {
     return (int)neo_json_integer(neo_json_get(object, name));
 }
@@ -32,7 +27,7 @@ static int number_of(const neo_json *object, const char *name)
 /* ---------------------------------------------------------------- the database, as httpd's user */
 
 /* Identifies the server and the database. */
-static const char *identity_of(neo_pg *pg, apr_pool_t *pool)
+static const char *identify_server(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *sql = "select current_database() || ' of the server started at ' || pg_postmaster_start_time()";
@@ -44,15 +39,16 @@ static const char *identity_of(neo_pg *pg, apr_pool_t *pool)
 static void connect_as_httpd(const neo_doctor_context *p, const char *params, int out)
 {
     const char *class = "08", *text;
-    gid_t gid = (gid_t)number_of(p->httpd, "gid");
+    gid_t gid = (gid_t)number_at(p->httpd, "gid");
     unsetenv("HOME");
-    if (initgroups(text_of(p->httpd, "user"), gid) != 0 || setgid(gid) != 0 || setuid((uid_t)number_of(p->httpd, "uid")) != 0) {
+    if (initgroups(neo_json_string_at(p->httpd, "user"), gid) != 0 || setgid(gid) != 0 ||
+        setuid((uid_t)number_at(p->httpd, "uid")) != 0) {
         text = strerror(errno);
     } else {
         neo_pg *pg = neo_pg_connect(params, p->pool, &text);
         const neo_pg_error *error = pg ? NULL : neo_pg_connect_error(params);
         class = pg ? "" : error && *error->class ? error->class : class;
-        text = pg ? identity_of(pg, p->pool) : text;
+        text = pg ? identify_server(pg, p->pool) : text;
     }
     const char *line = apr_pstrcat(p->pool, class, " ", text, NULL);
     _exit(write(out, line, strlen(line)) < 0);
@@ -82,7 +78,7 @@ static char *ask_as_httpd(const neo_doctor_context *p, const char *params)
 
 neo_finding neo_doctor_check_database(neo_doctor_context *p, const char **found)
 {
-    const char *params = text_of(p->site, "database"), *user = text_of(p->httpd, "user");
+    const char *params = neo_json_string_at(p->site, "database"), *user = neo_json_string_at(p->httpd, "user");
     char *class = ask_as_httpd(p, params ? params : ""), *theirs = strchr(class, ' ');
     *found = "no process can be started to check it";
     if (!theirs)
@@ -93,7 +89,7 @@ neo_finding neo_doctor_check_database(neo_doctor_context *p, const char **found)
         p->fix = neo_pg_error_fix(neo_pg_error_find(class));
         return NEO_FINDING_FAILED;
     }
-    const char *ours = identity_of(p->pg, p->pool);
+    const char *ours = identify_server(p->pg, p->pool);
     *found = apr_psprintf(p->pool, "%s can connect; DBDParams and neoapictl use the same one", user);
     if (strcmp(theirs, ours) == 0)
         return NEO_FINDING_OK;
@@ -111,32 +107,33 @@ static const char *send_request(const neo_doctor_context *p, const neo_json *sit
     char secret[NEO_SECRET_SIZE], id[NEO_ID_SIZE];
     unsigned char hash[NEO_SHA256_SIZE];
     neo_secret_make(secret, id, hash, NEO_KEY_PREFIX);
-    const char *url = apr_psprintf(p->pool, "%s://%s:%d%sme", scheme, text_of(site, "name"), port, text_of(site, "root"));
+    const char *url = apr_psprintf(p->pool, "%s://%s:%d%sme", scheme, neo_json_string_at(site, "name"), port,
+                                   neo_json_string_at(site, "root"));
     neo_provider_request request = {
         .url = url,
         .timeout = REQUEST_TIMEOUT_S,
         .key = secret,
-        .address = apr_psprintf(p->pool, strchr(text_of(site, "address"), ':') ? "::[%s]:%d" : "::%s:%d",
-                                text_of(site, "address"), port),
+        .address = apr_psprintf(p->pool, strchr(neo_json_string_at(site, "address"), ':') ? "::[%s]:%d" : "::%s:%d",
+                                neo_json_string_at(site, "address"), port),
     };
     neo_sender_request_once(&request, p->pool, response);
     return url;
 }
 
 /* The detail of a problem document; NULL if the response is none. */
-static const char *detail_of(const neo_doctor_context *p, const neo_provider_response *response)
+static const char *find_detail(const neo_doctor_context *p, const neo_provider_response *response)
 {
     const char *error;
-    return text_of(neo_json_parse(response->body, p->pool, &error), "detail");
+    return neo_json_string_at(neo_json_parse(response->body, p->pool, &error), "detail");
 }
 
 static neo_finding check_request_to(neo_doctor_context *p, const neo_json *site, const char **found)
 {
     neo_provider_response response;
-    const char *tls = text_of(site, "tls");
+    const char *tls = neo_json_string_at(site, "tls");
     const char *url =
-        send_request(p, site, tls && strcasecmp(tls, "on") == 0 ? "https" : "http", number_of(site, "port"), &response);
-    const char *detail = detail_of(p, &response);
+        send_request(p, site, tls && strcasecmp(tls, "on") == 0 ? "https" : "http", number_at(site, "port"), &response);
+    const char *detail = find_detail(p, &response);
     *found = apr_psprintf(p->pool, "%s: %s", url, response.error);
     p->fix = "see httpd's error log, and the check \"httpd\"";
     if (response.outcome != NEO_PROVIDER_RESPONDED)
@@ -178,9 +175,9 @@ neo_finding neo_doctor_check_request(neo_doctor_context *p, const char **found)
 static neo_finding check_plain_http_to(neo_doctor_context *p, const neo_json *site, const char **found)
 {
     neo_provider_response response;
-    const char *name = text_of(site, "name"), *url = send_request(p, site, "http", HTTP_PORT, &response);
+    const char *name = neo_json_string_at(site, "name"), *url = send_request(p, site, "http", HTTP_PORT, &response);
     *found = "the site answers them itself";
-    if (response.outcome != NEO_PROVIDER_RESPONDED || detail_of(p, &response))
+    if (response.outcome != NEO_PROVIDER_RESPONDED || find_detail(p, &response))
         return NEO_FINDING_OK;
     *found = apr_psprintf(p->pool,
                           "%s is answered with %d by another virtual host, so clients that send their key without TLS are "
