@@ -49,7 +49,7 @@ $(if $(needs),$(if $(filter-out 0,$(lastword $(shell sh tests/deploy/packages.sh
 endif
 endif
 ifneq (,$(filter all install,$(or $(MAKECMDGOALS),all)))
-$(shell pkg-config --exists apr-1 apr-util-1 libpq jansson yaml-0.1 libssl libcrypto libcurl || echo 'Packages are missing: run `make deps`.' >&2)
+$(shell pkg-config --exists apr-1 apr-util-1 libpq jansson yaml-0.1 zlib libssl libcrypto libcurl || echo 'Packages are missing: run `make deps`.' >&2)
 endif
 
 VERSION := 0.1.0
@@ -92,7 +92,7 @@ HARDENING  = $(eval HARDENING := $(if $(SANFLAGS),,$(FORTIFY) $(shell \
              for flag in -fstack-clash-protection -fcf-protection -mbranch-protection=standard; do \
                  $(CC) -Werror $$flag -S -o /dev/null -x c /dev/null 2>/dev/null && echo $$flag; done)))$(HARDENING)
 LDFLAGS  += -Wl,-z,relro,-z,now -Wl,--as-needed $(SANFLAGS)
-LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lyaml -lssl -lcrypto -lcurl -lpq -lpthread -lm
+LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lyaml -lz -lssl -lcrypto -lcurl -lpq -lpthread -lm
 
 # Layers 0 to 3 are the library that the module and neoapictl use.
 LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c src/delivery/*.c src/jobs/*.c)

@@ -26,6 +26,7 @@
 /* A document as it is sent, and its ETag. */
 typedef struct neo_static_document {
     neo_text body;
+    neo_text gzip; /* the same compressed; a NULL pointer if the body is compressed already */
     const char *etag;
 } neo_static_document;
 
@@ -109,6 +110,7 @@ typedef struct neo_response {
     int status;
     const char *media_type; /* NULL without a body */
     neo_text body;          /* belongs to the request's pool */
+    neo_text gzip;          /* for clients that accept it; a NULL pointer: there is none */
     neo_stream *stream;     /* instead of a body; else NULL */
     apr_table_t *headers;   /* set by the host; the service adds headers, and sets all other members */
     int route;              /* see model/route.h */

@@ -43,6 +43,22 @@ static int accepts_gzip(const request_rec *r, const char *codings)
     return 0;
 }
 
+/* Chooses the compressed form of a document. As mod_deflate does, it adds a suffix to the tag. */
+static void use_gzip(request_rec *r, neo_response *response)
+{
+    const char *codings = apr_table_get(r->headers_in, "Accept-Encoding"), *etag = apr_table_get(r->headers_out, "ETag");
+    if (!response->gzip.ptr)
+        return;
+    apr_table_mergen(r->headers_out, "Vary", "Accept-Encoding");
+    if (!codings || !accepts_gzip(r, codings))
+        return;
+    if (etag)
+        apr_table_setn(r->headers_out, "ETag", apr_psprintf(r->pool, "%.*s-gzip\"", (int)strlen(etag) - 1, etag));
+    if (response->media_type)
+        apr_table_setn(r->headers_out, "Content-Encoding", "gzip");
+    response->body = response->gzip;
+}
+
 /* Decompresses documents that are stored compressed for clients that do not accept gzip, if mod_deflate is loaded. */
 static void decompress(request_rec *r)
 {
@@ -71,6 +87,7 @@ int neo_response_send(request_rec *r, neo_response *response)
     apr_table_unset(r->headers_in, "Request-Range");
     set_head(r, response);
     set_principal(r, response);
+    use_gzip(r, response);
     if (response->stream) {
         neo_stream_send(r, response);
         neo_concurrency_leave(&response->place);

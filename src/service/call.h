@@ -14,6 +14,7 @@
 typedef struct neo_result {
     int status;             /* 0: nothing yet */
     neo_text body;          /* a NULL pointer: the response has none */
+    neo_text gzip;          /* the body compressed; a NULL pointer: there is none */
     neo_stream *stream;     /* instead of a body; else NULL */
     const char *media_type; /* NULL: the operation's */
     const char *etag;       /* NULL: computed from the body, if the operation's responses have one */

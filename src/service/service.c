@@ -113,6 +113,7 @@ static void respond_with_body(neo_call *call, const neo_result *result)
         neo_call_set_header(call, "Location",
                             apr_pstrcat(call->pool, call->site->base_url, call->match.resource->collection, "/",
                                         neo_call_id_of(result->body, call->pool), NULL));
+    response->gzip = result->gzip;
     if (operation->response_headers & NEO_RESPONSE_ETAG) {
         const char *etag = result->etag ? result->etag : neo_etag(result->body, call->pool);
         neo_call_set_header(call, "ETag", etag);

@@ -15,6 +15,7 @@ build libaprutil1-dev
 build libpq-dev
 build libjansson-dev
 build libyaml-dev
+build zlib1g-dev
 build libssl-dev
 build libcurl4-openssl-dev
 run   apache2-bin

@@ -135,6 +135,15 @@ def test_a_response_is_compressed_when_the_client_accepts_it(api, at):
         assert compressed.content == plain.content
 
 
+def test_the_openapi_document_is_not_compressed_for_each_request(anonymous, instance):
+    """Compressing it takes 5 to 20 ms."""
+    for _ in range(10):
+        anonymous.get("openapi.yaml", headers={"Accept-Encoding": "gzip"})
+    line = re.compile(rf'^{re.escape(anonymous.source)} .* 200 \d+ (\d+) ', re.M)
+    eventually(lambda: len(line.findall(instance.access_log)) == 10, "the access log has the requests")
+    assert min(int(microseconds) for microseconds in line.findall(instance.access_log)) < 2000
+
+
 def test_a_compressed_body_is_smaller(api):
     for _ in range(5):
         api.broker(name="x" * 200)

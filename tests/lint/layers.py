@@ -10,6 +10,7 @@ LAYERS = {"core": 0, "model": 1, "store": 2, "service": 3, "delivery": 3, "jobs"
 # The library's name, its headers, and the only files that may include them.
 LIBRARIES = (
     ("jansson", r"jansson\w*\.h", r"src/core/json\.c"),
+    ("zlib", r"zlib\.h", r"src/core/gzip\.c"),
     ("libyaml", r"yaml\.h", r"src/model/yaml\.c"),
     ("OpenSSL", r"openssl/.*", r"src/core/crypto\.c"),
     ("libpq", r"(postgresql/)?(libpq-fe|libpq-events|postgres_ext|pg_config\w*|libpq/.*)\.h", r"src/store/(pg\w*\.c|libpq\.h)"),
