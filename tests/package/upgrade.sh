@@ -21,14 +21,19 @@ ask() { curl --cacert /etc/neoapi/ca.pem -s -o /dev/null -w '%{http_code}\n' -H 
 touch asking
 for client in 1 2 3 4; do (while [ -e asking ]; do ask; done >"answers.$client") & done
 neoapictl migrate
-site=$(md5sum /etc/apache2/sites-available/neoapi.conf)
+printf '<IfModule mpm_event_module>\n    MaxRequestWorkers 800\n</IfModule>\n' >>/etc/apache2/conf-available/server-neoapi.conf
+processes() { apachectl -t -D NEOAPI_REPORT 2>&1 | grep -o '"processes": *[0-9]*'; }
+[ "$(processes | tr -dc 0-9)" = 2 ] || { processes; fail "the administrator's number is not used"; }
+edited() { md5sum /etc/apache2/sites-available/neoapi.conf /etc/apache2/conf-available/server-neoapi.conf; }
+edited >before
 # Every file of the older package differs from the newer one's. Without a terminal a question about one of them would fail.
 apt-get -q -y install ./newer/*[0-9]_*.deb </dev/null >upgraded 2>&1 || { cat upgraded; fail 'the upgrade failed'; }
 tail -n 3 upgraded
 dpkg-query -W -f '${Version}\n' libapache2-mod-neoapi | tee version
 grep -qv older version || fail 'it was not upgraded'
 if grep -rl '^# of the older package' /etc/apache2; then fail 'a file of the older package is left'; fi
-[ "$(md5sum /etc/apache2/sites-available/neoapi.conf)" = "$site" ] || fail 'the upgrade changed the site'
+edited | diff before - || fail 'the upgrade changed a file of the administrator'
+if grep 'of the older package' /usr/share/libapache2-mod-neoapi/server-neoapi.conf; then fail "the package's numbers are the older ones"; fi
 neoapictl migrate
 systemctl is-active apache2
 for _ in $(seq 100); do
