@@ -10,6 +10,7 @@
 #   autopkgtest   debian/tests, like Debian
 #   upgrade       of a serving host: from the previous version, with a migration; then removal and purge
 #   pgbouncer     behind Debian's PgBouncer
+#   administration  the commands of doc/administration.md for standbys and the encryption key
 #   service       with the systemd drop-in conf/systemd/neoapi.conf
 #   piuparts      install, upgrade, remove, purge: no files are left
 # The output of a step is in DIR/STEP.log. The base systems in DIR/machines are created once, for which apt needs a network.
@@ -97,6 +98,10 @@ pgbouncer() {
     machine '' "$here/pgbouncer.sh" "$root/README.md" "$root/debian/tests" "$root/conf" "$deb"
 }
 
+administration() {
+    machine python3-requests "$here/administration.sh" "$root/README.md" "$root/debian/tests" "$root/doc/administration.md" "$root/src/docs/sync.py" "$deb"
+}
+
 service() {
     machine '' "$here/service.sh" "$root/README.md" "$root/debian/tests" "$deb"
 }
@@ -115,7 +120,7 @@ piuparts() {
 }
 
 failed=0
-if [ $# -eq 0 ]; then set -- clean_build clang lintian walk site autopkgtest upgrade pgbouncer service piuparts; fi
+if [ $# -eq 0 ]; then set -- clean_build clang lintian walk site autopkgtest upgrade pgbouncer administration service piuparts; fi
 for step; do
     begun=$SECONDS
     # Not in the condition of an "if": bash would ignore -e in all of the step.
@@ -124,7 +129,7 @@ for step; do
     status=$?
     set -e
     if [ "$status" -eq 0 ]; then verdict=passed; else verdict=FAILED failed=$((failed + 1)); fi
-    printf '%-12s %s, %d s (%s)\n' "$step" "$verdict" $((SECONDS - begun)) "$dir/$step.log"
+    printf '%-14s %s, %d s (%s)\n' "$step" "$verdict" $((SECONDS - begun)) "$dir/$step.log"
     [ "$verdict" = passed ] || tail -n 25 "$dir/$step.log"
 done
 [ "$failed" -eq 0 ]
