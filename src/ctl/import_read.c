@@ -224,7 +224,7 @@ static const char *finish_chunk(chunk *c)
         if (l->lookup >= 0)
             l->id = APR_ARRAY_IDX(c->lookups, l->lookup, neo_import_lookup).id;
         neo_json *body = neo_import_rename(l->kind, l->body, renamed_reference, c, c->pool);
-        const neo_import_owner index = {job->tenant, job->organization, l->id};
+        const neo_import_owner index = {.tenant = job->tenant, .organization = job->organization, .id = l->id};
         neo_problem *problem = neo_import_check(l->kind, body, &index, c->pool, &row, &clean);
         rows[i] = (neo_import_line){l->number, l->kind, l->id, problem ? NULL : row, problem ? NULL : clean};
         if (problem)

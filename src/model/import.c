@@ -158,7 +158,7 @@ neo_problem *neo_import_check(const neo_resource *resource, neo_json *body, cons
     neo_json_set(*row, "id", neo_json_make_string(owner->id, pool));
     for (const neo_field *f = resource->fields; f->name; f++) {
         neo_json *value = neo_json_get(*clean, f->name);
-        if (f->flags & NEO_SERVER)
+        if (f->flags & NEO_SERVER && (f->type == NEO_TIMESTAMP || !owner->has_only_times))
             take_server_field(resource, f, body, *row, &problem, pool);
         else if (value)
             neo_json_set(*row, f->name, value);

@@ -334,7 +334,12 @@ static int has_example(const maker *m, const neo_field *field)
 static neo_json *field_schema(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->builder->pool;
-    if (field->flags & NEO_SERVER && !is_read(m->shape)) /* its value is ignored */
+    int is_ignored = field->flags & NEO_SERVER && !is_read(m->shape);
+    if (is_ignored && m->resource->transitions && field->type == NEO_TIMESTAMP)
+        return neo_openapi_json(
+            pool,
+            NEO_JSON({"description" : "With `import=true` the time in the history that is imported. Otherwise ignored."}));
+    if (is_ignored)
         return neo_openapi_json(pool, NEO_JSON({"readOnly" : true}));
     neo_json *schema = schemas[field->type](m, field);
     if (!is_read(m->shape) && !(field->flags & NEO_REQUIRED)) /* null is no value, also in a new body */

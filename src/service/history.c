@@ -66,7 +66,7 @@ static neo_json *times_of(const neo_resource *resource, const neo_json *row, neo
 neo_problem *neo_call_check_history(neo_call *call, neo_json **clean, neo_new *row)
 {
     const neo_resource *resource = call->match.resource;
-    const neo_import_owner owner = {call->actor.tenant, call->actor.organization, ""};
+    const neo_import_owner owner = {call->actor.tenant, call->actor.organization, "", .has_only_times = 1};
     neo_ms now = neo_now_ms();
     neo_json *columns, *body = call->body;
     neo_problem *problem = neo_call_resolve_references(call, NULL, &body);

@@ -8,7 +8,7 @@ import string
 from collections import namedtuple
 from datetime import date, datetime
 
-from openapi_doc import ID, UNKNOWN_ULID, has_format, has_pattern
+from openapi_doc import ID, UNKNOWN_ULID, has_format, has_pattern, is_set_by_the_service
 from hypothesis import strategies as st
 
 MAX_INTEGER = 2**53 - 1
@@ -123,7 +123,7 @@ class Generator:
         needed = set(schema.get("required", []))
         must = {name: self.values(one) for name, one in properties.items() if name in needed}
         may = {name: self.values(one) for name, one in properties.items()
-               if name not in needed and not self.document.resolve(one).get("readOnly")}
+               if name not in needed and not is_set_by_the_service(self.document.resolve(one))}
         made = st.fixed_dictionaries(must, optional=may)
         return made.map(self.of_one_kind) if {"type", "id"} <= set(properties) else made
 
@@ -150,7 +150,7 @@ class Generator:
                 one = self.document.resolve(one)
                 if name == "id" and self.kinds.get(value.get("type")) in self.document.prefixes_of(one):
                     one = {**one, "pattern": f"^{self.kinds[value['type']]}[0-7][0-9a-hjkmnp-tv-z]{{25}}$"}
-                if not one.get("readOnly"):
+                if not is_set_by_the_service(one):
                     yield Place((*path, name), one, name in schema.get("required", []), name in value)
                     if name in value:
                         yield from self.places(one, value[name], (*path, name))

@@ -40,6 +40,11 @@ def has_pattern(schema):
     return schema.get("pattern", TEXT) not in (TEXT, LINES)
 
 
+def is_set_by_the_service(schema):
+    """Whether requests can have the member with any value, because it is ignored."""
+    return not set(schema) - {"readOnly", "description"}
+
+
 def has_format(schema):
     """Whether the schema of a string has a format or a specific pattern."""
     return "format" in schema or has_pattern(schema)
@@ -313,4 +318,4 @@ class Document:
         if not properties or not isinstance(value, dict):
             return value
         return {name: self.writable(one, properties.get(name, {})) for name, one in value.items()
-                if not properties.get(name, {}).get("readOnly")}
+                if name not in properties or not is_set_by_the_service(properties[name])}

@@ -79,6 +79,22 @@ def test_impossible_history_is_refused(own_api, factory, times, wrong):
     assert own_api.walk("proposals") == []
 
 
+@pytest.mark.parametrize("collection", STATUSES)
+def test_other_fields_of_the_service_are_ignored_as_in_the_schema(own_api, factory, collection):
+    """Of the fields that only the service sets, history has the timestamps; the schema says so."""
+    name = {"proposals": "Proposal", "contracts": "Contract"}[collection]
+    described = own_api.description()["components"]["schemas"][name + "Patch"]["properties"]  # ProposalInput extends it
+    times = {key for key, value in described.items() if "import=true" in value.get("description", "")}
+    assert times == {"created_at", "updated_at", *({"decided_at"} if collection == "proposals" else {"signed_at", "terminated_at"})}
+    ignored = {key: 7 for key, value in described.items() if value.get("readOnly")}
+    assert {"id", "created_by", "updated_by", "organization_id"} <= ignored.keys()
+    made = ok(importing(own_api, collection, history(factory, collection, "draft", **ignored)), 201)
+    assert made["created_by"] == own_api.credential.id
+    for name in times:
+        assert set(wrong_fields(importing(own_api, collection, {**history(factory, collection, "draft"), name: "soon"}))) == {name}
+        ok(own_api.post(collection, json={**factory.body(collection), name: "soon"}), 201)
+
+
 def test_history_is_consistent(own_api, factory):
     property = factory.property(status="sold")["id"]
     accepted, rejected = (ok(importing(own_api, "proposals", history(factory, "proposals", status, property_id=property)), 201)

@@ -74,7 +74,7 @@ static void only_references_are_mapped_at_any_depth(void **state)
 
 static neo_problem *checked(const neo_resource *resource, const char *change, apr_pool_t *pool, neo_json **row)
 {
-    const neo_import_owner owner = {"tnt_1", HERE, "brk_1"};
+    const neo_import_owner owner = {.tenant = "tnt_1", .organization = HERE, .id = "brk_1"};
     neo_json *clean;
     return neo_import_check(resource, body_of(resource, change, pool), &owner, pool, row, &clean);
 }
@@ -121,7 +121,7 @@ static void a_row_cannot_be_older_than_the_first_id(void **state)
 
 static const char *phone_of(const neo_resource *kind, const char *body, const char *field, apr_pool_t *pool)
 {
-    const neo_import_owner owner = {"tnt_1", HERE, "led_1"};
+    const neo_import_owner owner = {.tenant = "tnt_1", .organization = HERE, .id = "led_1"};
     neo_json *row, *clean;
     if (neo_import_check(kind, parse_json(body, pool), &owner, pool, &row, &clean))
         return "refused";
@@ -179,7 +179,7 @@ static void an_opt_out_is_accepted_with_any_number_of_whatsapp(void **state)
 
 static void a_complete_message_is_accepted_with_any_text(void **state)
 {
-    const neo_import_owner owner = {HERE, HERE, "wam_01kghd2t9bf1j5m9p2s6v8x4z7"};
+    const neo_import_owner owner = {.tenant = HERE, .organization = HERE, .id = "wam_01kghd2t9bf1j5m9p2s6v8x4z7"};
     neo_json *row, *clean;
     assert_null(neo_import_check(&neo_whatsapp_message,
                                  parse_json(MESSAGE("\"status\":\"received\",\"body\":\" \\u0085\""), *state), &owner, *state,
