@@ -97,6 +97,9 @@ unsigned long long neo_operation_problems(const neo_operation *operation, const 
 /* What the operation accepts (enum neo_accepts) for the resource, which may be NULL. */
 unsigned int neo_operation_accepts(const neo_operation *operation, const neo_resource *resource);
 
+/* Whether an Idempotency-Key is an error, because the operation can create but stores no response. */
+int neo_operation_refuses_key(const neo_operation *operation);
+
 /* Whether the path has the external_id of the resource instead of its id. */
 int neo_operation_is_by_external_id(const neo_operation *operation);
 

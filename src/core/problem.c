@@ -60,9 +60,11 @@ static const neo_code_info catalogue[] = {
     [NEO_VALIDATION_ORGANIZATION_REQUIRED] = {"validation.organization_required", 400, "validation",
                                               "The token has access to several organizations and the request names none.",
                                               "Send X-Organization-ID with one of the organizations that GET /me lists."},
-    [NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID] = {"validation.idempotency_key_invalid", 400, "validation",
-                                                "Idempotency-Key is not a UUID of version 4.",
-                                                "Send a new random UUID for each operation."},
+    [NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID] =
+        {"validation.idempotency_key_invalid", 400, "validation",
+         "Idempotency-Key is not a UUID of version 4, or the operation stores no responses.",
+         "Send a new random UUID for each POST that creates. Leave the header out of PUT, "
+         "PATCH and DELETE."},
     [NEO_VALIDATION_BATCH_TOO_LARGE] = {"validation.batch_too_large", 400, "validation",
                                         "The batch has more than 100 operations.",
                                         "Split it into requests of at most 100 operations."},

@@ -13,6 +13,12 @@ unsigned int neo_operation_accepts(const neo_operation *operation, const neo_res
     return operation->accepts & ~(resource && resource->transitions ? 0u : (unsigned int)NEO_ACCEPTS_IMPORT);
 }
 
+/* A client that sends one with a PUT that creates expects the 201 again. */
+int neo_operation_refuses_key(const neo_operation *operation)
+{
+    return operation->status_existing && !(operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY);
+}
+
 int neo_operation_is_by_external_id(const neo_operation *operation)
 {
     return operation->only == NEO_ONLY_WITH_EXTERNAL_ID;
@@ -83,6 +89,8 @@ unsigned long long neo_operation_problems(const neo_operation *operation, const 
         all |= BIT(NEO_UNAUTHORIZED_AUTH_REQUIRED) | BIT(NEO_UNAUTHORIZED_INVALID_CREDENTIAL) |
                BIT(NEO_UNAUTHORIZED_REVOKED_CREDENTIAL) | BIT(NEO_FORBIDDEN_ORGANIZATION) |
                BIT(NEO_RATE_LIMIT_CONCURRENT_REQUESTS);
+    if (neo_operation_refuses_key(operation))
+        all |= BIT(NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID);
     if (operation->access >= NEO_ACCESS_READ)
         all |= BIT(NEO_FORBIDDEN_PERMISSIONS) | BIT(NEO_VALIDATION_ORGANIZATION_REQUIRED);
     if (strstr(operation->path, "{id}"))

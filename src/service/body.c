@@ -87,13 +87,15 @@ neo_problem *neo_call_read_idempotency_key(neo_call *call)
 {
     const char *header = neo_call_header(call, "Idempotency-Key");
     neo_problem *problem = NULL;
-    if (!header || !(call->match.operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY))
+    int is_accepted = call->match.operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY;
+    if (!header || (!is_accepted && !neo_operation_refuses_key(call->match.operation)))
         return NULL;
     neo_idempotency *idempotency = apr_pcalloc(call->pool, sizeof *idempotency);
-    idempotency->key = uuid_of(header, call->pool);
+    idempotency->key = is_accepted ? uuid_of(header, call->pool) : NULL;
     if (!idempotency->key) {
-        neo_problem_field(&problem, call->pool, NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID, "", "Idempotency-Key",
-                          "must be a UUID of version 4");
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID, "", "Idempotency-Key", "%s",
+                          is_accepted ? "must be a UUID of version 4"
+                                      : "must be left out: responses of this operation are not stored");
         return problem;
     }
     const char *query = call->request->query ? call->request->query : "";

@@ -57,6 +57,17 @@ def test_concurrent_copies_of_several_requests_create_one_broker_each(own_api):
     assert len(set(answers)) == 10 and count(own_api) == 10
 
 
+def test_a_key_is_refused_where_a_creation_would_not_be_replayed(own_api):
+    key, path = {"Idempotency-Key": new_key()}, "brokers/by-external-id/a"
+    for method in ("PUT", "PATCH"):
+        problem = refused(own_api.request(method, path, headers=key, json={"name": "A"}), 400, "validation.idempotency_key_invalid")
+        assert problem["errors"][0]["field"] == "Idempotency-Key" and "left out" in problem["detail"]
+    assert count(own_api) == 0
+    ok(own_api.put(path, json={"name": "A"}), 201)
+    assert ok(own_api.get(path, headers=key))["name"] == "A"
+    ok(own_api.delete(path, headers=key), 204)  # which cannot create
+
+
 def test_without_a_key_every_request_is_executed(own_api):
     assert own_api.broker()["id"] != own_api.broker()["id"]
 

@@ -253,6 +253,9 @@ static void an_idempotency_key_is_a_uuid_of_version_4(void **state)
     assert_int_equal(s->table.creates, COUNT(good));
     s->table.row = ROW;
     assert_int_equal(send_body(s, "PATCH", PATH, BODY, *state), 200); /* PATCH has no idempotency keys */
+    set(s, "Idempotency-Key", good[0]);
+    assert_int_equal(send_body(s, "PUT", "brokers/by-external-id/a", BODY, *state), 400); /* it would be ignored */
+    assert_string_equal(code_of(s, *state), "validation.idempotency_key_invalid");
 }
 
 static void a_repeated_request_gets_the_first_response(void **state)
