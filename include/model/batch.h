@@ -8,15 +8,24 @@
 #define NEO_BATCH_MAX_OPERATIONS         100
 #define NEO_BATCH_OPERATIONS_PER_REQUEST 10 /* of the rate limit */
 
-typedef enum neo_method { NEO_METHOD_CREATE, NEO_METHOD_UPDATE, NEO_METHOD_DELETE, NEO_METHOD_UPSERT, NEO_METHODS } neo_method;
+typedef enum neo_method {
+    NEO_METHOD_CREATE,
+    NEO_METHOD_UPDATE,
+    NEO_METHOD_DELETE,
+    NEO_METHOD_UPSERT, /* replaces the resource with the external_id, or creates it */
+    NEO_METHOD_MERGE,  /* the same, but updates it */
+    NEO_METHODS
+} neo_method;
 
-/* "create", "update", "delete", "upsert", NULL */
+/* "create", "update", "delete", "upsert", "merge", NULL */
 extern const char *const neo_methods[NEO_METHODS + 1];
 
 typedef struct neo_batch_operation {
     neo_method method;
     const char *id;          /* of an update or delete: as sent, even if malformed; NULL for others */
-    const char *external_id; /* of an upsert, whose data has it as well; of an update or delete instead of the id; or NULL */
+    const char *external_id; /* of an upsert or merge, whose data has it as well; of an update or delete instead of the id; or
+                                NULL */
+    const char *if_match;    /* the ETag that the resource must have, or a list as in If-Match; NULL: any */
     neo_json *data;          /* an object; NULL for a delete */
     neo_problem *problem; /* NULL, or what is malformed ("operations[3].id"); the method is then NEO_METHODS, the rest NULL */
 } neo_batch_operation;
@@ -26,6 +35,9 @@ typedef struct neo_batch {
     int count; /* from 1 to NEO_BATCH_MAX_OPERATIONS */
     neo_batch_operation *operations;
 } neo_batch;
+
+/* Whether the operation creates the resource if none has its external_id. */
+int neo_batch_may_create(const neo_batch_operation *operation);
 
 /* Whether an update may change a related resource, because it sends a status (see neo_effect). */
 int neo_batch_may_affect(const neo_resource *resource, const neo_batch_operation *operation);
@@ -40,7 +52,7 @@ NEO_MUSTCHECK neo_problem *neo_batch_read(const neo_resource *resource, neo_json
 /* The fields of the body, for the documentation of errors. */
 extern const neo_field neo_batch_fields[];
 
-/* Whether a batch of the resource can have the method: upserts need the field external_id. */
+/* Whether a batch of the resource can have the method: upserts and merges need the field external_id. */
 int neo_batch_has_method(const neo_resource *resource, neo_method method);
 
 /* Whether a resource can have batches: not with a secret, which only single writes handle. */

@@ -12,7 +12,8 @@
 const char *const neo_methods[NEO_METHODS + 1] = {[NEO_METHOD_CREATE] = "create",
                                                   [NEO_METHOD_UPDATE] = "update",
                                                   [NEO_METHOD_DELETE] = "delete",
-                                                  [NEO_METHOD_UPSERT] = "upsert"};
+                                                  [NEO_METHOD_UPSERT] = "upsert",
+                                                  [NEO_METHOD_MERGE] = "merge"};
 
 static const neo_field operation_fields[] = {
     {.name = "method", .type = NEO_ENUM, .flags = NEO_REQUIRED, .values = neo_methods, .doc = "The operation."},
@@ -25,11 +26,15 @@ static const neo_field operation_fields[] = {
      .type = NEO_STRING,
      .flags = NEO_CONDITIONAL,
      .max = 100,
-     .doc = "Of an upsert: the `external_id` of the resource. Not allowed in others."},
+     .doc = "Of an upsert or merge: the `external_id` of the resource. Not allowed in others."},
+    {.name = "if_match",
+     .type = NEO_STRING,
+     .flags = NEO_CONDITIONAL,
+     .doc = "The `ETag` that the resource must have, as in `If-Match`. Not allowed in a create."},
     {.name = "data",
      .type = NEO_OBJECT,
      .flags = NEO_CONDITIONAL,
-     .doc = "The resource, or for an update a JSON merge patch. Not allowed in a delete."},
+     .doc = "The resource, or for an update or merge a JSON merge patch. Not allowed in a delete."},
     {0},
 };
 
@@ -104,7 +109,7 @@ static neo_json *read_member(reader *r, const neo_json *object, neo_method metho
         return is(r, value, kind, at) ? value : NULL;
     if (value)
         neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_FIELD_INVALID, r->resource->name, at, "is not allowed in %s %s",
-                          method == NEO_METHOD_UPDATE || method == NEO_METHOD_UPSERT ? "an" : "a", neo_methods[method]);
+                          strchr("aeiou", *neo_methods[method]) ? "an" : "a", neo_methods[method]);
     return NULL;
 }
 
@@ -118,8 +123,8 @@ static int read_method(reader *r, const neo_json *object, const char *path, neo_
         if (neo_batch_has_method(r->resource, *method) && strcmp(neo_methods[*method], neo_json_string(value)) == 0)
             return 1;
     wrong(r, NEO_VALIDATION_FIELD_INVALID, at,
-          neo_batch_has_method(r->resource, NEO_METHOD_UPSERT) ? "must be create, update, delete or upsert"
-                                                               : "must be create, update or delete");
+          neo_has_external_id(r->resource) ? "must be create, update, delete, upsert or merge"
+                                           : "must be create, update or delete");
     return 0;
 }
 
@@ -140,11 +145,11 @@ static void read_id(reader *r, const neo_json *sent, const char *path, neo_batch
     operation->id = id ? neo_json_string(id) : NULL;
 }
 
-/* Of an upsert. Adds it to the data, which may leave it out. */
+/* Of an upsert or merge. Adds it to the data, which may leave it out. */
 static void read_external_id(reader *r, const neo_json *sent, const char *path, neo_batch_operation *operation)
 {
-    int is_upsert = operation->method == NEO_METHOD_UPSERT;
-    const neo_json *id = read_member(r, sent, operation->method, is_upsert, "external_id", NEO_JSON_STRING, path);
+    int is_needed = neo_batch_may_create(operation);
+    const neo_json *id = read_member(r, sent, operation->method, is_needed, "external_id", NEO_JSON_STRING, path);
     if (!id || !operation->data)
         return;
     operation->external_id = neo_json_string(id);
@@ -157,9 +162,17 @@ static void read_external_id(reader *r, const neo_json *sent, const char *path, 
         neo_json_set(operation->data, "external_id", neo_json_make_string(operation->external_id, r->pool));
 }
 
+static void read_if_match(reader *r, const neo_json *sent, const char *path, neo_batch_operation *operation)
+{
+    int is_allowed = operation->method != NEO_METHOD_CREATE;
+    if (member(sent, "if_match"))
+        operation->if_match =
+            neo_json_string(read_member(r, sent, operation->method, is_allowed, "if_match", NEO_JSON_STRING, path));
+}
+
 static void read_operation(reader *r, neo_json *sent, const char *path, neo_batch_operation *operation)
 {
-    static const char *const names[] = {"method", "id", "external_id", "data", NULL};
+    static const char *const names[] = {"method", "id", "external_id", "if_match", "data", NULL};
     if (!is(r, sent, NEO_JSON_OBJECT, path))
         return;
     check_names(r, sent, names, path);
@@ -169,6 +182,7 @@ static void read_operation(reader *r, neo_json *sent, const char *path, neo_batc
     read_id(r, sent, path, operation);
     operation->data = read_member(r, sent, method, method != NEO_METHOD_DELETE, "data", NEO_JSON_OBJECT, path);
     read_external_id(r, sent, path, operation);
+    read_if_match(r, sent, path, operation);
 }
 
 /* ---------------------------------------------------------------- the body */
@@ -214,7 +228,7 @@ neo_problem *neo_batch_read(const neo_resource *resource, neo_json *body, apr_po
 
 int neo_batch_may_affect(const neo_resource *resource, const neo_batch_operation *operation)
 {
-    int may_update = operation->method == NEO_METHOD_UPDATE || operation->method == NEO_METHOD_UPSERT;
+    int may_update = operation->method == NEO_METHOD_UPDATE || neo_batch_may_create(operation);
     return resource->effects && may_update && neo_json_get(operation->data, "status");
 }
 
@@ -223,9 +237,14 @@ int neo_batch_cost(int operations)
     return (operations + NEO_BATCH_OPERATIONS_PER_REQUEST - 1) / NEO_BATCH_OPERATIONS_PER_REQUEST;
 }
 
+int neo_batch_may_create(const neo_batch_operation *operation)
+{
+    return operation->method == NEO_METHOD_UPSERT || operation->method == NEO_METHOD_MERGE;
+}
+
 int neo_batch_has_method(const neo_resource *resource, neo_method method)
 {
-    return method != NEO_METHOD_UPSERT || neo_has_external_id(resource);
+    return method < NEO_METHOD_UPSERT || neo_has_external_id(resource);
 }
 
 int neo_batch_is_possible(const neo_resource *resource)

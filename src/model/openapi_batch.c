@@ -31,7 +31,7 @@ void neo_openapi_batch(const neo_openapi_builder *builder, const neo_resource *r
 {
     apr_pool_t *pool = builder->pool;
     static const char *const schemas[NEO_METHODS] = {"{Resource}BatchCreate", "{Resource}BatchUpdate", "{Resource}BatchDelete",
-                                                     "{Resource}BatchUpsert"};
+                                                     "{Resource}BatchUpsert", "{Resource}BatchMerge"};
     neo_json *batch = neo_openapi_add_template(builder, "schemas", "{Resource}Batch", resource);
     neo_json *operations = neo_json_get(neo_json_get(neo_json_get(batch, "properties"), "operations"), "items");
     for (neo_method method = 0; method < NEO_METHODS; method++) {

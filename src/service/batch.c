@@ -6,8 +6,8 @@
  * Successive operations with the same method on different resources share one statement, except those that may have an effect.
  * If it fails because of a constraint, they are executed one by one, each from a savepoint.
  *
- * An operation with an external id finds its resource when its turn comes; so does an upsert, which otherwise creates it. If
- * another transaction creates the resource at the same time, the batch begins again. */
+ * An operation with an external id finds its resource when its turn comes; so does an upsert or merge, which otherwise creates
+ * it. If another transaction creates the resource at the same time, the batch begins again. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +29,10 @@ static const neo_resource *resource_of(const neo_work *w)
     return w->call->match.resource;
 }
 
-static int is_upsert(const neo_item *i)
+/* Whether the data is a merge patch. */
+static int is_patch(const neo_item *i)
 {
-    return i->operation->method == NEO_METHOD_UPSERT;
+    return i->operation->method == NEO_METHOD_UPDATE || i->operation->method == NEO_METHOD_MERGE;
 }
 
 /* ---------------------------------------------------------------- preparing rows */
@@ -74,8 +75,10 @@ static void read_item(neo_work *w, neo_item *i)
         i->before = neo_json_parse(current, w->call->pool, &wrong);
         i->problem = i->before ? NULL : neo_problem_internal(w->call->pool);
     }
-    if (is_update && !i->problem && !is_upsert(i))
-        i->body = neo_json_merge_patch(i->before, i->body, w->call->pool);
+    if (!i->problem)
+        i->problem = neo_call_check_tag(w->call, i->operation->if_match, current);
+    if (is_patch(i) && !i->problem)
+        i->body = neo_json_merge_patch(is_update ? i->before : neo_json_make_object(w->call->pool), i->body, w->call->pool);
 }
 
 /* Validates an item, and checks the rules: sets its row or its problem. */
@@ -84,9 +87,9 @@ static neo_pg_status check_item(neo_work *w, neo_item *i, apr_array_header_t *re
     const neo_resource *resource = resource_of(w);
     neo_json *clean = NULL, *body = i->body ? neo_call_replace_references(w->call, i->body, references) : NULL;
     if (body)
-        i->problem = i->method == NEO_METHOD_CREATE || is_upsert(i)
-                         ? neo_validate(resource, body, w->call->pool, &clean)
-                         : neo_validate_merged(resource, body, i->operation->data, w->call->pool, &clean);
+        i->problem = is_patch(i) && i->method == NEO_METHOD_UPDATE
+                         ? neo_validate_merged(resource, body, i->operation->data, w->call->pool, &clean)
+                         : neo_validate(resource, body, w->call->pool, &clean);
     if (i->problem || !(body || i->before))
         return NEO_PG_OK;
     i->row.body = clean;
@@ -169,12 +172,12 @@ static neo_pg_status write_rows(neo_work *w, neo_method method, int is_strict, c
     return rolled_back == NEO_PG_OK ? status : rolled_back;
 }
 
-/* Whether another transaction has made the resource that an upsert would create. */
+/* Whether another transaction has made the resource that an upsert or merge would create. */
 static int is_made_by_another(const neo_work *w, const neo_item *i)
 {
     const char *status, *constraint = w->failure.constraint;
     const neo_field *field = constraint ? neo_field_of_unique_index(resource_of(w), constraint, &status) : NULL;
-    return is_upsert(i) && field && strcmp(field->name, "external_id") == 0;
+    return neo_batch_may_create(i->operation) && field && strcmp(field->name, "external_id") == 0;
 }
 
 /* Writes one item. A foreign key violation is retried, because the next statement sees the reference that another transaction
@@ -240,21 +243,21 @@ static int has_external_id(const neo_work *w, neo_text current, const char *exte
     return (text = neo_json_string_at(parsed, "external_id")) && strcmp(text, external_id) == 0;
 }
 
-/* Finds the resource that has the operation's external id after the earlier operations. If there is none, an upsert creates
- * it. */
+/* Finds the resource that has the operation's external id after the earlier operations. If there is none, an upsert or
+ * merge creates it. */
 static void choose_method(neo_work *w, neo_item *i)
 {
     const char *external_id = i->operation->external_id;
     if (!external_id)
         return;
     int own = i->first;
-    if (is_upsert(i))
+    if (neo_batch_may_create(i->operation))
         i->method = NEO_METHOD_CREATE;
     i->first = i->row.number;
     for (const neo_item *e = i; e >= w->items; e--) {
         int first = e == i ? own : e->first;
         if ((first == own || shares_external_id(e, i)) && has_external_id(w, w->items[first].current, external_id)) {
-            if (is_upsert(i))
+            if (neo_batch_may_create(i->operation))
                 i->method = NEO_METHOD_UPDATE;
             i->first = first;
             memmove(i->row.id, w->items[first].row.id, NEO_ID_SIZE);
@@ -262,7 +265,7 @@ static void choose_method(neo_work *w, neo_item *i)
         }
     }
     i->id = NULL; /* what had the external_id when the batch began has lost it */
-    if (!is_upsert(i))
+    if (!neo_batch_may_create(i->operation))
         i->problem = neo_call_not_found(w->call, i->operation->external_id);
 }
 

@@ -9,7 +9,7 @@
 /* An operation and its outcome. */
 typedef struct {
     const neo_batch_operation *operation;
-    neo_method method; /* how it is executed: an upsert creates or updates */
+    neo_method method; /* how it is executed: an upsert or merge creates or updates */
     const char *id;    /* of an operation with an external id, what had that when the batch began; NULL: none */
     neo_batch_row row;
     int first;        /* the number of the first operation on the same resource; a create's own number */

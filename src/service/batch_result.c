@@ -25,6 +25,10 @@ static void add_result(neo_work *w, neo_buf *out, const neo_item *i, int is_firs
         neo_buf_puts(out, i->problem ? ",\"error\":" : ",\"resource\":");
         neo_buf_add(out, text.ptr, text.len);
     }
+    if (!i->problem && i->method != NEO_METHOD_DELETE) {
+        neo_buf_puts(out, ",\"etag\":");
+        neo_buf_json(out, neo_etag(i->answer, call->pool));
+    }
     neo_buf_putc(out, '}');
 }
 

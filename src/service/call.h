@@ -119,8 +119,10 @@ neo_problem *neo_call_confirm(neo_call *call);
 const char *neo_etag(neo_text body, apr_pool_t *pool);
 /* Whether If-None-Match was sent and has the tag, and the operation accepts it. */
 int neo_call_is_not_modified(const neo_call *call, const char *etag);
-/* NULL without If-Match, or if it has the tag of `current`. */
+/* NULL without If-Match, or if it has the tag of `current`. Without a resource, `current` is a NULL pointer. */
 neo_problem *neo_call_check_if_match(neo_call *call, neo_text current);
+/* The same for `wanted`, the value of such a header; NULL: there is none. */
+neo_problem *neo_call_check_tag(neo_call *call, const char *wanted, neo_text current);
 
 /* ---------------------------------------------------------------- query.c */
 
@@ -259,6 +261,6 @@ extern const neo_operation neo_me_operations[], neo_docs_operations[], neo_colle
 /* The functions of the operations of collections: resource.c, external_id.c, list.c, export.c and batch.c. */
 typedef neo_problem *neo_run(neo_call *call, neo_result *result);
 neo_run neo_call_list, neo_call_export, neo_call_batch, neo_call_create, neo_call_read, neo_call_patch, neo_call_replace,
-    neo_call_delete, neo_call_read_external, neo_call_upsert, neo_call_delete_external;
+    neo_call_delete, neo_call_read_external, neo_call_upsert, neo_call_merge, neo_call_delete_external;
 
 #endif

@@ -54,11 +54,15 @@ int neo_call_is_not_modified(const neo_call *call, const char *etag)
     return known && has_tag(known, etag, 1);
 }
 
+neo_problem *neo_call_check_tag(neo_call *call, const char *wanted, neo_text current)
+{
+    if (!wanted || (current.ptr && has_tag(wanted, neo_etag(current, call->pool), 0)))
+        return NULL;
+    return neo_problem_make(call->pool, NEO_CONFLICT_PRECONDITION_FAILED, "If-Match does not match: the %s %s.",
+                            call->match.resource->name, current.ptr ? "has changed" : "does not exist");
+}
+
 neo_problem *neo_call_check_if_match(neo_call *call, neo_text current)
 {
-    const char *wanted = neo_call_header(call, "If-Match");
-    if (!wanted || has_tag(wanted, neo_etag(current, call->pool), 0))
-        return NULL;
-    return neo_problem_make(call->pool, NEO_CONFLICT_PRECONDITION_FAILED, "If-Match does not match: the %s has changed.",
-                            call->match.resource->name);
+    return neo_call_check_tag(call, neo_call_header(call, "If-Match"), current);
 }

@@ -66,14 +66,27 @@ static neo_problem *complete_body(neo_call *call)
     return NULL;
 }
 
-/* Replaces what was found, or creates. *again: another request has deleted, renamed or created the resource in between. */
-static neo_problem *write_found(neo_call *call, neo_result *result, int *again)
+typedef neo_problem *(*action)(neo_call *call, neo_result *result);
+
+/* A merge into nothing: RFC 7396 leaves out the members that are null. */
+static neo_problem *create(neo_call *call, action change, neo_result *result)
+{
+    neo_json *sent = call->body;
+    neo_problem *problem = neo_call_check_if_match(call, (neo_text){0});
+    if (problem)
+        return problem;
+    if (change == neo_call_patch)
+        call->body = neo_json_merge_patch(neo_json_make_object(call->pool), sent, call->pool);
+    problem = neo_call_create(call, result);
+    call->body = sent;
+    return problem;
+}
+
+/* Changes what was found, or creates. *again: another request has deleted, renamed or created the resource in between. */
+static neo_problem *write_found(neo_call *call, action change, neo_result *result, int *again)
 {
     int exists = *call->match.id != '\0';
-    if (!exists && neo_call_header(call, "If-Match"))
-        return neo_problem_make(call->pool, NEO_CONFLICT_PRECONDITION_FAILED, "If-Match does not match: the %s does not exist.",
-                                call->match.resource->name);
-    neo_problem *problem = exists ? neo_call_replace(call, result) : neo_call_create(call, result);
+    neo_problem *problem = exists ? change(call, result) : create(call, change, result);
     if (problem && exists)
         *again = problem->kind == NEO_NOT_FOUND_RESOURCE;
     else if (problem)
@@ -81,7 +94,7 @@ static neo_problem *write_found(neo_call *call, neo_result *result, int *again)
     return problem;
 }
 
-neo_problem *neo_call_upsert(neo_call *call, neo_result *result)
+static neo_problem *change_or_create(neo_call *call, action change, neo_result *result)
 {
     neo_problem *problem = read_external_id(call);
     int again = 1;
@@ -93,9 +106,19 @@ neo_problem *neo_call_upsert(neo_call *call, neo_result *result)
         again = 0;
         problem = find_id(call);
         if (!problem)
-            problem = write_found(call, result, &again);
+            problem = write_found(call, change, result, &again);
     }
     return again ? neo_call_failed(call, NEO_PG_RETRY, NULL) : problem;
+}
+
+neo_problem *neo_call_upsert(neo_call *call, neo_result *result)
+{
+    return change_or_create(call, neo_call_replace, result);
+}
+
+neo_problem *neo_call_merge(neo_call *call, neo_result *result)
+{
+    return change_or_create(call, neo_call_patch, result);
 }
 
 static neo_problem *find(neo_call *call)

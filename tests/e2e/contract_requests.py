@@ -111,6 +111,7 @@ class ResponseCoverage:
             self.unknown_ids()
         if "atomic" in (self.operation.body or {}).get("properties", {}):
             self.unknown_id_among_several()
+            self.conditional_operation()
         if ("header", "If-None-Match") in has:
             etag = self.ask(self.success).headers["ETag"]
             self.ask(304, headers={"If-None-Match": etag, "Accept-Encoding": "identity"})
@@ -165,6 +166,11 @@ class ResponseCoverage:
         for name, some in self.target.bases()[-1].items():
             if isinstance(some, list):
                 self.ask(404, body={name: [put_in(one, ids) for one in some if set(one) == {"method", "id"}], "atomic": True})
+
+    def conditional_operation(self):
+        one = self.sample_org.another(self.operation.collection)
+        operation = {"method": "update", "id": one["id"], "if_match": '"x"', "data": {}}
+        self.ask(412, body={"operations": [operation], "atomic": True})
 
     def keys(self):
         key = {"Idempotency-Key": str(uuid.uuid4())}

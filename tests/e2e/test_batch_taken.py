@@ -55,12 +55,13 @@ def test_a_malformed_batch_is_refused_with_all_errors(own_api, body, fields):
 
 
 MALFORMED = [
-    ({}, {".method": "method_required"}), (7, {"": "invalid"}), ({"method": "merge"}, {".method": "method_invalid"}),
+    ({}, {".method": "method_required"}), (7, {"": "invalid"}), ({"method": "replace"}, {".method": "method_invalid"}),
     ({"method": "update"}, {".id": "id_required", ".data": "data_required"}),
     ({"method": "delete", "data": {}}, {".id": "id_required", ".data": "data_invalid"}),
     ({"method": "create", "id": "x", "data": 7}, {".id": "id_invalid", ".data": "data_invalid"}),
     ({"method": "upsert", "external_id": 7, "data": {"name": "A"}}, {".external_id": "external_id_invalid"}),
-    ({**create(name="A"), "if_match": "x"}, {".if_match": None})]
+    ({"method": "merge", "data": {}, "if_match": 7}, {".external_id": "external_id_required", ".if_match": "if_match_invalid"}),
+    ({**create(name="A"), "if_match": "x"}, {".if_match": "if_match_invalid"}), ({**create(name="A"), "etag": "x"}, {".etag": None})]
 
 
 def test_a_malformed_operation_fails_alone_with_all_errors(own_api):

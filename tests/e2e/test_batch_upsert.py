@@ -110,6 +110,76 @@ def test_concurrent_upserts_create_one_resource_each(own_api, factory, rounds):
         assert sorted(one["external_id"] for one in found) == sorted(keys)
 
 
+# ---------------------------------------------------------------- merges
+
+
+def merge(key, /, **data):
+    return {"method": "merge", "external_id": key, "data": data}
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+def test_a_merge_creates_and_then_updates(own_api, factory, queued_events, collection):
+    body, kind, before = factory.body(collection), NAMES[collection], len(queued_events())
+    made, merged, same = results(send(own_api, merge("k", **body, metadata={"a": "b", "x": None}), merge("k", metadata={"c": "d"}),
+                                      merge("k"), collection=collection), 201, 200, 200)
+    assert made["resource"]["external_id"] == "k" and made["resource"]["metadata"] == {"a": "b"}
+    expected = {**made["resource"], "metadata": {"a": "b", "c": "d"}, "updated_at": merged["resource"]["updated_at"]}
+    assert merged["resource"] == same["resource"] == expected
+    assert [event for event, _ in queued_events()[before:]] == [kind + ".created", kind + ".updated"]
+
+
+def test_a_merge_depends_on_earlier_operations(own_api, factory):
+    whole = factory.body("parties")
+    done = results(send(own_api, merge("a", name="A"), merge("a", **whole), merge("a", name="A"), merge("b", **whole, name_=1),
+                        {"method": "delete", "id": by("a")}, merge("a", name="B"), upsert("a", **whole),
+                        merge("a", external_id="b"), collection="parties"), 400, 201, 200, 400, 204, 400, 201, 400)
+    assert fields(done[0]).keys() == fields(done[5]).keys() == {"kind", "roles"} and done[2]["resource"]["name"] == "A"
+
+
+def test_concurrent_merges_create_one_resource(own_api, factory):
+    body = factory.body("parties")
+    done = together(*[lambda n=n: ok(send(own_api.with_(), merge("a", **body), merge("a", metadata={str(n): ""}),
+                                          collection="parties")) for n in range(8)])
+    assert sorted(answer["results"][0]["status"] for answer in done) == [200] * 7 + [201]
+    made, = own_api.walk("parties")
+    assert made["metadata"] == {str(n): "" for n in range(8)}
+
+
+# ---------------------------------------------------------------- if_match
+
+
+def test_an_operation_is_executed_only_if_the_etag_matches(own_api, factory):
+    first, second = (factory.party(external_id=key) for key in "ab")
+    tags = [own_api.get("parties/" + one["id"]).headers["ETag"] for one in (first, second)]
+    def if_match(tag, operation):
+        return {**operation, "if_match": tag}
+    done = results(send(own_api, if_match(tags[0], update(first, name="1")), if_match(tags[0], merge("a", name="2")),
+                        if_match(tags[0], delete(first)), if_match(tags[0], upsert("a", **factory.body("parties"))),
+                        if_match("*", merge("a", name="3")), if_match(f'"x", {tags[1]}', merge("b", name="4")),
+                        if_match("*", merge("new", **factory.body("parties"))), if_match("*", update("pty_" + "0" * 26, name="5")),
+                        if_match("", update(second, name="5")), collection="parties"),
+                   200, 412, 412, 412, 200, 200, 412, 404, 412)
+    assert {one["error"]["code"] for one in done if one["status"] == 412} == {"conflict.precondition_failed"}
+    for one in done[4], done[5]:
+        read = own_api.get("parties/" + one["resource"]["id"], headers={"Accept-Encoding": "identity"})
+        assert one["etag"] == read.headers["ETag"]
+    assert "does not exist" in done[6]["error"]["detail"]
+    chained = done[4]["etag"]
+    problem = refused(send(own_api, if_match(chained, update(first, name="6")), if_match(chained, update(first, name="7")),
+                           collection="parties", atomic=True), 412, "conflict.precondition_failed")
+    assert problem["detail"].startswith("operations[1]: ") and [one["index"] for one in problem["failures"]] == [1]
+    assert ok(own_api.get("parties/" + first["id"]))["name"] == "3"
+    results(send(own_api, if_match(chained, delete(first)), collection="parties"), 204)
+
+
+def test_one_of_concurrent_conditional_operations_succeeds(own_api, factory):
+    made = factory.party(external_id="a")
+    tag = own_api.get("parties/" + made["id"]).headers["ETag"]
+    done = together(*[lambda n=n: ok(send(own_api.with_(), {**merge("a", name=f"N{n}"), "if_match": tag}, collection="parties"))
+                      for n in range(8)])
+    assert sorted(answer["results"][0]["status"] for answer in done) == [200] + [412] * 7
+
+
 # ---------------------------------------------------------------- updates and deletes by external id
 
 

@@ -22,7 +22,7 @@ ROLES = {"sale": ["seller", "buyer"], "rental": ["landlord", "tenant"], "managem
          "exclusive_listing": ["owner"]}
 DEALS = {"sale": "sold", "rental": "rented"}  # kinds that change the property, and to what
 OPEN = ("draft", "pending_signature", "active")  # contracts that have not ended
-FORMS = ["patch", "put", "upsert", "batch upsert"]
+FORMS = ["patch", "put", "upsert", "merge", "batch upsert", "batch merge"]
 PROPOSAL_MOVES = {"draft": ["submitted"], "submitted": ["countered", "accepted", "rejected", "withdrawn", "expired"],
                   "countered": ["submitted", "accepted", "rejected", "withdrawn", "expired"]}
 CONTRACT_MOVES = {"draft": ["pending_signature", "cancelled"], "pending_signature": ["active", "cancelled"],
@@ -118,9 +118,11 @@ class Model(RuleBasedStateMachine):
             return self.patch("properties", property, status=status)
         if form == "put":
             return self.api.put("properties/" + property["id"], json=whole)
-        if form == "upsert":
-            return self.api.put("properties/by-external-id/" + whole["external_id"], json=whole)
-        operation = {"method": "upsert", "external_id": whole["external_id"], "data": whole}
+        if form in ("upsert", "merge"):
+            return self.api.request({"upsert": "PUT", "merge": "PATCH"}[form], "properties/by-external-id/" + whole["external_id"],
+                                    json=whole if form == "upsert" else {"status": status})
+        method = form.removeprefix("batch ")
+        operation = {"method": method, "external_id": whole["external_id"], "data": whole if method == "upsert" else {"status": status}}
         return Result(ok(send(self.api, operation, collection="properties"))["results"][0])
 
     def set_status(self, property, form, status):

@@ -208,9 +208,11 @@ def test_a_property_does_not_contradict_its_active_contract(own_api, factory, ki
 def written_by_a_feed(api, property, **fields):
     """The responses to each way of writing the property as a whole or in part, as (status, problem)."""
     whole, key = {**given(property), **fields}, property["external_id"]
-    operations = [{"method": "update", "id": property["id"], "data": fields}, {"method": "upsert", "external_id": key, "data": whole}]
+    operations = [{"method": "update", "id": property["id"], "data": fields}, {"method": "upsert", "external_id": key, "data": whole},
+                  {"method": "merge", "external_id": key, "data": fields}]
     for response in (api.patch("properties/" + property["id"], json=fields), api.put("properties/" + property["id"], json=whole),
-                     api.put("properties/by-external-id/" + key, json=whole)):
+                     api.put("properties/by-external-id/" + key, json=whole),
+                     api.patch("properties/by-external-id/" + key, json=fields)):
         yield response.status_code, response.json()
     for operation in operations:
         result, = ok(api.post("properties/batch", json={"operations": [operation]}))["results"]

@@ -100,13 +100,13 @@ def with_bodies(document, sample_orgs):
 
 def check_accepted(response, is_whole, said):
     """Checks that a valid body was accepted, or refused by a rule that a schema cannot express, and returns which. A batch may
-    delete a resource before changing it."""
+    delete a resource before changing it, or require an ETag that the resource does not have."""
     for problem in failures(response):
         if problem["status"] == 400:
             for item in problem.get("errors", [problem]):
                 assert SEMANTIC.fullmatch(item["code"]), f"valid, but refused as malformed: {said}"
         else:
-            assert problem["status"] == 409 or problem["status"] == 404 and not is_whole, said
+            assert problem["status"] == 409 or problem["status"] in (404, 412) and not is_whole, said
     return not failures(response)
 
 

@@ -41,6 +41,40 @@ def test_a_put_creates_and_then_replaces(own_api, factory, queued_events, collec
     assert events == [f"{NAMES[collection]}.{what}" for what in ("created", "updated", "deleted")]
 
 
+@pytest.mark.parametrize("collection", list(NAMES))
+def test_a_patch_creates_and_then_merges(own_api, factory, queued_events, collection):
+    body, path, before = factory.body(collection), at(collection, key := unique()), len(queued_events())
+    created = own_api.patch(path, json=body | {"metadata": {"a": "b", "none": None}},
+                            headers={"Content-Type": "application/merge-patch+json"})
+    made = ok(created, 201)
+    assert made["external_id"] == key and made["metadata"] == {"a": "b"}
+    assert created.headers["Location"].endswith(f"/{collection}/{made['id']}")
+    merged = own_api.patch(path, json={"metadata": {"c": "d"}}, headers={"If-Match": created.headers["ETag"]})
+    assert ok(merged) == {**made, "metadata": {"a": "b", "c": "d"}, "updated_at": merged.json()["updated_at"]}
+    assert "Location" not in merged.headers and own_api.get(path).headers["ETag"] == merged.headers["ETag"]
+    refused(own_api.patch(path, json={}, headers={"If-Match": created.headers["ETag"]}), 412, "conflict.precondition_failed")
+    assert ok(own_api.patch(path, json={"external_id": key})) == merged.json()  # nothing changes
+    assert [event for event, _ in queued_events()[before:]] == [f"{NAMES[collection]}.{what}" for what in ("created", "updated")]
+
+
+def test_a_patch_that_creates_needs_a_whole_body(own_api, factory):
+    path = at("parties", "a")
+    assert wrong_fields(own_api.patch(path, json={"name": None})).keys() == {"kind", "name", "roles"}
+    refused(own_api.patch(path, json=factory.body("parties"), headers={"If-Match": "*"}), 412, "conflict.precondition_failed")
+    for body in ([], None, 7):
+        assert own_api.patch(path, json=body).status_code == 400
+    ok(own_api.patch(path, json=factory.body("parties")), 201)
+    for other in ("b", None, 1):
+        assert wrong_fields(own_api.patch(path, json={"external_id": other})).keys() == {"external_id"}
+
+
+def test_a_feed_without_a_status_leaves_a_reserved_property_reserved(own_api, factory):
+    made = factory.offered(external_id=(key := unique()), media=[{"url": "https://img.example.com/1.jpg"}])
+    factory.accepted(property_id=made["id"])
+    now = ok(own_api.patch(at("properties", key), json={"sale_price": 97_000_000}))
+    assert (now["status"], now["sale_price"], now["media"]) == ("under_contract", 97_000_000, made["media"])
+
+
 @pytest.mark.parametrize("key", ["a/b", "a,b", "a b", "São João", "a+b", "100%", "%2F", "a?b#c", "x" * 100])
 def test_any_external_id_can_be_in_the_path(own_api, factory, key):
     made = ok(own_api.put(at("brokers", key), json=factory.body("brokers")), 201)
@@ -67,8 +101,8 @@ def test_invalid_requests_are_refused(own_api, factory):
     ("a%00", 404, 404), ("", 404, 404), ("a/b", 404, 404), ("a/", 404, 404)])  # not a path of the API
 def test_a_malformed_external_id_is_refused(own_api, factory, raw, put, others):
     path = "parties/by-external-id/" + raw
-    answers = {method: own_api.request(method, path, json=factory.body("parties")) for method in ("PUT", "GET", "DELETE")}
-    assert [one.status_code for one in answers.values()] == [put, others, others], [one.text for one in answers.values()]
+    answers = {method: own_api.request(method, path, json=factory.body("parties")) for method in ("PUT", "PATCH", "GET", "DELETE")}
+    assert [one.status_code for one in answers.values()] == [put, put, others, others], [one.text for one in answers.values()]
     for one in answers.values():
         assert one.headers["Content-Type"].startswith("application/problem+json"), one.text
         if one.status_code == 400:
@@ -102,11 +136,13 @@ def test_external_ids_are_separate_between_organizations(own_api, instance, admi
     assert other["id"] != made["id"] and ok(own_api.get(at("brokers", key))) == made
 
 
-def test_concurrent_puts_create_one_resource(own_api, factory):
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_concurrent_writes_create_one_resource(own_api, factory, method):
     body = factory.body("brokers")
     for _ in range(5):
         path = at("brokers", key := unique())
-        answers = together(*[lambda n=n: own_api.with_().put(path, json=body | {"name": f"Client {n}"}) for n in range(8)])
+        answers = together(*[lambda n=n: own_api.with_().request(method, path, json=body | {"name": f"Client {n}"})
+                             for n in range(8)])
         assert sorted(answer.status_code for answer in answers) == [200] * 7 + [201]
         assert len({answer.json()["id"] for answer in answers}) == 1
         assert len(ok(own_api.get(f"brokers?external_id={key}"))["items"]) == 1

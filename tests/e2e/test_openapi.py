@@ -120,7 +120,7 @@ def test_every_operation_of_the_contract_is_described(document):
                    (METHODS - {"post"} if path else ("get", "post"))}
     assert described == collections | {("post", f"/{name}/batch") for name in names[:-1]} | {
         ("get", f"/{name}/export") for name in names[:-1]} | {
-        (method, f"/{name}/by-external-id/{{external_id}}") for name in names[:-1] for method in ("get", "put", "delete")} | {
+        (method, f"/{name}/by-external-id/{{external_id}}") for name in names[:-1] for method in ("get", "put", "patch", "delete")} | {
         ("get", "/me"), ("get", "/openapi.yaml"), ("get", "/docs/errors"), ("post", "/webhooks/{id}/rotate-secret"),
         ("post", "/webhooks/{id}/test"), ("post", "/webhooks/{id}/recover"), ("get", "/webhooks/{id}/deliveries"),
         ("get", "/webhooks/{id}/deliveries/{delivery_id}"), ("post", "/webhooks/{id}/deliveries/{delivery_id}/retry"),

@@ -70,8 +70,10 @@ static void check_patch(const neo_resource *resource, neo_json *body, apr_pool_t
 static void check_operation(const neo_resource *resource, const neo_batch_operation *operation, apr_pool_t *pool)
 {
     EXPECT((operation->method == NEO_METHOD_DELETE) == !operation->data);
-    EXPECT((operation->method == NEO_METHOD_UPSERT) == (operation->external_id != NULL));
-    EXPECT((operation->method == NEO_METHOD_UPDATE || operation->method == NEO_METHOD_DELETE) == (operation->id != NULL));
+    EXPECT(!neo_batch_may_create(operation) || operation->external_id);
+    EXPECT(operation->method != NEO_METHOD_CREATE || !operation->if_match);
+    EXPECT((operation->method == NEO_METHOD_UPDATE || operation->method == NEO_METHOD_DELETE) ==
+           (operation->id || (operation->external_id && !neo_batch_may_create(operation))));
     if (operation->data)
         check_create(resource, operation->data, pool);
 }
@@ -91,7 +93,7 @@ static void check_batch(const neo_resource *resource, neo_json *body, apr_pool_t
 
 static void check_import(const neo_resource *resource, neo_json *body, apr_pool_t *pool)
 {
-    const neo_import_owner owner = {TENANT, ORGANIZATION, "brk_01jd3x00000000000000000000"};
+    const neo_import_owner owner = {.tenant = TENANT, .organization = ORGANIZATION, .id = "brk_01jd3x00000000000000000000"};
     neo_json *row = NULL, *clean = NULL;
     neo_problem *problem = neo_import_check(resource, body, &owner, pool, &row, &clean);
     if (problem) {

@@ -74,6 +74,7 @@ static void every_path_and_method_match_their_operation(void **state)
         {"DELETE", "brokers/" ID, "delete"},
         {"GET", "brokers/by-external-id/a", "getByExternalId"},
         {"PUT", "brokers/by-external-id/a", "upsert"},
+        {"PATCH", "brokers/by-external-id/a", "merge"},
         {"DELETE", "brokers/by-external-id/a", "deleteByExternalId"},
         {"POST", HOOK "/rotate-secret", "rotateWebhookSecret"},
         {"POST", HOOK "/test", "testWebhook"},
@@ -354,7 +355,7 @@ static void accepted_headers_follow_from_the_method(void **state)
         assert_false((accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY) && !posts);
         assert_int_equal(!!(accepts & NEO_ACCEPTS_IF_MATCH), !gets && !posts);
         assert_false((accepts & NEO_ACCEPTS_IF_NONE_MATCH) && !gets);
-        if (!is_command(*o) && !has_verb(*o, "batch") && !has_verb(*o, "upsert"))
+        if (!is_command(*o) && !has_verb(*o, "batch") && !has_verb(*o, "upsert") && !has_verb(*o, "merge"))
             assert_int_equal((*o)->status, posts ? 201 : deletes ? 204 : 200);
         assert_int_equal((*o)->media_type == NULL, deletes);
         assert_int_equal(!!(accepts & NEO_ACCEPTS_PAGE), !!((*o)->response_headers & NEO_RESPONSE_LINK));
@@ -392,7 +393,7 @@ static void problems_follow_from_access_and_accepted_input(void **state)
             {NEO_VALIDATION_BODY_TOO_LARGE, !!((*o)->accepts & NEO_ACCEPTS_BODY)},
             {NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE, !!((*o)->accepts & NEO_ACCEPTS_BODY)},
             {NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED, !!((*o)->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY)},
-            {NEO_CONFLICT_PRECONDITION_FAILED, !!((*o)->accepts & NEO_ACCEPTS_IF_MATCH)},
+            {NEO_CONFLICT_PRECONDITION_FAILED, (*o)->accepts & NEO_ACCEPTS_IF_MATCH || has_verb(*o, "batch")},
             {NEO_VALIDATION_CURSOR_EXPIRED, !!((*o)->accepts & NEO_ACCEPTS_PAGE)},
             {NEO_VALIDATION_LIMIT_OUT_OF_RANGE, !!((*o)->accepts & NEO_ACCEPTS_PAGE)},
             {NEO_CONFLICT_IN_USE, has_verb(*o, "delete") || has_verb(*o, "deleteByExternalId") || has_verb(*o, "batch")},

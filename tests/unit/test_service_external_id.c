@@ -74,10 +74,11 @@ static void the_resource_is_found_and_written(void **state)
     fixture *s = fixture_with((table){.finds_id = -1, .row = OWN}, *state);
     assert_int_equal(request(s, "GET", *state), 200);
     assert_int_equal(request(s, "PUT", *state), 200);
+    assert_int_equal(request(s, "PATCH", *state), 200);
     assert_int_equal(request(s, "DELETE", *state), 204);
-    assert_int_equal(s->table.updates, 1);
+    assert_int_equal(s->table.updates, 2);
     assert_int_equal(s->table.deletes, 1);
-    assert_int_equal(s->table.looks, 3);
+    assert_int_equal(s->table.looks, 4);
 }
 
 /* The resource loses the external id between the look-up and the write. */
@@ -94,9 +95,11 @@ static void a_renamed_resource_is_not_touched(void **state)
 
 static void a_deleted_resource_is_created_again(void **state)
 {
-    fixture *s = fixture_with((table){.finds_id = 1}, *state);
-    assert_int_equal(request(s, "PUT", *state), 201);
-    assert_int_equal(s->table.looks, 2);
+    for (int i = 0; i < 2; i++) {
+        fixture *s = fixture_with((table){.finds_id = 1}, *state);
+        assert_int_equal(request(s, i ? "PATCH" : "PUT", *state), 201);
+        assert_int_equal(s->table.looks, 2);
+    }
 }
 
 static void a_resource_that_another_request_creates_is_replaced(void **state)
