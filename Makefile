@@ -410,7 +410,7 @@ torture: all ## write and deliver during faults on two hosts; check for lost, du
 	@NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_TORTURE_SEED='$(TORTURE_SEED)' /usr/bin/python3 -B tests/torture/torture.py '$(or $(TORTURE_MINUTES),5)'
 
 .PHONY: soak
-soak: all ## check response times, memory and acknowledged writes under load with slow clients, hostile receivers and kills (SOAK_MINUTES=30, SOAK='slow-clients receivers kills')
+soak: all ## check response times, memory and acknowledged writes under load with slow clients, hostile receivers, duplicates and kills (SOAK_MINUTES=30, SOAK='slow-clients receivers duplicates kills')
 	@NEOAPI_TEST_BUILD='$(BUILD)' /usr/bin/python3 -B tests/soak/soak.py '$(or $(SOAK_MINUTES),30)' $(SOAK)
 
 bench-remove: ## stop what the benches measure and delete their data

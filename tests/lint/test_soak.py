@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,7 @@ for folder in ("e2e", "torture", "soak"):
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / folder))
 
 from checker import Attempt, Checker, Consumer  # noqa: E402
+from contest import Contest  # noqa: E402
 from limits import Sums, check_growth, check_latency, print_lines  # noqa: E402
 
 BROKER = {"id": "brk_1", "name": "New name", "created_at": "2026-01-01T00:00:00.000Z", "updated_at": "2026-01-01T00:00:00.000Z"}
@@ -91,3 +93,51 @@ def test_growth_is_wrong():
     assert check_growth("", [100] * 50 + [161] * 50, 50).is_within is False
     assert check_growth("", []).is_within is False
     assert check_growth("", [0] * 60).is_within is False
+
+
+# ---------------------------------------------------------------- contested creates
+
+class ContestDatabase:
+    """Returns the rows whose table and columns begin a statement."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def sql(self, text, *_):
+        return next(rows for start, rows in self.rows.items() if text.startswith(f"select {start}"))
+
+
+def contested():
+    return {"id, name from neoapi.broker": [("brk_1", "org_1 creci 1")], "id, title from neoapi.property": [],
+            "resource_id from neoapi.event": [("brk_1",)], "id, actor from neoapi.event": [], "key from": [], "p.id": []}
+
+
+def contest_lines(rows, ids, unexpected=()):
+    """The names of the lines that are WRONG."""
+    contenders = [SimpleNamespace(ids={("unique_creci", 1): found}, unexpected=[*unexpected], retries=0) for found in ids]
+    checker = Checker(Database(), [], [], [], "org_1")
+    Contest(ContestDatabase(rows), SimpleNamespace(id="nbr_1", organizations=("org_1",)), contenders).check(checker)
+    return [name.removeprefix("contested creates, ") for name, _, verdict in checker.lines if verdict]
+
+
+def test_contested_creates_are_correct():
+    assert contest_lines(contested(), [{"brk_1"}, set()]) == []
+
+
+@pytest.mark.parametrize("start, rows, wrong", [
+    ("id, name from neoapi.broker", [("brk_1", "org_1 a"), ("brk_2", "org_1 a")], ["stored more than once", "without exactly one event"]),
+    ("id, name from neoapi.broker", [("brk_1", "org_2 a")], ["rows of another organization"]),
+    ("id, name from neoapi.broker", [], ["acknowledged and not stored", "without exactly one event"]),
+    ("resource_id from neoapi.event", [], ["without exactly one event"]),
+    ("id, actor from neoapi.event", [("evt_1", "nbr_2")], ["events of another credential"]),
+    ("key from", [("1",)], ["stored responses of others"]),
+    ("p.id", [("prp_1",)], ["references without their broker"])])
+def test_an_error_of_contested_creates_is_wrong(start, rows, wrong):
+    assert contest_lines({**contested(), start: rows}, [{"brk_1"}]) == wrong
+
+
+def test_contested_creates_with_several_ids_or_unexpected_responses_are_wrong():
+    rows = {**contested(), "id, name from neoapi.broker": [("brk_1", "org_1 a"), ("brk_2", "org_1 b")],
+            "resource_id from neoapi.event": [("brk_1",), ("brk_2",)]}
+    assert contest_lines(rows, [{"brk_1"}, {"brk_2"}]) == ["several ids for one value"]
+    assert contest_lines(contested(), [{"brk_1"}], ["500"]) == ["unexpected responses"]

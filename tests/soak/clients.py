@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from client import Api, ok
+from contest import contenders_of
 from raw_http import CONNECTION_LOST, Broken, Closed, RawConnection, message
 from receiver import ENDLESS, Receiver, close_within_response, drip, hang, huge, slowly, status
 from webhook_fixtures import subscribe
@@ -42,8 +43,12 @@ class Record:
     retries: int = 0
 
 
+def host_of(url, ca):
+    return SimpleNamespace(url=url, ca=ca, generation=0, restarted_at=0)
+
+
 def api_of(url, ca, secret):
-    return Api(SimpleNamespace(url=url, ca=ca, generation=0, restarted_at=0), SimpleNamespace(secret=secret))
+    return Api(host_of(url, ca), SimpleNamespace(secret=secret))
 
 
 class Client:
@@ -190,3 +195,14 @@ def run_hostile_receivers(results, end, url, ca, secret):
         for one in subscriptions:
             ok(api.delete("webhooks/" + one["id"]), 204)
     results.send(client.record)
+
+
+def run_contenders(results, end, urls, ca, keys):
+    """Creates with duplicates of each other in several organizations. The result is a list of records for each of the keys."""
+    os.nice(LOW_PRIORITY)
+    all = [contenders_of([host_of(url, ca) for url in urls], key, end) for key in keys]
+    for contender in itertools.chain(*all):
+        contender.start()
+    for contender in itertools.chain(*all):
+        contender.join(2 * REQUEST_TIMEOUT_S)
+    results.send([[SimpleNamespace(ids=one.ids, unexpected=one.unexpected, retries=one.retries) for one in some] for some in all])

@@ -25,6 +25,7 @@ import clients  # noqa: E402
 from admin_factory import AdminFactory  # noqa: E402
 from checker import Checker, Consumer  # noqa: E402
 from client import Api  # noqa: E402
+from contest import Contest  # noqa: E402
 from deployment import shipped_sizes  # noqa: E402
 from limits import CONNECTIONS, Sums, check_growth, check_latency, percentile, print_lines  # noqa: E402
 from nemesis import Nemesis  # noqa: E402
@@ -33,7 +34,7 @@ from torture import two_hosts  # noqa: E402
 from wait import eventually  # noqa: E402
 from webhook_fixtures import subscribe  # noqa: E402
 
-DISTURBANCES = ("slow-clients", "receivers", "kills")
+DISTURBANCES = ("slow-clients", "receivers", "duplicates", "kills")
 ORGANIZATIONS = 4
 CLIENTS = 2  # of each organization on each host
 WARM_UP_S = 10  # of new connections and processes
@@ -110,14 +111,16 @@ def kill(hosts, seconds):
     return nemesis.faults
 
 
-def disturb(hosts, seconds, disturbances, credential):
-    """Returns the faults, the records of the hostile organization and the samples."""
+def disturb(hosts, seconds, disturbances, credential, contested):
+    """Returns the faults, the records of the hostile organization, those of the contenders for each key, and the samples."""
     instance, second, *_ = hosts
-    hostile, sampler = Processes(), Sampler([instance.pid, second.process.pid])
+    hostile, contest, sampler = Processes(), Processes(), Sampler([instance.pid, second.process.pid])
     if "slow-clients" in disturbances:
         hostile.start(clients.run_slow_clients, [instance.url, second.url], instance.ca, credential.secret)
     if "receivers" in disturbances:
         hostile.start(clients.run_hostile_receivers, second.url, instance.ca, credential.secret)
+    if "duplicates" in disturbances:
+        contest.start(clients.run_contenders, [instance.url, second.url], instance.ca, contested)
     sampler.start()
     if "kills" in disturbances:
         faults = kill(hosts, seconds)
@@ -125,7 +128,7 @@ def disturb(hosts, seconds, disturbances, credential):
         faults = time.sleep(seconds) or []
     sampler.end.set()
     sampler.join(SAMPLE_S + 1)
-    return faults, hostile.stop(), sampler
+    return faults, hostile.stop(), contest.stop(), sampler
 
 
 def start_clients(hosts, credentials):
@@ -137,7 +140,7 @@ def start_clients(hosts, credentials):
     return started
 
 
-def phases(hosts, minutes, disturbances, credential):
+def phases(hosts, minutes, disturbances, *keys):
     """Runs through the phases. Returns when each began and ended, and what disturb() returned."""
     quiet, spans = max(MIN_QUIET_S, 6 * minutes), {}
 
@@ -152,7 +155,7 @@ def phases(hosts, minutes, disturbances, credential):
     with phase("quiet before"):
         time.sleep(quiet)
     with phase("disturbed"):
-        disturbed = disturb(hosts, 60 * minutes, disturbances, credential)
+        disturbed = disturb(hosts, 60 * minutes, disturbances, *keys)
     with phase("settling"):
         time.sleep(WARM_UP_S)
     with phase("quiet after"):
@@ -193,7 +196,8 @@ def run(minutes, disturbances):
             receiver.server.arrivals = deque(maxlen=1)
             consumer.secret = subscribe(Api(instance, credential), receiver.url)["secret"]
         started = start_clients(hosts, credentials)
-        spans, (faults, hostile_records, sampler) = phases(hosts, minutes, disturbances, hostile)
+        contested = [factory.key(), factory.key()]
+        spans, (faults, hostile_records, contests, sampler) = phases(hosts, minutes, disturbances, hostile, contested)
         records = started.stop()
         own = tuple(one.organizations[0] for one in credentials)
         drained = "select count(*) from neoapi.webhook_queue where organization_id in %s"
@@ -201,6 +205,9 @@ def run(minutes, disturbances):
             eventually(lambda: instance.sql(drained, own)[0][0] == 0, "everything is delivered", DRAIN_LIMIT_S)
         sums = check(instance, credentials, records, consumers, faults)
         sums.add(Checker(instance, hostile_records, [], faults, hostile.organizations[0]), Checker.check_rows)
+        for contest in contests:
+            for key, contenders in zip(contested, contest):
+                sums.add(Checker(instance, [], [], faults, key.organizations[0]), Contest(instance, key, contenders).check)
         times = print_phases(spans, records)
         return print_lines(faults, [check_latency(times["quiet before"], times["disturbed"]), *sampler.lines(), *sums.lines()],
                            sums.wrong)

@@ -59,8 +59,9 @@ class Nemesis:
         self.parents, self.pause_s = [instance.pid, second.process.pid], (0.2, 1.5)
         self.kinds = {"kill a child": self.kill_child, "kill the database": self.kill_database, "freeze a child": self.freeze_child,
                       "full disk": self.fill_disk, "read-only database": self.read_only, "no connections": self.no_connections,
-                      "clock step": self.step_clock, "graceful restart": self.graceful}
-        self.weights = [6, 2, 3, 2, 1, 1, 2, 2]
+                      "clock step": self.step_clock, "graceful restart": self.graceful, "cancelled groups": self.cancel_groups,
+                      "held lock": self.hold_lock}
+        self.weights = [6, 2, 3, 2, 1, 1, 2, 2, 3, 2]
 
     def run(self, seconds):
         until = time.monotonic() + seconds
@@ -132,6 +133,21 @@ class Nemesis:
 
     def terminate_backends(self):
         self.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'neoapi'")
+
+    def cancel_groups(self):
+        """Cancels and terminates statements that create rows of several requests."""
+        until = time.monotonic() + self.random.uniform(0.5, 2)
+        while time.monotonic() < until:
+            self.sql(f"select {self.random.choice(['pg_cancel_backend', 'pg_terminate_backend'])}(pid) from pg_stat_activity"
+                     " where state = 'active' and query like '%item_organization text%' and pid <> pg_backend_pid()")
+            time.sleep(0.01)
+
+    def hold_lock(self):
+        """A transaction keeps all others from creating brokers."""
+        connection = psycopg2.connect(self.instance.admin_dsn, options="-c default_transaction_read_only=off")
+        with contextlib.closing(connection), connection.cursor() as cursor:
+            cursor.execute("lock table neoapi.broker in share row exclusive mode")
+            time.sleep(self.random.uniform(0.1, 1))
 
     def read_only(self):
         """Every write fails, as on a standby."""

@@ -20,16 +20,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
 import requests  # noqa: E402
 from admin_factory import AdminFactory  # noqa: E402
+from admin_pages import CONF as PAGES  # noqa: E402
+from admin_pages import AdminPages  # noqa: E402
 from checker import ATTEMPT_TIMEOUT_S, Checker, Consumer  # noqa: E402
 from client import Api  # noqa: E402
+from contest import Contest, contenders_of  # noqa: E402
 from deployment import sanitizer_settings  # noqa: E402
 from httpd import Httpd  # noqa: E402
 from nemesis import Nemesis  # noqa: E402
 from preload import FullDisk, ShiftedClock  # noqa: E402
 from receiver import Receiver  # noqa: E402
-from webhook_fixtures import HERE, queued, running_instance, subscribe  # noqa: E402
+from webhook_fixtures import queued, running_instance, subscribe  # noqa: E402
 
-CONF = HERE + f"NeoAPIWebhookTimeout {ATTEMPT_TIMEOUT_S}\nNeoAPIWebhookRetryDelays 0 1 1 2 2 2 4 4 4 4 4 4 4 4 4 4\n"
+CONF = PAGES + f"NeoAPIWebhookTimeout {ATTEMPT_TIMEOUT_S}\nNeoAPIWebhookRetryDelays 0 1 1 2 2 2 4 4 4 4 4 4 4 4 4 4\n"
 WRITERS = 4  # of each host
 REQUEST_TIMEOUT_S = 15
 DRAIN_TIMEOUT_S = 120  # for the queue to become empty after the last fault
@@ -104,25 +107,36 @@ def run(minutes, seed):
     end = threading.Event()
     with contextlib.ExitStack() as stack:
         instance, second, clock, disk = stack.enter_context(two_hosts())
-        admin = Api(instance, AdminFactory(instance).key())
+        factory = AdminFactory(instance)
+        admin = Api(instance, factory.key())
         consumers = [Consumer("fast", 0, 0), Consumer("slow", 0.05, 0), Consumer("faulty", 0, 0.05)]
         for consumer in consumers:
             receiver = stack.enter_context(Receiver(consumer.behave))
             consumer.secret = subscribe(admin, receiver.url)["secret"]
         writers = [Writer(api, instance.ca, number, end) for number, api in enumerate(
             [admin, Api(second, admin.credential)] * WRITERS)]
+        contests = [Contest(instance, key, contenders_of((instance, second), key, end)) for key in (factory.key(), factory.key())]
         nemesis = Nemesis(instance, second, clock, disk, random.Random(seed))
-        for writer in writers:
-            writer.start()
+        writers_and_contenders = [*writers, *(one for contest in contests for one in contest.contenders)]
+        for one in writers_and_contenders:
+            one.start()
         nemesis.run(minutes * 60)
         end.set()
-        for writer in writers:
-            writer.join(2 * REQUEST_TIMEOUT_S)
+        for one in writers_and_contenders:
+            one.join(2 * REQUEST_TIMEOUT_S)
         drained, until = False, time.monotonic() + DRAIN_TIMEOUT_S
         while not drained and time.monotonic() < until:
             drained = queued(instance) == 0
             time.sleep(0.2)
-        return Checker(instance, writers, consumers, nemesis.faults).report()
+        checker = Checker(instance, writers, consumers, nemesis.faults, admin.credential.organizations[0])
+        for contest in contests:
+            contest.check(checker)
+        groups = AdminPages(instance).samples()
+        statements, rows, repeated = (int(groups[f"neoapi_create_{name}_total"]) for name in ("statements", "rows", "rows_repeated"))
+        checker.add_count("creates in shared statements or alone", rows)
+        checker.add_count("creates repeated alone", repeated)
+        checker.expect_none("no statement was shared", [] if rows > statements else [f"{rows} rows in {statements} statements"])
+        return checker.report()
 
 
 if __name__ == "__main__":
