@@ -162,11 +162,23 @@ neo_problem *neo_call_acquire_unconfirmed(neo_call *call, neo_pg **pg)
     return *pg ? NULL : not_executed(call);
 }
 
-/* Before the credential is confirmed: see neo_write_in_progress. */
-static void enter_write(neo_call *call)
+neo_problem *neo_call_enter_write(neo_call *call)
 {
-    call->write = apr_palloc(call->pool, sizeof *call->write);
-    neo_credential_cache_enter_write(call->site->credential_cache, call->write);
+    if (!call->write) {
+        call->write = apr_palloc(call->pool, sizeof *call->write);
+        neo_credential_cache_enter_write(call->site->credential_cache, call->write);
+    }
+    neo_problem *problem = neo_call_confirm(call);
+    if (problem)
+        neo_call_leave_write(call);
+    return problem;
+}
+
+void neo_call_leave_write(neo_call *call)
+{
+    if (call->write)
+        neo_credential_cache_leave_write(call->site->credential_cache, call->write);
+    call->write = NULL;
 }
 
 neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg)
@@ -174,9 +186,7 @@ neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg)
     neo_problem *problem = neo_call_acquire_unconfirmed(call, pg);
     if (problem)
         return problem;
-    if (call->match.operation->access == NEO_ACCESS_WRITE)
-        enter_write(call);
-    problem = neo_call_confirm(call);
+    problem = call->match.operation->access == NEO_ACCESS_WRITE ? neo_call_enter_write(call) : neo_call_confirm(call);
     if (problem)
         neo_call_release(call, *pg);
     return problem;
@@ -193,9 +203,7 @@ neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg)
 
 void neo_call_release(neo_call *call, neo_pg *pg)
 {
-    if (call->write)
-        neo_credential_cache_leave_write(call->site->credential_cache, call->write);
-    call->write = NULL;
+    neo_call_leave_write(call);
     call->pg = NULL;
     call->request->host->release(call->request->context, pg);
 }

@@ -29,7 +29,7 @@ typedef struct neo_call {
     apr_pool_t *pool;
     neo_pg *pg;                      /* the connection that it has acquired; NULL: none */
     const neo_credential *principal; /* NULL without a valid credential */
-    neo_write_in_progress *write;    /* while it holds a connection to write; else NULL */
+    neo_write_in_progress *write;    /* see neo_call_enter_write; NULL: none */
     neo_match match;
     neo_allowance allowance;    /* of the requests that were counted last */
     neo_actor actor;            /* once the organization is known */
@@ -59,6 +59,10 @@ void neo_call_set_header(neo_call *call, const char *name, const char *value);
 neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg);
 /* The same for an operation on the resource in the path. A malformed id is a 404. */
 neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg);
+/* Enters a neo_write_in_progress, unless it is entered, and confirms the credential. neo_call_acquire and neo_call_release do
+ * this for a connection; a request whose row another one may write does it itself. */
+neo_problem *neo_call_enter_write(neo_call *call);
+void neo_call_leave_write(neo_call *call);
 /* Without confirming the credential: for its look-up. */
 neo_problem *neo_call_acquire_unconfirmed(neo_call *call, neo_pg **pg);
 void neo_call_release(neo_call *call, neo_pg *pg);

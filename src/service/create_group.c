@@ -89,10 +89,8 @@ static neo_problem *lead(neo_call *call, neo_create_queue *queue, neo_group_memb
     return problem;
 }
 
-neo_problem *neo_call_create_shared(neo_call *call, neo_creator create, neo_new *row, neo_result *result)
+static neo_problem *create_in_group(neo_call *call, neo_creator create, neo_new *row, neo_result *result)
 {
-    if (!may_share(call, row))
-        return create_alone(call, create, row, result);
     request own = {call, row};
     neo_group_member self = {.baton = &own, .pool = call->pool, .credential = call->actor.credential};
     neo_create_queue *queue = neo_create_queue_of(call->site->create_queues, call->match.resource);
@@ -105,4 +103,15 @@ neo_problem *neo_call_create_shared(neo_call *call, neo_creator create, neo_new 
     if (self.state == NEO_GROUP_CREATED)
         *result = (neo_result){.status = 201, .body = self.answer};
     return self.state == NEO_GROUP_ALONE ? create_alone(call, create, row, result) : problem;
+}
+
+neo_problem *neo_call_create_shared(neo_call *call, neo_creator create, neo_new *row, neo_result *result)
+{
+    if (!may_share(call, row))
+        return create_alone(call, create, row, result);
+    neo_problem *problem = neo_call_enter_write(call);
+    if (!problem)
+        problem = create_in_group(call, create, row, result);
+    neo_call_leave_write(call);
+    return problem;
 }

@@ -137,6 +137,30 @@ def ok_text(answer):
     return answer.text
 
 
+def create_until_refused(client):
+    """The status of the first response that is no 201."""
+    while (answer := client.post("brokers", json={"name": "Ana"})).status_code == 201:
+        pass
+    return answer.status_code
+
+
+def test_no_group_has_a_row_of_a_credential_after_its_revocation(two, slow, module_admin_factory):
+    """Requests of another organization lead the groups as well, until their key is revoked, too."""
+    for _ in range(5):
+        keys = [module_admin_factory.key(org.id) for org in two]
+        jobs = [lambda client=org.api.with_(credential=key): create_until_refused(client)
+                for org, key in zip(two, keys) for _ in range(CLIENTS // 2)]
+        (before,), counts = two[0].sql("count(*)", "broker")[0], []
+
+        def revoke():
+            eventually(lambda: two[0].sql("count(*)", "broker")[0][0] >= before + CLIENTS, "they are in progress")
+            for org, key in zip(two, keys):
+                module_admin_factory.revoke(key)
+                counts.append(org.sql("count(*)", "broker"))
+        assert set(together(*jobs, revoke)) == {401, None}
+        assert counts == [org.sql("count(*)", "broker") for org in two]
+
+
 def test_two_tenants_in_every_group_share_nothing(two, slow, counts):
     """Half of the requests have a key, and the organizations use the same names, numbers and keys."""
     sent = {org.id: [] for org in two}
