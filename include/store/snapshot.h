@@ -5,15 +5,21 @@
 
 #include <apr_tables.h>
 
-#include "store/pg.h"
+#include "store/idempotency.h"
 
 #define NEO_SNAPSHOT_ROWS 100 /* of a part */
 
-/* Begins the transaction, which neo_pg_roll_back must end, also after a failure. An organization can have two on all hosts
- * together; if it has, *position is NULL, otherwise the position from which the event log has all changes that the snapshot
- * does not show. The server ends the transaction if nothing is read for `seconds`. */
-NEO_MUSTCHECK neo_pg_status neo_snapshot_begin(neo_pg *pg, const char *organization, int seconds, apr_pool_t *pool,
-                                               const char **position);
+/* What of a new snapshot is known. An organization can have two on all hosts together, a tenant three: less than NeoAPIExports
+ * allows in a process. */
+typedef struct neo_snapshot {
+    int is_within_organization, is_within_tenant; /* limit; if not within both, the snapshot must not be used */
+    const char *position;                         /* from which the event log has all changes that the snapshot does not show */
+} neo_snapshot;
+
+/* Begins the transaction, which neo_pg_roll_back must end, also after a failure. The server ends it if nothing is read for
+ * `seconds`. */
+NEO_MUSTCHECK neo_pg_status neo_snapshot_begin(neo_pg *pg, const neo_actor *actor, int seconds, apr_pool_t *pool,
+                                               neo_snapshot *snapshot);
 
 /* Opens a cursor for a query with these parameters (const char *). */
 NEO_MUSTCHECK neo_pg_status neo_snapshot_open(neo_pg *pg, const char *sql, const apr_array_header_t *parameters,

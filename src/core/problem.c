@@ -162,7 +162,8 @@ static const neo_code_info catalogue[] = {
                                           "Read the resource again, repeat the change and send the new ETag."},
     [NEO_RATE_LIMIT_EXCEEDED] = {"rate_limit.exceeded", 429, "rate_limit", "The rate limit is exceeded.",
                                  "Wait for `retry_after` seconds. X-RateLimit-Remaining shows how many requests are left."},
-    [NEO_RATE_LIMIT_EXPORTS] = {"rate_limit.exports", 429, "rate_limit", "The organization has two exports in progress.",
+    [NEO_RATE_LIMIT_EXPORTS] = {"rate_limit.exports", 429, "rate_limit",
+                                "The organization has two exports in progress, or its tenant three.",
                                 "Wait until one of them has ended."},
     [NEO_RATE_LIMIT_CONCURRENT_REQUESTS] =
         {"rate_limit.concurrent_requests", 429, "rate_limit",

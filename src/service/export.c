@@ -125,17 +125,18 @@ static neo_problem *acquire(export *e)
 static neo_problem *begin(export *e)
 {
     neo_call *call = &e->call;
-    const char *position;
+    neo_snapshot snapshot;
     neo_pg_status status =
-        neo_snapshot_begin(e->pg, call->actor.organization, call->site->export_timeout + END_MARGIN_S, call->pool, &position);
+        neo_snapshot_begin(e->pg, &call->actor, call->site->export_timeout + END_MARGIN_S, call->pool, &snapshot);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, NULL);
-    if (position) {
-        neo_call_set_header(call, "X-Events-Position", position);
+    if (snapshot.is_within_organization && snapshot.is_within_tenant) {
+        neo_call_set_header(call, "X-Events-Position", snapshot.position);
         return NULL;
     }
-    neo_problem *problem =
-        neo_problem_make(call->pool, NEO_RATE_LIMIT_EXPORTS, "The organization has two exports in progress.");
+    neo_problem *problem = neo_problem_make(call->pool, NEO_RATE_LIMIT_EXPORTS, "The %s in progress.",
+                                            snapshot.is_within_organization ? "tenant's organizations have three exports"
+                                                                            : "organization has two exports");
     problem->retry_after = RETRY_SECONDS;
     return problem;
 }

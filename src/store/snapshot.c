@@ -10,16 +10,18 @@
 #define STRING(number)    #number
 #define STRING_OF(number) STRING(number)
 
-enum { ACQUIRED, POSITION };
+enum { IS_WITHIN_ORGANIZATION, IS_WITHIN_TENANT, POSITION };
 
-neo_pg_status neo_snapshot_begin(neo_pg *pg, const char *organization, int seconds, apr_pool_t *pool, const char **position)
+neo_pg_status neo_snapshot_begin(neo_pg *pg, const neo_actor *actor, int seconds, apr_pool_t *pool, neo_snapshot *snapshot)
 {
     neo_rows rows;
+    const char *values[] = {actor->organization, actor->tenant};
     neo_pg_status status = neo_pg_begin_snapshot(pg, seconds, pool, &rows);
     if (status == NEO_PG_OK)
-        status = neo_pg_read_snapshot(pg, begin_snapshot_sql, 1, &organization, pool, &rows);
+        status = neo_pg_read_snapshot(pg, begin_snapshot_sql, 2, values, pool, &rows);
     if (status == NEO_PG_OK)
-        *position = neo_rows_is_true(&rows, 0, ACQUIRED) ? neo_rows_value(&rows, 0, POSITION) : NULL;
+        *snapshot = (neo_snapshot){neo_rows_is_true(&rows, 0, IS_WITHIN_ORGANIZATION),
+                                   neo_rows_is_true(&rows, 0, IS_WITHIN_TENANT), neo_rows_value(&rows, 0, POSITION)};
     return status;
 }
 

@@ -4,6 +4,7 @@
 import json
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 from admin_factory import AdminFactory
@@ -198,6 +199,20 @@ def test_an_organization_has_two_exports_at_a_time(instance, big_api, own_api):
         assert exported(own_api, "brokers") == []
     eventually(lambda: big_api.head("brokers/export").status_code == 200, "the exports end with their connections")
     eventually(lambda: not instance.sql(READING), "their transactions end")
+
+
+def test_a_tenant_has_three_exports_at_a_time_in_all_its_organizations(instance, big_api, admin_factory):
+    tenant = admin_factory.tenant()
+    apis = [Api(instance, admin_factory.key(admin_factory.organization(tenant))) for _ in range(3)]
+    fill(instance, apis[0].credential.organizations[0], ROWS)
+    fill(instance, apis[1].credential.organizations[0], ROWS)
+    with ExitStack() as exports:
+        for api in (apis[0], apis[0], apis[1]):
+            assert exports.enter_context(SlowExport(api)).status == 200
+        eventually(lambda: len(instance.sql(READING)) == 3, "all wait for their clients")
+        assert "tenant" in refused(apis[2].get("brokers/export"), 429, "rate_limit.exports")["detail"]
+        assert big_api.head("brokers/export").status_code == 200
+    eventually(lambda: apis[2].head("brokers/export").status_code == 200, "the exports end with their connections")
 
 
 def test_an_export_that_takes_too_long_is_aborted(instance, big_api, log_since):
