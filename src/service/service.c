@@ -88,6 +88,44 @@ static const neo_step pipeline[] = {
     dispatch,
 };
 
+/* ---------------------------------------------------------------- 404 before 400 */
+
+/* Sets the match to the operation that reads what the path of the request names: the resource of "webhooks/{id}/recover".
+ * Returns false if the path has no such operation. */
+static int match_reading(const neo_call *call, neo_match *match)
+{
+    char *path = apr_pstrdup(call->pool, call->request->path), *last;
+    for (;;) {
+        neo_operation_match(path, "GET", call->pool, match);
+        if (match->operation && !(match->operation->accepts & NEO_ACCEPTS_PAGE))
+            return match->id || match->subresource_id;
+        if (!(last = strrchr(path, '/')))
+            return 0;
+        *last = '\0';
+    }
+}
+
+/* Whether other errors of the request only matter if the resource in its path exists. */
+static int depends_on_resource(const neo_call *call, const neo_problem *problem)
+{
+    int status = neo_problem_status(problem);
+    return (status == 400 || status == 415) && call->actor.organization && !call->match.operation->status_existing;
+}
+
+/* A resource that the organization does not have is a 404, whatever else is wrong with the request. This is found out here, by
+ * reading the resource, so that requests without an error need no additional query. */
+static neo_problem *prefer_not_found(neo_call *call, neo_problem *problem)
+{
+    neo_call reading = *call;
+    neo_result ignored = {0};
+    if (!depends_on_resource(call, problem) || !match_reading(call, &reading.match))
+        return problem;
+    reading.query = apr_table_make(call->pool, 1);
+    reading.query_problem = NULL;
+    neo_problem *other = reading.match.operation->run(&reading, &ignored);
+    return other && other->kind == NEO_NOT_FOUND_RESOURCE ? other : problem;
+}
+
 /* ---------------------------------------------------------------- the responder */
 
 /* The representation with the secret at its field's position. */
@@ -181,7 +219,9 @@ void neo_service_answer(const neo_site *site, const neo_request *request, neo_re
     neo_call_begin(&call, site, request, response);
     for (apr_size_t i = 0; i < sizeof pipeline / sizeof *pipeline && !problem && !call.result.status; i++)
         problem = pipeline[i](&call);
-    if (!problem && call.idempotency && !call.result.is_replayed)
+    if (problem)
+        problem = prefer_not_found(&call, problem);
+    else if (call.idempotency && !call.result.is_replayed)
         neo_call_count_stored(&call);
     respond(&call, problem);
 }

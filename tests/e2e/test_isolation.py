@@ -120,6 +120,19 @@ def test_an_id_in_a_path_is_unknown_to_others(document, owner, other_org):
                 assert comparable(answers[0], *ids) == comparable(answers[1], *other)
 
 
+def test_a_foreign_id_is_a_404_whatever_else_is_wrong_with_the_request(document, owner, other_org):
+    for operation in with_path_ids(document):
+        path, sent = operation.at(owner.paths[operation]), request_of(operation, other_org)
+        errors = [{"params": {"unknown": "1"}}, {"headers": {**sent["headers"], "Idempotency-Key": "x"}}]
+        if ("query", "limit") in operation.parameters:
+            errors += [{"params": {"limit": "0"}}, {"params": {"cursor": "x"}}]
+        if operation.bodies:
+            errors += [{"data": body} for body in ("", "{", "[]", '{"unknown": 1}')] + [{"headers": {"Content-Type": "text/plain"}}]
+        for error in errors:
+            answer = other_org.api.request(operation.method.upper(), path, **{**sent, **error})
+            assert answer.status_code == 404, (operation, error, answer.text)
+
+
 def test_a_key_of_another_tenant_cannot_select_the_organization(document, owner, other_org):
     there = owner.api.credential.organizations[0]
     for operation in document.operations:
