@@ -12,8 +12,8 @@ CHECKS := $(filter check check-all check-rest,$(MAKECMDGOALS))
 GIVEN  := $(strip $(foreach name,$(SETTINGS),$(if $(filter command%,$(origin $(name))),$(name))))
 $(if $(and $(CHECKS),$(GIVEN)),$(error make $(CHECKS) takes no settings, but $(GIVEN) is given. `make e2e` and `make unit` take them))
 
-# A target first installs the Debian packages that it needs and that are missing: groups of tests/deploy/packages.sh. It happens while this file is
-# read, because pkg-config and apxs are used below. Plain `make` installs nothing.
+# A goal first installs the Debian packages that it needs and that are missing: groups of tests/deploy/packages.sh. Plain `make` installs
+# nothing. What asks pkg-config, apxs or the compiler is computed at its first use, after that.
 NEEDS.deps           := build run unit check check-all
 NEEDS.unit           := build unit
 NEEDS.e2e            := build run check
@@ -42,15 +42,19 @@ NEEDS.bench-webhooks := build run bench
 NEEDS.bench-peers    := build run bench
 NEEDS.torture        := build run check
 NEEDS.soak           := build run check
-ifndef NEOAPI_FETCH # set while the Debian package is built
-ifeq (,$(findstring n,$(firstword -$(MAKEFLAGS))))
-needs := $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS.$(goal))))
-$(if $(needs),$(if $(filter-out 0,$(lastword $(shell sh tests/deploy/packages.sh $(needs) >&2; echo $$?))),$(error packages are missing)))
+GOALS := $(or $(MAKECMDGOALS),all)
+# NEOAPI_FETCH is set while the Debian package is built.
+needs := $(if $(NEOAPI_FETCH),,$(sort $(foreach goal,$(GOALS),$(NEEDS.$(goal)))))
+
+# It comes before everything that is built or run. It is phony and an order-only prerequisite, so that nothing is built again for it.
+.PHONY: packages
+packages:
+ifneq ($(needs),)
+	@sh tests/deploy/packages.sh $(needs) >&2
+else ifneq ($(filter all install,$(GOALS)),)
+	@pkg-config --exists apr-1 apr-util-1 libpq jansson yaml-0.1 zlib libssl libcrypto libcurl || echo 'Packages are missing: run `make deps`.' >&2
 endif
-endif
-ifneq (,$(filter all install,$(or $(MAKECMDGOALS),all)))
-$(shell pkg-config --exists apr-1 apr-util-1 libpq jansson yaml-0.1 zlib libssl libcrypto libcurl || echo 'Packages are missing: run `make deps`.' >&2)
-endif
+$(patsubst NEEDS.%,%,$(filter NEEDS.%,$(.VARIABLES))): | packages
 
 VERSION := 0.1.0
 BUILD   ?= build
@@ -79,15 +83,16 @@ WERROR   ?= -Werror
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wno-sign-conversion -Wformat=2 \
             -Wundef -Wvla -Wpointer-arith -Wwrite-strings $(WERROR)
 # What the headers of others bring along is not ours to warn about.
-SYSTEM   := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I apr-1 apr-util-1 libpq jansson yaml-0.1 libcrypto 2>/dev/null)) \
-            -isystem $(shell pg_config --includedir 2>/dev/null) -isystem $(shell $(APXS) -q INCLUDEDIR 2>/dev/null)
+SYSTEM    = $(eval SYSTEM := \
+            $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I apr-1 apr-util-1 libpq jansson yaml-0.1 libcrypto 2>/dev/null)) \
+            -isystem $(shell pg_config --includedir 2>/dev/null) -isystem $(shell $(APXS) -q INCLUDEDIR 2>/dev/null))$(SYSTEM)
 CPPFLAGS += -Iinclude -I$(BUILD)/gen $(SYSTEM) -D_GNU_SOURCE -DLINUX -D_REENTRANT -DNEO_VERSION='"$(VERSION)"'
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 -fPIC -fvisibility=hidden -fstack-protector-strong $(WARNINGS) $(SANFLAGS)
 
 # The hardening of Debian's packages, on every release and as far as the compiler has it: not with the sanitizers, and _FORTIFY_SOURCE
 # only with optimization. The value is computed at its first use.
-FORTIFY   := $(if $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS)))),$(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+FORTIFY    = $(if $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS)))),$(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 HARDENING  = $(eval HARDENING := $(if $(SANFLAGS),,$(FORTIFY) $(shell \
              for flag in -fstack-clash-protection -fcf-protection -mbranch-protection=standard; do \
                  $(CC) -Werror $$flag -S -o /dev/null -x c /dev/null 2>/dev/null && echo $$flag; done)))$(HARDENING)
@@ -131,11 +136,11 @@ $(LIB): $(LIB_OBJ)
 # At the first build no .d file says yet which objects include these.
 $(LIB_OBJ) $(CTL_OBJ): | $(SQL_H)
 
-$(BUILD)/obj/%.o: %.c
+$(BUILD)/obj/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(call run,CC,$<) $(CC) $(CPPFLAGS) $(CFLAGS) $(HARDENING) -MMD -MP -c -o $@ $<
 
-$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
+$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c | packages
 	@mkdir -p $(@D)
 	$(call run,CC,$<) $(CC) $(CPPFLAGS) $(CFLAGS) $(HARDENING) -MMD -MP -c -o $@ $<
 
@@ -162,7 +167,7 @@ $(filter-out %/migrations.c %/docs.c,$(GEN)) $(CTL_GEN): $(BUILD)/gen/%.c: $$(EM
 	$(call run,GEN,$@) sh sql/embed.sh text neo_$* $< >$@.new && mv $@.new $@
 
 # The documentation is embedded, too. If Swagger UI could not be fetched for its reference, the next make tries again.
-$(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(if $(wildcard $(FETCHED)/swagger-ui),,again)
+$(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(if $(wildcard $(FETCHED)/swagger-ui),,again) | packages
 	@mkdir -p $(@D)
 	@sh src/docs/pack.sh '$(VERSION)' '$(FETCHED)' '$@'
 
@@ -324,7 +329,7 @@ analyze: $(ANALYZED) ## check the C sources with gcc's -fanalyzer
 
 $(ANALYZED): | $(SQL_H)
 
-$(BUILD)/analyzer/%.o: %.c
+$(BUILD)/analyzer/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(call run,CHECK,$<) gcc $(CPPFLAGS) $(CFLAGS) $(ANALYZER) -MMD -MP -c -o $@ $<
 
@@ -386,7 +391,7 @@ $(FUZZ)/library.a: $(FUZZ_OBJ)
 $(FUZZ)/%: $(FUZZ)/obj/tests/fuzz/%.o $(FUZZ)/library.a
 	$(call run,LD,$@) $(CLANG) -fsanitize=fuzzer $(FUZZFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
-$(FUZZ)/obj/%.o: %.c
+$(FUZZ)/obj/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(call run,CC,$<) $(CLANG) $(CPPFLAGS) $(CFLAGS) $(FUZZFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 

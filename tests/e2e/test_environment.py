@@ -56,6 +56,20 @@ def test_the_settings_of_the_demo_are_also_read_from_the_environment():
     assert "NEOAPI_DEMO_PORT='9'" in make("-B", "-n", "demo", "DEMO_PORT=9", DEMO_PORT="8").stdout
 
 
+@pytest.mark.parametrize("target", ["unit", "lint", "demo", "fuzz"])
+def test_packages_are_installed_by_a_target_before_anything_is_built(tmp_path, target):
+    """Here their installation fails."""
+    log, stub = tmp_path / "log", tmp_path / "sh"
+    stub.write_text(f"""#!/bin/sh\ncase $* in *packages.sh*) echo "$*" >>{log}; exit 1 ;; esac\nexec /bin/sh "$@"\n""")
+    stub.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    make("-p", "-q", target, f"BUILD={tmp_path}/build", PATH=path)
+    assert not log.exists()  # reading the Makefile installs nothing
+    done = make("-j2", target, f"BUILD={tmp_path}/build", PATH=path)
+    assert done.returncode != 0 and log.read_text().startswith("tests/deploy/packages.sh ")
+    assert not re.search("^(CC|AR|LD) ", done.stdout, re.M), done.stdout
+
+
 @pytest.mark.skipif(IS_SANITIZED, reason="the sanitizers replace it")
 @pytest.mark.parametrize("file", ["mod_neoapi.so", "neoapictl"])
 def test_the_build_is_hardened(file):
