@@ -277,6 +277,19 @@ static neo_pg_status run(neo_import *import, const neo_sql *sql, const char *sin
     return neo_sql_run(import->pg, sql, &v, pool, rows);
 }
 
+static neo_pg_status lock_properties(neo_import *import, apr_pool_t *pool, neo_rows *rows)
+{
+    const char *refusal = NULL;
+    if (import->kinds[import->kind] != &neo_property)
+        return NEO_PG_OK;
+    neo_pg_status status = neo_import_lock_properties(import->pg, import->organization, apr_ltoa(pool, (long)import->before),
+                                                      pool, &refusal, rows);
+    if (status != NEO_PG_OK || !refusal)
+        return status;
+    rows->message = apr_pstrcat(pool, refusal, " This changed during the import", NULL);
+    return NEO_PG_FAILED;
+}
+
 /* Writes rows, and their references to rows that exist by then, in one transaction. *last is the number of the last line; NULL:
  * there is none left. */
 static neo_pg_status write_batch(neo_import *import, apr_pool_t *pool, neo_import_batch *batch, const char **last,
@@ -284,6 +297,8 @@ static neo_pg_status write_batch(neo_import *import, apr_pool_t *pool, neo_impor
 {
     neo_pg_status status = neo_pg_begin(import->pg, pool, rows);
     *last = NULL;
+    if (status == NEO_PG_OK)
+        status = lock_properties(import, pool, rows);
     if (status == NEO_PG_OK)
         status = run(import, import->write[import->kind], NULL, pool, rows);
     if (status == NEO_PG_OK && (*last = neo_rows_value(rows, 0, 0))) {

@@ -62,11 +62,11 @@ static const char *check_lines(neo_pg *pg, const char *sql, const char *organiza
     neo_rows rows = {0};
     apr_pool_t *page;
     char last[24] = "0";
-    const char *values[] = {organization, last}, *wrong = NULL;
+    const char *values[] = {organization, last, "9223372036854775807"}, *wrong = NULL;
     apr_pool_create(&page, pool);
     do {
         apr_pool_clear(page);
-        if (neo_pg_exec(pg, sql, 2, values, page, &rows) != NEO_PG_OK)
+        if (neo_pg_exec(pg, sql, 3, values, page, &rows) != NEO_PG_OK)
             wrong = apr_pstrdup(pool, rows.message);
         for (int row = 0; !wrong && row < rows.count; row++) {
             check_line(&rows, row, report, data, page);
@@ -81,4 +81,32 @@ const char *neo_import_check_rules(neo_pg *pg, const char *organization, neo_imp
 {
     const char *wrong = check_lines(pg, related_sql, organization, report, data, pool);
     return wrong ? wrong : check_lines(pg, changed_sql, organization, report, data, pool);
+}
+
+typedef struct {
+    apr_pool_t *pool;
+    const char *message; /* NULL: none yet */
+} first_error;
+
+static void keep_first(void *data, long long number, const char *field, const char *message)
+{
+    first_error *first = data;
+    (void)field;
+    if (!first->message)
+        first->message = apr_psprintf(first->pool, "line %" APR_INT64_T_FMT ": %s", (apr_int64_t)number, message);
+}
+
+neo_pg_status neo_import_lock_properties(neo_pg *pg, const char *organization, const char *before, apr_pool_t *pool,
+                                         const char **refusal, neo_rows *rows)
+{
+    const char *values[] = {organization, before, NULL};
+    first_error first = {pool, NULL};
+    neo_pg_status status = neo_pg_exec(pg, lock_properties_sql, 2, values, pool, rows);
+    values[2] = status == NEO_PG_OK ? neo_rows_value(rows, 0, 0) : NULL;
+    if (values[2])
+        status = neo_pg_exec(pg, changed_sql, 3, values, pool, rows);
+    for (int row = 0; values[2] && status == NEO_PG_OK && row < rows->count; row++)
+        check_line(rows, row, keep_first, &first, pool);
+    *refusal = first.message;
+    return status;
 }

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Proposals and contracts of an import with the property and the proposal that they refer to, from the file or the organization (see
--- import_rules.c): $1 organization, $2 the last line of the previous page.
+-- import_rules.c): $1 organization, $2 the last line of the previous page, $3 the last line of all.
 -- name: related
 select l.number, l.kind, l.id, l.body, coalesce(lp.body::text, p.representation), coalesce(lq.body::text, q.representation),
     null, null, null, null, null, null
@@ -10,6 +10,7 @@ left join neoapi.property p on p.organization_id = $1 and p.id = l.body->>'prope
 left join import_line lq on lq.id = l.body->>'proposal_id' and lq.kind = 'proposal'
 left join neoapi.proposal q on q.organization_id = $1 and q.id = l.body->>'proposal_id'
 where l.kind in ('proposal', 'contract') and l.body is not null and l.number > $2::bigint
+    and l.number <= $3::bigint
 order by l.number limit 500;
 
 -- Properties of the organization whose status the file changes, with what it was, and the active contract or the accepted proposal
@@ -19,7 +20,7 @@ with changed as materialized (
     select l.number, l.id, l.body, p.representation
     from import_line l
     join neoapi.property p on p.organization_id = $1 and p.id = l.id and p.status <> l.body->>'status'
-    where l.kind = 'property' and l.body is not null and l.number > $2::bigint),
+    where l.kind = 'property' and l.body is not null and l.number > $2::bigint and l.number <= $3::bigint),
 deal as materialized (
     select c.id, c.kind, c.property_id, c.proposal_id, coalesce(n.body->>'status', c.status) as status
     from neoapi.contract c
@@ -53,3 +54,15 @@ left join active a on a.property_id = h.id
 left join reserving r on r.property_id = h.id
 where a.id is not null or r.id is not null
 order by h.number limit 500;
+
+-- Locks the properties of the next batch of lines that exist. $1 organization, $2 the last line before. One row: the last line.
+-- name: lock_properties
+with batch as materialized (
+    select number, id from import_line where kind = 'property' and number > $2::bigint order by number limit 500),
+locked as materialized (
+    select p.id
+    from batch b
+    join neoapi.property p on p.organization_id = $1 and p.id = b.id
+    order by p.id
+    for no key update of p)
+select max(number), (select count(*) from locked) from batch;

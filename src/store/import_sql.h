@@ -32,4 +32,9 @@ neo_sql *neo_import_references_sql(const neo_resource *const *kind, int is_resol
 const char *neo_import_check_rules(neo_pg *pg, const char *organization, neo_import_report report, void *data,
                                    apr_pool_t *pool);
 
+/* Locks the properties of the next batch of lines after `before`, and checks again the rules that depend on what others have
+ * written in the meantime. *refusal: the first error, or NULL. */
+NEO_MUSTCHECK neo_pg_status neo_import_lock_properties(neo_pg *pg, const char *organization, const char *before,
+                                                       apr_pool_t *pool, const char **refusal, neo_rows *rows);
+
 #endif

@@ -5,7 +5,9 @@ import json
 import re
 import signal
 import time
+from contextlib import closing
 
+import psycopg2
 import pytest
 
 from client import Api, moment, ok
@@ -218,6 +220,26 @@ def test_an_import_does_not_free_a_reserved_property(own_api, ctl, organization,
     assert code == 1 and "line 1: status: the property cannot become on_hold" in err and "ctr_" in err
     import_rows(home(id="h", status="active"), {"contract": {**contract, "status": "terminated", **reason}})
     assert [one["status"] for one in own_api.walk("properties")] == ["active"]
+
+
+def test_a_property_that_is_reserved_during_an_import_stays_reserved(own_api, ctl, organization, import_rows, instance, tmp_path):
+    """The file was checked; while its brokers wait for a lock, a proposal is accepted."""
+    import_rows(broker("b"), home(id="h", status="draft"), party(id="p"), {"proposal": {
+        "id": "x", "kind": "purchase", "property_id": "h", "proponent_ids": ["p"], "amount": 1, "valid_until": "2099-01-01",
+        "status": "submitted"}})
+    proposal, = own_api.walk("proposals")
+    ok(own_api.patch("properties/" + proposal["property_id"], json={"status": "active"}))
+    path = write(tmp_path, [broker("b", name="New name"), home(id="h", status="on_hold")])
+    with closing(psycopg2.connect(instance.admin_dsn)) as other, other.cursor() as cursor:
+        cursor.execute("select from neoapi.broker where organization_id = %s for update", (organization,))
+        running = ctl.start("import", path, "--organization", organization)
+        eventually(lambda: instance.sql("select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%%import_line%%'"),
+                   "an import that waits")
+        ok(own_api.patch("proposals/" + proposal["id"], json={"status": "accepted"}))
+    out, err = running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 1 and "line 2: status: the property cannot become on_hold" in err and proposal["id"] in err
+    assert [one["status"] for one in own_api.walk("properties")] == ["under_contract"]
+    assert [one["name"] for one in own_api.walk("brokers")] == ["New name"]
 
 
 def test_duplicates_of_existing_rows_are_reported(own_api, ctl, organization, import_rows, tmp_path):
