@@ -213,7 +213,7 @@ static void begin(client *own, wait_kind kind)
         return;
     own->kind = kind;
     own->began = now;
-    own->acknowledged = kind == WRITE ? acknowledged_bytes(own->socket) : 0;
+    own->acknowledged = 0; /* most waits end before it is read */
     pthread_mutex_lock(&mutex);
     own->deadline = next_deadline(own, now);
     APR_RING_INSERT_TAIL(&waiting, own, client, link);
