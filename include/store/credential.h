@@ -5,6 +5,7 @@
 
 #include "core/crypto.h"
 #include "core/id.h"
+#include "model/plan_limits.h"
 #include "model/scope.h"
 #include "store/pg.h"
 
@@ -23,10 +24,8 @@ typedef struct neo_credential {
     const char *email;                /* of a token, else NULL */
     const char *const *organizations; /* that it may access, in the order in which they were given; a key has one */
     int organization_count;
-    int requests;            /* of the plan, in each window */
-    int window;              /* seconds */
-    int concurrent_requests; /* of an organization; 0: unlimited */
-    int idempotency_bytes;   /* that an organization may store in a day; 0: unlimited */
+#define NEO_PLAN_MEMBER(column, ...) int column;
+    NEO_PLAN_LIMITS(NEO_PLAN_MEMBER) /* 0: unlimited */
 } neo_credential;
 
 void neo_credential_make_statements(apr_pool_t *pool);

@@ -60,7 +60,7 @@ static void count_credential(const neo_call *call, int requests, neo_allowance *
 {
     const neo_credential *principal = call->principal;
     neo_limiter_count(call->site->credentials, (neo_text){principal->id, NEO_ID_LEN}, requests, principal->requests,
-                      principal->window, neo_now_ms() / 1000, allowance);
+                      principal->window_seconds, neo_now_ms() / 1000, allowance);
 }
 
 static void set_headers(neo_call *call)
@@ -118,8 +118,8 @@ static int cost_of_refused(const neo_call *call)
     const char *error, *reader = apr_pstrcat(call->pool, principal->id, " reads", NULL);
     if (!call->match.operation || !(call->match.operation->accepts & NEO_ACCEPTS_BATCH))
         return 1;
-    neo_limiter_count(call->site->credentials, (neo_text){reader, strlen(reader)}, 1, principal->requests, principal->window,
-                      neo_now_ms() / 1000, &reads);
+    neo_limiter_count(call->site->credentials, (neo_text){reader, strlen(reader)}, 1, principal->requests,
+                      principal->window_seconds, neo_now_ms() / 1000, &reads);
     if (reads.is_exceeded)
         return neo_batch_cost(NEO_BATCH_MAX_OPERATIONS);
     if (request->host->body(request->context, call->site->max_body, &body))
@@ -135,7 +135,7 @@ static void check_again(neo_call *call, int requests)
 {
     const neo_credential *principal = call->principal;
     neo_limiter_check(call->site->credentials, (neo_text){principal->id, NEO_ID_LEN}, requests, principal->requests,
-                      principal->window, neo_now_ms() / 1000, &call->allowance);
+                      principal->window_seconds, neo_now_ms() / 1000, &call->allowance);
     set_headers(call);
 }
 
@@ -150,7 +150,7 @@ neo_problem *neo_call_limit_rate(neo_call *call, int requests)
     return exceeded(
         call, allowance,
         apr_psprintf(call->pool, "Rate limit of %d requests per %d s exceeded%s.", allowance->limit,
-                     call->principal ? call->principal->window : NEO_ADDRESS_WINDOW,
+                     call->principal ? call->principal->window_seconds : NEO_ADDRESS_WINDOW,
                      call->principal ? "" : " by requests without a valid credential from this address or its network"));
 }
 
@@ -181,12 +181,12 @@ neo_problem *neo_call_count_more(neo_call *call, int requests)
             apr_psprintf(call->pool,
                          "The batch counts as %d requests, more than the plan's limit of %d per %d s, so it is always "
                          "refused. Send fewer operations. Nothing was changed; this request counted as one.",
-                         requests + 1, allowance->limit, call->principal->window));
+                         requests + 1, allowance->limit, call->principal->window_seconds));
     return exceeded(call, allowance,
                     apr_psprintf(call->pool,
                                  "The batch counts as %d requests, and %d of %d per %d s are left. Send fewer operations, or "
                                  "wait. Nothing was changed; this request counted as one.",
-                                 requests + 1, allowance->remaining + 1, allowance->limit, call->principal->window));
+                                 requests + 1, allowance->remaining + 1, allowance->limit, call->principal->window_seconds));
 }
 
 int neo_call_count_part(const neo_call *call, int reserved)

@@ -19,19 +19,20 @@ enum {
     USER,
     EMAIL,
     ORGANIZATIONS,
-    REQUESTS,
-    WINDOW,
-    CONCURRENT,
-    STORED,
     PREVIOUS,
-    PREVIOUS_UNTIL
+    PREVIOUS_UNTIL,
+    PLAN,
+    LIMITS /* one column for each */
 };
 
 static neo_statement *read_statement;
 
 void neo_credential_make_statements(apr_pool_t *pool)
 {
-    read_statement = neo_statement_make(pool, read_sql, 1, 0);
+#define LIMIT_COLUMN(column, ...) ", coalesce(p." #column ", 0)"
+    const char *sql = apr_pstrcat(pool, "select c.*" NEO_PLAN_LIMITS(LIMIT_COLUMN) " from (", read_sql,
+                                  ") c join neoapi.plan p on p.name = c.plan", NULL);
+    read_statement = neo_statement_make(pool, sql, 1, 0);
 }
 
 /* Splits at spaces into *words; returns their number. */
@@ -86,10 +87,9 @@ neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, 
     c->user = neo_rows_value(&rows, 0, USER);
     c->email = neo_rows_value(&rows, 0, EMAIL);
     c->organization_count = split(neo_rows_value(&rows, 0, ORGANIZATIONS), pool, &c->organizations);
-    c->requests = atoi(neo_rows_value(&rows, 0, REQUESTS));
-    c->window = atoi(neo_rows_value(&rows, 0, WINDOW));
-    c->concurrent_requests = atoi(neo_rows_value(&rows, 0, CONCURRENT));
-    c->idempotency_bytes = atoi(neo_rows_value(&rows, 0, STORED));
+    int at = LIMITS;
+#define READ_LIMIT(column, ...) c->column = atoi(neo_rows_value(&rows, 0, at++));
+    NEO_PLAN_LIMITS(READ_LIMIT)
     *credential = c;
     return NEO_PG_OK;
 }

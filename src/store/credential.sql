@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reads a credential (see credential.c): $1 id.
+-- Reads a credential: $1 id. credential.c joins the limits of its plan.
 -- name: read
 select encode(s.secret_hash, 'base64'),
     c.revoked_at is not null,
@@ -11,15 +11,11 @@ select encode(s.secret_hash, 'base64'),
     coalesce(c.organization_id,
         (select string_agg(o.organization_id, ' ' order by o.position)
          from neoapi.token_organization o where o.credential_id = c.id), ''),
-    p.requests,
-    p.window_seconds,
-    coalesce(p.concurrent_requests, 0),
-    coalesce(p.idempotency_bytes, 0),
     encode(s.previous_secret_hash, 'base64'),
-    (extract(epoch from c.previous_secret_until) * 1000)::bigint
+    (extract(epoch from c.previous_secret_until) * 1000)::bigint,
+    t.plan
 from neoapi.credential c
 cross join lateral neoapi.secret_hashes(c.id) s
 join neoapi.tenant t on t.id = c.tenant_id
-join neoapi.plan p on p.name = t.plan
 left join neoapi.app_user u on u.id = c.user_id
 where c.id = $1;

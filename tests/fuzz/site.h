@@ -25,7 +25,7 @@ static inline fuzz_site *fuzz_site_get(void)
     all.cache = all.site->credential_cache;
     all.key = key_of("org_admin", all.pool);
     all.key->credential.requests = 1000000;
-    all.key->credential.window = 1;
+    all.key->credential.window_seconds = 1;
     cache_key(all.site, all.key);
     return &all;
 }

@@ -155,7 +155,7 @@ static inline fake_key *credential_of(const char *prefix, const char *role, apr_
     if (!neo_role_scopes(role, &c->scopes))
         fail();
     c->requests = 1000;
-    c->window = 60;
+    c->window_seconds = 60;
     return key;
 }
 

@@ -33,7 +33,7 @@ static neo_credential *token(const char *id, apr_pool_t *pool)
     c->organizations = reached;
     c->organization_count = COUNT(organizations);
     c->requests = 600;
-    c->window = 60;
+    c->window_seconds = 60;
     return c;
 }
 
@@ -66,7 +66,7 @@ static void assert_complete(const neo_credential *c, const char *id)
     for (int i = 0; i < COUNT(organizations); i++)
         assert_string_equal(c->organizations[i], organizations[i]);
     assert_int_equal(c->requests, 600);
-    assert_int_equal(c->window, 60);
+    assert_int_equal(c->window_seconds, 60);
 }
 
 #define ID       "pat_01jd3xabcdefghjkmnpqrstvwx"

@@ -118,11 +118,12 @@ static void a_refused_request_passes_after_retry_after_and_not_before(void **sta
     int refused = 0;
     key->credential.requests = REQUESTS;
     for (int i = 0; i < HISTORIES; i++) {
-        key->credential.window = windows[i % COUNT(windows)];
+        key->credential.window_seconds = windows[i % COUNT(windows)];
         cache_key(f.site, key);
         f.site->credentials = limiter_of(ENTRIES, *state);
         clock_ms = START * 1000LL + chosen(&f, 0, 100000);
-        refused += refusals(&f, i % 2 ? NEO_BATCH_MAX_OPERATIONS : 1, key->credential.window * chosen(&f, 10, 300), *state);
+        refused +=
+            refusals(&f, i % 2 ? NEO_BATCH_MAX_OPERATIONS : 1, key->credential.window_seconds * chosen(&f, 10, 300), *state);
     }
     assert_true(refused > HISTORIES);
 }
@@ -169,7 +170,7 @@ static void no_retry_after_is_before_the_rate_limit_allows_a_request(void **stat
     f.host->refused = 1;
     clock_ms += 10000;
     assert_int_equal(send_request(&f, 1, *state), 429);
-    assert_int_equal(seconds(f.host, "Retry-After"), key->credential.window - 10);
+    assert_int_equal(seconds(f.host, "Retry-After"), key->credential.window_seconds - 10);
 }
 
 /* The bodies of refused batches are read for their cost, but not without limit. */
