@@ -20,6 +20,15 @@ enum neo_ctl_parameter_flags {
     NEO_CTL_REPEATED = 2, /* may be given several times */
 };
 
+/* How a command uses its noun. Bits, because they are also flags of the noun's fields: the commands that have the field. */
+typedef enum neo_ctl_use {
+    NEO_CTL_ARGUMENT = 4, /* only of fields: an argument of `create` */
+    NEO_CTL_CREATE = 8,
+    NEO_CTL_CHANGE = 16,
+    NEO_CTL_LIST = 32,  /* which the field filters */
+    NEO_CTL_WHICH = 64, /* only of commands: the argument is one row */
+} neo_ctl_use;
+
 /* An argument, or an option: "tenant" is --tenant. */
 typedef struct neo_ctl_parameter {
     const char *name;
@@ -32,8 +41,7 @@ typedef struct neo_ctl_parameter {
 typedef struct neo_ctl neo_ctl;
 typedef struct neo_ctl_command neo_ctl_command;
 
-/* Creates or changes one row and writes its id. Returns NULL, or an error. */
-typedef const char *(*neo_ctl_row)(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE]);
+typedef struct neo_ctl_noun neo_ctl_noun; /* see ctl/noun.h */
 
 struct neo_ctl_command {
     const char *group;
@@ -43,8 +51,8 @@ struct neo_ctl_command {
     const neo_ctl_parameter *arguments; /* all required; terminated by a NULL name; NULL for none */
     const neo_ctl_parameter *options;   /* likewise */
     neo_ctl_exit (*run)(neo_ctl *ctl);
-    neo_ctl_row row;           /* for neo_ctl_run_row */
-    neo_admin_listing listing; /* for neo_ctl_run_list, which filters by the command's first option */
+    const neo_ctl_noun *noun; /* from which missing arguments and options are derived; or NULL */
+    neo_ctl_use use;
 };
 
 /* The parsed command line. */
@@ -86,8 +94,9 @@ typedef struct neo_ctl_given {
     X(completion)                                                                                                              \
     X(manual)
 
-/* Each group's commands, terminated by a NULL group; the list is terminated by NULL. */
-extern const neo_ctl_command *const neo_ctl_groups[];
+/* Each group's commands, terminated by a NULL group; the list is terminated by NULL. Made by neo_ctl_make_commands. */
+extern const neo_ctl_command *neo_ctl_groups[];
+void neo_ctl_make_commands(apr_pool_t *pool);
 #define NEO_CTL_DECLARATION(name) extern const neo_ctl_command neo_ctl_##name[];
 NEO_CTL_GROUP_LIST(NEO_CTL_DECLARATION)
 
@@ -106,9 +115,5 @@ apr_array_header_t *neo_ctl_values(const neo_ctl *ctl, const char *name);
 void neo_ctl_help(const neo_ctl *ctl);
 /* The synopsis in one line: "key revoke ID". */
 const char *neo_ctl_synopsis(const neo_ctl_command *command, apr_pool_t *pool);
-
-/* `run` for commands that create or change one row, and for lists. */
-neo_ctl_exit neo_ctl_run_row(neo_ctl *ctl);
-neo_ctl_exit neo_ctl_run_list(neo_ctl *ctl);
 
 #endif

@@ -42,6 +42,9 @@ typedef enum neo_ctl_kind {
 /* The placeholder in help: "ROLE". */
 const char *neo_ctl_placeholder(neo_ctl_kind kind);
 
+/* "tnt_", or NULL if values are not ids. */
+const char *neo_ctl_id_prefix(neo_ctl_kind kind);
+
 /* Returns NULL, or an error: "must be …". */
 const char *neo_ctl_value_check(neo_ctl_kind kind, const char *text, apr_pool_t *pool);
 

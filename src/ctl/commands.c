@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of command groups, the global options, and the `run` functions that groups share. */
-#include "ctl/command.h"
-#include "ctl/output.h"
-#include "ctl/session.h"
+/* The list of command groups, and the global options. */
+#include <apr_strings.h>
+
+#include "ctl/noun.h"
 
 #define NEO_CTL_GROUP(name) neo_ctl_##name,
-const neo_ctl_command *const neo_ctl_groups[] = {NEO_CTL_GROUP_LIST(NEO_CTL_GROUP) NULL};
+static const neo_ctl_command *const tables[] = {NEO_CTL_GROUP_LIST(NEO_CTL_GROUP) NULL};
+
+const neo_ctl_command *neo_ctl_groups[sizeof tables / sizeof *tables];
+
+void neo_ctl_make_commands(apr_pool_t *pool)
+{
+    for (int i = 0; tables[i]; i++) {
+        apr_size_t count = 1;
+        while (tables[i][count - 1].group)
+            count++;
+        neo_ctl_command *commands = apr_pmemdup(pool, tables[i], count * sizeof *commands);
+        for (neo_ctl_command *c = commands; c->group; c++)
+            if (c->noun)
+                neo_ctl_derive_parameters(c, pool);
+        neo_ctl_groups[i] = commands;
+    }
+}
 
 const neo_ctl_parameter neo_ctl_globals[] = {
     {"database", NEO_CTL_CONNINFO, 0, NULL,
@@ -17,32 +33,3 @@ const neo_ctl_parameter neo_ctl_globals[] = {
     {"version", NEO_CTL_FLAG, 0, NULL, "show the version"},
     {0},
 };
-
-neo_ctl_exit neo_ctl_run_row(neo_ctl *ctl)
-{
-    const char *wrong;
-    char id[NEO_ID_SIZE];
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
-    if (pg)
-        wrong = ctl->command->row(ctl, pg, id);
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
-    neo_json *done = neo_json_make_object(ctl->pool);
-    neo_json_set(done, "id", neo_json_make_string(id, ctl->pool));
-    neo_ctl_print(ctl, done);
-    return NEO_CTL_OK;
-}
-
-neo_ctl_exit neo_ctl_run_list(neo_ctl *ctl)
-{
-    const char *wrong;
-    neo_json *list;
-    const neo_ctl_parameter *filter = ctl->command->options;
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
-    if (pg)
-        wrong = neo_admin_list(pg, ctl->command->listing, filter ? neo_ctl_value(ctl, filter->name) : NULL, ctl->pool, &list);
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
-    neo_ctl_print(ctl, list);
-    return NEO_CTL_OK;
-}

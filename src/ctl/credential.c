@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "ctl/change.h"
+#include "ctl/noun.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
 

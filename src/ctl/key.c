@@ -2,8 +2,8 @@
 /* neoapictl key: manages API keys. */
 #include <apr_strings.h>
 
-#include "ctl/change.h"
 #include "ctl/credential.h"
+#include "ctl/noun.h"
 #include "ctl/output.h"
 
 /* The scopes in --scope, or 0. */
@@ -52,56 +52,42 @@ static neo_ctl_exit change(neo_ctl *ctl)
     return role && excess_scopes(ctl, role) ? refuse_excess_scopes(ctl, role) : neo_ctl_run_change(ctl);
 }
 
-static const neo_ctl_parameter create_arguments[] = {
-    {"name", NEO_CTL_NAME, 0, NULL, "what the key is used for"},
-    {0},
+static const neo_ctl_field fields[] = {
+    {{"name", NEO_CTL_NAME, NEO_CTL_ARGUMENT | NEO_CTL_CHANGE, NULL, "what the key is used for"}, "name", NULL},
+    {{"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED | NEO_CTL_CREATE | NEO_CTL_LIST, NULL,
+      "the organization that the key gives access to"},
+     "organization_id",
+     NULL},
+    {{"role", NEO_CTL_ROLE, NEO_CTL_REQUIRED | NEO_CTL_CREATE | NEO_CTL_CHANGE, NULL, "the key's role"}, "role", NULL},
+    {{"scope", NEO_CTL_SCOPE, NEO_CTL_REPEATED | NEO_CTL_CREATE | NEO_CTL_CHANGE, NULL,
+      "a scope of the role; restricts the key to the given scopes"},
+     "scopes",
+     "a scope of the role, which must be given too; restricts the key to the given scopes"},
+    {{"every-scope", NEO_CTL_FLAG, NEO_CTL_CHANGE, NULL, "give the key all scopes of its role"}, "scopes", NULL},
+    {{0}, NULL, NULL},
 };
 
-static const neo_ctl_parameter create_options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "the organization that the key gives access to"},
-    {"role", NEO_CTL_ROLE, NEO_CTL_REQUIRED, NULL, "the key's role"},
-    {"scope", NEO_CTL_SCOPE, NEO_CTL_REPEATED, NULL, "a scope of the role; restricts the key to the given scopes"},
-    {0},
-};
-
-static const neo_ctl_parameter list_options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only of this organization"},
-    {0},
-};
+static const neo_ctl_noun api_key = {NEO_ADMIN_KEYS, {"id", NEO_CTL_KEY_ID, 0, NULL, "the key's id"}, fields};
 
 static const neo_ctl_parameter revoke_arguments[] = {
     {"id", NEO_CTL_KEY_ID, 0, NULL, "the key's id: the first 30 characters of its secret"},
     {0},
 };
 
-static const neo_ctl_parameter which[] = {
-    {"id", NEO_CTL_KEY_ID, 0, NULL, "the key's id"},
-    {0},
-};
-
-static const neo_ctl_parameter change_options[] = {
-    {"name", NEO_CTL_NAME, 0, NULL, "what the key is used for"},
-    {"role", NEO_CTL_ROLE, 0, NULL, "the key's role"},
-    {"scope", NEO_CTL_SCOPE, NEO_CTL_REPEATED, NULL,
-     "a scope of the role, which must be given too; restricts the key to the given scopes"},
-    {"every-scope", NEO_CTL_FLAG, 0, NULL, "give the key all scopes of its role"},
-    {0},
-};
-
 const neo_ctl_command neo_ctl_key[] = {
     {"key", "create", "Create an API key and show its secret.",
      "The secret is shown only once, because only its hash is stored. Without --scope the key has all scopes of its role.",
-     create_arguments, create_options, create, NULL, 0},
-    {"key", "list", "List the API keys.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_KEYS},
+     NULL, NULL, create, &api_key, NEO_CTL_CREATE},
+    {"key", "list", "List the API keys.", NULL, NULL, NULL, neo_ctl_run_list, &api_key, NEO_CTL_LIST},
     {"key", "revoke", "Revoke an API key permanently. Takes effect on all servers at once.", NEO_CTL_DOC_UNCONFIRMED,
-     revoke_arguments, NULL, neo_ctl_revoke, NULL, 0},
+     revoke_arguments, NULL, neo_ctl_revoke, &api_key, NEO_CTL_WHICH},
     {"key", "rotate", "Give an API key a new secret and show it. The old one stays valid for a while.",
-     "The key's id does not change. The secret is shown only once, because only its hash is stored.", which,
-     neo_ctl_rotate_options, neo_ctl_rotate, NULL, 0},
+     "The key's id does not change. The secret is shown only once, because only its hash is stored.", NULL,
+     neo_ctl_rotate_options, neo_ctl_rotate, &api_key, NEO_CTL_WHICH},
     {"key", "change", "Change an API key's name, role or scopes. Takes effect on all servers at once.",
      "If a key restricted to scopes gets a new role, it keeps those that the role has, unless --scope or --every-scope is "
      "given.",
-     which, change_options, change, NULL, NEO_ADMIN_KEYS},
-    {"key", "remove", "Remove a revoked API key from the list.", NULL, which, NULL, neo_ctl_run_remove, NULL, NEO_ADMIN_KEYS},
+     NULL, NULL, change, &api_key, NEO_CTL_CHANGE},
+    {"key", "remove", "Remove a revoked API key from the list.", NULL, NULL, NULL, neo_ctl_run_remove, &api_key, NEO_CTL_WHICH},
     {0},
 };

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/csv.h"
-#include "ctl/change.h"
+#include "ctl/noun.h"
 #include "ctl/output.h"
 #include "ctl/secrets.h"
 #include "ctl/session.h"
@@ -249,25 +249,18 @@ static const neo_ctl_parameter import_options[] = {
     {0},
 };
 
-static const neo_ctl_parameter list_options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only of this organization"},
-    {0},
-};
-
-static const neo_ctl_parameter which[] = {
-    {"lead", NEO_CTL_LEAD_ID, 0, NULL, "the lead's id"},
-    {0},
-};
+static const neo_ctl_noun lead = {
+    NEO_ADMIN_LEADS, {"lead", NEO_CTL_LEAD_ID, 0, NULL, "the lead's id"}, neo_ctl_filtered_by_organization};
 
 const neo_ctl_command neo_ctl_lead[] = {
     {"lead", "import", "Import leads from a CSV file: all rows or none.",
      "The first line names the columns, in any order: name, phone, and optionally email and party_id. The separator is a comma "
      "or a semicolon. Numbers without a country code are Brazilian. Errors are printed with their line numbers.",
      import_arguments, import_options, run_import, NULL, 0},
-    {"lead", "list", "List the leads.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_LEADS},
+    {"lead", "list", "List the leads.", NULL, NULL, NULL, neo_ctl_run_list, &lead, NEO_CTL_LIST},
     {"lead", "remove", "Remove a lead, for example at the person's request.",
      "A lead with conversations is removed only with --with-conversations, which also removes its opt-outs. Responses stored "
      "for repeated requests expire within a day. This cannot be undone.",
-     which, neo_ctl_remove_options, neo_ctl_run_remove, NULL, NEO_ADMIN_LEADS},
+     NULL, neo_ctl_remove_options, neo_ctl_run_remove, &lead, NEO_CTL_WHICH},
     {0},
 };

@@ -56,6 +56,7 @@ int main(int argc, const char *const *argv)
     prepare_process();
     apr_initialize();
     apr_pool_create(&ctl.pool, NULL);
+    neo_ctl_make_commands(ctl.pool);
     neo_ctl_exit status = run(&ctl, argc, argv);
     const char *unwritten = neo_ctl_flush(&ctl);
     if (unwritten && status == NEO_CTL_OK)

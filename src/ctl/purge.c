@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/json.h"
-#include "ctl/change.h"
+#include "ctl/noun.h"
 #include "ctl/output.h"
 #include "ctl/progress.h"
 #include "ctl/session.h"

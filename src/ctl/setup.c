@@ -234,10 +234,14 @@ static void note_result(setup *s, const char *name, const char *value)
 /* Creates a tenant, an organization and a key. */
 static const char *make_first(setup *s)
 {
-    char tenant[NEO_ID_SIZE] = "", organization[NEO_ID_SIZE] = "", key[NEO_ID_SIZE], secret[NEO_SECRET_SIZE] = "";
-    const char *wrong = neo_admin_create_tenant(s->pg, s->tenant, NULL, NULL, s->pool, tenant);
+    char tenant[NEO_ID_SIZE], organization[NEO_ID_SIZE], key[NEO_ID_SIZE], secret[NEO_SECRET_SIZE] = "";
+    const neo_admin_setting of_tenant[] = {{"id", tenant}, {"name", s->tenant}};
+    const neo_admin_setting of_organization[] = {{"id", organization}, {"tenant_id", tenant}, {"name", s->tenant}};
+    neo_id_issue(tenant, "tnt_");
+    neo_id_issue(organization, "org_");
+    const char *wrong = neo_admin_create(s->pg, NEO_ADMIN_TENANTS, of_tenant, 2, s->pool);
     if (!wrong)
-        wrong = neo_admin_create_organization(s->pg, tenant, s->tenant, NULL, s->pool, organization);
+        wrong = neo_admin_create(s->pg, NEO_ADMIN_ORGANIZATIONS, of_organization, 3, s->pool);
     if (!wrong)
         wrong = neo_admin_create_key(s->pg, organization, "org_admin", 0, "first key", s->pool, key, secret);
     note_result(s, "tenant", tenant);

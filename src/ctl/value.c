@@ -208,6 +208,11 @@ const char *neo_ctl_placeholder(neo_ctl_kind kind)
     return kinds[kind].placeholder;
 }
 
+const char *neo_ctl_id_prefix(neo_ctl_kind kind)
+{
+    return kinds[kind].prefix;
+}
+
 apr_array_header_t *neo_ctl_value_words(neo_ctl_kind kind, apr_pool_t *pool)
 {
     return kinds[kind].words ? kinds[kind].words(pool) : NULL;

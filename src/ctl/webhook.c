@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "ctl/noun.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
 #include "store/webhook_admin.h"
@@ -170,10 +171,7 @@ static neo_ctl_exit tail(neo_ctl *ctl)
 
 /* ---------------------------------------------------------------- the table */
 
-static const neo_ctl_parameter list_options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only of this organization"},
-    {0},
-};
+static const neo_ctl_noun subscription = {NEO_ADMIN_WEBHOOKS, {0}, neo_ctl_filtered_by_organization};
 
 static const neo_ctl_parameter of_subscription[] = {
     {"subscription", NEO_CTL_SUBSCRIPTION_ID, 0, NULL, "the subscription's id"},
@@ -211,7 +209,7 @@ const neo_ctl_command neo_ctl_webhook[] = {
      "failing_since is the time of the first failure after the last success. disabled_reason is owner (by a request), gone "
      "(the receiver answered 410) or failing (all attempts failed for five days). Deliveries are pending until limited_until "
      "if the plan's deliveries-per-hour was reached.",
-     NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_WEBHOOKS},
+     NULL, NULL, neo_ctl_run_list, &subscription, NEO_CTL_LIST},
     {"webhook", "deliveries", "List a subscription's deliveries, newest first, with the result of the last attempt.", NULL,
      of_subscription, deliveries_options, deliveries, NULL, 0},
     {"webhook", "retry", "Send a delivery's payload again, as a new delivery.", NULL, retry_arguments, NULL, retry, NULL, 0},

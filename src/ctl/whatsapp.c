@@ -5,7 +5,7 @@
 
 #include "core/encode.h"
 #include "core/secret.h"
-#include "ctl/change.h"
+#include "ctl/noun.h"
 #include "ctl/output.h"
 #include "ctl/secrets.h"
 #include "ctl/session.h"
@@ -132,11 +132,6 @@ static const neo_ctl_parameter create_options[] = {
     {0},
 };
 
-static const neo_ctl_parameter change_arguments[] = {
-    {"number", NEO_CTL_NUMBER_ID, 0, NULL, "the number's id"},
-    {0},
-};
-
 static const neo_ctl_parameter change_options[] = {
     {"display", NEO_CTL_NAME, 0, NULL, "the number as displayed"},
     {"waba-id", NEO_CTL_PROVIDER_ID, 0, NULL, "the id of the WhatsApp Business Account at Meta"},
@@ -145,10 +140,8 @@ static const neo_ctl_parameter change_options[] = {
     {0},
 };
 
-static const neo_ctl_parameter list_options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only of this organization"},
-    {0},
-};
+static const neo_ctl_noun number = {
+    NEO_ADMIN_NUMBERS, {"number", NEO_CTL_NUMBER_ID, 0, NULL, "the number's id"}, neo_ctl_filtered_by_organization};
 
 const neo_ctl_command neo_ctl_whatsapp[] = {
     {"whatsapp", "number create", "Create a WhatsApp number of an organization.",
@@ -158,11 +151,11 @@ const neo_ctl_command neo_ctl_whatsapp[] = {
     {"whatsapp", "number change", "Change a number's secrets, display or WhatsApp Business Account.",
      "What is not given is not changed. With --display or --waba-id, secrets are read only if --secrets is given. The "
      "phone_number_id cannot be changed; if it changes at Meta, create a new number.",
-     change_arguments, change_options, change, NULL, 0},
-    {"whatsapp", "number list", "List the numbers.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_NUMBERS},
+     NULL, change_options, change, &number, NEO_CTL_CHANGE},
+    {"whatsapp", "number list", "List the numbers.", NULL, NULL, NULL, neo_ctl_run_list, &number, NEO_CTL_LIST},
     {"whatsapp", "number remove", "Remove a number; it can no longer send or receive.",
      "A number with conversations is removed only with --with-conversations. Its opt-outs are kept, and then count for all "
      "numbers of the organization. This cannot be undone.",
-     change_arguments, neo_ctl_remove_options, neo_ctl_run_remove, NULL, NEO_ADMIN_NUMBERS},
+     NULL, neo_ctl_remove_options, neo_ctl_run_remove, &number, NEO_CTL_WHICH},
     {0},
 };

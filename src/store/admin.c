@@ -67,96 +67,67 @@ const char *neo_admin_exec_on_one(neo_pg *pg, const char *sql, int params, const
     return wrong || rows.count ? wrong : missing;
 }
 
-const char *neo_admin_missing(neo_admin_listing what)
-{
-    static const char *const messages[NEO_ADMIN_LISTINGS] = {
-        [NEO_ADMIN_TENANTS] = "no such tenant; see: neoapictl tenant list",
-        [NEO_ADMIN_ORGANIZATIONS] = "no such organization; see: neoapictl organization list",
-        [NEO_ADMIN_USERS] = "no such user; see: neoapictl user list",
-        [NEO_ADMIN_PLANS] = "no such plan; see: neoapictl plan list",
-        [NEO_ADMIN_KEYS] = "no such key; see: neoapictl key list",
-        [NEO_ADMIN_NUMBERS] = "no such number; see: neoapictl whatsapp number list",
-        [NEO_ADMIN_LEADS] = "no such lead; see: neoapictl lead list",
-        [NEO_ADMIN_TOKENS] = "no such token; see: neoapictl token list",
-        [NEO_ADMIN_WEBHOOKS] = "no such subscription; see: neoapictl webhook list",
-    };
-    return messages[what];
-}
+#define MISSING(noun, command) "no such " noun "; see: neoapictl " command " list"
+#define CREATED_AT             ", neoapi.format_timestamp(created_at) as created_at"
 
-static const char *const listings[NEO_ADMIN_LISTINGS] = {
-    [NEO_ADMIN_TENANTS] = tenants_sql,   [NEO_ADMIN_ORGANIZATIONS] = organizations_sql,
-    [NEO_ADMIN_USERS] = users_sql,       [NEO_ADMIN_PLANS] = plans_sql,
-    [NEO_ADMIN_KEYS] = keys_sql,         [NEO_ADMIN_TOKENS] = tokens_sql,
-    [NEO_ADMIN_WEBHOOKS] = webhooks_sql, [NEO_ADMIN_NUMBERS] = numbers_sql,
-    [NEO_ADMIN_LEADS] = leads_sql,
+const neo_admin_row neo_admin_rows[NEO_ADMIN_NOUNS] = {
+    [NEO_ADMIN_TENANTS] = {"tenant", "id", "", MISSING("tenant", "tenant"), NULL, CREATED_AT},
+    [NEO_ADMIN_ORGANIZATIONS] = {"organization", "id", "", MISSING("organization", "organization"), NULL, CREATED_AT},
+    [NEO_ADMIN_USERS] = {"app_user", "id", "", MISSING("user", "user"), NULL, CREATED_AT},
+    [NEO_ADMIN_PLANS] = {"plan", "name", "", MISSING("plan", "plan"), NULL, ""},
+    [NEO_ADMIN_KEYS] = {"credential", "id", " and id like 'nbr\\_%'", MISSING("key", "key"), keys_sql, NULL},
+    [NEO_ADMIN_TOKENS] = {"credential", "id", " and id like 'pat\\_%'", MISSING("token", "token"), tokens_sql, NULL},
+    [NEO_ADMIN_WEBHOOKS] = {NULL, "id", NULL, MISSING("subscription", "webhook"), webhooks_sql, NULL},
+    [NEO_ADMIN_NUMBERS] = {"whatsapp_number", "id", "", MISSING("number", "whatsapp number"), numbers_sql, NULL},
+    [NEO_ADMIN_LEADS] = {"lead", "id", "", MISSING("lead", "lead"), leads_sql, NULL},
 };
 
-const char *neo_admin_list(neo_pg *pg, neo_admin_listing listing, const char *of, apr_pool_t *pool, neo_json **list)
+const char *neo_admin_missing(neo_admin_noun what)
+{
+    return neo_admin_rows[what].missing;
+}
+
+const char *neo_admin_key(neo_admin_noun what)
+{
+    return neo_admin_rows[what].key;
+}
+
+const char *neo_admin_list(neo_pg *pg, neo_admin_noun what, const char *columns, neo_admin_setting filter, apr_pool_t *pool,
+                           neo_json **list)
 {
     neo_rows rows;
-    const char *values[] = {of};
-    const char *sql = apr_pstrcat(pool, "select coalesce(json_agg(l), '[]') from (", listings[listing], ") l", NULL);
-    const char *wrong = neo_admin_exec(pg, sql, 1, values, pool, &rows);
+    neo_buf sql;
+    const neo_admin_row *row = &neo_admin_rows[what];
+    neo_buf_init(&sql, pool, 512);
+    neo_buf_puts(&sql, "select coalesce(json_agg(l), '[]') from (select ");
+    if (row->listing)
+        neo_buf_printf(&sql, "* from (%s) r", row->listing);
+    else
+        neo_buf_printf(&sql, "%s%s%s from neoapi.%s", row->key, columns, row->listed_last, row->table);
+    if (filter.value)
+        neo_buf_printf(&sql, " where %s = $1", filter.column);
+    neo_buf_printf(&sql, " order by %s) l", row->key);
+    const char *wrong = neo_admin_exec(pg, sql.ptr, filter.value != NULL, &filter.value, pool, &rows);
     if (!wrong)
         *list = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
     return wrong;
 }
 
-/* The requested id, or a new one. */
-static void choose_id(char id[NEO_ID_SIZE], const char *prefix, const char *wanted)
-{
-    if (wanted)
-        apr_cpystrn(id, wanted, NEO_ID_SIZE);
-    else
-        neo_id_issue(id, prefix);
-}
-
-const char *neo_admin_create_tenant(neo_pg *pg, const char *name, const char *plan, const char *wanted, apr_pool_t *pool,
-                                    char id[NEO_ID_SIZE])
+const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const neo_admin_setting *settings, int count, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *values[] = {id, name, plan ? plan : "default"};
-    choose_id(id, "tnt_", wanted);
-    return neo_admin_exec(pg, "insert into neoapi.tenant (id, name, plan) values ($1, $2, $3)", 3, values, pool, &rows);
-}
-
-const char *neo_admin_create_organization(neo_pg *pg, const char *tenant, const char *name, const char *wanted,
-                                          apr_pool_t *pool, char id[NEO_ID_SIZE])
-{
-    neo_rows rows;
-    const char *values[] = {id, tenant, name};
-    choose_id(id, "org_", wanted);
-    return neo_admin_exec(pg, "insert into neoapi.organization (id, tenant_id, name) values ($1, $2, $3)", 3, values, pool,
-                          &rows);
-}
-
-const char *neo_admin_create_user(neo_pg *pg, const char *tenant, const char *email, const char *role, const char *name,
-                                  apr_pool_t *pool, char id[NEO_ID_SIZE])
-{
-    neo_rows rows;
-    const char *values[] = {id, tenant, email, name, role};
-    neo_id_issue(id, "usr_");
-    return neo_admin_exec(pg, "insert into neoapi.app_user (id, tenant_id, email, name, role) values ($1, $2, $3, $4, $5)", 5,
-                          values, pool, &rows);
-}
-
-const char *neo_admin_create_plan(neo_pg *pg, const neo_new_plan *plan, apr_pool_t *pool)
-{
-    neo_rows rows;
-    const char *values[] = {plan->name,
-                            plan->requests,
-                            plan->seconds,
-                            plan->subscriptions,
-                            plan->concurrent_requests,
-                            plan->idempotency_bytes,
-                            plan->deliveries_per_hour};
-    return neo_admin_exec(pg,
-                          "insert into neoapi.plan"
-                          " (name, requests, window_seconds, subscriptions, concurrent_requests, idempotency_bytes,"
-                          " deliveries_per_hour)"
-                          " values ($1, $2, $3, nullif($4::text, 'unlimited')::int, nullif($5::text, 'unlimited')::int,"
-                          " nullif($6::text, 'unlimited')::int, nullif($7::text, 'unlimited')::int)",
-                          7, values, pool, &rows);
+    neo_buf columns, parameters;
+    const char **values = apr_palloc(pool, (apr_size_t)count * sizeof *values);
+    neo_buf_init(&columns, pool, 128);
+    neo_buf_init(&parameters, pool, 128);
+    for (int i = 0; i < count; i++) {
+        neo_buf_printf(&columns, "%s%s", i ? ", " : "", settings[i].column);
+        neo_buf_printf(&parameters, "%s$%d", i ? ", " : "", i + 1);
+        values[i] = settings[i].value;
+    }
+    const char *sql =
+        apr_psprintf(pool, "insert into neoapi.%s (%s) values (%s)", neo_admin_rows[what].table, columns.ptr, parameters.ptr);
+    return neo_admin_exec(pg, sql, count, values, pool, &rows);
 }
 
 const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool)
@@ -185,11 +156,11 @@ const char *neo_admin_create_key(neo_pg *pg, const char *organization, const cha
     return neo_admin_exec_on_one(pg, make_key_sql, 6, values, pool, neo_admin_missing(NEO_ADMIN_ORGANIZATIONS));
 }
 
-const char *neo_admin_create_token(neo_pg *pg, const char *user, const neo_json *organizations, const char *name,
-                                   apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
+const char *neo_admin_create_token(neo_pg *pg, const char *user, const char *organizations, const char *name, apr_pool_t *pool,
+                                   char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
 {
     const char *hash = make_secret(NEO_TOKEN_PREFIX, id, secret, pool);
-    const char *values[] = {id, user, name, neo_json_text(organizations, pool).ptr, hash};
+    const char *values[] = {id, user, name, organizations, hash};
     return neo_admin_exec_on_one(pg, make_token_sql, 5, values, pool, neo_admin_missing(NEO_ADMIN_USERS));
 }
 

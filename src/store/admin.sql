@@ -1,35 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Lists and creates what neoapictl administers (see admin.c).
 
--- ---------------------------------------------------------------- lists; $1 narrows them, null: all
+-- ---------------------------------------------------------------- lists that have more than the columns of a table
 
--- name: tenants
-select id, name, plan, neoapi.format_timestamp(created_at) as created_at
-from neoapi.tenant
-where $1::text is null
-order by id;
-
--- $1 tenant.
--- name: organizations
-select id, tenant_id, name, neoapi.format_timestamp(created_at) as created_at
-from neoapi.organization
-where $1::text is null or tenant_id = $1
-order by id;
-
--- $1 tenant.
--- name: users
-select id, tenant_id, email, role, name, neoapi.format_timestamp(created_at) as created_at
-from neoapi.app_user
-where $1::text is null or tenant_id = $1
-order by id;
-
--- name: plans
-select name, requests, window_seconds, subscriptions, concurrent_requests, idempotency_bytes, deliveries_per_hour
-from neoapi.plan
-where $1::text is null
-order by name;
-
--- $1 organization.
 -- name: keys
 select id, tenant_id, organization_id, role, scopes, name,
     neoapi.format_timestamp(created_at) as created_at,
@@ -37,10 +10,8 @@ select id, tenant_id, organization_id, role, scopes, name,
     neoapi.format_timestamp(case when previous_secret_until > now() then previous_secret_until end) as previous_secret_until,
     neoapi.format_timestamp(used_at) as last_used_at
 from neoapi.credential left join neoapi.credential_use on credential_id = id
-where id like 'nbr\_%' and ($1::text is null or organization_id = $1)
-order by id;
+where id like 'nbr\_%';
 
--- $1 user.
 -- name: tokens
 select c.id, c.tenant_id, c.user_id, u.email,
     array(select o.organization_id from neoapi.token_organization o where o.credential_id = c.id order by o.position)
@@ -53,11 +24,8 @@ select c.id, c.tenant_id, c.user_id, u.email,
     neoapi.format_timestamp(s.used_at) as last_used_at
 from neoapi.credential c
 join neoapi.app_user u on u.id = c.user_id
-left join neoapi.credential_use s on s.credential_id = c.id
-where $1::text is null or c.user_id = $1
-order by c.id;
+left join neoapi.credential_use s on s.credential_id = c.id;
 
--- $1 organization.
 -- name: webhooks
 select w.id, w.organization_id, w.url, w.events, w.is_active, w.health,
     neoapi.format_timestamp(w.last_success_at) as last_success_at,
@@ -65,24 +33,16 @@ select w.id, w.organization_id, w.url, w.events, w.is_active, w.health,
     neoapi.format_timestamp(w.disabled_at) as disabled_at, w.disabled_reason,
     neoapi.format_timestamp(w.limited_until) as limited_until,
     (select count(*) from neoapi.webhook_queue q where q.subscription_id = w.id) as pending
-from neoapi.webhook_subscription w
-where $1::text is null or w.organization_id = $1
-order by w.id;
+from neoapi.webhook_subscription w;
 
--- $1 organization.
 -- name: numbers
 select id, organization_id, display_phone_number, phone_number_id, waba_id,
     neoapi.format_timestamp(created_at) as created_at
-from neoapi.whatsapp_number
-where $1::text is null or organization_id = $1
-order by id;
+from neoapi.whatsapp_number;
 
--- $1 organization.
 -- name: leads
 select id, organization_id, name, phone, email, party_id, neoapi.format_timestamp(created_at) as created_at
-from neoapi.lead
-where $1::text is null or organization_id = $1
-order by id;
+from neoapi.lead;
 
 -- ---------------------------------------------------------------- new rows
 
@@ -95,7 +55,7 @@ from neoapi.organization
 where id = $2
 returning true;
 
--- $1 id, $2 user, $3 name, $4 organizations as a JSON array, $5 hash of the secret.
+-- $1 id, $2 user, $3 name, $4 organizations as an array, $5 hash of the secret.
 -- name: make_token
 with token as (
     insert into neoapi.credential (id, tenant_id, user_id, name, secret_hash)
@@ -104,7 +64,7 @@ with token as (
 reach as (
     insert into neoapi.token_organization (credential_id, tenant_id, organization_id, position)
     select token.id, token.tenant_id, o.id, o.position
-    from token, json_array_elements_text($4::json) with ordinality as o (id, position))
+    from token, unnest($4::text[]) with ordinality as o (id, position))
 select true from token;
 
 -- name: add_number

@@ -1,71 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes and removes what neoapictl administers (see store/admin.h). */
 #include <apr_strings.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "admin_exec.h"
 #include "sql/admin_change.h"
 #include "store/write.h"
 
-/* A row's table, the column that identifies it, and an additional condition. */
-static const struct {
-    const char *table, *key, *condition;
-} tables[NEO_ADMIN_LISTINGS] = {
-    [NEO_ADMIN_TENANTS] = {"tenant", "id", ""},
-    [NEO_ADMIN_ORGANIZATIONS] = {"organization", "id", ""},
-    [NEO_ADMIN_USERS] = {"app_user", "id", ""},
-    [NEO_ADMIN_PLANS] = {"plan", "name", ""},
-    [NEO_ADMIN_KEYS] = {"credential", "id", " and id like 'nbr\\_%'"},
-    [NEO_ADMIN_TOKENS] = {"credential", "id", " and id like 'pat\\_%'"},
-    [NEO_ADMIN_WEBHOOKS] = {NULL, NULL, NULL},
-    [NEO_ADMIN_NUMBERS] = {"whatsapp_number", "id", ""},
-    [NEO_ADMIN_LEADS] = {"lead", "id", ""},
-};
-
 /* ---------------------------------------------------------------- changing */
-
-/* The settings, and the assignment that each makes; %d is the number of its parameter. */
-static const struct {
-    neo_admin_listing what;
-    const char *name, *sql;
-} settings_of[] = {
-    {NEO_ADMIN_TENANTS, "name", "name = $%d"},
-    {NEO_ADMIN_TENANTS, "plan", "plan = $%d"},
-    {NEO_ADMIN_ORGANIZATIONS, "name", "name = $%d"},
-    {NEO_ADMIN_USERS, "name", "name = $%d"},
-    {NEO_ADMIN_USERS, "email", "email = $%d"},
-    {NEO_ADMIN_USERS, "role", "role = $%d"},
-    {NEO_ADMIN_PLANS, "requests", "requests = $%d::int"},
-    {NEO_ADMIN_PLANS, "window", "window_seconds = $%d::int"},
-    {NEO_ADMIN_PLANS, "subscriptions", "subscriptions = nullif($%d::text, 'unlimited')::int"},
-    {NEO_ADMIN_PLANS, "concurrent-requests", "concurrent_requests = nullif($%d::text, 'unlimited')::int"},
-    {NEO_ADMIN_PLANS, "idempotency-bytes", "idempotency_bytes = nullif($%d::text, 'unlimited')::int"},
-    {NEO_ADMIN_PLANS, "deliveries-per-hour", "deliveries_per_hour = nullif($%d::text, 'unlimited')::int"},
-    {NEO_ADMIN_KEYS, "name", "name = $%d"},
-    {NEO_ADMIN_KEYS, "role", "role = $%d"},
-    {NEO_ADMIN_KEYS, "scopes",
-     "scopes = (select case when v = 'null' then null else array(select json_array_elements_text(v::json)) end"
-     " from (select $%d::text as v) s)"},
-    {NEO_ADMIN_TOKENS, "name", "name = $%d"},
-    {NEO_ADMIN_TOKENS, "organizations", NULL}, /* rows of another table: see set_organizations */
-};
-
-static const char *sql_of(neo_admin_listing what, const char *name)
-{
-    for (apr_size_t i = 0; i < sizeof settings_of / sizeof *settings_of; i++)
-        if (settings_of[i].what == what && strcmp(settings_of[i].name, name) == 0)
-            return settings_of[i].sql;
-    abort(); /* a command has an option without a setting */
-}
-
-static void add_setting(neo_buf *sql, const char *form, int number)
-{
-    const char *gap = strstr(form, "%d");
-    neo_buf_puts(sql, ", ");
-    neo_buf_add(sql, form, (apr_size_t)(gap - form));
-    neo_buf_printf(sql, "%d%s", number, gap + 2);
-}
 
 static const char *set_organizations(neo_pg *pg, const char *token, const char *organizations, apr_pool_t *pool)
 {
@@ -76,26 +18,31 @@ static const char *set_organizations(neo_pg *pg, const char *token, const char *
     return wrong ? wrong : neo_admin_exec(pg, set_organizations_sql, 2, values, pool, &rows);
 }
 
-static const char *change(neo_pg *pg, neo_admin_listing what, const char *id, const neo_admin_setting *settings, int count,
+/* The organizations of a token are rows of another table. */
+static int are_organizations(neo_admin_noun what, const neo_admin_setting *setting)
+{
+    return what == NEO_ADMIN_TOKENS && strcmp(setting->column, "organizations") == 0;
+}
+
+static const char *change(neo_pg *pg, neo_admin_noun what, const char *id, const neo_admin_setting *settings, int count,
                           apr_pool_t *pool)
 {
+    const neo_admin_row *row = &neo_admin_rows[what];
     const char **values = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *values), *wrong;
     int used = 1;
     neo_buf sql;
     neo_buf_init(&sql, pool, 256);
-    neo_buf_printf(&sql, "update neoapi.%s set %s = %s", tables[what].table, tables[what].key, tables[what].key);
+    neo_buf_printf(&sql, "update neoapi.%s set %s = %s", row->table, row->key, row->key);
     values[0] = id;
-    for (int i = 0; i < count; i++) {
-        const char *form = sql_of(what, settings[i].name);
-        if (form) {
+    for (int i = 0; i < count; i++)
+        if (!are_organizations(what, &settings[i])) {
             values[used++] = settings[i].value;
-            add_setting(&sql, form, used);
+            neo_buf_printf(&sql, ", %s = $%d", settings[i].column, used);
         }
-    }
-    neo_buf_printf(&sql, " where %s = $1%s returning true", tables[what].key, tables[what].condition);
-    wrong = neo_admin_exec_on_one(pg, sql.ptr, used, values, pool, neo_admin_missing(what));
+    neo_buf_printf(&sql, " where %s = $1%s returning true", row->key, row->condition);
+    wrong = neo_admin_exec_on_one(pg, sql.ptr, used, values, pool, row->missing);
     for (int i = 0; i < count && !wrong; i++)
-        if (what == NEO_ADMIN_TOKENS && strcmp(settings[i].name, "organizations") == 0)
+        if (are_organizations(what, &settings[i]))
             wrong = set_organizations(pg, id, settings[i].value, pool);
     return wrong;
 }
@@ -108,7 +55,7 @@ static const char *end(neo_pg *pg, const char *wrong, apr_pool_t *pool)
     return wrong ? wrong : at_end;
 }
 
-const char *neo_admin_change(neo_pg *pg, neo_admin_listing what, const char *id, const neo_admin_setting *settings, int count,
+const char *neo_admin_change(neo_pg *pg, neo_admin_noun what, const char *id, const neo_admin_setting *settings, int count,
                              apr_pool_t *pool)
 {
     neo_rows rows;
@@ -152,7 +99,7 @@ const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, in
 
 /* Rows that depend on another one: their names, and the statement that counts them ($1 is the other one). */
 static const struct {
-    neo_admin_listing what;
+    neo_admin_noun what;
     const char *one, *several, *sql;
 } dependents[] = {
     {NEO_ADMIN_PLANS, "tenant", "tenants", "select count(*) from neoapi.tenant where plan = $1"},
@@ -204,7 +151,7 @@ static const char *count_resources(neo_pg *pg, const char *id, neo_buf *reasons,
 }
 
 /* Why a row cannot be removed; NULL if it can. */
-static const char *why_not_removable(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
+static const char *why_not_removable(neo_pg *pg, neo_admin_noun what, const char *id, apr_pool_t *pool)
 {
     const char *wrong = NULL, *number = "0";
     neo_buf reasons;
@@ -228,7 +175,7 @@ static const char *why_not_removable(neo_pg *pg, neo_admin_listing what, const c
 
 /* The statements that remove what belongs to a row ($1). */
 static const struct {
-    neo_admin_listing what;
+    neo_admin_noun what;
     const char *sql;
 } belongings[] = {
     {NEO_ADMIN_USERS, "delete from neoapi.credential where user_id = $1"},
@@ -244,7 +191,7 @@ static const struct {
 
 /* Removes the conversations of a number or with a lead, with their messages. A lead's opt-outs are removed, too; a number's are
  * kept. The caller has locked the number or lead. */
-static const char *remove_conversations(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
+static const char *remove_conversations(neo_pg *pg, neo_admin_noun what, const char *id, apr_pool_t *pool)
 {
     static const char *const steps[] = {
         "select from neoapi.whatsapp_conversation where %s = $1 order by organization_id, id for update",
@@ -267,13 +214,14 @@ static const char *remove_conversations(neo_pg *pg, neo_admin_listing what, cons
     return wrong;
 }
 
-static const char *remove_row(neo_pg *pg, neo_admin_listing what, const char *id, int with_conversations, apr_pool_t *pool)
+static const char *remove_row(neo_pg *pg, neo_admin_noun what, const char *id, int with_conversations, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *values[] = {id}, *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", tables[what].table,
-                                                        tables[what].key, tables[what].condition);
-    const char *wrong = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", of_row), 1, values, pool,
-                                              neo_admin_missing(what));
+    const neo_admin_row *row = &neo_admin_rows[what];
+    const char *values[] = {id},
+               *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", row->table, row->key, row->condition);
+    const char *wrong =
+        neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", of_row), 1, values, pool, row->missing);
     if (!wrong && with_conversations)
         wrong = remove_conversations(pg, what, id, pool);
     if (!wrong && (what == NEO_ADMIN_KEYS || what == NEO_ADMIN_TOKENS))
@@ -287,7 +235,7 @@ static const char *remove_row(neo_pg *pg, neo_admin_listing what, const char *id
     return wrong ? wrong : neo_admin_exec(pg, apr_psprintf(pool, "delete %s", of_row), 1, values, pool, &rows);
 }
 
-const char *neo_admin_remove(neo_pg *pg, neo_admin_listing what, const char *id, int with_conversations, apr_pool_t *pool)
+const char *neo_admin_remove(neo_pg *pg, neo_admin_noun what, const char *id, int with_conversations, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *wrong = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Changes of what neoapictl administers (see admin_change.c).
 
--- $1 token, $2 organizations as a JSON array.
+-- $1 token, $2 organizations as an array.
 -- name: set_organizations
 insert into neoapi.token_organization (credential_id, tenant_id, organization_id, position)
 select c.id, c.tenant_id, o.id, o.position
-from neoapi.credential c, json_array_elements_text($2::json) with ordinality as o (id, position)
+from neoapi.credential c, unnest($2::text[]) with ordinality as o (id, position)
 where c.id = $1;
 
 -- $1 credential, $2 hash of the new secret, $3 seconds for which the current secret stays valid, $4 whether the one before the

@@ -5,6 +5,13 @@
 
 #include "store/admin.h"
 
+/* Of each noun: its table, the column that identifies a row, a condition of its rows, the message if there is no such row, and
+ * how it is listed: a statement, or the columns that follow the fields. */
+typedef struct neo_admin_row {
+    const char *table, *key, *condition, *missing, *listing, *listed_last;
+} neo_admin_row;
+extern const neo_admin_row neo_admin_rows[NEO_ADMIN_NOUNS];
+
 /* Runs a statement. Returns NULL, or an error message that says what a violated constraint means. */
 const char *neo_admin_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
                            neo_rows *rows);
@@ -12,9 +19,6 @@ const char *neo_admin_exec(neo_pg *pg, const char *sql, int params, const char *
 /* Runs a statement that ends with "returning true"; returns `missing` if it affects no row. */
 const char *neo_admin_exec_on_one(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
                                   const char *missing);
-
-/* The error message for a row that does not exist. */
-const char *neo_admin_missing(neo_admin_listing what);
 
 /* A secret's hash as bytea's text. */
 const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool);
