@@ -46,7 +46,7 @@ static void write_group(neo_call *call, neo_pg *pg, neo_create_queue *queue, neo
     const neo_batch_group *made = make_group(call, group);
     neo_create_queue_sent(queue, group);
     neo_pg_status status = neo_batch_create_group(pg, made, call->pool, &written);
-    for (int i = 0; i < group->count && status != NEO_PG_OK && status != NEO_PG_RETRY; i++)
+    for (int i = 0; i < group->count && status != NEO_PG_OK && !written.is_undone; i++)
         group->outcomes[i] = NEO_GROUP_UNKNOWN;
     for (int r = 0; r < written.count; r++) {
         int i = atoi(neo_rows_value(&written, r, NEO_WRITTEN_NUMBER));

@@ -195,6 +195,25 @@ static void other_errors_are_returned_without_a_retry(void **state)
 }
 
 /* The server shuts down during the statement and refuses the new connection. */
+static neo_pg_status try_with(fake_reply first, apr_pool_t *pool)
+{
+    script s = {.steps = {first}, .count = 1};
+    fake_client *c = client_of(&s, 1, pool);
+    return neo_pg_try(c->pg, c->statement, fake_values, pool, &c->rows);
+}
+
+static void a_statement_that_is_tried_tells_whether_it_certainly_changed_nothing(void **state)
+{
+    static const char *const rolled_back[] = {"55P03", "23505", "23503", "40P01", "57014", "53100", "42P01"};
+    assert_int_equal(try_with(row, *state), NEO_PG_OK);
+    for (int i = 0; i < COUNT(rolled_back); i++)
+        assert_int_equal(try_with((fake_reply){.error = rolled_back[i]}, *state), NEO_PG_RETRY);
+    assert_int_equal(try_with((fake_reply){.fate = FAKE_DIES_BEFORE}, *state), NEO_PG_UNAVAILABLE);
+    fake_reply answered = row;
+    answered.fate = FAKE_DIES_AFTER;
+    assert_int_equal(try_with(answered, *state), NEO_PG_UNAVAILABLE);
+}
+
 static void a_write_that_the_server_aborted_before_an_outage_changed_nothing(void **state)
 {
     script s = {.steps = {is_shut_down}, .count = 1};
@@ -271,6 +290,7 @@ int main(void)
         pool_test(a_statement_whose_plan_is_stale_is_prepared_anew),
         pool_test(a_connection_to_a_former_primary_is_replaced),
         pool_test(other_errors_are_returned_without_a_retry),
+        pool_test(a_statement_that_is_tried_tells_whether_it_certainly_changed_nothing),
         pool_test(a_write_that_the_server_aborted_before_an_outage_changed_nothing),
         pool_test(a_query_with_a_custom_plan_is_retried_only_over_a_new_connection),
         pool_test(an_administrators_statement_is_not_retried_over_a_new_connection),
