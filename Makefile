@@ -167,9 +167,17 @@ $(filter-out %/migrations.c %/docs.c,$(GEN)) $(CTL_GEN): $(BUILD)/gen/%.c: $$(EM
 	$(call run,GEN,$@) sh sql/embed.sh text neo_$* $< >$@.new && mv $@.new $@
 
 # The documentation is embedded, too. If Swagger UI could not be fetched for its reference, the next make tries again.
-$(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(if $(wildcard $(FETCHED)/swagger-ui),,again) | packages
+$(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(BUILD)/diagram $(if $(wildcard $(FETCHED)/swagger-ui),,again) | packages
 	@mkdir -p $(@D)
-	@sh src/docs/pack.sh '$(VERSION)' '$(FETCHED)' '$@'
+	@sh src/docs/pack.sh '$(VERSION)' '$(FETCHED)' '$(BUILD)/diagram' '$@'
+
+# Prints the tables of transitions, for the diagrams of the documentation. It takes what it needs of the model.
+$(BUILD)/diagram: $(BUILD)/obj/src/docs/diagram.o $(BUILD)/libmodel.a
+	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/libmodel.a: $(filter $(BUILD)/obj/src/core/% $(BUILD)/obj/src/model/%,$(LIB_OBJ))
+	@rm -f $@
+	$(call run,AR,$@) ar rcs $@ $^
 
 .PHONY: again
 again:

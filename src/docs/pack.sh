@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Writes the documentation pages and their assets as a C table (see model/docs.h): pack.sh VERSION FETCHED OUT
+# Writes the documentation pages and their assets as a C table (see model/docs.h): pack.sh VERSION FETCHED DIAGRAM OUT
 # The name of an asset has a hash of its content, so browsers can cache it for good. Swagger UI comes from npm, into FETCHED; if
-# it cannot be fetched, the reference is replaced by no-reference.html.
+# it cannot be fetched, the reference is replaced by no-reference.html. Graphviz draws what the program DIAGRAM prints.
 set -eu
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
-version=$1 fetched=$2/swagger-ui out=$3
+version=$1 fetched=$2/swagger-ui diagram=$3 out=$4
 work=$(mktemp -d "${TMPDIR:-/tmp}/neoapi-docs.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
@@ -82,6 +82,17 @@ program() {
     sed -e 1d -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/>/\&gt;/g' -e '$s|$|</code></pre>|' "$1"
 }
 
+# draw RESOURCE LABEL: the resource's statuses as SVG in the colours of the page. Only edges keep their titles.
+draw() {
+    "$diagram" "$1" >"$work/$1.dot"
+    dot -Tsvg -o "$work/$1.svg" "$work/$1.dot"
+    sed -n '/^<svg/,$p' "$work/$1.svg" | sed \
+        -e "s|^<svg width=\"\([0-9]*\)pt\".*|<svg class=\"diagram\" role=\"img\" aria-label=\"$2\" width=\"\1\"|" \
+        -e 's|^ \(viewBox="[^"]*"\).*|\1>|' -e '/^<!--/d' -e '/^<polygon [^>]*stroke="transparent"/d' \
+        -e '/^<title>/{/&gt;/!d' -e 's|&#45;&gt;| → |' -e '}' \
+        -e 's|<g id="[^"]*"|<g|' -e 's|"black"|"currentColor"|g' -e 's|<text \(.*\) font-family="[^"]*"|<text fill="currentColor" \1|'
+}
+
 # page FILE PATH NAME: the page in its frame, with the link of that NAME marked as the current page.
 page() {
     contents "$1" >"$work/contents"
@@ -103,6 +114,12 @@ program "$here/sync.py" python Python >"$work/sync.py"
 program "$here/sync.ts" ts TypeScript >"$work/sync.ts"
 insert sync.py "$work/sync.py" "$here/sync.html" >"$work/sync.new"
 insert sync.ts "$work/sync.ts" "$work/sync.new" >"$work/sync.html"
+draw proposal 'Statuses of a proposal and their transitions' >"$work/proposal"
+draw contract 'Statuses of a contract and their transitions' >"$work/contract"
+draw property 'Statuses of a property that proposals and contracts change' >"$work/property"
+insert diagram_of_proposals "$work/proposal" "$here/rules.html" >"$work/rules.1"
+insert diagram_of_contracts "$work/contract" "$work/rules.1" >"$work/rules.2"
+insert diagram_of_properties "$work/property" "$work/rules.2" >"$work/rules.html"
 swagger_ui=$(sed -n 's/.*"swagger-ui-dist": "\([^"]*\)".*/\1/p' "$here/package.json")
 {
     echo '#include "model/docs.h"'
@@ -117,7 +134,7 @@ swagger_ui=$(sed -n 's/.*"swagger-ui-dist": "\([^"]*\)".*/\1/p' "$here/package.j
     page "$here/$reference.html" docs/reference reference
     page "$here/webhooks.html" docs/webhooks webhooks
     page "$work/sync.html" docs/sync sync
-    page "$here/rules.html" docs/rules rules
+    page "$work/rules.html" docs/rules rules
     page "$here/errors.html" docs/errors errors
     # relative links need the slash
     echo '{.path = "docs", .moved_to = "docs/"},'

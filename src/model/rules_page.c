@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Generates the page of business rules from the tables of the resources (see model/docs.h). */
 #include <apr_strings.h>
-#include <apr_tables.h>
 #include <string.h>
 
 #include "model/business_rules.h"
 #include "model/docs.h"
 #include "model/html.h"
-#include "model/state_diagram.h"
 
 static int is_among(const char *const *names, const char *name)
 {
@@ -35,9 +33,11 @@ static void add_item(neo_buf *out, const char *text, neo_code code)
     neo_buf_puts(out, "</li>\n");
 }
 
-static void add_cell(neo_buf *out, const neo_buf *items)
+/* Narrow screens show the label of a cell instead of the column's heading. */
+static void add_cell(neo_buf *out, const char *label, const neo_buf *items)
 {
-    neo_buf_printf(out, items->len ? "<td><ul>\n%s</ul></td>" : "<td>%s</td>", items->len ? items->ptr : "–");
+    neo_buf_printf(out, items->len ? "<td data-label=\"%s\"><ul>\n%s</ul></td>" : "<td data-label=\"%s\">%s</td>", label,
+                   items->len ? items->ptr : "–");
 }
 
 /* ---------------------------------------------------------------- transitions */
@@ -83,9 +83,10 @@ static void add_transition(neo_buf *out, const neo_resource *resource, const neo
     neo_buf_init(&does, out->pool, 512);
     add_requirements(&needs, resource, t);
     add_consequences(&does, resource, t);
-    neo_buf_printf(out, "<tr><td><code>%s</code></td><td><code>%s</code></td>", t->from, t->to);
-    add_cell(out, &needs);
-    add_cell(out, &does);
+    neo_buf_printf(out, "<tr><td data-label=\"From\"><code>%s</code></td><td data-label=\"To\"><code>%s</code></td>", t->from,
+                   t->to);
+    add_cell(out, "Requires", &needs);
+    add_cell(out, "Effects", &does);
     neo_buf_puts(out, "</tr>\n");
 }
 
@@ -116,12 +117,13 @@ static const char *occasion(const neo_precondition *p, apr_pool_t *pool)
 
 static void add_rule(neo_buf *out, const neo_precondition *p)
 {
-    neo_buf_puts(out, "<tr><td>");
+    neo_buf_puts(out, "<tr><td data-label=\"When\">");
     neo_html_add_text(out, occasion(p, out->pool));
-    neo_buf_puts(out, "</td><td>");
+    neo_buf_puts(out, "</td><td data-label=\"Rule\">");
     neo_html_add_text(out, p->doc);
-    neo_buf_printf(out, "</td><td><a href=\"errors#%s\"><code>%s</code></a></td><td>", neo_code_row(p->code)->code,
-                   neo_code_row(p->code)->code);
+    neo_buf_printf(out,
+                   "</td><td data-label=\"Otherwise\"><a href=\"errors#%s\"><code>%s</code></a></td><td data-label=\"Source\">",
+                   neo_code_row(p->code)->code, neo_code_row(p->code)->code);
     neo_html_add_text(out, p->source ? p->source : "–");
     neo_buf_puts(out, "</td></tr>\n");
 }
@@ -135,63 +137,41 @@ static void add_rules(neo_buf *out, const neo_resource *resource)
     neo_buf_puts(out, "</tbody>\n</table>\n");
 }
 
-static const char *const *statuses_of(const neo_resource *resource)
-{
-    return neo_field_named(resource->fields, "status")->values;
-}
-
-static void add_resource(neo_buf *out, const neo_resource *resource)
-{
-    apr_array_header_t *edges = apr_array_make(out->pool, 16, sizeof(neo_edge));
-    for (const neo_transition *t = resource->transitions; t->from; t++)
-        APR_ARRAY_PUSH(edges, neo_edge) = (neo_edge){t->from, t->to};
-    APR_ARRAY_PUSH(edges, neo_edge) = (neo_edge){NULL, NULL};
-    neo_state_diagram(out, apr_psprintf(out->pool, "Statuses of a %s and their transitions", resource->name),
-                      statuses_of(resource), (const neo_edge *)edges->elts);
-    add_transitions(out, resource);
-    add_rules(out, resource);
-}
-
 void neo_rules_of_proposals(neo_buf *out, const neo_operation *const *operations)
 {
     (void)operations;
-    add_resource(out, &neo_proposal);
+    add_transitions(out, &neo_proposal);
+    add_rules(out, &neo_proposal);
 }
 
 void neo_rules_of_contracts(neo_buf *out, const neo_operation *const *operations)
 {
     (void)operations;
-    add_resource(out, &neo_contract);
+    add_transitions(out, &neo_contract);
+    add_rules(out, &neo_contract);
 }
 
 /* ---------------------------------------------------------------- effects */
 
-static void add_effect(neo_buf *out, const neo_resource *resource, const neo_effect *e, apr_array_header_t *edges)
+static void add_effect(neo_buf *out, const neo_resource *resource, const neo_effect *e)
 {
-    neo_buf_printf(out, "<tr><td>%s%s%s</td><td><code>%s</code></td><td>", e->kind ? e->kind : "", e->kind ? " " : "",
-                   resource->name, e->state);
+    neo_buf_printf(out,
+                   "<tr><td data-label=\"Of a\">%s%s%s</td><td data-label=\"Becoming\"><code>%s</code></td><td "
+                   "data-label=\"Property is\">",
+                   e->kind ? e->kind : "", e->kind ? " " : "", resource->name, e->state);
     neo_html_add_text(out, list_of(e->from, out->pool));
-    neo_buf_printf(out, "</td><td><code>%s</code></td><td>%s</td></tr>\n", e->becomes,
-                   e->is_required ? "refused" : "unchanged");
-    for (const char *const *from = e->from; *from; from++)
-        APR_ARRAY_PUSH(edges, neo_edge) = (neo_edge){*from, e->becomes};
+    neo_buf_printf(out, "</td><td data-label=\"Becomes\"><code>%s</code></td><td data-label=\"Otherwise\">%s</td></tr>\n",
+                   e->becomes, e->is_required ? "refused" : "unchanged");
 }
 
 void neo_rules_of_properties(neo_buf *out, const neo_operation *const *operations)
 {
     (void)operations;
-    neo_buf rows;
-    apr_array_header_t *edges = apr_array_make(out->pool, 16, sizeof(neo_edge));
-    neo_buf_init(&rows, out->pool, 2048);
+    neo_buf_puts(out, "<table>\n<caption>Effects on the property</caption>\n<thead><tr><th>Of a</th><th>Becoming</th>"
+                      "<th>Property is</th><th>Becomes</th><th>Otherwise</th></tr></thead>\n<tbody>\n");
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (const neo_effect *e = (*r)->effects; e && e->state; e++)
-            add_effect(&rows, *r, e, edges);
-    APR_ARRAY_PUSH(edges, neo_edge) = (neo_edge){NULL, NULL};
-    neo_state_diagram(out, "Statuses of a property that proposals and contracts change", statuses_of(&neo_property),
-                      (const neo_edge *)edges->elts);
-    neo_buf_printf(out,
-                   "<table>\n<caption>Effects on the property</caption>\n<thead><tr><th>Of a</th><th>Becoming</th>"
-                   "<th>Property is</th><th>Becomes</th><th>Otherwise</th></tr></thead>\n<tbody>\n%s</tbody>\n</table>\n",
-                   rows.ptr);
+            add_effect(out, *r, e);
+    neo_buf_puts(out, "</tbody>\n</table>\n");
     add_rules(out, &neo_property);
 }

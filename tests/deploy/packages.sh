@@ -18,6 +18,7 @@ build libyaml-dev
 build zlib1g-dev
 build libssl-dev
 build libcurl4-openssl-dev
+build graphviz dot
 run   apache2-bin
 run   libaprutil1-dbd-pgsql
 run   postgresql

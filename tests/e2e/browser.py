@@ -17,7 +17,8 @@ OPTIONS = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-f
            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.2"]
 WIDE, DESKTOP, PHONE = (1440, 900), (1280, 900), (390, 844)
 THEMES = {"desktop": (DESKTOP, False), "desktop-dark": (DESKTOP, True), "phone": (PHONE, False), "phone-dark": (PHONE, True)}
-FITS_WIDTH = "return document.documentElement.scrollWidth <= innerWidth"
+# Not innerWidth: on a phone that of a page that is too wide is the page's.
+FITS_WIDTH = "const { scrollWidth, clientWidth } = document.documentElement; return scrollWidth <= clientWidth"
 # The lowest contrast of any visible text, and that text (WCAG 2.1, 1.4.3: 4.5 to 1).
 LOWEST_CONTRAST = """
 const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;

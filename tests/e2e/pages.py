@@ -9,8 +9,9 @@ EMPTY = {"meta", "link", "img", "br", "hr", "input"}  # elements without an end 
 
 
 class Page(HTMLParser):
-    """elements: (name, attributes) of each element, in order; ids; loaded and links: absolute URLs; text: the visible text;
-    examples: (language, id, text) of each <pre><code>; inline: the text of scripts and styles."""
+    """elements: (name, attributes) of each element, in order, with "svg " before names in a drawing; ids; loaded and
+    links: absolute URLs; text: the visible text; examples: (language, id, text) of each <pre><code>; inline: the
+    text of scripts and styles."""
 
     def __init__(self, url, text):
         super().__init__()
@@ -22,7 +23,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, name, attributes):
         attributes = dict(attributes)
-        self.elements.append((name, attributes))
+        self.elements.append((f"svg {name}" if "svg" in self.open else name, attributes))
         self.ids += [attributes["id"]] if "id" in attributes else []
         address = attributes.get("src") or attributes.get("href")
         if address:

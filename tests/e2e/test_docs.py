@@ -3,14 +3,16 @@
 
 import hashlib
 import json
+import math
 import os
 import re
 import subprocess
 from urllib.parse import urldefrag
+from xml.etree import ElementTree
 
 import pytest
 from client import ok, refused
-from deployment import ROOT
+from deployment import BUILD, ROOT
 from factories import NAMES
 from pages import PAGES, Page, page_of, without_fragment
 from wait import TIMEOUT_S
@@ -234,14 +236,45 @@ def test_responses_have_a_position_in_the_event_log_if_it_is_documented(own_api)
     assert header not in own_api.get("events").headers
 
 
+# ---------------------------------------------------------------- diagrams
+
+
+def distance(points, box):
+    """Of the nearest point to the middle of a box."""
+    x, y = (sum(one) / len(box) for one in zip(*box))
+    return min(math.hypot(px - x, py - y) for px, py in points)
+
+
+def points_in(text):
+    return [tuple(map(float, pair)) for pair in re.findall(r"(-?[\d.]+),(-?[\d.]+)", text)]
+
+
+def test_the_diagrams_show_the_transitions_of_the_tables(anonymous):
+    page = anonymous.get("docs/rules").text
+    diagrams = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg class=\"diagram\".*?</svg>", page, re.S)]
+    tables = [set(re.findall(r'data-label="From"><code>(\w+)</code></td><td data-label="To"><code>(\w+)', table))
+              for table in re.findall(r"<caption>Transitions.*?</table>", page, re.S)]
+    effects = re.findall(r'data-label="Property is">(.*?)</td><td data-label="Becomes"><code>(\w+)', page)
+    tables.append({(status, becomes) for before, becomes in effects for status in re.findall(r"<code>(\w+)", before)})
+    assert len(diagrams) == len(tables) == 3 and all(tables)
+    for diagram, changes in zip(diagrams, tables):
+        groups = [{one.tag: one for one in group} for group in diagram.iter("g")]
+        boxes = {one["text"].text: points_in(one["path"].get("d")) for one in groups if "text" in one}
+        heads = {tuple(one["title"].text.split(" → ")): points_in(one["polygon"].get("points"))
+                 for one in groups if "title" in one}
+        assert set(heads) == changes and set(boxes) == {status for change in changes for status in change}
+        for (before, after), head in heads.items():
+            assert distance(head, boxes[after]) < distance(head, boxes[before]), (before, after)
+
+
 # ---------------------------------------------------------------- the build
 
 
 def pack(tmp_path, path):
     """Runs pack.sh with that PATH. Returns its messages, and the pages by path."""
     out = tmp_path / "docs.c"
-    done = subprocess.run(["sh", ROOT / "src/docs/pack.sh", "1.2.3", tmp_path / "fetched", out], capture_output=True, text=True,
-                          timeout=TIMEOUT_S, env={**os.environ, "PATH": str(path)})
+    done = subprocess.run(["sh", ROOT / "src/docs/pack.sh", "1.2.3", tmp_path / "fetched", BUILD / "diagram", out],
+                          capture_output=True, text=True, timeout=TIMEOUT_S, env={**os.environ, "PATH": str(path)})
     assert done.returncode == 0, done.stderr
     subprocess.run(["gcc", "-fsyntax-only", f"-I{ROOT}/include", "-isystem", "/usr/include/apr-1.0", "-D_GNU_SOURCE", out],
                    check=True, timeout=TIMEOUT_S)
@@ -254,7 +287,7 @@ def no_npm(tmp_path):
     """A directory with the programs that pack.sh uses, without npm."""
     place = tmp_path / "bin"
     place.mkdir()
-    for program in "basename cat cmp cp cut dirname gzip mkdir mktemp mv od rm sed sh sha256sum wc".split():
+    for program in "basename cat cmp cp cut dirname dot gzip mkdir mktemp mv od rm sed sh sha256sum wc".split():
         (place / program).symlink_to(subprocess.run(["which", program], capture_output=True, text=True).stdout.strip())
     return place
 

@@ -71,6 +71,13 @@ def test_no_text_is_cut_off_on_a_wide_screen(browser, anonymous, path):
         assert browser.run(CUT_OFF) == [], language
 
 
+def test_statuses_are_not_broken_on_a_phone(browser, anonymous):
+    browser.set_theme(PHONE)
+    browser.open(anonymous.url + "docs/rules")
+    lines = browser.run("return [...document.querySelectorAll('td code')].map((e) => [e.textContent, e.getClientRects().length])")
+    assert len(lines) > 50 and {text for text, count in lines if count > 1} == set()
+
+
 def choose(browser, language):
     """With the keyboard, in the last sample."""
     *_, button = (one for one in browser.find_all(".samples [aria-pressed]") if one.text == language)

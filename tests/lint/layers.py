@@ -5,7 +5,7 @@ import re
 
 import tree
 
-LAYERS = {"core": 0, "model": 1, "store": 2, "service": 3, "delivery": 3, "jobs": 3, "httpd": 4, "ctl": 4}
+LAYERS = {"core": 0, "model": 1, "docs": 2, "store": 2, "service": 3, "delivery": 3, "jobs": 3, "httpd": 4, "ctl": 4}
 
 # The library's name, its headers, and the only files that may include them.
 LIBRARIES = (
