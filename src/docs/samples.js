@@ -22,18 +22,31 @@ function copy(block, button) {
     setTimeout(() => { button.textContent = 'Copy'; }, 2000);
 }
 
+// A sample without the language shows its first one.
 function show(language) {
     for (const sample of samples) {
-        for (const block of sample.querySelectorAll('pre')) block.hidden = block.dataset.label !== language;
+        const blocks = [...sample.querySelectorAll('pre')];
+        const { label } = (blocks.find((block) => block.dataset.label === language) ?? blocks[0]).dataset;
+        for (const block of blocks) block.hidden = block.dataset.label !== label;
         for (const tab of sample.querySelectorAll('[aria-pressed]'))
-            tab.setAttribute('aria-pressed', String(tab.textContent === language));
+            tab.setAttribute('aria-pressed', String(tab.textContent === label));
     }
+}
+
+// For all pages. Browsers can refuse to store anything.
+function remember(language) {
+    try { localStorage.setItem('language', language); } catch { /* it is forgotten with the page */ }
+}
+
+function remembered() {
+    try { return localStorage.getItem('language'); } catch { return null; }
 }
 
 // Samples above this one change their height, so the page is scrolled back to the button.
 function choose(button) {
     const top = button.getBoundingClientRect().top;
     show(button.textContent);
+    remember(button.textContent);
     scrollBy({ top: button.getBoundingClientRect().top - top, behavior: 'instant' });
 }
 
@@ -65,4 +78,4 @@ for (const sample of samples) {
     sample.classList.add('code');
     addBar(sample);
 }
-if (samples.length) show('curl');
+show(remembered());

@@ -97,6 +97,22 @@ def test_a_language_is_chosen_for_all_samples(browser, anonymous):
         assert 0 <= browser.run("return arguments[0].getBoundingClientRect().top", button) < WIDE[1]
 
 
+def test_the_chosen_language_is_remembered_on_all_pages(browser, anonymous):
+    browser.set_theme(WIDE)
+    browser.open(anonymous.url + "docs/")
+    choose(browser, "TypeScript")
+    try:
+        for path in ("docs/webhooks", "docs/sync", "docs/"):
+            browser.open(anonymous.url + path)
+            shown = [pre.get_attribute("data-label") for pre in browser.find_all(".samples pre")]
+            assert shown and set(shown) == {"TypeScript"}
+        browser.run("localStorage.setItem('language', 'COBOL')")
+        browser.open(anonymous.url + "docs/sync")
+        assert [pre.get_attribute("data-label") for pre in browser.find_all(".samples pre")] == ["Python"]
+    finally:
+        browser.run("localStorage.clear()")
+
+
 def test_a_block_is_copied_with_the_keyboard(browser, anonymous):
     browser.set_theme(WIDE)
     browser.open(anonymous.url + "docs/")
