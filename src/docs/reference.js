@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts Swagger UI on the reference page. Nothing is stored in the browser, and only this host is contacted.
+// Starts Swagger UI on the reference page. It stores nothing in the browser, and contacts this host only.
 'use strict';
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -66,8 +66,21 @@ function typescript(request) {
         `  { method: "${method}", headers${body ? ', body' : ''} });\nconsole.log(await response.text());`;
 }
 
+// The filter is for tags, without regard to case. Swagger UI does not apply it to webhooks, whose tag is Webhooks.
+function matches(tag, phrase) {
+    return tag.toLowerCase().includes(phrase.toLowerCase());
+}
+
+function filteredWebhooks(Webhooks, { layoutSelectors, React }) {
+    return (props) => {
+        const phrase = layoutSelectors.currentFilter();
+        return typeof phrase !== 'string' || matches('Webhooks', phrase) ? React.createElement(Webhooks, props) : null;
+    };
+}
+
 const plugin = () => ({
     fn: {
+        opsFilter: (operations, phrase) => operations.filter((_, tag) => matches(tag, phrase)),
         requestSnippetGenerator_python: python,
         requestSnippetGenerator_typescript: typescript,
         resolveSubtree: async (description, path) => ({ spec: resolve(at(description, path), description), errors: [] }),
@@ -76,7 +89,7 @@ const plugin = () => ({
         spec: { wrapActions: { updateJsonSpec: (update) => (description) => update(prepare(description)) } },
     },
     // The other pages have the introduction.
-    wrapComponents: { InfoContainer: () => () => null },
+    wrapComponents: { InfoContainer: () => () => null, Webhooks: filteredWebhooks },
 });
 
 SwaggerUIBundle({

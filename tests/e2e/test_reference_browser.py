@@ -34,6 +34,19 @@ def test_the_reference_has_every_operation(reference, anonymous):
     assert not reference.find_all(".opblock-head, .opblock-options")
 
 
+def test_the_filter_leaves_the_operations_and_webhooks_of_a_tag(reference):
+    def shown():
+        return set(reference.run("return [...document.querySelectorAll('.opblock')].map((e) => e.id.split('-')[1])"))
+    reference.find(".opblock")
+    everything = shown()
+    field = reference.find(".operation-filter-input")
+    for phrase, tags in (("broker", {"Brokers"}), ("webhook", {"Webhooks", "webhooks"}), ("", everything)):
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(phrase or Keys.BACKSPACE)
+        eventually(lambda tags=tags: shown() == tags, phrase)
+    assert len(everything) > 5 and reference.console() == []
+
+
 def authorize(browser, secret):
     browser.find(".auth-wrapper .authorize").click()
     browser.find(".auth-container input").send_keys(secret)
