@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from wait import TIMEOUT_S
 
 numbers = itertools.count(1)
-LIMITS = ("subscriptions", "concurrent_requests", "idempotency_bytes", "deliveries_per_hour")  # unlimited by default
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
@@ -62,6 +61,8 @@ class AdminFactory:
         self.instance = instance
         self.tenants = {}  # by organization
         self.people = {}  # tenant and e-mail address by user
+        self.limits = [row[0] for row in instance.sql("select attname from pg_attribute where attrelid = 'neoapi.plan'::regclass"
+                                                      " and attnum > 0 and not attnotnull")]  # that a plan can have
         self.plenty = self.plan()
 
     def ctl(self, *args):
@@ -72,8 +73,9 @@ class AdminFactory:
                           *values.values())
 
     def plan(self, requests=10_000_000, window_seconds=60, **limits):
+        """A new plan. Limits that are not given are unlimited."""
         name = f"plan-{secrets.token_hex(8)}"  # unique, because a prepared cluster (prepared_cluster.py) has plans of other processes
-        self.insert("plan", name=name, requests=requests, window_seconds=window_seconds, **{**dict.fromkeys(LIMITS), **limits})
+        self.insert("plan", name=name, requests=requests, window_seconds=window_seconds, **{**dict.fromkeys(self.limits), **limits})
         return name
 
     def tenant(self, plan=None):

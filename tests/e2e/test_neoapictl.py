@@ -28,9 +28,10 @@ def organization(db):
 
 def test_added_rows_are_listed(db):
     db.ok("plan", "create", "big", "--requests", "1000000", "--window", "60")
-    assert {"name": "big", "requests": 1000000, "window_seconds": 60, "subscriptions": 50,
-            "concurrent_requests": 50, "idempotency_bytes": 1000000000,
-            "deliveries_per_hour": 100000} in db.json("plan", "list")
+    plans = {plan["name"]: plan for plan in db.json("plan", "list")}
+    assert {"requests": 600, "window_seconds": 60, "subscriptions": 50, "concurrent_requests": 50,
+            "idempotency_bytes": 1000000000, "deliveries_per_hour": 100000}.items() <= plans["default"].items()
+    assert plans["big"] == {**plans["default"], "name": "big", "requests": 1000000}  # defaults of the command and of the schema
     tenant = db.json("tenant", "create", "Ação & \"Filhos\"; drop table neoapi.tenant --", "--plan", "big")["id"]
     listed, = [row for row in db.json("tenant", "list") if row["id"] == tenant]
     assert listed["name"] == "Ação & \"Filhos\"; drop table neoapi.tenant --" and listed["plan"] == "big"

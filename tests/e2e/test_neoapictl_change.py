@@ -41,14 +41,14 @@ def test_changes_are_listed(ctl, admin_factory, tenant):
     ctl.ok("user", "change", user, "--email", f"{user}@example.com", "--name", "Ana")
     assert {"name": "Ana", "email": f"{user}@example.com", "role": "org_admin"}.items() <= row(ctl, "user", user).items()
     plan = admin_factory.plan(5, 60)
-    assert ctl.json("plan", "change", plan, "--requests", "7", "--subscriptions", "3", "--concurrent-requests", "4",
-                    "--idempotency-bytes", "5", "--deliveries-per-hour", "6") == {"name": plan}
-    assert row(ctl, "plan", plan) == {"name": plan, "requests": 7, "window_seconds": 60, "subscriptions": 3,
-                                      "concurrent_requests": 4, "idempotency_bytes": 5,
-                                      "deliveries_per_hour": 6}
-    limits = ("subscriptions", "concurrent-requests", "idempotency-bytes", "deliveries-per-hour")
-    ctl.ok("plan", "change", plan, *(word for limit in limits for word in ("--" + limit, "unlimited")))
-    assert [row(ctl, "plan", plan)[limit.replace("-", "_")] for limit in limits] == [None] * len(limits)
+    limits = [column for column in row(ctl, "plan", plan) if column not in ("name", "requests", "window_seconds")]
+    assert {"subscriptions", "concurrent_requests", "idempotency_bytes", "deliveries_per_hour"} <= set(limits)
+    values = {"requests": 7, **{limit: value for value, limit in enumerate(limits, 3)}}
+    options = {column: "--" + column.replace("_", "-") for column in values}
+    assert ctl.json("plan", "change", plan, *(word for c in values for word in (options[c], str(values[c])))) == {"name": plan}
+    assert row(ctl, "plan", plan) == {"name": plan, "window_seconds": 60, **values}
+    ctl.ok("plan", "change", plan, *(word for limit in limits for word in (options[limit], "unlimited")))
+    assert [row(ctl, "plan", plan)[limit] for limit in limits] == [None] * len(limits)
 
 
 def test_running_servers_apply_a_change_at_once(ctl, instance, admin_factory, tenant):
