@@ -5,11 +5,8 @@
 
 #include "ctl/command.h"
 
-/* Creates a credential: neo_admin_create_key or neo_admin_create_token with the arguments of the command line. */
-typedef const char *(*neo_ctl_maker)(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
-
-/* Creates a credential and prints its secret. If the secret cannot be printed, nothing is created. */
-neo_ctl_exit neo_ctl_create_credential(neo_ctl *ctl, neo_ctl_maker make);
+/* Creates a credential of the command's noun and prints its secret. If the secret cannot be printed, nothing is created. */
+neo_ctl_exit neo_ctl_create_credential(neo_ctl *ctl);
 
 /* Gives the credential in the argument "id" a new secret and prints it. The old one stays valid for --grace seconds. */
 neo_ctl_exit neo_ctl_rotate(neo_ctl *ctl);

@@ -8,8 +8,8 @@
 
 typedef struct neo_ctl_field {
     neo_ctl_parameter parameter; /* of `create`; its flags name the commands that have it, see neo_ctl_use */
-    const char *column;
-    const char *change_summary; /* in `change --help`, if it is another one; else NULL */
+    const char *column;          /* NULL: an option that is no field, such as a file; it keeps its default in `change` */
+    const char *change_summary;  /* in `change --help`, if it is another one; else NULL */
 } neo_ctl_field;
 
 struct neo_ctl_noun {
@@ -24,8 +24,8 @@ extern const neo_ctl_field neo_ctl_filtered_by_organization[];
 /* Fills the arguments and options of a command that has a noun. Those that its row has are kept. */
 void neo_ctl_derive_parameters(neo_ctl_command *command, apr_pool_t *pool);
 
-/* The values of a repeated option as the text of a PostgreSQL array. */
-const char *neo_ctl_array(const neo_ctl *ctl, const char *name);
+/* The columns of the fields that are given or have a default: neo_admin_setting. */
+apr_array_header_t *neo_ctl_settings(const neo_ctl *ctl);
 
 neo_ctl_exit neo_ctl_run_create(neo_ctl *ctl);
 neo_ctl_exit neo_ctl_run_list(neo_ctl *ctl);

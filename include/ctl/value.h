@@ -50,5 +50,6 @@ const char *neo_ctl_value_check(neo_ctl_kind kind, const char *text, apr_pool_t 
 
 /* All values as const char *, if the kind is an enumeration; else NULL. */
 apr_array_header_t *neo_ctl_value_words(neo_ctl_kind kind, apr_pool_t *pool);
+int neo_ctl_is_among(const apr_array_header_t *words, const char *text);
 
 #endif

@@ -24,7 +24,8 @@ typedef enum neo_admin_noun {
     NEO_ADMIN_NOUNS
 } neo_admin_noun;
 
-/* A column and its value in PostgreSQL's text format; NULL is null. */
+/* A column and its value in PostgreSQL's text format; NULL is null. "organizations" of a token are rows of another table: the
+ * value is an array of ids, in the order of display. */
 typedef struct neo_admin_setting {
     const char *column;
     const char *value;
@@ -43,35 +44,22 @@ const char *neo_admin_list(neo_pg *pg, neo_admin_noun what, const char *columns,
 /* Inserts a row. Its key is among the settings. */
 const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const neo_admin_setting *settings, int count, apr_pool_t *pool);
 
-/* A new API key; `scopes` 0: all of the role's. */
-const char *neo_admin_create_key(neo_pg *pg, const char *organization, const char *role, neo_scopes scopes, const char *name,
-                                 apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
-
-/* A new personal access token; `organizations` is an array of ids as PostgreSQL's text, in the order of display. */
-const char *neo_admin_create_token(neo_pg *pg, const char *user, const char *organizations, const char *name, apr_pool_t *pool,
-                                   char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
+/* A new API key or token, with a secret. The caller's transaction must roll back an error. */
+const char *neo_admin_create_credential(neo_pg *pg, neo_admin_noun what, const neo_admin_setting *settings, int count,
+                                        apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
 
 /* A new secret for a key or token that is not revoked; the current one stays valid for `seconds`. If the one before that is
  * still valid, it would end: that is refused unless `seconds` is 0 or `ends_previous`. */
 const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, int ends_previous, apr_pool_t *pool,
                              char secret[NEO_SECRET_SIZE]);
 
-/* A WhatsApp number of an organization. Secrets are sealed for the number's id. */
-typedef struct neo_new_number {
-    const char *organization;
-    const char *phone_number_id, *waba_id, *display;
-    const char *access_token, *app_secret; /* sealed */
-    const char *verify_token_hash;         /* hexadecimal */
-} neo_new_number;
-const char *neo_admin_create_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool);
-/* Changes what is not NULL; organization and phone_number_id are ignored. */
-const char *neo_admin_change_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool);
+/* A hash as the value of a column. */
+const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool);
 
 /* Revokes a key or token; if it is revoked already, revoked_at does not change. */
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool);
 
-/* Changes one row: all settings or none. A plan's `id` is its name. A token's "organizations" are an array of ids, in the order
- * of display. */
+/* Changes one row: all settings or none. A plan's `id` is its name. */
 const char *neo_admin_change(neo_pg *pg, neo_admin_noun what, const char *id, const neo_admin_setting *settings, int count,
                              apr_pool_t *pool);
 

@@ -23,7 +23,10 @@ static const char *exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
     return neo_pg_exec(pg, sql, 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
 }
 
-static neo_ctl_exit create(neo_ctl *ctl, neo_ctl_maker make, neo_pg **connection)
+/* Creates a credential, or replaces its secret. */
+typedef const char *(*maker)(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
+
+static neo_ctl_exit create(neo_ctl *ctl, maker make, neo_pg **connection)
 {
     const char *wrong;
     char id[NEO_ID_SIZE], secret[NEO_SECRET_SIZE];
@@ -42,10 +45,17 @@ static neo_ctl_exit create(neo_ctl *ctl, neo_ctl_maker make, neo_pg **connection
     return wrong ? neo_ctl_fail(ctl, "%s", wrong) : NEO_CTL_OK; /* closing the connection rolls back */
 }
 
-neo_ctl_exit neo_ctl_create_credential(neo_ctl *ctl, neo_ctl_maker make)
+static const char *insert(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
+{
+    apr_array_header_t *settings = neo_ctl_settings(ctl);
+    return neo_admin_create_credential(pg, ctl->command->noun->what, (const neo_admin_setting *)settings->elts, settings->nelts,
+                                       ctl->pool, id, secret);
+}
+
+neo_ctl_exit neo_ctl_create_credential(neo_ctl *ctl)
 {
     neo_pg *pg;
-    return create(ctl, make, &pg);
+    return create(ctl, insert, &pg);
 }
 
 static const char *rotate(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])

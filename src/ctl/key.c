@@ -17,12 +17,6 @@ static neo_scopes requested_scopes(const neo_ctl *ctl)
     return all;
 }
 
-static const char *make(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
-{
-    return neo_admin_create_key(pg, neo_ctl_value(ctl, "organization"), neo_ctl_value(ctl, "role"), requested_scopes(ctl),
-                                neo_ctl_value(ctl, "name"), ctl->pool, id, secret);
-}
-
 /* The scopes in --scope that the role does not have. */
 static neo_scopes excess_scopes(const neo_ctl *ctl, const char *role)
 {
@@ -39,7 +33,7 @@ static neo_ctl_exit refuse_excess_scopes(neo_ctl *ctl, const char *role)
 static neo_ctl_exit create(neo_ctl *ctl)
 {
     const char *role = neo_ctl_value(ctl, "role");
-    return excess_scopes(ctl, role) ? refuse_excess_scopes(ctl, role) : neo_ctl_create_credential(ctl, make);
+    return excess_scopes(ctl, role) ? refuse_excess_scopes(ctl, role) : neo_ctl_create_credential(ctl);
 }
 
 static neo_ctl_exit change(neo_ctl *ctl)

@@ -13,13 +13,13 @@
 
 /* ---------------------------------------------------------------- parameters */
 
-/* Only `create` has required options and defaults. */
+/* Only `create` has required fields and defaults of columns. */
 static neo_ctl_parameter field_parameter(const neo_ctl_field *field, neo_ctl_use use, apr_pool_t *pool)
 {
     neo_ctl_parameter p = field->parameter;
     if (use != NEO_CTL_CREATE) {
         p.flags &= NEO_CTL_REPEATED;
-        p.default_value = NULL;
+        p.default_value = field->column ? NULL : p.default_value;
     }
     if (use == NEO_CTL_LIST)
         p.summary = apr_pstrcat(pool, "only of this ", p.name, NULL);
@@ -64,13 +64,17 @@ void neo_ctl_derive_parameters(neo_ctl_command *command, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- create and list */
 
-const char *neo_ctl_array(const neo_ctl *ctl, const char *name)
+/* The values of a repeated option as the text of a PostgreSQL array. Values of an enumeration are in its order. */
+static const char *array_text(const neo_ctl *ctl, const neo_ctl_parameter *option)
 {
     neo_buf array;
-    apr_array_header_t *values = neo_ctl_values(ctl, name);
+    apr_array_header_t *given = neo_ctl_values(ctl, option->name), *words = neo_ctl_value_words(option->kind, ctl->pool);
     neo_buf_init(&array, ctl->pool, 128);
-    for (int i = 0; i < values->nelts; i++)
-        neo_array_add(&array, APR_ARRAY_IDX(values, i, const char *));
+    for (int i = 0; i < (words ? words : given)->nelts; i++) {
+        const char *value = APR_ARRAY_IDX(words ? words : given, i, const char *);
+        if (neo_ctl_is_among(given, value))
+            neo_array_add(&array, value);
+    }
     return neo_array_end(&array);
 }
 
@@ -78,17 +82,16 @@ const char *neo_ctl_array(const neo_ctl *ctl, const char *name)
 static neo_admin_setting field_setting(const neo_ctl *ctl, const neo_ctl_field *field)
 {
     const neo_ctl_parameter *p = &field->parameter;
-    const char *value = p->flags & NEO_CTL_REPEATED ? neo_ctl_array(ctl, p->name) : neo_ctl_value(ctl, p->name);
+    const char *value = p->flags & NEO_CTL_REPEATED ? array_text(ctl, p) : neo_ctl_value(ctl, p->name);
     int is_null = p->kind == NEO_CTL_FLAG || (p->kind == NEO_CTL_LIMIT && strcmp(value, "unlimited") == 0);
     return (neo_admin_setting){field->column, is_null ? NULL : value};
 }
 
-/* The fields that are given or have a default: neo_admin_setting. */
-static apr_array_header_t *read_settings(const neo_ctl *ctl)
+apr_array_header_t *neo_ctl_settings(const neo_ctl *ctl)
 {
     apr_array_header_t *settings = apr_array_make(ctl->pool, 8, sizeof(neo_admin_setting));
     for (const neo_ctl_field *f = ctl->command->noun->fields; f->parameter.name; f++)
-        if (neo_ctl_value(ctl, f->parameter.name))
+        if (f->column && neo_ctl_value(ctl, f->parameter.name))
             APR_ARRAY_PUSH(settings, neo_admin_setting) = field_setting(ctl, f);
     return settings;
 }
@@ -117,7 +120,7 @@ static const char *choose_key(const neo_ctl *ctl, apr_array_header_t *settings)
 neo_ctl_exit neo_ctl_run_create(neo_ctl *ctl)
 {
     const char *wrong;
-    apr_array_header_t *settings = read_settings(ctl);
+    apr_array_header_t *settings = neo_ctl_settings(ctl);
     const char *key = choose_key(ctl, settings);
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     if (pg)
@@ -135,7 +138,7 @@ neo_ctl_exit neo_ctl_run_list(neo_ctl *ctl)
     neo_json *list;
     neo_admin_setting filter = {0};
     for (const neo_ctl_field *f = ctl->command->noun->fields; f->parameter.name; f++) {
-        if (strcmp(f->column, neo_admin_key(ctl->command->noun->what)) != 0)
+        if (f->column && strcmp(f->column, neo_admin_key(ctl->command->noun->what)) != 0)
             columns = apr_pstrcat(ctl->pool, columns, ", ", f->column, NULL);
         if (f->parameter.flags & NEO_CTL_LIST)
             filter = (neo_admin_setting){f->column, neo_ctl_value(ctl, f->parameter.name)};
@@ -187,7 +190,7 @@ static const char *list_options(const neo_ctl *ctl)
 neo_ctl_exit neo_ctl_run_change(neo_ctl *ctl)
 {
     const char *wrong;
-    apr_array_header_t *settings = read_settings(ctl);
+    apr_array_header_t *settings = neo_ctl_settings(ctl);
     if (!settings->nelts)
         return neo_ctl_usage_error(ctl, "no change is given; the options are %s", list_options(ctl));
     neo_pg *pg = neo_ctl_open(ctl, &wrong);

@@ -2,18 +2,6 @@
 /* neoapictl token: manages personal access tokens. */
 #include "ctl/credential.h"
 #include "ctl/noun.h"
-#include "ctl/output.h"
-
-static const char *make(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
-{
-    return neo_admin_create_token(pg, neo_ctl_value(ctl, "user"), neo_ctl_array(ctl, "organization"),
-                                  neo_ctl_value(ctl, "name"), ctl->pool, id, secret);
-}
-
-static neo_ctl_exit create(neo_ctl *ctl)
-{
-    return neo_ctl_create_credential(ctl, make);
-}
 
 static const neo_ctl_field fields[] = {
     {{"name", NEO_CTL_NAME, NEO_CTL_ARGUMENT | NEO_CTL_CHANGE, NULL, "what the token is used for"}, "name", NULL},
@@ -36,7 +24,8 @@ static const neo_ctl_parameter revoke_arguments[] = {
 
 const neo_ctl_command neo_ctl_token[] = {
     {"token", "create", "Create a personal access token for a user and show its secret.",
-     "The secret is shown only once, because only its hash is stored.", NULL, NULL, create, &token, NEO_CTL_CREATE},
+     "The secret is shown only once, because only its hash is stored.", NULL, NULL, neo_ctl_create_credential, &token,
+     NEO_CTL_CREATE},
     {"token", "list", "List the personal access tokens.", NULL, NULL, NULL, neo_ctl_run_list, &token, NEO_CTL_LIST},
     {"token", "revoke", "Revoke a personal access token permanently. Takes effect on all servers at once.",
      NEO_CTL_DOC_UNCONFIRMED, revoke_arguments, NULL, neo_ctl_revoke, &token, NEO_CTL_WHICH},

@@ -218,11 +218,18 @@ apr_array_header_t *neo_ctl_value_words(neo_ctl_kind kind, apr_pool_t *pool)
     return kinds[kind].words ? kinds[kind].words(pool) : NULL;
 }
 
-static const char *check_words(const apr_array_header_t *words, const char *text, apr_pool_t *pool)
+int neo_ctl_is_among(const apr_array_header_t *words, const char *text)
 {
     for (int i = 0; i < words->nelts; i++)
         if (strcmp(APR_ARRAY_IDX(words, i, const char *), text) == 0)
-            return NULL;
+            return 1;
+    return 0;
+}
+
+static const char *check_words(const apr_array_header_t *words, const char *text, apr_pool_t *pool)
+{
+    if (neo_ctl_is_among(words, text))
+        return NULL;
     neo_buf out;
     neo_buf_init(&out, pool, 256);
     neo_buf_puts(&out, words->nelts > 1 ? "must be one of" : "must be");

@@ -14,8 +14,13 @@
 
 enum { ACCESS_TOKEN, APP_SECRET, VERIFY_TOKEN };
 
-/* Reads the secrets and encrypts them for the number; those that are not given are NULL. */
-static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, neo_new_number *number,
+static void add_setting(apr_array_header_t *settings, const char *column, const char *value)
+{
+    APR_ARRAY_PUSH(settings, neo_admin_setting) = (neo_admin_setting){column, value};
+}
+
+/* Reads the secrets, encrypts those that are given for the number, and adds them to the settings. */
+static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, apr_array_header_t *settings,
                                 const char **verify_token)
 {
     neo_keys keys;
@@ -34,8 +39,10 @@ static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, 
         return wrong;
     const char *token = secrets[ACCESS_TOKEN].value, *secret = secrets[APP_SECRET].value;
     *verify_token = secrets[VERIFY_TOKEN].value;
-    number->access_token = token ? neo_secret_seal(&keys, id, token, ctl->pool) : NULL;
-    number->app_secret = secret ? neo_secret_seal(&keys, id, secret, ctl->pool) : NULL;
+    if (token)
+        add_setting(settings, "access_token", neo_secret_seal(&keys, id, token, ctl->pool));
+    if (secret)
+        add_setting(settings, "app_secret", neo_secret_seal(&keys, id, secret, ctl->pool));
     if (is_new && !*verify_token) {
         unsigned char bits[32];
         char *made = apr_palloc(ctl->pool, TOKEN_LEN + 1);
@@ -44,10 +51,8 @@ static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, 
         *verify_token = made;
     }
     if (*verify_token) {
-        char *hex = apr_palloc(ctl->pool, 2 * sizeof hash + 1);
         neo_sha256(*verify_token, strlen(*verify_token), hash);
-        neo_hex(hash, sizeof hash, hex);
-        number->verify_token_hash = hex;
+        add_setting(settings, "verify_token_hash", neo_admin_hash_text(hash, ctl->pool));
     }
     explicit_bzero(&keys, sizeof keys);
     return NULL;
@@ -64,16 +69,12 @@ static neo_ctl_exit create(neo_ctl *ctl)
 {
     char id[NEO_ID_SIZE];
     const char *wrong, *verify_token;
-    neo_new_number number = {
-        .organization = neo_ctl_value(ctl, "organization"),
-        .phone_number_id = neo_ctl_value(ctl, "phone-number-id"),
-        .waba_id = neo_ctl_value(ctl, "waba-id"),
-        .display = neo_ctl_value(ctl, "display"),
-    };
+    apr_array_header_t *settings = neo_ctl_settings(ctl);
     neo_id_issue(id, "wan_");
+    add_setting(settings, "id", id);
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
-    if (pg && !(wrong = read_secrets(ctl, id, 1, &number, &verify_token)) && !(wrong = exec(ctl, pg, "begin")))
-        wrong = neo_admin_create_number(pg, id, &number, ctl->pool);
+    if (pg && !(wrong = read_secrets(ctl, id, 1, settings, &verify_token)) && !(wrong = exec(ctl, pg, "begin")))
+        wrong = neo_admin_create(pg, NEO_ADMIN_NUMBERS, (const neo_admin_setting *)settings->elts, settings->nelts, ctl->pool);
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
     neo_json *made = neo_json_make_object(ctl->pool);
@@ -91,15 +92,16 @@ static neo_ctl_exit create(neo_ctl *ctl)
 static neo_ctl_exit change(neo_ctl *ctl)
 {
     const char *wrong, *verify_token, *id = neo_ctl_value(ctl, "number");
-    neo_new_number number = {.waba_id = neo_ctl_value(ctl, "waba-id"), .display = neo_ctl_value(ctl, "display")};
-    int asks_for_secrets = neo_ctl_value(ctl, "secrets") || (!number.waba_id && !number.display);
+    apr_array_header_t *settings = neo_ctl_settings(ctl);
+    int given = settings->nelts, asks_for_secrets = neo_ctl_value(ctl, "secrets") || !given;
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     if (pg && asks_for_secrets)
-        wrong = read_secrets(ctl, id, 0, &number, &verify_token);
-    if (!wrong && asks_for_secrets && !number.access_token && !number.app_secret && !number.verify_token_hash)
+        wrong = read_secrets(ctl, id, 0, settings, &verify_token);
+    if (!wrong && asks_for_secrets && settings->nelts == given)
         wrong = "nothing was changed, because no secret was given";
     if (!wrong)
-        wrong = neo_admin_change_number(pg, id, &number, ctl->pool);
+        wrong =
+            neo_admin_change(pg, NEO_ADMIN_NUMBERS, id, (const neo_admin_setting *)settings->elts, settings->nelts, ctl->pool);
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
     neo_json *done = neo_json_make_object(ctl->pool);
@@ -110,48 +112,40 @@ static neo_ctl_exit change(neo_ctl *ctl)
 
 /* ---------------------------------------------------------------- the table */
 
-static const neo_ctl_parameter create_arguments[] = {
-    {"display", NEO_CTL_NAME, 0, NULL, "the number as displayed: \"+55 11 4000-1234\""},
-    {0},
+static const neo_ctl_field fields[] = {
+    {{"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED | NEO_CTL_CREATE | NEO_CTL_LIST, NULL,
+      "the organization that uses the number"},
+     "organization_id",
+     NULL},
+    {{"display", NEO_CTL_NAME, NEO_CTL_ARGUMENT | NEO_CTL_CHANGE, NULL, "the number as displayed: \"+55 11 4000-1234\""},
+     "display_phone_number",
+     "the number as displayed"},
+    {{"phone-number-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED | NEO_CTL_CREATE, NULL, "the number's id at Meta"},
+     "phone_number_id",
+     NULL},
+    {{"waba-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED | NEO_CTL_CREATE | NEO_CTL_CHANGE, NULL,
+      "the id of the WhatsApp Business Account at Meta"},
+     "waba_id",
+     NULL},
+    {{"secrets", NEO_CTL_FILE, NEO_CTL_CREATE | NEO_CTL_CHANGE, NULL,
+      "a file with the lines access_token=..., app_secret=... and verify_token=...; - is standard input"},
+     NULL,
+     NULL},
+    {NEO_CTL_KEY_FILE_OPTION(NEO_CTL_CREATE | NEO_CTL_CHANGE), NULL, NULL},
+    {{0}, NULL, NULL},
 };
 
-/* clang-format off */
-#define SECRETS_OPTION                                                                                                         \
-    {                                                                                                                          \
-        "secrets", NEO_CTL_FILE, 0, NULL,                                                                                      \
-            "a file with the lines access_token=..., app_secret=... and verify_token=...; - is standard input"                 \
-    }
-/* clang-format on */
-
-static const neo_ctl_parameter create_options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "the organization that uses the number"},
-    {"phone-number-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED, NULL, "the number's id at Meta"},
-    {"waba-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED, NULL, "the id of the WhatsApp Business Account at Meta"},
-    SECRETS_OPTION,
-    NEO_CTL_KEY_FILE_OPTION,
-    {0},
-};
-
-static const neo_ctl_parameter change_options[] = {
-    {"display", NEO_CTL_NAME, 0, NULL, "the number as displayed"},
-    {"waba-id", NEO_CTL_PROVIDER_ID, 0, NULL, "the id of the WhatsApp Business Account at Meta"},
-    SECRETS_OPTION,
-    NEO_CTL_KEY_FILE_OPTION,
-    {0},
-};
-
-static const neo_ctl_noun number = {
-    NEO_ADMIN_NUMBERS, {"number", NEO_CTL_NUMBER_ID, 0, NULL, "the number's id"}, neo_ctl_filtered_by_organization};
+static const neo_ctl_noun number = {NEO_ADMIN_NUMBERS, {"number", NEO_CTL_NUMBER_ID, 0, NULL, "the number's id"}, fields};
 
 const neo_ctl_command neo_ctl_whatsapp[] = {
     {"whatsapp", "number create", "Create a WhatsApp number of an organization.",
      "Secrets are read from a file, standard input or the terminal, and stored encrypted. If no verify token is given, one is "
      "generated and shown.",
-     create_arguments, create_options, create, NULL, 0},
+     NULL, NULL, create, &number, NEO_CTL_CREATE},
     {"whatsapp", "number change", "Change a number's secrets, display or WhatsApp Business Account.",
      "What is not given is not changed. With --display or --waba-id, secrets are read only if --secrets is given. The "
      "phone_number_id cannot be changed; if it changes at Meta, create a new number.",
-     NULL, change_options, change, &number, NEO_CTL_CHANGE},
+     NULL, NULL, change, &number, NEO_CTL_CHANGE},
     {"whatsapp", "number list", "List the numbers.", NULL, NULL, NULL, neo_ctl_run_list, &number, NEO_CTL_LIST},
     {"whatsapp", "number remove", "Remove a number; it can no longer send or receive.",
      "A number with conversations is removed only with --with-conversations. Its opt-outs are kept, and then count for all "

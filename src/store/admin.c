@@ -70,17 +70,23 @@ const char *neo_admin_exec_on_one(neo_pg *pg, const char *sql, int params, const
 #define MISSING(noun, command) "no such " noun "; see: neoapictl " command " list"
 #define CREATED_AT             ", neoapi.format_timestamp(created_at) as created_at"
 
+/* clang-format off */
 const neo_admin_row neo_admin_rows[NEO_ADMIN_NOUNS] = {
-    [NEO_ADMIN_TENANTS] = {"tenant", "id", "", MISSING("tenant", "tenant"), NULL, CREATED_AT},
-    [NEO_ADMIN_ORGANIZATIONS] = {"organization", "id", "", MISSING("organization", "organization"), NULL, CREATED_AT},
-    [NEO_ADMIN_USERS] = {"app_user", "id", "", MISSING("user", "user"), NULL, CREATED_AT},
-    [NEO_ADMIN_PLANS] = {"plan", "name", "", MISSING("plan", "plan"), NULL, ""},
-    [NEO_ADMIN_KEYS] = {"credential", "id", " and id like 'nbr\\_%'", MISSING("key", "key"), keys_sql, NULL},
-    [NEO_ADMIN_TOKENS] = {"credential", "id", " and id like 'pat\\_%'", MISSING("token", "token"), tokens_sql, NULL},
-    [NEO_ADMIN_WEBHOOKS] = {NULL, "id", NULL, MISSING("subscription", "webhook"), webhooks_sql, NULL},
-    [NEO_ADMIN_NUMBERS] = {"whatsapp_number", "id", "", MISSING("number", "whatsapp number"), numbers_sql, NULL},
-    [NEO_ADMIN_LEADS] = {"lead", "id", "", MISSING("lead", "lead"), leads_sql, NULL},
+    [NEO_ADMIN_TENANTS] = {"tenant", "id", .missing = MISSING("tenant", "tenant"), .listed_last = CREATED_AT},
+    [NEO_ADMIN_ORGANIZATIONS] = {"organization", "id", .missing = MISSING("organization", "organization"),
+                                 .listed_last = CREATED_AT},
+    [NEO_ADMIN_USERS] = {"app_user", "id", .missing = MISSING("user", "user"), .listed_last = CREATED_AT},
+    [NEO_ADMIN_PLANS] = {"plan", "name", .missing = MISSING("plan", "plan")},
+    [NEO_ADMIN_KEYS] = {"credential", "id", " and id like 'nbr\\_%'", .missing = MISSING("key", "key"), .listing = keys_sql,
+                        .parent = "organization_id", .parent_noun = NEO_ADMIN_ORGANIZATIONS},
+    [NEO_ADMIN_TOKENS] = {"credential", "id", " and id like 'pat\\_%'", .missing = MISSING("token", "token"),
+                          .listing = tokens_sql, .parent = "user_id", .parent_noun = NEO_ADMIN_USERS},
+    [NEO_ADMIN_WEBHOOKS] = {NULL, "id", .missing = MISSING("subscription", "webhook"), .listing = webhooks_sql},
+    [NEO_ADMIN_NUMBERS] = {"whatsapp_number", "id", .missing = MISSING("number", "whatsapp number"),
+                           .listed_last = CREATED_AT},
+    [NEO_ADMIN_LEADS] = {"lead", "id", .missing = MISSING("lead", "lead"), .listing = leads_sql},
 };
+/* clang-format on */
 
 const char *neo_admin_missing(neo_admin_noun what)
 {
@@ -103,7 +109,7 @@ const char *neo_admin_list(neo_pg *pg, neo_admin_noun what, const char *columns,
     if (row->listing)
         neo_buf_printf(&sql, "* from (%s) r", row->listing);
     else
-        neo_buf_printf(&sql, "%s%s%s from neoapi.%s", row->key, columns, row->listed_last, row->table);
+        neo_buf_printf(&sql, "%s%s%s from neoapi.%s", row->key, columns, row->listed_last ? row->listed_last : "", row->table);
     if (filter.value)
         neo_buf_printf(&sql, " where %s = $1", filter.column);
     neo_buf_printf(&sql, " order by %s) l", row->key);
@@ -111,23 +117,6 @@ const char *neo_admin_list(neo_pg *pg, neo_admin_noun what, const char *columns,
     if (!wrong)
         *list = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
     return wrong;
-}
-
-const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const neo_admin_setting *settings, int count, apr_pool_t *pool)
-{
-    neo_rows rows;
-    neo_buf columns, parameters;
-    const char **values = apr_palloc(pool, (apr_size_t)count * sizeof *values);
-    neo_buf_init(&columns, pool, 128);
-    neo_buf_init(&parameters, pool, 128);
-    for (int i = 0; i < count; i++) {
-        neo_buf_printf(&columns, "%s%s", i ? ", " : "", settings[i].column);
-        neo_buf_printf(&parameters, "%s$%d", i ? ", " : "", i + 1);
-        values[i] = settings[i].value;
-    }
-    const char *sql =
-        apr_psprintf(pool, "insert into neoapi.%s (%s) values (%s)", neo_admin_rows[what].table, columns.ptr, parameters.ptr);
-    return neo_admin_exec(pg, sql, count, values, pool, &rows);
 }
 
 const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool)
@@ -138,47 +127,16 @@ const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_p
     return hex;
 }
 
-static const char *make_secret(const char *prefix, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE], apr_pool_t *pool)
+const char *neo_admin_create_credential(neo_pg *pg, neo_admin_noun what, const neo_admin_setting *settings, int count,
+                                        apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
 {
     unsigned char hash[NEO_SHA256_SIZE];
-    neo_secret_make(secret, id, hash, prefix);
-    return neo_admin_hash_text(hash, pool);
-}
-
-const char *neo_admin_create_key(neo_pg *pg, const char *organization, const char *role, neo_scopes scopes, const char *name,
-                                 apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
-{
-    neo_buf narrowed;
-    neo_buf_init(&narrowed, pool, 256);
-    neo_scopes_json(&narrowed, scopes);
-    const char *hash = make_secret(NEO_KEY_PREFIX, id, secret, pool);
-    const char *values[] = {id, organization, name, role, scopes ? narrowed.ptr : NULL, hash};
-    return neo_admin_exec_on_one(pg, make_key_sql, 6, values, pool, neo_admin_missing(NEO_ADMIN_ORGANIZATIONS));
-}
-
-const char *neo_admin_create_token(neo_pg *pg, const char *user, const char *organizations, const char *name, apr_pool_t *pool,
-                                   char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
-{
-    const char *hash = make_secret(NEO_TOKEN_PREFIX, id, secret, pool);
-    const char *values[] = {id, user, name, organizations, hash};
-    return neo_admin_exec_on_one(pg, make_token_sql, 5, values, pool, neo_admin_missing(NEO_ADMIN_USERS));
-}
-
-const char *neo_admin_create_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool)
-{
-    neo_rows rows;
-    const char *values[] = {number->organization,    id,
-                            number->phone_number_id, number->waba_id,
-                            number->display,         number->access_token,
-                            number->app_secret,      number->verify_token_hash};
-    return neo_admin_exec(pg, add_number_sql, 8, values, pool, &rows);
-}
-
-const char *neo_admin_change_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool)
-{
-    const char *values[] = {
-        id, number->access_token, number->app_secret, number->verify_token_hash, number->waba_id, number->display};
-    return neo_admin_exec_on_one(pg, update_number_sql, 6, values, pool, neo_admin_missing(NEO_ADMIN_NUMBERS));
+    neo_admin_setting *all = apr_palloc(pool, (apr_size_t)(count + 2) * sizeof *all);
+    neo_secret_make(secret, id, hash, what == NEO_ADMIN_KEYS ? NEO_KEY_PREFIX : NEO_TOKEN_PREFIX);
+    memcpy(all, settings, (apr_size_t)count * sizeof *all);
+    all[count] = (neo_admin_setting){"id", id};
+    all[count + 1] = (neo_admin_setting){"secret_hash", neo_admin_hash_text(hash, pool)};
+    return neo_admin_create(pg, what, all, count + 2, pool);
 }
 
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes and removes what neoapictl administers (see store/admin.h). */
+/* Creates, changes and removes what neoapictl administers (see store/admin.h). */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -7,22 +7,59 @@
 #include "sql/admin_change.h"
 #include "store/write.h"
 
-/* ---------------------------------------------------------------- changing */
-
-static const char *set_organizations(neo_pg *pg, const char *token, const char *organizations, apr_pool_t *pool)
-{
-    neo_rows rows;
-    const char *values[] = {token, organizations};
-    const char *wrong =
-        neo_admin_exec(pg, "delete from neoapi.token_organization where credential_id = $1", 1, values, pool, &rows);
-    return wrong ? wrong : neo_admin_exec(pg, set_organizations_sql, 2, values, pool, &rows);
-}
+/* ---------------------------------------------------------------- creating */
 
 /* The organizations of a token are rows of another table. */
 static int are_organizations(neo_admin_noun what, const neo_admin_setting *setting)
 {
     return what == NEO_ADMIN_TOKENS && strcmp(setting->column, "organizations") == 0;
 }
+
+static const char *set_organizations(neo_pg *pg, neo_admin_noun what, const char *id, const neo_admin_setting *settings,
+                                     int count, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *wrong = NULL;
+    for (int i = 0; i < count && !wrong; i++)
+        if (are_organizations(what, &settings[i])) {
+            const char *values[] = {id, settings[i].value};
+            wrong =
+                neo_admin_exec(pg, "delete from neoapi.token_organization where credential_id = $1", 1, values, pool, &rows);
+            if (!wrong)
+                wrong = neo_admin_exec(pg, set_organizations_sql, 2, values, pool, &rows);
+        }
+    return wrong;
+}
+
+const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const neo_admin_setting *settings, int count, apr_pool_t *pool)
+{
+    const neo_admin_row *row = &neo_admin_rows[what];
+    const char **values = apr_palloc(pool, (apr_size_t)count * sizeof *values), *id = NULL, *from = "", *wrong;
+    int used = 0;
+    neo_buf columns, parameters;
+    neo_buf_init(&columns, pool, 128);
+    neo_buf_init(&parameters, pool, 128);
+    for (int i = 0; i < count; i++) {
+        const neo_admin_setting *s = &settings[i];
+        if (are_organizations(what, s))
+            continue;
+        values[used++] = s->value;
+        neo_buf_printf(&columns, "%s%s", used > 1 ? ", " : "", s->column);
+        neo_buf_printf(&parameters, "%s$%d", used > 1 ? ", " : "", used);
+        if (strcmp(s->column, row->key) == 0)
+            id = s->value;
+        if (row->parent && strcmp(s->column, row->parent) == 0)
+            from = apr_psprintf(pool, ", p.tenant_id from neoapi.%s p where p.id = $%d", neo_admin_rows[row->parent_noun].table,
+                                used);
+    }
+    wrong = neo_admin_exec_on_one(pg,
+                                  apr_psprintf(pool, "insert into neoapi.%s (%s%s) select %s%s returning true", row->table,
+                                               columns.ptr, row->parent ? ", tenant_id" : "", parameters.ptr, from),
+                                  used, values, pool, neo_admin_rows[row->parent_noun].missing);
+    return wrong ? wrong : set_organizations(pg, what, id, settings, count, pool);
+}
+
+/* ---------------------------------------------------------------- changing */
 
 static const char *change(neo_pg *pg, neo_admin_noun what, const char *id, const neo_admin_setting *settings, int count,
                           apr_pool_t *pool)
@@ -39,12 +76,9 @@ static const char *change(neo_pg *pg, neo_admin_noun what, const char *id, const
             values[used++] = settings[i].value;
             neo_buf_printf(&sql, ", %s = $%d", settings[i].column, used);
         }
-    neo_buf_printf(&sql, " where %s = $1%s returning true", row->key, row->condition);
+    neo_buf_printf(&sql, " where %s = $1%s returning true", row->key, row->condition ? row->condition : "");
     wrong = neo_admin_exec_on_one(pg, sql.ptr, used, values, pool, row->missing);
-    for (int i = 0; i < count && !wrong; i++)
-        if (are_organizations(what, &settings[i]))
-            wrong = set_organizations(pg, id, settings[i].value, pool);
-    return wrong;
+    return wrong ? wrong : set_organizations(pg, what, id, settings, count, pool);
 }
 
 /* Commits, or rolls back if something went wrong. */
@@ -218,8 +252,8 @@ static const char *remove_row(neo_pg *pg, neo_admin_noun what, const char *id, i
 {
     neo_rows rows;
     const neo_admin_row *row = &neo_admin_rows[what];
-    const char *values[] = {id},
-               *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", row->table, row->key, row->condition);
+    const char *values[] = {id}, *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", row->table, row->key,
+                                                        row->condition ? row->condition : "");
     const char *wrong =
         neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", of_row), 1, values, pool, row->missing);
     if (!wrong && with_conversations)

@@ -5,10 +5,14 @@
 
 #include "store/admin.h"
 
-/* Of each noun: its table, the column that identifies a row, a condition of its rows, the message if there is no such row, and
- * how it is listed: a statement, or the columns that follow the fields. */
 typedef struct neo_admin_row {
-    const char *table, *key, *condition, *missing, *listing, *listed_last;
+    const char *table, *key; /* the column that identifies a row */
+    const char *condition;   /* of the noun's rows, if the table has others; or NULL */
+    const char *missing;     /* the error message if a row does not exist */
+    const char *listing;     /* the statement that lists the rows; NULL: the table's columns that are fields */
+    const char *listed_last; /* columns after the fields; or NULL */
+    const char *parent;      /* the column that refers to the row from which tenant_id is taken; or NULL */
+    neo_admin_noun parent_noun;
 } neo_admin_row;
 extern const neo_admin_row neo_admin_rows[NEO_ADMIN_NOUNS];
 
@@ -19,8 +23,5 @@ const char *neo_admin_exec(neo_pg *pg, const char *sql, int params, const char *
 /* Runs a statement that ends with "returning true"; returns `missing` if it affects no row. */
 const char *neo_admin_exec_on_one(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
                                   const char *missing);
-
-/* A secret's hash as bytea's text. */
-const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool);
 
 #endif
