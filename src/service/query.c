@@ -12,31 +12,66 @@
 
 enum { UNKNOWN, SINGLE, SEVERAL };
 
+static const struct {
+    const char *name;
+    unsigned int accepts;
+    int kind;
+} parameters[] = {
+    {"limit", NEO_ACCEPTS_PAGE, SINGLE},
+    {"cursor", NEO_ACCEPTS_PAGE, SINGLE},
+    {"sort", NEO_ACCEPTS_SORT | NEO_ACCEPTS_SORT_BY_ID, SINGLE},
+    {"count", NEO_ACCEPTS_COUNT, SINGLE},
+    {"fields", NEO_ACCEPTS_FIELDS, SEVERAL},
+    {"import", NEO_ACCEPTS_IMPORT, SINGLE},
+    {"order", NEO_ACCEPTS_FOLLOW, SINGLE},
+    {"after", NEO_ACCEPTS_FOLLOW, SINGLE},
+    {"wait", NEO_ACCEPTS_FOLLOW, SINGLE},
+};
+#define PARAMETERS (sizeof parameters / sizeof *parameters)
+
+static unsigned int accepts(const neo_call *call)
+{
+    return neo_operation_accepts(call->match.operation, call->match.resource);
+}
+
 /* Whether a parameter of this name has one value or several. */
 static int kind_of(const neo_call *call, const char *name)
 {
-    static const struct {
-        const char *name;
-        unsigned int accepts;
-        int kind;
-    } parameters[] = {
-        {"limit", NEO_ACCEPTS_PAGE, SINGLE},
-        {"cursor", NEO_ACCEPTS_PAGE, SINGLE},
-        {"sort", NEO_ACCEPTS_SORT | NEO_ACCEPTS_SORT_BY_ID, SINGLE},
-        {"count", NEO_ACCEPTS_COUNT, SINGLE},
-        {"fields", NEO_ACCEPTS_FIELDS, SEVERAL},
-        {"import", NEO_ACCEPTS_IMPORT, SINGLE},
-        {"order", NEO_ACCEPTS_FOLLOW, SINGLE},
-        {"after", NEO_ACCEPTS_FOLLOW, SINGLE},
-        {"wait", NEO_ACCEPTS_FOLLOW, SINGLE},
-    };
-    unsigned int accepts = neo_operation_accepts(call->match.operation, call->match.resource);
-    for (apr_size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
-        if (accepts & parameters[i].accepts && strcmp(name, parameters[i].name) == 0)
+    for (apr_size_t i = 0; i < PARAMETERS; i++)
+        if (accepts(call) & parameters[i].accepts && strcmp(name, parameters[i].name) == 0)
             return parameters[i].kind;
     const neo_filter *filter =
-        accepts & NEO_ACCEPTS_FILTERS ? neo_operation_filter(call->match.operation, call->match.resource, name) : NULL;
+        accepts(call) & NEO_ACCEPTS_FILTERS ? neo_operation_filter(call->match.operation, call->match.resource, name) : NULL;
     return !filter ? UNKNOWN : neo_filter_accepts_several(filter) ? SEVERAL : SINGLE;
+}
+
+static void add_name(neo_buf *names, const char *name)
+{
+    neo_buf_printf(names, "%s%s", names->len ? ", " : "", name);
+}
+
+static void add_filters(neo_buf *names, const neo_filter *filters)
+{
+    for (const neo_filter *filter = filters; filter && filter->name; filter++)
+        add_name(names, filter->name);
+}
+
+static const char *unknown_parameter(const neo_call *call)
+{
+    const neo_match *match = &call->match;
+    neo_buf names;
+    neo_buf_init(&names, call->pool, 512);
+    for (apr_size_t i = 0; i < PARAMETERS; i++)
+        if (accepts(call) & parameters[i].accepts)
+            add_name(&names, parameters[i].name);
+    if (accepts(call) & NEO_ACCEPTS_FILTERS && match->operation->filters)
+        add_filters(&names, match->operation->filters);
+    else if (accepts(call) & NEO_ACCEPTS_FILTERS) {
+        add_filters(&names, match->resource->filters);
+        add_filters(&names, neo_common_filters);
+    }
+    return names.len ? apr_pstrcat(call->pool, "is not a parameter of this operation, which has ", names.ptr, NULL)
+                     : "is not a parameter of this operation, which has none";
 }
 
 /* Decodes one side of name=value; NULL if it is not percent-encoded UTF-8 without control characters. */
@@ -84,8 +119,8 @@ static void read_pair(neo_call *call, char *pair, neo_problem **problem)
     if (!name)
         neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", "query", MALFORMED);
     else if (kind == UNKNOWN)
-        neo_problem_field(problem, pool, NEO_VALIDATION_UNKNOWN_PARAMETER, "", shown(name, pool),
-                          "is not a parameter of this operation");
+        neo_problem_field(problem, pool, NEO_VALIDATION_UNKNOWN_PARAMETER, "", shown(name, pool), "%s",
+                          unknown_parameter(call));
     else if (kind == SINGLE && apr_table_get(call->query, name))
         neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", name, "must be sent only once");
     else
