@@ -48,8 +48,8 @@ static int read_order(neo_call *call, neo_problem **problem)
     int follows = order && strcmp(order, "asc") == 0;
     if (order && !follows && strcmp(order, "desc") != 0)
         refuse(call, "order", "must be asc or desc", problem);
-    if (follows && apr_table_get(call->query, "cursor"))
-        refuse(call, "cursor", "cannot be used with order=asc; use after", problem);
+    if (follows && apr_table_get(call->query, "cursor") && apr_table_get(call->query, "after"))
+        refuse(call, "cursor", "cannot be used with after", problem);
     for (apr_size_t i = 0; !follows && i < sizeof only_asc / sizeof *only_asc; i++)
         if (apr_table_get(call->query, only_asc[i]))
             refuse(call, only_asc[i], "requires order=asc", problem);
@@ -70,10 +70,10 @@ static void read_wait(neo_call *call, following *f, neo_problem **problem)
 static neo_problem *read_following(neo_call *call, following *f)
 {
     neo_problem *problem = neo_listing_read(call, &f->list);
-    const char *after = apr_table_get(call->query, "after");
+    const char *name = apr_table_get(call->query, "cursor") ? "cursor" : "after", *after = apr_table_get(call->query, name);
     f->after = after ? after : "";
     if (*f->after && strcmp(f->after, NOW) != 0 && !is_position(f->after))
-        refuse(call, "after", "must be X-Events-Position of a response, the id of an event, now, or empty", &problem);
+        refuse(call, name, "must be X-Events-Position of a response, the id of an event, now, or empty", &problem);
     read_wait(call, f, &problem);
     return problem;
 }
@@ -147,17 +147,17 @@ static neo_problem *fetch_awaited(neo_call *call, following *f, neo_rows *rows)
 
 static neo_problem *follow(neo_call *call, following *f, neo_result *result)
 {
-    static const char *const no_cursors[2] = {NULL, NULL};
     neo_rows rows;
+    const char *cursors[] = {NULL, NULL};
     neo_problem *problem = fetch_awaited(call, f, &rows);
     if (problem)
         return problem;
     int found = neo_rows_value(&rows, 0, NEO_FOLLOWED_ANSWER) ? rows.count : 0, is_full = found > f->list.limit;
     neo_page page = {.rows = &rows,
                      .count = is_full ? f->list.limit : found,
-                     .cursors = no_cursors,
+                     .cursors = cursors,
                      .has_more = is_full || neo_rows_is_true(&rows, 0, NEO_FOLLOWED_HAS_MORE)};
-    const char *position = position_after(call, &page, is_full);
+    const char *position = cursors[1] = position_after(call, &page, is_full);
     neo_call_set_header(call, "X-Events-Position", position);
     if (page.has_more)
         neo_listing_link(call, &f->list, apr_pstrcat(call->pool, "&order=asc&after=", position, NULL));

@@ -100,7 +100,7 @@ def test_filters(own_api, instance, admin_factory):
 @pytest.mark.parametrize("params, field", [
     ({"type": "broker.exploded"}, "type"), ({"type": "*"}, "type"), ({"type": ".*"}, "type"), ({"type": "broker.created,x"}, "type"),
     ({"order": "sideways"}, "order"), ({"after": NOWHERE}, "after"), ({"order": "desc", "after": NOWHERE}, "after"),
-    ({"order": "asc", "cursor": "x"}, "cursor"), ({"order": "asc", "after": "x"}, "after"), ({"order": "asc", "after": NOWHERE + "0"}, "after"),
+    ({"order": "asc", "cursor": "x"}, "cursor"), ({"order": "asc", "cursor": NOWHERE, "after": NOWHERE}, "cursor"), ({"order": "asc", "after": "x"}, "after"), ({"order": "asc", "after": NOWHERE + "0"}, "after"),
     ({"order": "asc", "after": "evt_" + "g" * 26}, "after"), ({"order": "asc", "created_gte": "x"}, "created_gte"),
     ({"order": "asc", "after": "brk_" + "0" * 26}, "after")], ids=str)
 def test_invalid_parameters_are_refused(own_api, params, field):
@@ -160,7 +160,9 @@ def test_a_follower_reads_every_event_once_in_pages_of_any_size(own_api, instanc
         rest = ok(own_api.get("events", params={"order": "asc", "after": event["id"]}))
         assert rest["items"] == everything[number + 1:]
     page = own_api.get("events", params={"order": "asc", "limit": 3, "type": "broker.*"})
-    assert page.json()["page_info"] == {"start_cursor": None, "end_cursor": None, "has_next_page": True, "has_previous_page": False}
+    assert page.json()["page_info"] == {"start_cursor": None, "end_cursor": page.headers["X-Events-Position"], "has_next_page": True,
+                                        "has_previous_page": False}
+    assert own_api.walk("events", order="asc", limit=2) == everything  # as any list, by its cursors
     assert ok(own_api.get(page.links["next"]["url"]))["items"] == everything[3:6]
 
 
