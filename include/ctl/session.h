@@ -22,4 +22,7 @@ neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **wrong);
 /* Sets a statement timeout of 30 seconds, for read-only commands that monitoring waits for. */
 const char *neo_ctl_limit_statement_time(const neo_ctl *ctl, neo_pg *pg);
 
+/* Runs a statement that returns no rows. Returns NULL, or an error. */
+const char *neo_ctl_exec(const neo_ctl *ctl, neo_pg *pg, const char *sql);
+
 #endif

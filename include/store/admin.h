@@ -7,6 +7,8 @@
 #ifndef NEO_STORE_ADMIN_H
 #define NEO_STORE_ADMIN_H
 
+#include <apr_tables.h>
+
 #include "core/secret.h"
 #include "model/scope.h"
 #include "store/pg.h"
@@ -31,6 +33,10 @@ typedef struct neo_admin_setting {
     const char *value;
 } neo_admin_setting;
 
+/* An array of settings: columns and values, terminated by a NULL column. */
+apr_array_header_t *neo_admin_settings(apr_pool_t *pool, ...);
+void neo_admin_set(apr_array_header_t *settings, const char *column, const char *value);
+
 /* The column that identifies a row: "id", or a plan's "name". */
 const char *neo_admin_key(neo_admin_noun what);
 /* The error message for a row that does not exist. */
@@ -42,11 +48,12 @@ const char *neo_admin_list(neo_pg *pg, neo_admin_noun what, const char *columns,
                            neo_json **list);
 
 /* Inserts a row. Its key is among the settings. */
-const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const neo_admin_setting *settings, int count, apr_pool_t *pool);
+const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const apr_array_header_t *settings, apr_pool_t *pool);
 
-/* A new API key or token, with a secret. The caller's transaction must roll back an error. */
-const char *neo_admin_create_credential(neo_pg *pg, neo_admin_noun what, const neo_admin_setting *settings, int count,
-                                        apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
+/* Inserts an API key or token with a secret; its id and hash are added to the settings. The caller's transaction must roll back
+ * an error. */
+const char *neo_admin_create_credential(neo_pg *pg, neo_admin_noun what, apr_array_header_t *settings, apr_pool_t *pool,
+                                        char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
 
 /* A new secret for a key or token that is not revoked; the current one stays valid for `seconds`. If the one before that is
  * still valid, it would end: that is refused unless `seconds` is 0 or `ends_previous`. */
@@ -60,7 +67,7 @@ const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_p
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool);
 
 /* Changes one row: all settings or none. A plan's `id` is its name. */
-const char *neo_admin_change(neo_pg *pg, neo_admin_noun what, const char *id, const neo_admin_setting *settings, int count,
+const char *neo_admin_change(neo_pg *pg, neo_admin_noun what, const char *id, const apr_array_header_t *settings,
                              apr_pool_t *pool);
 
 /* Removes one row, unless others depend on it: the error message names them. The conversations of a number or a lead can be

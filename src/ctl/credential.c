@@ -17,12 +17,6 @@ static void show(const neo_ctl *ctl, const char *id, const char *secret)
     neo_ctl_say(ctl, "Store the secret: it is shown only once. Clients send it in the header X-API-Key.");
 }
 
-static const char *exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
-{
-    neo_rows rows;
-    return neo_pg_exec(pg, sql, 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
-}
-
 /* Creates a credential, or replaces its secret. */
 typedef const char *(*maker)(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
 
@@ -33,13 +27,13 @@ static neo_ctl_exit create(neo_ctl *ctl, maker make, neo_pg **connection)
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     *connection = pg;
     if (pg)
-        wrong = exec(ctl, pg, "begin");
+        wrong = neo_ctl_exec(ctl, pg, "begin");
     if (!wrong)
         wrong = make(ctl, pg, id, secret);
     if (!wrong) {
         show(ctl, id, secret);
         wrong = neo_ctl_flush(ctl);
-        if (!wrong && (wrong = exec(ctl, pg, "commit")))
+        if (!wrong && (wrong = neo_ctl_exec(ctl, pg, "commit")))
             return neo_ctl_fail(ctl, "the secret of %s was shown but may not be valid: %s", id, wrong);
     }
     return wrong ? neo_ctl_fail(ctl, "%s", wrong) : NEO_CTL_OK; /* closing the connection rolls back */
@@ -47,9 +41,7 @@ static neo_ctl_exit create(neo_ctl *ctl, maker make, neo_pg **connection)
 
 static const char *insert(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
 {
-    apr_array_header_t *settings = neo_ctl_settings(ctl);
-    return neo_admin_create_credential(pg, ctl->command->noun->what, (const neo_admin_setting *)settings->elts, settings->nelts,
-                                       ctl->pool, id, secret);
+    return neo_admin_create_credential(pg, ctl->command->noun->what, neo_ctl_settings(ctl), ctl->pool, id, secret);
 }
 
 neo_ctl_exit neo_ctl_create_credential(neo_ctl *ctl)

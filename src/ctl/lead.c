@@ -190,21 +190,15 @@ static const char *each_chunk(import *i, neo_pg *pg, const char *what, step run_
     return wrong;
 }
 
-static const char *exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
-{
-    neo_rows rows;
-    return neo_pg_exec(pg, sql, 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
-}
-
 /* Checks everything before writing, in one transaction. */
 static const char *write_rows(import *i, neo_pg *pg)
 {
-    const char *wrong = exec(i->ctl, pg, "begin");
+    const char *wrong = neo_ctl_exec(i->ctl, pg, "begin");
     if (!wrong)
         wrong = each_chunk(i, pg, "checked", check_chunk);
     if (!wrong && !i->problems)
         wrong = each_chunk(i, pg, "written", add_chunk);
-    return wrong || i->problems ? wrong : exec(i->ctl, pg, "commit"); /* closing the connection rolls back */
+    return wrong || i->problems ? wrong : neo_ctl_exec(i->ctl, pg, "commit"); /* closing the connection rolls back */
 }
 
 static neo_ctl_exit report(const import *i)

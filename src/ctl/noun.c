@@ -78,21 +78,20 @@ static const char *array_text(const neo_ctl *ctl, const neo_ctl_parameter *optio
     return neo_array_end(&array);
 }
 
-/* A flag sets its column to null. */
-static neo_admin_setting field_setting(const neo_ctl *ctl, const neo_ctl_field *field)
+/* The value of a field's column. A flag sets it to null. */
+static const char *column_value(const neo_ctl *ctl, const neo_ctl_parameter *p)
 {
-    const neo_ctl_parameter *p = &field->parameter;
     const char *value = p->flags & NEO_CTL_REPEATED ? array_text(ctl, p) : neo_ctl_value(ctl, p->name);
     int is_null = p->kind == NEO_CTL_FLAG || (p->kind == NEO_CTL_LIMIT && strcmp(value, "unlimited") == 0);
-    return (neo_admin_setting){field->column, is_null ? NULL : value};
+    return is_null ? NULL : value;
 }
 
 apr_array_header_t *neo_ctl_settings(const neo_ctl *ctl)
 {
-    apr_array_header_t *settings = apr_array_make(ctl->pool, 8, sizeof(neo_admin_setting));
+    apr_array_header_t *settings = neo_admin_settings(ctl->pool, NULL);
     for (const neo_ctl_field *f = ctl->command->noun->fields; f->parameter.name; f++)
         if (f->column && neo_ctl_value(ctl, f->parameter.name))
-            APR_ARRAY_PUSH(settings, neo_admin_setting) = field_setting(ctl, f);
+            neo_admin_set(settings, f->column, column_value(ctl, &f->parameter));
     return settings;
 }
 
@@ -113,7 +112,7 @@ static const char *choose_key(const neo_ctl *ctl, apr_array_header_t *settings)
             return APR_ARRAY_IDX(settings, i, neo_admin_setting).value;
     char *id = apr_palloc(ctl->pool, NEO_ID_SIZE);
     neo_id_issue(id, neo_ctl_id_prefix(noun->which.kind));
-    APR_ARRAY_PUSH(settings, neo_admin_setting) = (neo_admin_setting){key, id};
+    neo_admin_set(settings, key, id);
     return id;
 }
 
@@ -124,8 +123,7 @@ neo_ctl_exit neo_ctl_run_create(neo_ctl *ctl)
     const char *key = choose_key(ctl, settings);
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     if (pg)
-        wrong = neo_admin_create(pg, ctl->command->noun->what, (const neo_admin_setting *)settings->elts, settings->nelts,
-                                 ctl->pool);
+        wrong = neo_admin_create(pg, ctl->command->noun->what, settings, ctl->pool);
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
     print_key(ctl, key);
@@ -195,8 +193,8 @@ neo_ctl_exit neo_ctl_run_change(neo_ctl *ctl)
         return neo_ctl_usage_error(ctl, "no change is given; the options are %s", list_options(ctl));
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     if (pg)
-        wrong = neo_admin_change(pg, ctl->command->noun->what, neo_ctl_value(ctl, ctl->command->arguments->name),
-                                 (const neo_admin_setting *)settings->elts, settings->nelts, ctl->pool);
+        wrong = neo_admin_change(pg, ctl->command->noun->what, neo_ctl_value(ctl, ctl->command->arguments->name), settings,
+                                 ctl->pool);
     return neo_ctl_finish_change(ctl, pg, wrong, "Changed");
 }
 

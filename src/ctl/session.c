@@ -89,10 +89,15 @@ neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **w
     return pg;
 }
 
-const char *neo_ctl_limit_statement_time(const neo_ctl *ctl, neo_pg *pg)
+const char *neo_ctl_exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
 {
     neo_rows rows;
-    return neo_pg_exec(pg, "set statement_timeout to '30s'", 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
+    return neo_pg_exec(pg, sql, 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
+}
+
+const char *neo_ctl_limit_statement_time(const neo_ctl *ctl, neo_pg *pg)
+{
+    return neo_ctl_exec(ctl, pg, "set statement_timeout to '30s'");
 }
 
 static const char *become_owner(neo_pg *pg, apr_pool_t *pool)

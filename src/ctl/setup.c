@@ -235,16 +235,19 @@ static void note_result(setup *s, const char *name, const char *value)
 static const char *make_first(setup *s)
 {
     char tenant[NEO_ID_SIZE], organization[NEO_ID_SIZE], key[NEO_ID_SIZE], secret[NEO_SECRET_SIZE] = "";
-    const neo_admin_setting of_tenant[] = {{"id", tenant}, {"name", s->tenant}};
-    const neo_admin_setting of_organization[] = {{"id", organization}, {"tenant_id", tenant}, {"name", s->tenant}};
-    const neo_admin_setting of_key[] = {{"organization_id", organization}, {"role", "org_admin"}, {"name", "first key"}};
     neo_id_issue(tenant, "tnt_");
     neo_id_issue(organization, "org_");
-    const char *wrong = neo_admin_create(s->pg, NEO_ADMIN_TENANTS, of_tenant, 2, s->pool);
+    const char *wrong =
+        neo_admin_create(s->pg, NEO_ADMIN_TENANTS, neo_admin_settings(s->pool, "id", tenant, "name", s->tenant, NULL), s->pool);
     if (!wrong)
-        wrong = neo_admin_create(s->pg, NEO_ADMIN_ORGANIZATIONS, of_organization, 3, s->pool);
+        wrong = neo_admin_create(s->pg, NEO_ADMIN_ORGANIZATIONS,
+                                 neo_admin_settings(s->pool, "id", organization, "tenant_id", tenant, "name", s->tenant, NULL),
+                                 s->pool);
     if (!wrong)
-        wrong = neo_admin_create_credential(s->pg, NEO_ADMIN_KEYS, of_key, 3, s->pool, key, secret);
+        wrong = neo_admin_create_credential(
+            s->pg, NEO_ADMIN_KEYS,
+            neo_admin_settings(s->pool, "organization_id", organization, "role", "org_admin", "name", "first key", NULL),
+            s->pool, key, secret);
     note_result(s, "tenant", tenant);
     note_result(s, "organization", organization);
     note_result(s, "secret", secret);

@@ -14,11 +14,6 @@
 
 enum { ACCESS_TOKEN, APP_SECRET, VERIFY_TOKEN };
 
-static void add_setting(apr_array_header_t *settings, const char *column, const char *value)
-{
-    APR_ARRAY_PUSH(settings, neo_admin_setting) = (neo_admin_setting){column, value};
-}
-
 /* Reads the secrets, encrypts those that are given for the number, and adds them to the settings. */
 static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, apr_array_header_t *settings,
                                 const char **verify_token)
@@ -40,9 +35,9 @@ static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, 
     const char *token = secrets[ACCESS_TOKEN].value, *secret = secrets[APP_SECRET].value;
     *verify_token = secrets[VERIFY_TOKEN].value;
     if (token)
-        add_setting(settings, "access_token", neo_secret_seal(&keys, id, token, ctl->pool));
+        neo_admin_set(settings, "access_token", neo_secret_seal(&keys, id, token, ctl->pool));
     if (secret)
-        add_setting(settings, "app_secret", neo_secret_seal(&keys, id, secret, ctl->pool));
+        neo_admin_set(settings, "app_secret", neo_secret_seal(&keys, id, secret, ctl->pool));
     if (is_new && !*verify_token) {
         unsigned char bits[32];
         char *made = apr_palloc(ctl->pool, TOKEN_LEN + 1);
@@ -52,16 +47,10 @@ static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, 
     }
     if (*verify_token) {
         neo_sha256(*verify_token, strlen(*verify_token), hash);
-        add_setting(settings, "verify_token_hash", neo_admin_hash_text(hash, ctl->pool));
+        neo_admin_set(settings, "verify_token_hash", neo_admin_hash_text(hash, ctl->pool));
     }
     explicit_bzero(&keys, sizeof keys);
     return NULL;
-}
-
-static const char *exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
-{
-    neo_rows rows;
-    return neo_pg_exec(pg, sql, 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
 }
 
 /* Commits after the verify token was printed: if it cannot be, the number is not created. */
@@ -71,10 +60,10 @@ static neo_ctl_exit create(neo_ctl *ctl)
     const char *wrong, *verify_token;
     apr_array_header_t *settings = neo_ctl_settings(ctl);
     neo_id_issue(id, "wan_");
-    add_setting(settings, "id", id);
+    neo_admin_set(settings, "id", id);
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
-    if (pg && !(wrong = read_secrets(ctl, id, 1, settings, &verify_token)) && !(wrong = exec(ctl, pg, "begin")))
-        wrong = neo_admin_create(pg, NEO_ADMIN_NUMBERS, (const neo_admin_setting *)settings->elts, settings->nelts, ctl->pool);
+    if (pg && !(wrong = read_secrets(ctl, id, 1, settings, &verify_token)) && !(wrong = neo_ctl_exec(ctl, pg, "begin")))
+        wrong = neo_admin_create(pg, NEO_ADMIN_NUMBERS, settings, ctl->pool);
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
     neo_json *made = neo_json_make_object(ctl->pool);
@@ -84,7 +73,7 @@ static neo_ctl_exit create(neo_ctl *ctl)
     neo_ctl_say(
         ctl, "In the app's WhatsApp settings at Meta, enter the callback's address and this verify token, and subscribe to the "
              "fields messages and user_preferences. The token is shown only once.");
-    if ((wrong = neo_ctl_flush(ctl)) || (wrong = exec(ctl, pg, "commit")))
+    if ((wrong = neo_ctl_flush(ctl)) || (wrong = neo_ctl_exec(ctl, pg, "commit")))
         return neo_ctl_fail(ctl, "%s", wrong);
     return NEO_CTL_OK;
 }
@@ -100,8 +89,7 @@ static neo_ctl_exit change(neo_ctl *ctl)
     if (!wrong && asks_for_secrets && settings->nelts == given)
         wrong = "nothing was changed, because no secret was given";
     if (!wrong)
-        wrong =
-            neo_admin_change(pg, NEO_ADMIN_NUMBERS, id, (const neo_admin_setting *)settings->elts, settings->nelts, ctl->pool);
+        wrong = neo_admin_change(pg, NEO_ADMIN_NUMBERS, id, settings, ctl->pool);
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
     neo_json *done = neo_json_make_object(ctl->pool);

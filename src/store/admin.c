@@ -3,6 +3,7 @@
 #include "admin_exec.h"
 
 #include <apr_strings.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "core/encode.h"
@@ -88,6 +89,22 @@ const neo_admin_row neo_admin_rows[NEO_ADMIN_NOUNS] = {
 };
 /* clang-format on */
 
+void neo_admin_set(apr_array_header_t *settings, const char *column, const char *value)
+{
+    APR_ARRAY_PUSH(settings, neo_admin_setting) = (neo_admin_setting){column, value};
+}
+
+apr_array_header_t *neo_admin_settings(apr_pool_t *pool, ...)
+{
+    va_list args;
+    apr_array_header_t *settings = apr_array_make(pool, 8, sizeof(neo_admin_setting));
+    va_start(args, pool);
+    for (const char *column; (column = va_arg(args, const char *));)
+        neo_admin_set(settings, column, va_arg(args, const char *));
+    va_end(args);
+    return settings;
+}
+
 const char *neo_admin_missing(neo_admin_noun what)
 {
     return neo_admin_rows[what].missing;
@@ -127,16 +144,14 @@ const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_p
     return hex;
 }
 
-const char *neo_admin_create_credential(neo_pg *pg, neo_admin_noun what, const neo_admin_setting *settings, int count,
-                                        apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
+const char *neo_admin_create_credential(neo_pg *pg, neo_admin_noun what, apr_array_header_t *settings, apr_pool_t *pool,
+                                        char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
 {
     unsigned char hash[NEO_SHA256_SIZE];
-    neo_admin_setting *all = apr_palloc(pool, (apr_size_t)(count + 2) * sizeof *all);
     neo_secret_make(secret, id, hash, what == NEO_ADMIN_KEYS ? NEO_KEY_PREFIX : NEO_TOKEN_PREFIX);
-    memcpy(all, settings, (apr_size_t)count * sizeof *all);
-    all[count] = (neo_admin_setting){"id", id};
-    all[count + 1] = (neo_admin_setting){"secret_hash", neo_admin_hash_text(hash, pool)};
-    return neo_admin_create(pg, what, all, count + 2, pool);
+    neo_admin_set(settings, "id", id);
+    neo_admin_set(settings, "secret_hash", neo_admin_hash_text(hash, pool));
+    return neo_admin_create(pg, what, settings, pool);
 }
 
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool)

@@ -15,14 +15,14 @@ static int are_organizations(neo_admin_noun what, const neo_admin_setting *setti
     return what == NEO_ADMIN_TOKENS && strcmp(setting->column, "organizations") == 0;
 }
 
-static const char *set_organizations(neo_pg *pg, neo_admin_noun what, const char *id, const neo_admin_setting *settings,
-                                     int count, apr_pool_t *pool)
+static const char *set_organizations(neo_pg *pg, neo_admin_noun what, const char *id, const apr_array_header_t *settings,
+                                     apr_pool_t *pool)
 {
     neo_rows rows;
     const char *wrong = NULL;
-    for (int i = 0; i < count && !wrong; i++)
-        if (are_organizations(what, &settings[i])) {
-            const char *values[] = {id, settings[i].value};
+    for (int i = 0; i < settings->nelts && !wrong; i++)
+        if (are_organizations(what, &APR_ARRAY_IDX(settings, i, neo_admin_setting))) {
+            const char *values[] = {id, APR_ARRAY_IDX(settings, i, neo_admin_setting).value};
             wrong =
                 neo_admin_exec(pg, "delete from neoapi.token_organization where credential_id = $1", 1, values, pool, &rows);
             if (!wrong)
@@ -31,16 +31,16 @@ static const char *set_organizations(neo_pg *pg, neo_admin_noun what, const char
     return wrong;
 }
 
-const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const neo_admin_setting *settings, int count, apr_pool_t *pool)
+const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const apr_array_header_t *settings, apr_pool_t *pool)
 {
     const neo_admin_row *row = &neo_admin_rows[what];
-    const char **values = apr_palloc(pool, (apr_size_t)count * sizeof *values), *id = NULL, *from = "", *wrong;
+    const char **values = apr_palloc(pool, (apr_size_t)settings->nelts * sizeof *values), *id = NULL, *from = "", *wrong;
     int used = 0;
     neo_buf columns, parameters;
     neo_buf_init(&columns, pool, 128);
     neo_buf_init(&parameters, pool, 128);
-    for (int i = 0; i < count; i++) {
-        const neo_admin_setting *s = &settings[i];
+    for (int i = 0; i < settings->nelts; i++) {
+        const neo_admin_setting *s = &APR_ARRAY_IDX(settings, i, neo_admin_setting);
         if (are_organizations(what, s))
             continue;
         values[used++] = s->value;
@@ -56,29 +56,30 @@ const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const neo_admin_se
                                   apr_psprintf(pool, "insert into neoapi.%s (%s%s) select %s%s returning true", row->table,
                                                columns.ptr, row->parent ? ", tenant_id" : "", parameters.ptr, from),
                                   used, values, pool, neo_admin_rows[row->parent_noun].missing);
-    return wrong ? wrong : set_organizations(pg, what, id, settings, count, pool);
+    return wrong ? wrong : set_organizations(pg, what, id, settings, pool);
 }
 
 /* ---------------------------------------------------------------- changing */
 
-static const char *change(neo_pg *pg, neo_admin_noun what, const char *id, const neo_admin_setting *settings, int count,
-                          apr_pool_t *pool)
+static const char *change(neo_pg *pg, neo_admin_noun what, const char *id, const apr_array_header_t *settings, apr_pool_t *pool)
 {
     const neo_admin_row *row = &neo_admin_rows[what];
-    const char **values = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *values), *wrong;
+    const char **values = apr_palloc(pool, (apr_size_t)(settings->nelts + 1) * sizeof *values), *wrong;
     int used = 1;
     neo_buf sql;
     neo_buf_init(&sql, pool, 256);
     neo_buf_printf(&sql, "update neoapi.%s set %s = %s", row->table, row->key, row->key);
     values[0] = id;
-    for (int i = 0; i < count; i++)
-        if (!are_organizations(what, &settings[i])) {
-            values[used++] = settings[i].value;
-            neo_buf_printf(&sql, ", %s = $%d", settings[i].column, used);
+    for (int i = 0; i < settings->nelts; i++) {
+        const neo_admin_setting *s = &APR_ARRAY_IDX(settings, i, neo_admin_setting);
+        if (!are_organizations(what, s)) {
+            values[used++] = s->value;
+            neo_buf_printf(&sql, ", %s = $%d", s->column, used);
         }
+    }
     neo_buf_printf(&sql, " where %s = $1%s returning true", row->key, row->condition ? row->condition : "");
     wrong = neo_admin_exec_on_one(pg, sql.ptr, used, values, pool, row->missing);
-    return wrong ? wrong : set_organizations(pg, what, id, settings, count, pool);
+    return wrong ? wrong : set_organizations(pg, what, id, settings, pool);
 }
 
 /* Commits, or rolls back if something went wrong. */
@@ -89,12 +90,12 @@ static const char *end(neo_pg *pg, const char *wrong, apr_pool_t *pool)
     return wrong ? wrong : at_end;
 }
 
-const char *neo_admin_change(neo_pg *pg, neo_admin_noun what, const char *id, const neo_admin_setting *settings, int count,
+const char *neo_admin_change(neo_pg *pg, neo_admin_noun what, const char *id, const apr_array_header_t *settings,
                              apr_pool_t *pool)
 {
     neo_rows rows;
     const char *wrong = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
-    return wrong ? wrong : end(pg, change(pg, what, id, settings, count, pool), pool);
+    return wrong ? wrong : end(pg, change(pg, what, id, settings, pool), pool);
 }
 
 /* Why a credential was not rotated. */
