@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/entity_tag.h"
 #include "core/id.h"
 
 #define MAX_SHOWN 60 /* bytes of an unknown name that are repeated in the error */
@@ -30,7 +31,8 @@ static const neo_field operation_fields[] = {
     {.name = "if_match",
      .type = NEO_STRING,
      .flags = NEO_CONDITIONAL,
-     .doc = "The `ETag` that the resource must have, as in `If-Match`. Not allowed in a create."},
+     .doc = "The `ETag` that the resource must have, with its quotes, or several, or `*`, as in `If-Match`. Not allowed in a "
+            "create."},
     {.name = "data",
      .type = NEO_OBJECT,
      .flags = NEO_CONDITIONAL,
@@ -165,9 +167,12 @@ static void read_external_id(reader *r, const neo_json *sent, const char *path, 
 static void read_if_match(reader *r, const neo_json *sent, const char *path, neo_batch_operation *operation)
 {
     int is_allowed = operation->method != NEO_METHOD_CREATE;
-    if (member(sent, "if_match"))
-        operation->if_match =
-            neo_json_string(read_member(r, sent, operation->method, is_allowed, "if_match", NEO_JSON_STRING, path));
+    const neo_json *value = member(sent, "if_match");
+    if (value)
+        value = read_member(r, sent, operation->method, is_allowed, "if_match", NEO_JSON_STRING, path);
+    operation->if_match = value ? neo_json_string(value) : NULL;
+    if (value && !neo_entity_tags_are_valid(operation->if_match))
+        wrong(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "if_match"), NEO_ENTITY_TAGS_FORM);
 }
 
 static void read_operation(reader *r, neo_json *sent, const char *path, neo_batch_operation *operation)

@@ -252,6 +252,7 @@ neo_problem *neo_call_check_scope(neo_call *call);
 neo_problem *neo_call_limit_concurrency(neo_call *call);
 neo_problem *neo_call_choose_organization(neo_call *call);  /* organization.c */
 neo_problem *neo_call_read_query(neo_call *call);           /* query.c */
+neo_problem *neo_call_read_if_match(neo_call *call);        /* conditions.c */
 neo_problem *neo_call_read_body(neo_call *call);            /* body.c */
 neo_problem *neo_call_read_idempotency_key(neo_call *call); /* body.c */
 neo_problem *neo_call_limit_stored(neo_call *call);         /* idempotency.c */

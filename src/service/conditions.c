@@ -5,6 +5,7 @@
 
 #include "call.h"
 #include "core/encode.h"
+#include "core/entity_tag.h"
 
 /* The fingerprint is not cryptographic: SHA-256 took a third of the module's time of a read. It depends on the body only, so it
  * is the same on every host. */
@@ -33,16 +34,10 @@ static int has_tag(const char *list, const char *etag, int is_weak_comparison)
     size_t wanted = strlen(etag) - 2;
     if (strcmp(list, "*") == 0)
         return 1;
-    while (*(list += strspn(list, " \t,"))) {
-        int is_weak = strncmp(list, "W/", 2) == 0;
-        list += is_weak ? 2 : 0;
-        const char *end = *list == '"' ? strchr(list + 1, '"') : NULL;
-        if (!end)
-            return 0;
-        size_t len = length_without_coding(list + 1, (size_t)(end - list - 1));
-        if (len == wanted && strncmp(list + 1, etag + 1, len) == 0 && (is_weak_comparison || !is_weak))
+    for (neo_entity_tag tag; neo_entity_tag_read(&list, &tag);) {
+        size_t len = length_without_coding(tag.opaque, tag.len);
+        if (len == wanted && strncmp(tag.opaque, etag + 1, len) == 0 && (is_weak_comparison || !tag.is_weak))
             return 1;
-        list = end + 1;
     }
     return 0;
 }
@@ -52,6 +47,16 @@ int neo_call_is_not_modified(const neo_call *call, const char *etag)
     const char *known =
         call->match.operation->accepts & NEO_ACCEPTS_IF_NONE_MATCH ? neo_call_header(call, "If-None-Match") : NULL;
     return known && has_tag(known, etag, 1);
+}
+
+/* A client that retries a 412 with the resource's current ETag would never succeed if it sends that malformed. */
+neo_problem *neo_call_read_if_match(neo_call *call)
+{
+    const char *header = call->match.operation->accepts & NEO_ACCEPTS_IF_MATCH ? neo_call_header(call, "If-Match") : NULL;
+    neo_problem *problem = NULL;
+    if (header && !neo_entity_tags_are_valid(header))
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", "If-Match", NEO_ENTITY_TAGS_FORM);
+    return problem;
 }
 
 neo_problem *neo_call_check_tag(neo_call *call, const char *wanted, neo_text current)

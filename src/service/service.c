@@ -82,6 +82,7 @@ static const neo_step pipeline[] = {
     neo_call_limit_concurrency,
     neo_call_check_scope,
     neo_call_read_query,
+    neo_call_read_if_match,
     neo_call_read_body,
     neo_call_read_idempotency_key,
     neo_call_limit_stored,

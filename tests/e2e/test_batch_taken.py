@@ -61,7 +61,10 @@ MALFORMED = [
     ({"method": "create", "id": "x", "data": 7}, {".id": "id_invalid", ".data": "data_invalid"}),
     ({"method": "upsert", "external_id": 7, "data": {"name": "A"}}, {".external_id": "external_id_invalid"}),
     ({"method": "merge", "data": {}, "if_match": 7}, {".external_id": "external_id_required", ".if_match": "if_match_invalid"}),
-    ({**create(name="A"), "if_match": "x"}, {".if_match": "if_match_invalid"}), ({**create(name="A"), "etag": "x"}, {".etag": None})]
+    ({**create(name="A"), "if_match": "x"}, {".if_match": "if_match_invalid"}),
+    *[({"method": "merge", "external_id": "a", "data": {"name": "A"}, "if_match": tag}, {".if_match": "if_match_invalid"})
+      for tag in ("x", "", '"x', '"x" "y"', '"x", y', '*, "x"', '"a b"')],
+    ({**create(name="A"), "etag": "x"}, {".etag": None})]
 
 
 def test_a_malformed_operation_fails_alone_with_all_errors(own_api):

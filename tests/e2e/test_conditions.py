@@ -100,12 +100,31 @@ def test_the_etag_of_a_compressed_response_matches(api, path, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("form", ['"x"', "W/{}", "x", '"', "", 'x{}', '"x", W/{}'])
+@pytest.mark.parametrize("form", ['"x"', "W/{}", '"x", W/{}', ', "x" ,, "y",'])
 def test_a_write_with_another_etag_is_refused(api, path, method, form):
     before = api.get(path, headers=PLAIN)
     problem = refused(writes(api, path, form.format(tag(before)))[method](), 412, "conflict.precondition_failed")
     assert (problem["type"], problem["title"]) == ("conflict", "Precondition Failed")
     assert api.get(path).content == before.content
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("form", ["x", '"', "", ",", "W/", 'x{}', '{}x', '{} {}', '{}{}', '{}, x', '*, {}', '"a b"', "w/{}"])
+def test_a_malformed_if_match_is_a_bad_request(api, path, method, form):
+    before = api.get(path, headers=PLAIN)
+    etag = tag(before)
+    problem = refused(writes(api, path, form.format(etag, etag))[method](), 400, "validation.parameter_invalid")
+    assert problem["errors"] == [{"field": "If-Match", "code": "validation.parameter_invalid",
+                                  "message": "must be * or ETags as they were received, with their quotes"}]
+    assert api.get(path).content == before.content
+
+
+def test_an_etag_without_quotes_is_a_bad_request_whatever_the_version(api, path):
+    without_quotes = tag(api.get(path, headers=PLAIN)).strip('"')
+    external = "brokers/by-external-id/" + without_quotes
+    for at, expected in (path, [400, 400, 400]), (external, [400, 400, 404]):
+        assert [send().status_code for send in writes(api, at, without_quotes).values()] == expected
+    assert api.get(external).status_code == 404
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -118,7 +137,7 @@ def test_an_old_etag_does_not_match(api, path, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_missing_resource_is_not_found_under_any_condition(api, method):
-    for etag in ("*", '"x"'):
+    for etag in ("*", '"x"', "x"):
         refused(writes(api, "brokers/brk_" + "0" * 26, etag)[method](), 404, "not_found.broker")
 
 

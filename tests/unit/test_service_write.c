@@ -360,7 +360,8 @@ static void a_conditional_write_needs_the_current_tag(void **state)
     const char *const good[] = {"*", apr_pstrcat(*state, "\"", tag, "\"", NULL),
                                 apr_pstrcat(*state, "\"", tag, "-gzip\"", NULL),
                                 apr_pstrcat(*state, "\"x\", \"", tag, "\"", NULL)};
-    const char *const bad[] = {"\"x\"", apr_pstrcat(*state, "W/\"", tag, "\"", NULL), tag, "", "x"};
+    const char *const bad[] = {"\"x\"", apr_pstrcat(*state, "W/\"", tag, "\"", NULL)};
+    const char *const malformed[] = {tag, "", "x", apr_pstrcat(*state, "\"x\" \"", tag, "\"", NULL)};
     for (int w = 0; w < COUNT(writes); w++) {
         for (int i = 0; i < COUNT(good); i++) {
             set(s, "If-Match", good[i]);
@@ -372,6 +373,11 @@ static void a_conditional_write_needs_the_current_tag(void **state)
             set(s, "If-Match", bad[i]);
             assert_int_equal(send_body(s, writes[w], PATH, BODY, *state), 412);
             assert_string_equal(code_of(s, *state), "conflict.precondition_failed");
+        }
+        for (int i = 0; i < COUNT(malformed); i++) {
+            set(s, "If-Match", malformed[i]);
+            assert_int_equal(send_body(s, writes[w], PATH, BODY, *state), 400);
+            assert_string_equal(code_of(s, *state), "validation.parameter_invalid");
         }
         assert_int_equal(s->table.updates + s->table.deletes, before);
     }
