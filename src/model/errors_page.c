@@ -84,6 +84,10 @@ static const char *accepted_values(const neo_field *field, apr_pool_t *pool)
     neo_buf_init(&out, pool, 128);
     switch (field->type) {
     case NEO_STRING:
+        if (!field->max) {
+            neo_buf_puts(&out, "A string.");
+            break;
+        }
         neo_buf_printf(
             &out, field->normalize ? "A string; %lld to %lld characters are stored." : "A string of %lld to %lld characters.",
             field->min ? field->min : 1, field->max);
