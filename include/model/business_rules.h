@@ -54,6 +54,7 @@ const char *neo_check_valid_until(const neo_rule_input *input, apr_pool_t *pool)
 /* Contracts. */
 const char *neo_check_proposal_is_accepted(const neo_rule_input *input, apr_pool_t *pool);
 const char *neo_check_proposal_matches(const neo_rule_input *input, apr_pool_t *pool);
+const char *neo_check_no_active_contract(const neo_rule_input *input, apr_pool_t *pool);
 const char *neo_check_parties(const neo_rule_input *input, apr_pool_t *pool);
 const char *neo_check_signatures(const neo_rule_input *input, apr_pool_t *pool);
 const char *neo_check_reason(const neo_rule_input *input, apr_pool_t *pool);

@@ -44,18 +44,32 @@ const char *neo_check_locked_fields(const neo_rule_input *input, apr_pool_t *poo
 /* What ends the reservation of the property. */
 static const char *release(const neo_rule_input *input, apr_pool_t *pool)
 {
-    return input->reserving_contract_id
-               ? apr_psprintf(pool, "cancel the contract %s of that proposal", input->reserving_contract_id)
-               : "create a contract with that proposal_id and cancel it";
+    if (input->reserving_contract_id)
+        return apr_psprintf(pool, "cancel the contract %s of that proposal, or terminate it if it is active",
+                            input->reserving_contract_id);
+    return input->is_history ? "import the contract of that proposal, with its final status"
+                             : "create a contract with that proposal_id and cancel it";
+}
+
+/* Whether the contract is a sale or rental, not about the service of the agency. */
+static int is_deal(const neo_json *contract)
+{
+    return neo_contract_roles(neo_json_string_at(contract, "kind"))[1] != NULL;
+}
+
+/* History can end before it is imported. */
+static int has_ended(const neo_rule_input *input)
+{
+    return input->is_history && input->resource == &neo_contract && !is(input->after, "status", "draft") &&
+           !is(input->after, "status", "pending_signature") && !is(input->after, "status", "active");
 }
 
 const char *neo_check_not_reserved(const neo_rule_input *input, apr_pool_t *pool)
 {
     int is_contract = input->resource == &neo_contract;
     const char *proposal = neo_json_string_at(input->after, "proposal_id");
-    int is_deal = !is_contract || neo_contract_roles(neo_json_string_at(input->after, "kind"))[1];
-    if (!is_deal || !input->reserving_id || (proposal && !input->proposal) ||
-        is(input->after, "proposal_id", input->reserving_id))
+    if ((is_contract && !is_deal(input->after)) || !input->property || !input->reserving_id || (proposal && !input->proposal) ||
+        is(input->after, "proposal_id", input->reserving_id) || has_ended(input))
         return NULL;
     return apr_psprintf(
         pool,
@@ -115,6 +129,17 @@ const char *neo_check_proposal_matches(const neo_rule_input *input, apr_pool_t *
         return NULL;
     return apr_psprintf(pool, "The proposal %s is a %s proposal; its contract must be of kind %s, not %s.", id, kind, wanted,
                         neo_json_string_at(input->after, "kind"));
+}
+
+const char *neo_check_no_active_contract(const neo_rule_input *input, apr_pool_t *pool)
+{
+    if (!input->contract_id || !is_deal(input->after))
+        return NULL;
+    return apr_psprintf(pool,
+                        "The contract cannot be active: the property %s is %s, and its %s contract %s is active. Complete or "
+                        "terminate that contract first, or choose another property.",
+                        neo_rule_property_id(input), neo_json_string_at(input->property, "status"), input->contract_kind,
+                        input->contract_id);
 }
 
 const char *const *neo_contract_roles(const char *kind)

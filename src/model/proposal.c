@@ -191,7 +191,6 @@ static const neo_precondition preconditions[] = {
     {.when = NEO_ON_STATUS,
      .names = accepted,
      .code = NEO_CONFLICT_PROPERTY_UNAVAILABLE,
-     .is_time_rule = 1,
      .reads = "property_id",
      .check = neo_check_not_reserved,
      .doc = "No other accepted proposal reserves the property."},

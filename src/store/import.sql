@@ -14,6 +14,7 @@ set plan_cache_mode to force_generic_plan;
 create temp table import_id (kind text, original_id text, id text not null, primary key (kind, original_id));
 create temp table import_line (
     number bigint primary key, kind text not null, id text collate "C" not null, id_block text, body json);
+create temp table import_claim (kind text not null, property_id text not null, id text collate "C" not null, type text, open_id text);
 create temp table import_reference (number bigint not null, path text not null, target text collate "C" not null);
 
 -- Stores some of the ids that were found: $1 organization. One row: their number.

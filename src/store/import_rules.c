@@ -79,7 +79,12 @@ static const char *check_lines(neo_pg *pg, const char *sql, const char *organiza
 
 const char *neo_import_check_rules(neo_pg *pg, const char *organization, neo_import_report report, void *data, apr_pool_t *pool)
 {
-    const char *wrong = check_lines(pg, related_sql, organization, report, data, pool);
+    neo_rows rows;
+    const char *wrong;
+    if (neo_pg_exec(pg, claims_sql, 1, &organization, pool, &rows) != NEO_PG_OK ||
+        neo_pg_exec(pg, index_claims_sql, 0, NULL, pool, &rows) != NEO_PG_OK)
+        return rows.message;
+    wrong = check_lines(pg, related_sql, organization, report, data, pool);
     return wrong ? wrong : check_lines(pg, changed_sql, organization, report, data, pool);
 }
 

@@ -1,14 +1,66 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Proposals and contracts of an import with the property and the proposal that they refer to, from the file or the organization (see
--- import_rules.c): $1 organization, $2 the last line of the previous page, $3 the last line of all.
+-- Stores the active contracts and the accepted proposals that determine the properties of the file's proposals and contracts, as they
+-- will be after the import (see rule_input.sql): $1 organization.
+-- name: claims
+with place as materialized (
+    select distinct body->>'property_id' as id from import_line where kind in ('proposal', 'contract') and body is not null),
+deal as materialized (
+    select n.id, n.body->>'kind' as type, n.body->>'property_id' as property_id, n.body->>'proposal_id' as proposal_id,
+        n.body->>'status' as status
+    from import_line n
+    where n.kind = 'contract' and n.body is not null
+    union all
+    select c.id, c.kind, c.property_id, c.proposal_id, c.status
+    from neoapi.contract c
+    where c.organization_id = $1 and c.property_id in (select id from place)
+        and not exists (select from import_line n where n.id = c.id and n.body is not null)),
+accepted as (
+    select n.id, n.body->>'kind' as type, n.body->>'property_id' as property_id
+    from import_line n
+    where n.kind = 'proposal' and n.body->>'status' = 'accepted'
+    union all
+    select o.id, o.kind, o.property_id
+    from neoapi.proposal o
+    where o.organization_id = $1 and o.property_id in (select id from place) and o.status = 'accepted'
+        and not exists (select from import_line n where n.id = o.id and n.body is not null)),
+contracts as (
+    select proposal_id, min(id) filter (where status in ('draft', 'pending_signature', 'active')) as open_id
+    from deal
+    group by proposal_id)
+insert into import_claim
+select 'contract', property_id, id, type, null
+from deal
+where status = 'active' and type in ('sale', 'rental')
+union all
+select 'proposal', o.property_id, o.id, o.type, c.open_id
+from accepted o
+left join contracts c on c.proposal_id = o.id
+where c.proposal_id is null or c.open_id is not null;
+
+-- name: index_claims
+create index on import_claim (property_id, kind);
+analyze import_claim;
+
+-- Proposals and contracts of an import with what they refer to, from the file or the organization, and what else determines the
+-- property (see import_rules.c): $1 organization, $2 the last line of the previous page, $3 the last line of all.
 -- name: related
 select l.number, l.kind, l.id, l.body, coalesce(lp.body::text, p.representation), coalesce(lq.body::text, q.representation),
-    null, null, null, null, null, null
+    null, a.id, a.type, r.id, r.type, r.open_id
 from import_line l
 left join import_line lp on lp.id = l.body->>'property_id' and lp.kind = 'property'
 left join neoapi.property p on p.organization_id = $1 and p.id = l.body->>'property_id'
 left join import_line lq on lq.id = l.body->>'proposal_id' and lq.kind = 'proposal'
 left join neoapi.proposal q on q.organization_id = $1 and q.id = l.body->>'proposal_id'
+left join lateral (
+    select c.id, c.type from import_claim c
+    where c.property_id = l.body->>'property_id' and c.kind = 'contract' and c.id <> l.id
+    order by c.id limit 1) a on true
+left join lateral (
+    select c.id, c.type, c.open_id from import_claim c
+    where c.property_id = l.body->>'property_id' and c.kind = 'proposal' and c.id <> l.id
+        and c.id is distinct from l.body->>'proposal_id'
+        and (l.kind = 'contract' or exists (select from import_claim o where o.property_id = c.property_id and o.id = l.id))
+    order by c.id limit 1) r on true
 where l.kind in ('proposal', 'contract') and l.body is not null and l.number > $2::bigint
     and l.number <= $3::bigint
 order by l.number limit 500;

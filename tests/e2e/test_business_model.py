@@ -99,7 +99,8 @@ class Model(RuleBasedStateMachine):
     def deal_of(self, property):
         deals = [one for one in self.contracts
                  if one["property"] is property and one["status"] == "active" and one["kind"] in DEALS]
-        return min(deals, key=lambda one: one["id"], default=None)  # several are possible only by import
+        assert len(deals) <= 1
+        return deals[0] if deals else None
 
     def reserving(self, property, but=None):
         """The accepted proposals that reserve a property: until all their contracts, except `but`, have ended."""
@@ -267,9 +268,11 @@ class Model(RuleBasedStateMachine):
         property = self.properties[n % len(self.properties)]
         body = {"kind": kind, "property_id": property["id"], "proponent_ids": [self.party], "amount": 100,
                 "valid_until": LAST_DAY, "status": status, **PAST}
+        code = "conflict.property_unavailable" if status == "accepted" and self.reserving(property) else None
         response = self.api.post("proposals", json=body, params={"import": "true"})
-        self.add(ok(response, 201), self.proposals, property=property, is_late=False)
-        self.same(response, None, ("properties", property), ("proposals", self.proposals[-1]))
+        if not code:
+            self.add(ok(response, 201), self.proposals, property=property, is_late=False)
+        self.same(response, code, ("properties", property))
 
     @precondition(lambda self: self.proposals)
     @rule(m=index, kind=st.sampled_from([*ROLES, "sale", "rental"]), status=st.sampled_from([*CONTRACT_MOVES, *CONTRACT_ENDS]),
@@ -282,12 +285,17 @@ class Model(RuleBasedStateMachine):
             code = "conflict.proposal_not_accepted"
         elif refers and KIND_OF_CONTRACT[proposal["kind"]] != kind:
             code = "conflict.proposal_mismatch"
+        elif refers and status in OPEN and self.is_reserved_for_another(property, proposal):
+            code = "conflict.property_unavailable"
         elif status not in ("draft", "cancelled") and not is_complete:
             code = "conflict.parties_missing"
         elif status not in ("draft", "pending_signature", "cancelled") and not is_signed:
             code = "conflict.signatures_missing"
         elif status in ("cancelled", "terminated") and not has_reason:
             code = "conflict.reason_required"
+        elif status == "active" and kind in DEALS and (
+                self.is_reserved_for_another(property, proposal if refers else None) or self.deal_of(property)):
+            code = "conflict.property_unavailable"
         body = {"kind": kind, "property_id": property["id"], "amount": 100, "start_date": "2019-01-01", "end_date": LAST_DAY,
                 "parties": self.parties(kind, is_complete, is_signed), "status": status, **PAST,
                 **({"proposal_id": proposal["id"]} if refers else {}), **({"termination_reason": "x"} if has_reason else {})}
@@ -362,7 +370,7 @@ class Model(RuleBasedStateMachine):
         if status in ("cancelled", "terminated") and not (has_reason or one["has_reason"]):  # an imported draft can have a reason
             return "conflict.reason_required"
         if status == "active" and one["kind"] in DEALS and (
-                property["status"] not in ("active", "under_contract")
+                property["status"] not in ("active", "under_contract") or self.deal_of(property)
                 or self.is_reserved_for_another(property, one["proposal"], but=one)):
             return "conflict.property_unavailable"
         return None

@@ -114,6 +114,32 @@ def test_history_is_consistent(own_api, factory):
     assert set(wrong_fields(unknown)) == {"proposal_id"}
 
 
+def test_imported_history_claims_its_property_once(own_api, factory):
+    """Like the API: no two accepted proposals whose contracts have not ended, and no two active contracts."""
+    property, signed = factory.property(status="sold")["id"], factory.signed("sale")
+
+    def proposal():
+        return importing(own_api, "proposals", history(factory, "proposals", "accepted", property_id=property))
+
+    def contract(status, **more):
+        return importing(own_api, "contracts", history(factory, "contracts", status, property_id=property, parties=signed, **more))
+
+    first = ok(proposal(), 201)["id"]
+    detail = refused(proposal(), 409, "conflict.property_unavailable")["detail"]
+    assert first in detail and "import the contract of that proposal, with its final status" in detail
+    assert first in refused(contract("active"), 409, "conflict.property_unavailable")["detail"]
+    ok(contract("completed", proposal_id=first), 201)
+    second = ok(proposal(), 201)["id"]
+    assert second in refused(contract("draft", proposal_id=first), 409, "conflict.property_unavailable")["detail"]
+    for status in ("cancelled", "terminated"):
+        ok(contract(status, proposal_id=first), 201)
+    current = ok(contract("active", proposal_id=second), 201)["id"]
+    assert current in refused(proposal(), 409, "conflict.property_unavailable")["detail"]
+    for more in ({}, {"proposal_id": second}):
+        assert current in refused(contract("active", **more), 409, "conflict.property_unavailable")["detail"]
+    ok(contract("completed"), 201)
+
+
 def test_only_administrators_import_history(instance, admin_factory, own_api, factory):
     body = history(factory, "contracts", "completed")
     for role in ("org_editor", "org_viewer"):

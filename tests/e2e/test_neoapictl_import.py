@@ -201,6 +201,36 @@ def test_imported_history_is_consistent(own_api, ctl, organization, import_rows,
     assert [one["status"] for one in own_api.walk("contracts")] == ["completed"]
 
 
+def test_a_file_claims_a_property_once(own_api, ctl, organization, import_rows, tmp_path):
+    """The whole file is judged by the state after it: deals that have ended claim nothing, in whatever order the lines are."""
+    parties = [{"party_id": "p", "role": role, "signed_at": "2020-01-02T10:00:00Z"} for role in ("seller", "buyer")]
+    start = [home(id="h", status="sold"), party(id="p")]
+
+    def proposal(id):
+        return {"proposal": {"id": id, "kind": "purchase", "property_id": "h", "proponent_ids": ["p"], "amount": 1,
+                             "valid_until": "2020-01-01", "status": "accepted"}}
+
+    def contract(id, status, **more):
+        return {"contract": {"id": id, "kind": "sale", "property_id": "h", "parties": parties, "amount": 1, "status": status, **more}}
+
+    def errors(*rows):
+        code, _, err = ctl.run("import", write(tmp_path, rows), "--organization", organization)
+        assert code == 1, err
+        return {int(number) for number in re.findall(r"line (\d+): ", err)}
+
+    ended, active = contract("c", "completed", proposal_id="x"), contract("d", "active", proposal_id="y")
+    assert errors(*start, proposal("x"), proposal("y")) == {3, 4}
+    assert errors(*start, proposal("x"), contract("e", "active")) == {4}
+    assert errors(*start, contract("e", "active"), contract("f", "active")) == {3, 4}
+    assert own_api.walk("properties") == []
+    import_rows(*start, proposal("y"), proposal("x"), active, ended)
+    import_rows(active)
+    assert errors(proposal("z")) == errors(contract("e", "active")) == errors(contract("c", "draft", proposal_id="x")) == {1}
+    import_rows(proposal("z"), contract("d", "completed", proposal_id="y"))
+    assert sorted(one["status"] for one in own_api.walk("contracts")) == ["completed", "completed"]
+    assert len(own_api.walk("proposals")) == 3
+
+
 def test_an_import_does_not_free_a_reserved_property(own_api, ctl, organization, import_rows, tmp_path):
     """The status of an existing property agrees with the proposals and contracts as they will be after the import."""
     import_rows(home(id="h", status="active"), party(id="p"), {"proposal": {
