@@ -35,9 +35,8 @@ neo_ctl_exit neo_ctl_run_remove(neo_ctl *ctl);
 /* Options of `remove` for leads and WhatsApp numbers. */
 extern const neo_ctl_parameter neo_ctl_remove_options[];
 
-/* Ends a command that changed a row: prints its id (the first argument) and waits for the servers, or prints the error
- * `wrong`. */
-neo_ctl_exit neo_ctl_finish_change(neo_ctl *ctl, neo_pg *pg, const char *wrong, const char *what_is_done);
+/* Ends a command that changed a row: prints its id (the first argument) and waits for the servers, or prints `error`. */
+neo_ctl_exit neo_ctl_finish_change(neo_ctl *ctl, neo_pg *pg, const char *error, const char *what_is_done);
 
 /* Waits until every server has confirmed a committed change. If one has not, prints "<what_is_done>, but …" and returns
  * NEO_CTL_UNCONFIRMED. */

@@ -22,21 +22,21 @@ typedef const char *(*maker)(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE
 
 static neo_ctl_exit create(neo_ctl *ctl, maker make, neo_pg **connection)
 {
-    const char *wrong;
+    const char *error;
     char id[NEO_ID_SIZE], secret[NEO_SECRET_SIZE];
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     *connection = pg;
     if (pg)
-        wrong = neo_ctl_exec(ctl, pg, "begin");
-    if (!wrong)
-        wrong = make(ctl, pg, id, secret);
-    if (!wrong) {
+        error = neo_ctl_exec(ctl, pg, "begin");
+    if (!error)
+        error = make(ctl, pg, id, secret);
+    if (!error) {
         show(ctl, id, secret);
-        wrong = neo_ctl_flush(ctl);
-        if (!wrong && (wrong = neo_ctl_exec(ctl, pg, "commit")))
-            return neo_ctl_fail(ctl, "the secret of %s was shown but may not be valid: %s", id, wrong);
+        error = neo_ctl_flush(ctl);
+        if (!error && (error = neo_ctl_exec(ctl, pg, "commit")))
+            return neo_ctl_fail(ctl, "the secret of %s was shown but may not be valid: %s", id, error);
     }
-    return wrong ? neo_ctl_fail(ctl, "%s", wrong) : NEO_CTL_OK; /* closing the connection rolls back */
+    return error ? neo_ctl_fail(ctl, "%s", error) : NEO_CTL_OK; /* closing the connection rolls back */
 }
 
 static const char *insert(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
@@ -78,9 +78,9 @@ const neo_ctl_parameter neo_ctl_rotate_options[] = {
 
 neo_ctl_exit neo_ctl_revoke(neo_ctl *ctl)
 {
-    const char *wrong;
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    const char *error;
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
-        wrong = neo_admin_revoke(pg, neo_ctl_value(ctl, "id"), ctl->pool);
-    return neo_ctl_finish_change(ctl, pg, wrong, "Revoked");
+        error = neo_admin_revoke(pg, neo_ctl_value(ctl, "id"), ctl->pool);
+    return neo_ctl_finish_change(ctl, pg, error, "Revoked");
 }

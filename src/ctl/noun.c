@@ -118,21 +118,21 @@ static const char *choose_key(const neo_ctl *ctl, apr_array_header_t *settings)
 
 neo_ctl_exit neo_ctl_run_create(neo_ctl *ctl)
 {
-    const char *wrong;
+    const char *error;
     apr_array_header_t *settings = neo_ctl_settings(ctl);
     const char *key = choose_key(ctl, settings);
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
-        wrong = neo_admin_create(pg, ctl->command->noun->what, settings, ctl->pool);
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
+        error = neo_admin_create(pg, ctl->command->noun->what, settings, ctl->pool);
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error);
     print_key(ctl, key);
     return NEO_CTL_OK;
 }
 
 neo_ctl_exit neo_ctl_run_list(neo_ctl *ctl)
 {
-    const char *wrong, *columns = "";
+    const char *error, *columns = "";
     neo_json *list;
     neo_admin_setting filter = {0};
     for (const neo_ctl_field *f = ctl->command->noun->fields; f->parameter.name; f++) {
@@ -141,11 +141,11 @@ neo_ctl_exit neo_ctl_run_list(neo_ctl *ctl)
         if (f->parameter.flags & NEO_CTL_LIST)
             filter = (neo_admin_setting){f->column, neo_ctl_value(ctl, f->parameter.name)};
     }
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
-        wrong = neo_admin_list(pg, ctl->command->noun->what, columns, filter, ctl->pool, &list);
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
+        error = neo_admin_list(pg, ctl->command->noun->what, columns, filter, ctl->pool, &list);
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error);
     neo_ctl_print(ctl, list);
     return NEO_CTL_OK;
 }
@@ -166,10 +166,10 @@ neo_ctl_exit neo_ctl_await_cache_sync(const neo_ctl *ctl, neo_pg *pg, const char
     return NEO_CTL_UNCONFIRMED;
 }
 
-neo_ctl_exit neo_ctl_finish_change(neo_ctl *ctl, neo_pg *pg, const char *wrong, const char *what_is_done)
+neo_ctl_exit neo_ctl_finish_change(neo_ctl *ctl, neo_pg *pg, const char *error, const char *what_is_done)
 {
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error);
     print_key(ctl, neo_ctl_value(ctl, ctl->command->arguments->name));
     neo_ctl_exit status = neo_ctl_await_cache_sync(ctl, pg, what_is_done);
     if (status == NEO_CTL_OK)
@@ -187,25 +187,25 @@ static const char *list_options(const neo_ctl *ctl)
 
 neo_ctl_exit neo_ctl_run_change(neo_ctl *ctl)
 {
-    const char *wrong;
+    const char *error;
     apr_array_header_t *settings = neo_ctl_settings(ctl);
     if (!settings->nelts)
         return neo_ctl_usage_error(ctl, "no change is given; the options are %s", list_options(ctl));
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
-        wrong = neo_admin_change(pg, ctl->command->noun->what, neo_ctl_value(ctl, ctl->command->arguments->name), settings,
+        error = neo_admin_change(pg, ctl->command->noun->what, neo_ctl_value(ctl, ctl->command->arguments->name), settings,
                                  ctl->pool);
-    return neo_ctl_finish_change(ctl, pg, wrong, "Changed");
+    return neo_ctl_finish_change(ctl, pg, error, "Changed");
 }
 
 neo_ctl_exit neo_ctl_run_remove(neo_ctl *ctl)
 {
-    const char *wrong;
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    const char *error;
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
-        wrong = neo_admin_remove(pg, ctl->command->noun->what, neo_ctl_value(ctl, ctl->command->arguments->name),
+        error = neo_admin_remove(pg, ctl->command->noun->what, neo_ctl_value(ctl, ctl->command->arguments->name),
                                  neo_ctl_value(ctl, "with-conversations") != NULL, ctl->pool);
-    return neo_ctl_finish_change(ctl, pg, wrong, "Removed");
+    return neo_ctl_finish_change(ctl, pg, error, "Removed");
 }
 
 const neo_ctl_parameter neo_ctl_remove_options[] = {

@@ -64,8 +64,8 @@ const char *neo_admin_exec_on_one(neo_pg *pg, const char *sql, int params, const
                                   const char *missing)
 {
     neo_rows rows;
-    const char *wrong = neo_admin_exec(pg, sql, params, values, pool, &rows);
-    return wrong || rows.count ? wrong : missing;
+    const char *error = neo_admin_exec(pg, sql, params, values, pool, &rows);
+    return error || rows.count ? error : missing;
 }
 
 #define MISSING(noun, command) "no such " noun "; see: neoapictl " command " list"
@@ -130,10 +130,10 @@ const char *neo_admin_list(neo_pg *pg, neo_admin_noun what, const char *columns,
     if (filter.value)
         neo_buf_printf(&sql, " where %s = $1", filter.column);
     neo_buf_printf(&sql, " order by %s) l", row->key);
-    const char *wrong = neo_admin_exec(pg, sql.ptr, filter.value != NULL, &filter.value, pool, &rows);
-    if (!wrong)
-        *list = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
-    return wrong;
+    const char *error = neo_admin_exec(pg, sql.ptr, filter.value != NULL, &filter.value, pool, &rows);
+    if (!error)
+        *list = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &error);
+    return error;
 }
 
 const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool)

@@ -19,22 +19,22 @@ static const char *set_organizations(neo_pg *pg, neo_admin_noun what, const char
                                      apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = NULL;
-    for (int i = 0; i < settings->nelts && !wrong; i++)
+    const char *error = NULL;
+    for (int i = 0; i < settings->nelts && !error; i++)
         if (are_organizations(what, &APR_ARRAY_IDX(settings, i, neo_admin_setting))) {
             const char *values[] = {id, APR_ARRAY_IDX(settings, i, neo_admin_setting).value};
-            wrong =
+            error =
                 neo_admin_exec(pg, "delete from neoapi.token_organization where credential_id = $1", 1, values, pool, &rows);
-            if (!wrong)
-                wrong = neo_admin_exec(pg, set_organizations_sql, 2, values, pool, &rows);
+            if (!error)
+                error = neo_admin_exec(pg, set_organizations_sql, 2, values, pool, &rows);
         }
-    return wrong;
+    return error;
 }
 
 const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const apr_array_header_t *settings, apr_pool_t *pool)
 {
     const neo_admin_row *row = &neo_admin_rows[what];
-    const char **values = apr_palloc(pool, (apr_size_t)settings->nelts * sizeof *values), *id = NULL, *from = "", *wrong;
+    const char **values = apr_palloc(pool, (apr_size_t)settings->nelts * sizeof *values), *id = NULL, *from = "", *error;
     int used = 0;
     neo_buf columns, parameters;
     neo_buf_init(&columns, pool, 128);
@@ -52,11 +52,11 @@ const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const apr_array_he
             from = apr_psprintf(pool, ", p.tenant_id from neoapi.%s p where p.id = $%d", neo_admin_rows[row->parent_noun].table,
                                 used);
     }
-    wrong = neo_admin_exec_on_one(pg,
+    error = neo_admin_exec_on_one(pg,
                                   apr_psprintf(pool, "insert into neoapi.%s (%s%s) select %s%s returning true", row->table,
                                                columns.ptr, row->parent ? ", tenant_id" : "", parameters.ptr, from),
                                   used, values, pool, neo_admin_rows[row->parent_noun].missing);
-    return wrong ? wrong : set_organizations(pg, what, id, settings, pool);
+    return error ? error : set_organizations(pg, what, id, settings, pool);
 }
 
 /* ---------------------------------------------------------------- changing */
@@ -64,7 +64,7 @@ const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const apr_array_he
 static const char *change(neo_pg *pg, neo_admin_noun what, const char *id, const apr_array_header_t *settings, apr_pool_t *pool)
 {
     const neo_admin_row *row = &neo_admin_rows[what];
-    const char **values = apr_palloc(pool, (apr_size_t)(settings->nelts + 1) * sizeof *values), *wrong;
+    const char **values = apr_palloc(pool, (apr_size_t)(settings->nelts + 1) * sizeof *values), *error;
     int used = 1;
     neo_buf sql;
     neo_buf_init(&sql, pool, 256);
@@ -78,24 +78,24 @@ static const char *change(neo_pg *pg, neo_admin_noun what, const char *id, const
         }
     }
     neo_buf_printf(&sql, " where %s = $1%s returning true", row->key, row->condition ? row->condition : "");
-    wrong = neo_admin_exec_on_one(pg, sql.ptr, used, values, pool, row->missing);
-    return wrong ? wrong : set_organizations(pg, what, id, settings, pool);
+    error = neo_admin_exec_on_one(pg, sql.ptr, used, values, pool, row->missing);
+    return error ? error : set_organizations(pg, what, id, settings, pool);
 }
 
-/* Commits, or rolls back if something went wrong. */
-static const char *end(neo_pg *pg, const char *wrong, apr_pool_t *pool)
+/* Commits, or rolls back after an error. */
+static const char *end(neo_pg *pg, const char *error, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *at_end = neo_admin_exec(pg, wrong ? "rollback" : "commit", 0, NULL, pool, &rows);
-    return wrong ? wrong : at_end;
+    const char *at_end = neo_admin_exec(pg, error ? "rollback" : "commit", 0, NULL, pool, &rows);
+    return error ? error : at_end;
 }
 
 const char *neo_admin_change(neo_pg *pg, neo_admin_noun what, const char *id, const apr_array_header_t *settings,
                              apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
-    return wrong ? wrong : end(pg, change(pg, what, id, settings, pool), pool);
+    const char *error = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
+    return error ? error : end(pg, change(pg, what, id, settings, pool), pool);
 }
 
 /* Why a credential was not rotated. */
@@ -103,12 +103,12 @@ static const char *why_not_rotated(neo_pg *pg, const char *id, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *values[] = {id};
-    const char *wrong = neo_admin_exec(pg,
+    const char *error = neo_admin_exec(pg,
                                        "select revoked_at is not null, neoapi.format_timestamp(previous_secret_until)"
                                        " from neoapi.credential where id = $1",
                                        1, values, pool, &rows);
-    if (wrong)
-        return wrong;
+    if (error)
+        return error;
     if (!rows.count)
         return neo_admin_missing(strncmp(id, NEO_KEY_PREFIX, NEO_PREFIX_LEN) == 0 ? NEO_ADMIN_KEYS : NEO_ADMIN_TOKENS);
     if (neo_rows_is_true(&rows, 0, 0))
@@ -126,8 +126,8 @@ const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, in
     neo_rows rows;
     neo_secret_renew(secret, id, hash);
     const char *values[] = {id, neo_admin_hash_text(hash, pool), seconds, ends_previous ? "true" : "false"};
-    const char *wrong = neo_admin_exec(pg, rotate_sql, 4, values, pool, &rows);
-    return wrong || rows.count ? wrong : why_not_rotated(pg, id, pool);
+    const char *error = neo_admin_exec(pg, rotate_sql, 4, values, pool, &rows);
+    return error || rows.count ? error : why_not_rotated(pg, id, pool);
 }
 
 /* ---------------------------------------------------------------- removing */
@@ -167,39 +167,39 @@ static const char *count(neo_pg *pg, const char *sql, const char *id, apr_pool_t
 {
     neo_rows rows;
     const char *values[] = {id};
-    const char *wrong = neo_admin_exec(pg, sql, 1, values, pool, &rows);
-    if (!wrong)
+    const char *error = neo_admin_exec(pg, sql, 1, values, pool, &rows);
+    if (!error)
         *number = neo_rows_value(&rows, 0, 0);
-    return wrong;
+    return error;
 }
 
 /* The resources of an organization. */
 static const char *count_resources(neo_pg *pg, const char *id, neo_buf *reasons, apr_pool_t *pool)
 {
-    const char *wrong = NULL, *number = "0";
-    for (const neo_resource *const *r = neo_resources; *r && !wrong; r++) {
+    const char *error = NULL, *number = "0";
+    for (const neo_resource *const *r = neo_resources; *r && !error; r++) {
         const char *sql = apr_psprintf(pool, "select count(*) from neoapi.%s where organization_id = $1", neo_table_of(*r));
-        if (!(wrong = count(pg, sql, id, pool, &number)))
+        if (!(error = count(pg, sql, id, pool, &number)))
             add_reason(reasons, number, (*r)->name, (*r)->collection);
     }
-    return wrong;
+    return error;
 }
 
 /* Why a row cannot be removed; NULL if it can. */
 static const char *why_not_removable(neo_pg *pg, neo_admin_noun what, const char *id, apr_pool_t *pool)
 {
-    const char *wrong = NULL, *number = "0";
+    const char *error = NULL, *number = "0";
     neo_buf reasons;
     neo_buf_init(&reasons, pool, 128);
     if (what == NEO_ADMIN_PLANS && strcmp(id, "default") == 0)
         return "the default plan cannot be removed, because new tenants get it; it can be changed";
-    for (apr_size_t i = 0; i < sizeof dependents / sizeof *dependents && !wrong; i++)
-        if (dependents[i].what == what && !(wrong = count(pg, dependents[i].sql, id, pool, &number)))
+    for (apr_size_t i = 0; i < sizeof dependents / sizeof *dependents && !error; i++)
+        if (dependents[i].what == what && !(error = count(pg, dependents[i].sql, id, pool, &number)))
             add_reason(&reasons, number, dependents[i].one, dependents[i].several);
-    if (!wrong && what == NEO_ADMIN_ORGANIZATIONS)
-        wrong = count_resources(pg, id, &reasons, pool);
-    if (wrong || !reasons.len)
-        return wrong;
+    if (!error && what == NEO_ADMIN_ORGANIZATIONS)
+        error = count_resources(pg, id, &reasons, pool);
+    if (error || !reasons.len)
+        return error;
     return apr_psprintf(pool, "it still has %s; %s", reasons.ptr,
                         what == NEO_ADMIN_PLANS   ? "give them another plan first with: neoapictl tenant change"
                         : what == NEO_ADMIN_USERS ? "revoke them first with: neoapictl token revoke"
@@ -238,15 +238,15 @@ static const char *remove_conversations(neo_pg *pg, neo_admin_noun what, const c
         "delete from neoapi.whatsapp_conversation where %s = $1",
     };
     neo_rows rows;
-    const char *wrong = what == NEO_ADMIN_LEADS ? neo_admin_exec(pg, remove_opt_outs_sql, 1, &id, pool, &rows) : NULL;
+    const char *error = what == NEO_ADMIN_LEADS ? neo_admin_exec(pg, remove_opt_outs_sql, 1, &id, pool, &rows) : NULL;
     const char *column = what == NEO_ADMIN_NUMBERS ? "number_id" : "lead_id";
-    for (apr_size_t i = 0; i < sizeof steps / sizeof *steps && !wrong; i++) {
+    for (apr_size_t i = 0; i < sizeof steps / sizeof *steps && !error; i++) {
         const char *gap = strstr(steps[i], "%s");
         const char *sql =
             apr_pstrcat(pool, apr_pstrmemdup(pool, steps[i], (apr_size_t)(gap - steps[i])), column, gap + 2, NULL);
-        wrong = neo_admin_exec(pg, sql, 1, &id, pool, &rows);
+        error = neo_admin_exec(pg, sql, 1, &id, pool, &rows);
     }
-    return wrong;
+    return error;
 }
 
 static const char *remove_row(neo_pg *pg, neo_admin_noun what, const char *id, int with_conversations, apr_pool_t *pool)
@@ -255,24 +255,24 @@ static const char *remove_row(neo_pg *pg, neo_admin_noun what, const char *id, i
     const neo_admin_row *row = &neo_admin_rows[what];
     const char *values[] = {id}, *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", row->table, row->key,
                                                         row->condition ? row->condition : "");
-    const char *wrong =
+    const char *error =
         neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", of_row), 1, values, pool, row->missing);
-    if (!wrong && with_conversations)
-        wrong = remove_conversations(pg, what, id, pool);
-    if (!wrong && (what == NEO_ADMIN_KEYS || what == NEO_ADMIN_TOKENS))
-        wrong = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s and revoked_at is not null", of_row), 1, values,
+    if (!error && with_conversations)
+        error = remove_conversations(pg, what, id, pool);
+    if (!error && (what == NEO_ADMIN_KEYS || what == NEO_ADMIN_TOKENS))
+        error = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s and revoked_at is not null", of_row), 1, values,
                                       pool, "it is not revoked; revoke it first");
-    if (!wrong)
-        wrong = why_not_removable(pg, what, id, pool);
-    for (apr_size_t i = 0; i < sizeof belongings / sizeof *belongings && !wrong; i++)
+    if (!error)
+        error = why_not_removable(pg, what, id, pool);
+    for (apr_size_t i = 0; i < sizeof belongings / sizeof *belongings && !error; i++)
         if (belongings[i].what == what)
-            wrong = neo_admin_exec(pg, belongings[i].sql, 1, values, pool, &rows);
-    return wrong ? wrong : neo_admin_exec(pg, apr_psprintf(pool, "delete %s", of_row), 1, values, pool, &rows);
+            error = neo_admin_exec(pg, belongings[i].sql, 1, values, pool, &rows);
+    return error ? error : neo_admin_exec(pg, apr_psprintf(pool, "delete %s", of_row), 1, values, pool, &rows);
 }
 
 const char *neo_admin_remove(neo_pg *pg, neo_admin_noun what, const char *id, int with_conversations, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
-    return wrong ? wrong : end(pg, remove_row(pg, what, id, with_conversations, pool), pool);
+    const char *error = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
+    return error ? error : end(pg, remove_row(pg, what, id, with_conversations, pool), pool);
 }

@@ -40,9 +40,13 @@ def test_changes_are_listed(ctl, admin_factory, tenant):
     assert row(ctl, "organization", organization)["name"] == "Praia"
     ctl.ok("user", "change", user, "--email", f"{user}@example.com", "--name", "Ana")
     assert {"name": "Ana", "email": f"{user}@example.com", "role": "org_admin"}.items() <= row(ctl, "user", user).items()
+    key = admin_factory.key(organization).id
+    ctl.ok("key", "change", key, "--role", "org_viewer", "--scope", "parties:read", "--scope", "brokers:read", "--scope", "parties:read")
+    assert row(ctl, "key", key)["scopes"] == ["brokers:read", "parties:read"]
     plan = admin_factory.plan(5, 60)
     limits = [column for column in row(ctl, "plan", plan) if column not in ("name", "requests", "window_seconds")]
-    assert {"subscriptions", "concurrent_requests", "idempotency_bytes", "deliveries_per_hour"} <= set(limits)
+    assert set(limits) == set(admin_factory.limits) >= {"subscriptions", "concurrent_requests", "idempotency_bytes",
+                                                        "deliveries_per_hour"}
     values = {"requests": 7, **{limit: value for value, limit in enumerate(limits, 3)}}
     options = {column: "--" + column.replace("_", "-") for column in values}
     assert ctl.json("plan", "change", plan, *(word for c in values for word in (options[c], str(values[c])))) == {"name": plan}
