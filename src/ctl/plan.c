@@ -4,9 +4,10 @@
 #include "model/plan_limits.h"
 
 /* clang-format off */
-#define LIMIT_FIELD(column, option, kind, default_value, summary, change_summary)                                                 \
-    {{option, NEO_CTL_##kind, (default_value ? 0 : NEO_CTL_REQUIRED) | NEO_CTL_CREATE | NEO_CTL_CHANGE, default_value,         \
-      summary}, #column, change_summary},
+#define LIMIT_FIELD(column, option, kind, default_value, summary, change_summary)                                              \
+    {{option, NEO_CTL_##kind, /* the cast: clang warns of a literal as a condition */                                          \
+      ((const char *)default_value ? 0 : NEO_CTL_REQUIRED) | NEO_CTL_CREATE | NEO_CTL_CHANGE, default_value, summary},         \
+     #column, change_summary},
 
 static const neo_ctl_field fields[] = {
     {{"name", NEO_CTL_PLAN, NEO_CTL_ARGUMENT, NULL, "the plan's name: lowercase letters, digits, hyphens and underscores"},
