@@ -160,6 +160,21 @@ def test_the_navigation_bar_links_the_pages(browser, anonymous):
         assert browser.find("[aria-current=page]").text == browser.find("h1").text
 
 
+@pytest.mark.parametrize("path", PAGES)
+def test_the_navigation_bar_shows_all_pages_on_a_phone(browser, anonymous, path):
+    browser.set_theme(PHONE)
+    browser.open(anonymous.url + path)
+    edges = browser.run("return [...document.querySelectorAll('header nav a')].map((a) => a.getBoundingClientRect().right)")
+    assert len(edges) == len(PAGES) and max(edges) <= PHONE[0], edges
+
+
+def test_a_code_in_a_table_is_not_broken_on_a_desktop(browser, anonymous):
+    browser.set_theme()
+    browser.open(anonymous.url + "docs/rules")
+    assert browser.run("""return [...document.querySelectorAll('td code:only-child')]
+        .filter((e) => e.getClientRects().length > 1).map((e) => e.textContent)""") == []
+
+
 def test_a_page_runs_no_inline_script(browser, own_api):
     browser.set_theme()
     browser.open(own_api.url + "docs/")
