@@ -122,7 +122,7 @@ static const char *check_enum_list(const neo_field *field, const neo_json *value
     for (apr_size_t i = 0; i < neo_json_size(value); i++) {
         const neo_json *one = neo_json_at(value, i);
         if (!is_one_of(field, one))
-            return apr_psprintf(pool, "must be %s; element %d is something else", neo_field_accepts(field, pool), (int)i);
+            return apr_psprintf(pool, "element %d must be %s", (int)i, neo_one_of(field->values, pool));
         for (apr_size_t earlier = 0; earlier < i; earlier++)
             if (strcmp(neo_json_string(neo_json_at(value, earlier)), neo_json_string(one)) == 0)
                 return apr_psprintf(pool, "must not repeat %s", neo_json_string(one));

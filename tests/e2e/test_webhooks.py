@@ -152,6 +152,12 @@ def test_an_encrypted_secret_is_useless_in_another_row(admin, module_instance, r
     assert attempted(admin, one)["attempts"][0]["error"] == "not_sent" and not receiver.arrivals
 
 
+def test_an_unknown_event_is_named_by_its_position(admin):
+    for events, position in (["broker.created", "broker.nope"], 1), ([7, "*"], 0):
+        problem = refused(admin.post("webhooks", json={"url": URL, "events": events}), 400, "validation.webhook.events_invalid")
+        assert problem["errors"][0]["message"].startswith(f"element {position} must be broker.created, "), problem
+
+
 def test_lists_are_paged_newest_first(admin):
     made = [subscribe(admin, f"{URL}/{number}")["id"] for number in range(5)]
     seen, cursor = [], None
