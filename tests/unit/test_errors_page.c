@@ -111,6 +111,7 @@ static void a_field_has_its_limits_as_sent_or_as_stored(void **state)
     const char *page = page_of(*state);
     assert_non_null(strstr(page, "CEP of 8 digits. A dash is accepted and removed. A string; 1 to 8 characters are stored."));
     assert_non_null(strstr(page, "Municipality. A string of 1 to 100 characters."));
+    assert_null(strstr(page, "to 0 characters")); /* if_match has no limit */
 }
 
 /* The value of the next attribute of that name; NULL if there is none. */
