@@ -146,7 +146,8 @@ static const neo_code_info catalogue[] = {
     [NEO_CONFLICT_PROPERTY_RESERVED] =
         {"conflict.property_reserved", 409, "conflict",
          "The status of the property contradicts an accepted proposal, which reserves it until its contract ends.",
-         "Send the other fields without `status`, in a PATCH. To free the property, cancel the contract of the proposal."},
+         "Send the other fields without `status`, in a PATCH. To free the property, cancel the contract of the "
+         "proposal. If there is none, create one with its `proposal_id` and cancel it."},
     [NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED] =
         {"conflict.idempotency_key_reused", 409, "conflict", "The Idempotency-Key was already used for a different request.",
          "Use a new key for each operation. Repeat a key only with the same path and body."},
@@ -158,8 +159,9 @@ static const neo_code_info catalogue[] = {
                                     "`subscriptions`: delete one. `idempotency_bytes`: wait, or send the request without an "
                                     "Idempotency-Key. Or ask for a plan with a higher limit."},
     [NEO_CONFLICT_PRECONDITION_FAILED] = {"conflict.precondition_failed", 412, "conflict",
-                                          "The resource has changed since the version in If-Match.",
-                                          "Read the resource again, repeat the change and send the new ETag."},
+                                          "The resource has changed since the version in If-Match, or does not exist.",
+                                          "Read the resource again, repeat the change and send the new ETag. If it does not "
+                                          "exist, leave If-Match out to create it by its external id."},
     [NEO_RATE_LIMIT_EXCEEDED] = {"rate_limit.exceeded", 429, "rate_limit", "The rate limit is exceeded.",
                                  "Wait for `retry_after` seconds. X-RateLimit-Remaining shows how many requests are left."},
     [NEO_RATE_LIMIT_EXPORTS] = {"rate_limit.exports", 429, "rate_limit",
