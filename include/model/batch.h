@@ -39,7 +39,8 @@ typedef struct neo_batch {
 /* Whether the operation creates the resource if none has its external_id. */
 int neo_batch_may_create(const neo_batch_operation *operation);
 
-/* Whether an update may change a related resource, because it sends a status (see neo_effect). */
+/* Whether the operation may change a related resource, because it sends a status (see neo_effect), or is a deletion, which is
+ * refused if it would have to. */
 int neo_batch_may_affect(const neo_resource *resource, const neo_batch_operation *operation);
 
 /* How many requests a batch counts as, for the rate limit. */

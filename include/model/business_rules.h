@@ -19,7 +19,7 @@ struct neo_rule_input {
     const char *property_version;        /* see neo_change; NULL: there is no property */
     /* An active sale or rental of the property, other than this one; NULL: none. */
     const char *contract_id, *contract_kind;
-    int has_open_contract; /* another sale or rental of the property is a draft or pending_signature */
+    int has_other_contract; /* than this one refers to the proposal */
     /* An accepted proposal that reserves the property, if possible another one than `proposal`; NULL: none. It reserves it
      * until all contracts that refer to it have ended. The resource that is written does not count. */
     const char *reserving_id, *reserving_kind;
@@ -28,6 +28,9 @@ struct neo_rule_input {
 
 /* The id of the property that the rules are about, the resource itself or the one that it refers to; NULL: none. */
 const char *neo_rule_property_id(const neo_rule_input *input);
+
+/* The id of the proposal, the resource itself or the one that it refers to; NULL: none. */
+const char *neo_rule_proposal_id(const neo_rule_input *input);
 
 /* Whether a rule that applies to the write depends on related resources or the date. If not, neo_rules_check only needs
  * `resource`, `id`, `before` and `after`. */
@@ -49,6 +52,7 @@ const char *neo_check_not_reserved(const neo_rule_input *input, apr_pool_t *pool
 
 /* Proposals. */
 const char *neo_check_transaction_type(const neo_rule_input *input, apr_pool_t *pool);
+const char *neo_check_not_accepted(const neo_rule_input *input, apr_pool_t *pool);
 const char *neo_check_valid_until(const neo_rule_input *input, apr_pool_t *pool);
 
 /* Contracts. */
@@ -59,6 +63,7 @@ const char *neo_check_parties(const neo_rule_input *input, apr_pool_t *pool);
 const char *neo_check_signatures(const neo_rule_input *input, apr_pool_t *pool);
 const char *neo_check_reason(const neo_rule_input *input, apr_pool_t *pool);
 const char *neo_check_is_draft(const neo_rule_input *input, apr_pool_t *pool);
+const char *neo_check_not_last(const neo_rule_input *input, apr_pool_t *pool);
 int neo_applies_to_last_contract(const neo_rule_input *input);
 /* Takes the amount and the parties over from the accepted proposal. */
 void neo_fill_contract(const neo_rule_input *input, apr_pool_t *pool);

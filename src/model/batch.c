@@ -234,7 +234,8 @@ neo_problem *neo_batch_read(const neo_resource *resource, neo_json *body, apr_po
 int neo_batch_may_affect(const neo_resource *resource, const neo_batch_operation *operation)
 {
     int may_update = operation->method == NEO_METHOD_UPDATE || neo_batch_may_create(operation);
-    return resource->effects && may_update && neo_json_get(operation->data, "status");
+    return resource->effects &&
+           (operation->method == NEO_METHOD_DELETE || (may_update && neo_json_get(operation->data, "status")));
 }
 
 int neo_batch_cost(int operations)

@@ -105,6 +105,18 @@ const char *neo_check_valid_until(const neo_rule_input *input, apr_pool_t *pool)
                         until, input->today);
 }
 
+/* One that a contract refers to cannot be deleted either; conflict.in_use names the contract. */
+const char *neo_check_not_accepted(const neo_rule_input *input, apr_pool_t *pool)
+{
+    if (!is(input->before, "status", "accepted") || input->has_other_contract)
+        return NULL;
+    return apr_psprintf(
+        pool,
+        "The proposal %s is accepted and reserves its property. If the deal failed, create a contract with that proposal_id "
+        "and cancel it; that frees the property %s, and the proposal is kept as the record of the deal.",
+        input->id, neo_rule_property_id(input));
+}
+
 /* ---------------------------------------------------------------- contracts */
 
 const char *neo_check_proposal_is_accepted(const neo_rule_input *input, apr_pool_t *pool)
@@ -207,9 +219,21 @@ const char *neo_check_is_draft(const neo_rule_input *input, apr_pool_t *pool)
     return apr_psprintf(pool, "The contract %s is %s; only drafts can be deleted. %s", input->id, status, instead);
 }
 
+/* Otherwise the property would stay under_contract although nothing reserves it. A proposal without contracts does. */
+const char *neo_check_not_last(const neo_rule_input *input, apr_pool_t *pool)
+{
+    if (!input->has_other_contract || input->reserving_id || !is(input->property, "status", "under_contract"))
+        return NULL;
+    return apr_psprintf(
+        pool,
+        "The contract %s is the last one of the proposal %s that has not ended. Set its status to cancelled, with a "
+        "termination_reason; that frees the property %s.",
+        input->id, neo_rule_proposal_id(input), neo_rule_property_id(input));
+}
+
 int neo_applies_to_last_contract(const neo_rule_input *input)
 {
-    return neo_json_get(input->after, "proposal_id") && !input->has_open_contract;
+    return neo_json_get(input->after, "proposal_id") && !input->reserving_id;
 }
 
 static neo_json *party_with(const neo_json *id, const char *role, apr_pool_t *pool)

@@ -34,9 +34,19 @@ static int is_triggered(const neo_precondition *rule, const neo_rule_input *inpu
     return 0;
 }
 
+static const neo_json *body(const neo_rule_input *input)
+{
+    return input->after ? input->after : input->before;
+}
+
 const char *neo_rule_property_id(const neo_rule_input *input)
 {
-    return input->resource == &neo_property ? input->id : neo_json_string_at(input->after, "property_id");
+    return input->resource == &neo_property ? input->id : neo_json_string_at(body(input), "property_id");
+}
+
+const char *neo_rule_proposal_id(const neo_rule_input *input)
+{
+    return input->resource == &neo_proposal ? input->id : neo_json_string_at(body(input), "proposal_id");
 }
 
 /* The effect of the new status, whatever the status of the other resource. */
@@ -66,7 +76,7 @@ int neo_rules_need_input(const neo_rule_input *input)
     if (effect_of(input) || lacks_value(input))
         return 1;
     for (const neo_precondition *p = input->resource->preconditions; p && p->check; p++)
-        if (p->reads && neo_json_get(input->after, p->reads) && is_triggered(p, input))
+        if (p->reads && neo_json_get(body(input), p->reads) && is_triggered(p, input))
             return 1;
     return 0;
 }

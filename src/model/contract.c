@@ -237,16 +237,14 @@ static const neo_effect effects[] = {
      .from = under_contract,
      .becomes = "active",
      .applies = neo_applies_to_last_contract,
-     .doc = "Only if the contract has a `proposal_id`, and no other sale or rental of the property is `draft` or "
-            "`pending_signature`."},
+     .doc = "Only if the contract has a `proposal_id`, and no accepted proposal reserves the property any more."},
     {.state = "cancelled",
      .kind = "rental",
      .through = "property_id",
      .from = under_contract,
      .becomes = "active",
      .applies = neo_applies_to_last_contract,
-     .doc = "Only if the contract has a `proposal_id`, and no other sale or rental of the property is `draft` or "
-            "`pending_signature`."},
+     .doc = "Only if the contract has a `proposal_id`, and no accepted proposal reserves the property any more."},
     {0},
 };
 
@@ -318,6 +316,13 @@ static const neo_precondition preconditions[] = {
      .check = neo_check_no_active_contract,
      .doc = "`sale`, `rental`: no other sale or rental of the property is `active`."},
     {.when = NEO_ON_DELETE, .code = NEO_CONFLICT_NOT_DELETABLE, .check = neo_check_is_draft, .doc = "It is a `draft`."},
+    {.when = NEO_ON_DELETE,
+     .code = NEO_CONFLICT_NOT_DELETABLE,
+     .reads = "proposal_id",
+     .check = neo_check_not_last,
+     .doc = "If the property is `under_contract`, it is not the last contract of its proposal that has not ended; the only one "
+            "can "
+            "be deleted."},
     {0},
 };
 

@@ -194,6 +194,11 @@ static const neo_precondition preconditions[] = {
      .reads = "property_id",
      .check = neo_check_not_reserved,
      .doc = "No other accepted proposal reserves the property."},
+    {.when = NEO_ON_DELETE,
+     .code = NEO_CONFLICT_NOT_DELETABLE,
+     .reads = "property_id",
+     .check = neo_check_not_accepted,
+     .doc = "It is not `accepted`."},
     {0},
 };
 

@@ -4,7 +4,7 @@
 
 #include "sql/rule_input.h"
 
-enum { TODAY, PROPERTY, VERSION, PROPOSAL, CONTRACT, CONTRACT_KIND, HAS_OPEN, RESERVING, RESERVING_KIND, RESERVING_CONTRACT };
+enum { TODAY, PROPERTY, VERSION, PROPOSAL, CONTRACT, CONTRACT_KIND, HAS_OTHER, RESERVING, RESERVING_KIND, RESERVING_CONTRACT };
 
 static neo_statement *read_input;
 
@@ -21,8 +21,7 @@ static const neo_json *parsed(const neo_rows *rows, int column, apr_pool_t *pool
 
 neo_pg_status neo_rule_input_read(neo_pg *pg, const neo_actor *actor, neo_rule_input *input, apr_pool_t *pool, neo_rows *rows)
 {
-    const char *values[] = {actor->organization, neo_rule_property_id(input), neo_json_string_at(input->after, "proposal_id"),
-                            input->id};
+    const char *values[] = {actor->organization, neo_rule_property_id(input), neo_rule_proposal_id(input), input->id};
     neo_pg_status status = neo_pg_run(pg, read_input, values, pool, rows);
     if (status != NEO_PG_OK)
         return status;
@@ -32,7 +31,7 @@ neo_pg_status neo_rule_input_read(neo_pg *pg, const neo_actor *actor, neo_rule_i
     input->proposal = parsed(rows, PROPOSAL, pool);
     input->contract_id = neo_rows_value(rows, 0, CONTRACT);
     input->contract_kind = neo_rows_value(rows, 0, CONTRACT_KIND);
-    input->has_open_contract = neo_rows_is_true(rows, 0, HAS_OPEN);
+    input->has_other_contract = neo_rows_is_true(rows, 0, HAS_OTHER);
     input->reserving_id = neo_rows_value(rows, 0, RESERVING);
     input->reserving_kind = neo_rows_value(rows, 0, RESERVING_KIND);
     input->reserving_contract_id = neo_rows_value(rows, 0, RESERVING_CONTRACT);

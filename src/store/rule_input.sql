@@ -3,12 +3,11 @@
 --
 -- An accepted proposal reserves its property until all contracts that refer to it have ended.
 --
--- $1 organization, $2 property, $3 proposal, $4 the resource that is written.
+-- $1 organization, $2 property, $3 the proposal, also if that is written, $4 the resource that is written.
 -- name: rule_input
 select (now() at time zone 'America/Sao_Paulo')::date, p.representation, p.xmin, q.representation, a.id, a.kind,
     exists (select from neoapi.contract c
-        where c.organization_id = $1 and c.property_id = $2 and c.status in ('draft', 'pending_signature')
-            and c.kind in ('sale', 'rental') and c.id <> $4),
+        where c.organization_id = $1 and c.property_id = $2 and c.proposal_id = $3 and c.id <> $4),
     r.id, r.kind, r.contract_id
 from (values (1)) one
 left join neoapi.property p on p.organization_id = $1 and p.id = $2

@@ -255,9 +255,10 @@ class Model(RuleBasedStateMachine):
     def delete_proposal(self, n):
         one = self.proposals[n % len(self.proposals)]
         is_used = any(contract["proposal"] is one for contract in self.contracts)
+        code = "conflict.in_use" if is_used else "conflict.not_deletable" if one["status"] == "accepted" else None
         response = self.write("proposals", delete(one["id"]))
-        self.same(response, "conflict.in_use" if is_used else None, ("properties", one["property"]))
-        if not is_used:
+        self.same(response, code, ("properties", one["property"]))
+        if not code:
             self.proposals.remove(one)
 
     # ------------------------------------------------------------ history
@@ -370,7 +371,8 @@ class Model(RuleBasedStateMachine):
         if status in ("cancelled", "terminated") and not (has_reason or one["has_reason"]):  # an imported draft can have a reason
             return "conflict.reason_required"
         if status == "active" and one["kind"] in DEALS and (
-                property["status"] not in ("active", "under_contract") or self.deal_of(property)
+                property["status"] not in ("active", "under_contract")
+                or self.deal_of(property)
                 or self.is_reserved_for_another(property, one["proposal"], but=one)):
             return "conflict.property_unavailable"
         return None
@@ -379,14 +381,12 @@ class Model(RuleBasedStateMachine):
         """Applies the effect of a contract's new status to its property."""
         property, before = one["property"], one["status"]
         one["status"] = status
-        others = any(other is not one and other["property"] is property and other["kind"] in DEALS
-                     and other["status"] in ("draft", "pending_signature") for other in self.contracts)
         if status == "active" and one["kind"] in DEALS:
             property["status"] = DEALS[one["kind"]]
         elif before == "active" and (one["kind"], status) in AFTERWARDS:
             old, new = AFTERWARDS[one["kind"], status]
             property["status"] = new if property["status"] == old else property["status"]
-        elif status == "cancelled" and one["proposal"] and not others and property["status"] == "under_contract":
+        elif status == "cancelled" and one["proposal"] and not self.reserving(property) and property["status"] == "under_contract":
             property["status"] = "active"
 
     @precondition(lambda self: self.contracts)
@@ -421,7 +421,9 @@ class Model(RuleBasedStateMachine):
     @rule(n=index)
     def delete_contract(self, n):
         one = self.contracts[n % len(self.contracts)]
-        code = None if one["status"] == "draft" else "conflict.not_deletable"
+        siblings = [other for other in self.contracts if other is not one and one["proposal"] and other["proposal"] is one["proposal"]]
+        is_last = siblings and not self.reserving(one["property"], but=one) and one["property"]["status"] == "under_contract"
+        code = None if one["status"] == "draft" and not is_last else "conflict.not_deletable"
         self.same(self.write("contracts", delete(one["id"])), code, ("properties", one["property"]))
         if not code:
             self.contracts.remove(one)

@@ -176,6 +176,24 @@ def test_cancelling_the_last_contract_of_a_proposal_frees_the_property(own_api, 
     ok(patch(own_api, factory.proposal(property_id=property["id"], status="submitted"), status="accepted"))
 
 
+def test_a_failed_deal_does_not_leave_the_property_under_contract(own_api, factory):
+    property = factory.offered()
+    proposal = factory.accepted(property_id=property["id"])
+    problem = refused(own_api.delete("proposals/" + proposal["id"]), 409, "conflict.not_deletable")
+    assert proposal["id"] in problem["detail"] and "create a contract" in problem["detail"]
+    ok(own_api.delete("contracts/" + contract(factory, "sale", property, proposal_id=proposal["id"])["id"]), 204)
+    contract(factory, "sale", property)  # of no proposal, so it reserves nothing
+    made = [contract(factory, "sale", property, proposal_id=proposal["id"]) for _ in range(3)]
+    ok(patch(own_api, made[0], status="cancelled", termination_reason="x"))
+    results = ok(own_api.post("contracts/batch", json={"operations": [{"method": "delete", "id": one["id"]} for one in made[1:]]}))
+    assert [one["status"] for one in results["results"]] == [204, 409]
+    assert results["results"][1]["error"]["code"] == "conflict.not_deletable"
+    problem = refused(own_api.delete("contracts/" + made[2]["id"]), 409, "conflict.not_deletable")
+    assert "cancelled" in problem["detail"] and status_of(own_api, property) == "under_contract"
+    ok(patch(own_api, made[2], status="cancelled", termination_reason="x"))
+    assert status_of(own_api, property) == "active"
+
+
 def test_a_second_contract_does_not_become_active(own_api, factory):
     property = factory.offered()
     first, second = (contract(factory, "sale", property, "pending_signature") for _ in range(2))
