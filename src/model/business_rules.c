@@ -98,12 +98,19 @@ static const char *list_of(const char *const *names, apr_pool_t *pool)
     return list;
 }
 
+/* Whether the property was given the status of the deal before its contract. No other contract is active: that is checked
+ * first. */
+static int is_already(const neo_effect *effect, const neo_rule_input *input, const char *status)
+{
+    return neo_json_get(input->after, "proposal_id") && strcmp(status, effect->becomes) == 0;
+}
+
 /* A missing property is not a violation: the statement that writes reports it. */
 static neo_problem *check_effect(const neo_rule_input *input, apr_pool_t *pool)
 {
     const neo_effect *effect = effect_of(input);
     const char *status = neo_json_string_at(input->property, "status");
-    if (!effect || !effect->is_required || !status || is_among(effect->from, status))
+    if (!effect || !effect->is_required || !status || is_among(effect->from, status) || is_already(effect, input, status))
         return NULL;
     const char *because =
         input->contract_id ? apr_psprintf(pool, " by the active %s contract %s", input->contract_kind, input->contract_id) : "";

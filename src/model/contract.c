@@ -215,8 +215,20 @@ static const char *const available[] = {"active", "under_contract", NULL}, *cons
                          *const sold[] = {"sold", NULL}, *const rented[] = {"rented", NULL};
 
 static const neo_effect effects[] = {
-    {.state = "active", .kind = "sale", .through = "property_id", .from = available, .becomes = "sold", .is_required = 1},
-    {.state = "active", .kind = "rental", .through = "property_id", .from = available, .becomes = "rented", .is_required = 1},
+    {.state = "active",
+     .kind = "sale",
+     .through = "property_id",
+     .from = available,
+     .becomes = "sold",
+     .is_required = 1,
+     .doc = "With `proposal_id`, it can be `sold` already."},
+    {.state = "active",
+     .kind = "rental",
+     .through = "property_id",
+     .from = available,
+     .becomes = "rented",
+     .is_required = 1,
+     .doc = "With `proposal_id`, it can be `rented` already."},
     {.state = "terminated",
      .kind = "sale",
      .through = "property_id",

@@ -46,7 +46,7 @@ static const char *effect_text(const neo_effect *e, apr_pool_t *pool)
 {
     const char *of = e->kind ? apr_psprintf(pool, "`%s`: ", e->kind) : "";
     return apr_psprintf(pool, "%sthe property changes from %s to `%s`.%s%s", of, list_of(e->from, pool), e->becomes,
-                        e->doc ? " " : "", e->doc ? e->doc : "");
+                        e->doc && !e->is_required ? " " : "", e->doc && !e->is_required ? e->doc : "");
 }
 
 static void add_requirements(neo_buf *items, const neo_resource *resource, const neo_transition *t)
@@ -57,8 +57,8 @@ static void add_requirements(neo_buf *items, const neo_resource *resource, const
     for (const neo_effect *e = resource->effects; e->state; e++)
         if (strcmp(e->state, t->to) == 0 && e->is_required)
             add_item(items,
-                     apr_psprintf(items->pool, "%s%s%sthe property is %s.", e->kind ? "`" : "", e->kind ? e->kind : "",
-                                  e->kind ? "`: " : "", list_of(e->from, items->pool)),
+                     apr_psprintf(items->pool, "%s%s%sthe property is %s.%s%s", e->kind ? "`" : "", e->kind ? e->kind : "",
+                                  e->kind ? "`: " : "", list_of(e->from, items->pool), e->doc ? " " : "", e->doc ? e->doc : ""),
                      NEO_CONFLICT_PROPERTY_UNAVAILABLE);
 }
 

@@ -371,7 +371,7 @@ class Model(RuleBasedStateMachine):
         if status in ("cancelled", "terminated") and not (has_reason or one["has_reason"]):  # an imported draft can have a reason
             return "conflict.reason_required"
         if status == "active" and one["kind"] in DEALS and (
-                property["status"] not in ("active", "under_contract")
+                property["status"] not in ("active", "under_contract", DEALS[one["kind"]] if one["proposal"] else None)
                 or self.deal_of(property)
                 or self.is_reserved_for_another(property, one["proposal"], but=one)):
             return "conflict.property_unavailable"

@@ -194,6 +194,20 @@ def test_a_failed_deal_does_not_leave_the_property_under_contract(own_api, facto
     assert status_of(own_api, property) == "active"
 
 
+@pytest.mark.parametrize("kind, deal, status", [("purchase", "sale", "sold"), ("rental", "rental", "rented")])
+def test_a_deal_whose_property_has_its_status_already_can_be_concluded(own_api, factory, kind, deal, status):
+    property = factory.offered()
+    proposal = factory.accepted(property_id=property["id"], kind=kind)
+    ok(patch(own_api, property, status=status))
+    before = ok(own_api.get("properties/" + property["id"]))
+    unrelated = contract(factory, deal, property, "pending_signature")
+    refused(patch(own_api, unrelated, status="active"), 409, "conflict.property_unavailable")
+    made = contract(factory, deal, property, "pending_signature", "active", proposal_id=proposal["id"])
+    assert ok(own_api.get("properties/" + property["id"])) == before
+    ok(patch(own_api, made, status="terminated", termination_reason="x"))
+    assert status_of(own_api, property) == "active"
+
+
 def test_a_second_contract_does_not_become_active(own_api, factory):
     property = factory.offered()
     first, second = (contract(factory, "sale", property, "pending_signature") for _ in range(2))
