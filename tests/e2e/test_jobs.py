@@ -44,11 +44,13 @@ def name_of(module_instance, kind, days):
     return f"webhook_{kind}_{module_instance.sql('select ' + DAY, days)[0][0]}"
 
 
-def make_partitions(module_instance, days):
-    for kind in ("delivery", "attempt"):
-        module_instance.sql(f"create table neoapi.{name_of(module_instance, kind, days)} partition of neoapi.webhook_{kind}"
-                            f" for values from (neoapi.webhook_min_id(current_date + %s)) to (neoapi.webhook_min_id(current_date + %s))",
-                            days, days + 1)
+def make_partition(module_instance, kind, days):
+    """Returns its name, which is another one after midnight."""
+    name = name_of(module_instance, kind, days)
+    module_instance.sql(f"create table neoapi.{name} partition of neoapi.webhook_{kind}"
+                        f" for values from (neoapi.webhook_min_id(current_date + %s)) to (neoapi.webhook_min_id(current_date + %s))",
+                        days, days + 1)
+    return name
 
 
 def age(module_instance, delivery, days):
@@ -74,28 +76,28 @@ def count(module_instance, table, column, value):
 
 
 def test_partitions_of_future_days_are_created_in_advance(module_instance):
-    for kind in ("delivery", "attempt"):
-        wanted = {name_of(module_instance, kind, days) for days in range(0, 4)}
-        assert wanted <= partitions(module_instance, kind)
-        module_instance.sql(f"drop table neoapi.{name_of(module_instance, kind, 3)}")
+    """Midnight can come at any time: the names are those of a day before the jobs run."""
+    wanted = {kind: [name_of(module_instance, kind, days) for days in range(4)] for kind in ("delivery", "attempt")}
     run_jobs(module_instance)
-    for kind in ("delivery", "attempt"):
-        eventually(lambda kind=kind: name_of(module_instance, kind, 3) in partitions(module_instance, kind),
-                   "a partition for the third day")
+    for kind, names in wanted.items():
+        assert set(names) <= partitions(module_instance, kind)
+        module_instance.sql(f"drop table neoapi.{names[-1]}")
+    run_jobs(module_instance)
+    for kind, names in wanted.items():
+        eventually(lambda kind=kind, last=names[-1]: last in partitions(module_instance, kind), "a partition for the third day")
 
 
 def test_history_beyond_the_retention_is_removed_with_its_queue_rows(module_instance, admin, receiver):
     subscription = subscribe(admin, receiver.url)
     admin.broker()
     recent = until(admin, subscription, "success")["id"]
-    for days in (-9, -6):
-        make_partitions(module_instance, days)
-    gone, kept = age(module_instance, recent, 9), age(module_instance, recent, 6)
+    old, young = ({kind: make_partition(module_instance, kind, days) for kind in ("delivery", "attempt")} for days in (-9, -5))
+    gone, kept = age(module_instance, recent, 9), age(module_instance, recent, 5)
     run_jobs(module_instance)
     eventually(lambda: not count(module_instance, "webhook_queue", "id", gone), "the old one's end in the queue")
     for kind, column in (("delivery", "id"), ("attempt", "delivery_id")):
         left = partitions(module_instance, kind)
-        assert name_of(module_instance, kind, -9) not in left and name_of(module_instance, kind, -6) in left
+        assert old[kind] not in left and young[kind] in left
         assert [count(module_instance, f"webhook_{kind}", column, id) for id in (gone, kept, recent)] == [0, 1, 1]
     assert count(module_instance, "webhook_queue", "id", kept) == 1
     module_instance.sql("delete from neoapi.webhook_queue where id = %s", kept)
@@ -167,12 +169,13 @@ def test_only_expired_idempotency_keys_are_removed(module_instance, admin):
 @pytest.mark.parametrize("lock", ["neoapi.tidy", "neoapi.maintain_partitions"])
 def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiver, lock):
     """While another process holds the lock, deliveries are sent and nothing is removed."""
+    dropped = name_of(module_instance, "attempt", 3)
     connection = psycopg2.connect(module_instance.admin_dsn)
     try:
         with connection.cursor() as cursor:
             cursor.execute("select pg_advisory_xact_lock(hashtext(%s))", (lock,))
         module_instance.sql("update neoapi.idempotency_key set expires_at = now()")
-        module_instance.sql(f"drop table neoapi.{name_of(module_instance, 'attempt', 3)}")
+        module_instance.sql(f"drop table neoapi.{dropped}")
         run_jobs(module_instance)
         subscription = subscribe(admin, receiver.url)
         admin.broker()
@@ -180,11 +183,11 @@ def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiv
         if lock == "neoapi.tidy":
             assert module_instance.sql("select exists (select from neoapi.idempotency_key)") == [(True,)]
         else:
-            assert name_of(module_instance, "attempt", 3) not in partitions(module_instance, "attempt")
+            assert dropped not in partitions(module_instance, "attempt")
     finally:
         connection.close()
     run_jobs(module_instance)
-    eventually(lambda: name_of(module_instance, "attempt", 3) in partitions(module_instance, "attempt")
+    eventually(lambda: dropped in partitions(module_instance, "attempt")
                and module_instance.sql("select count(*) from neoapi.idempotency_key") == [(0,)], "everything is tidy")
 
 
