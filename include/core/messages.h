@@ -70,7 +70,7 @@
     X(CONNECTION_LIMIT, "NEO0213", ERROR, "PostgreSQL has no free connection slot; requests get 503.",                         \
       "see pg_stat_activity for what uses the connections; increase max_connections, or reduce DBDMax or MaxRequestWorkers")   \
     X(READ_ONLY, "NEO0214", ERROR,                                                                                             \
-      "The database is a standby, or default_transaction_read_only is set; writes get 503 and changed nothing.",               \
+      "The database is a standby, or default_transaction_read_only is set; writes get 503 and change nothing.",                \
       "connect to the primary (target_session_attrs=read-write), promote the standby, or reset default_transaction_read_only") \
     X(STARTING, "NEO0215", ERROR, "PostgreSQL is starting, stopping or recovering; requests get 503.",                         \
       "no action needed if it ends soon; otherwise see PostgreSQL's log")                                                      \
@@ -129,6 +129,6 @@
       "give the number's access token the permission whatsapp_business_management, and compare waba_id with Meta's")           \
     X(SLOW_CLIENTS, "NEO0501", WARNING,                                                                                        \
       "Clients that send or read slowly were disconnected, or their bodies refused, because they occupied threads.",           \
-      "no action needed; if they are honest, increase ThreadsPerChild")
+      "no action needed; if they are legitimate, increase ThreadsPerChild")
 
 #endif

@@ -20,14 +20,14 @@ blocks() {
     [ "$(find . -maxdepth 1 -name 'block.*' | wc -l)" = "$1" ] || fail "the section $2 has other blocks of commands"
 }
 
-# block NUMBER [SED-SCRIPT]: runs a block as it stands, except for names that differ here.
+# block NUMBER [SED-SCRIPT]: runs a block, with the names that differ here replaced.
 block() {
     sed -e "s/^version=15/version=$version/; s/db1\.example\.com/$host/; s|10\.0\.0\.0/24|127.0.0.0/8|" -e "${2:-}" "block.$1" >commands
     say "block $1"
     cat commands
     bash -euc "$(cat commands)" || fail 'that failed'
 }
-of_standby="s/-main/-standby/; s|/main|/standby|"
+standby_names="s/-main/-standby/; s|/main|/standby|"
 streams() { sql "$1" -c 'select state from pg_stat_replication' | grep -q streaming; }
 is_replayed() { [ "$(sql 5432 -c 'select pg_current_wal_lsn() <= replay_lsn from pg_stat_replication')" = t ]; }
 has_caio() { [ "$(sql 5432 -d neoapi -c "select count(*) from neoapi.broker where name = 'Caio'")" = 1 ]; }
@@ -39,7 +39,7 @@ await() { # DESCRIPTION COMMAND…
         sleep 0.1
     done
     tail -n 20 /var/log/apache2/neoapi-error.log answer || true
-    fail "it did not come to this: $1"
+    fail "not within a minute: $1"
 }
 
 blocks 3 '^### The encryption key'
@@ -65,7 +65,7 @@ done >/etc/postgresql-common/pg_service.conf
 sed -i 's/^ *DBDParams .*/    DBDParams "service=neoapi"/' /etc/apache2/sites-available/neoapi.conf
 pg_createcluster "$version" standby >/dev/null
 block 1
-block 2 "$of_standby"
+block 2 "$standby_names"
 block 3
 await 'the standby is connected' streams 5432
 systemctl restart apache2
@@ -122,7 +122,7 @@ if copied '"Lost"'; then fail 'the follower still has the write that was lost'; 
 sed -i 's/^target_session_attrs=.*/target_session_attrs=read-write/' /etc/postgresql-common/pg_service.conf
 systemctl reload apache2
 await 'it serves with the services as before' ask 200 brokers
-await 'doctor is content' neoapictl --quiet doctor
+await 'doctor finds no failure' neoapictl --quiet doctor
 
 say 'the former primary becomes the standby'
 echo "hostssl replication replicator 127.0.0.0/8 scram-sha-256" >>"/etc/postgresql/$version/standby/pg_hba.conf"

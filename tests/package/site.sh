@@ -79,7 +79,7 @@ remove_site() {
     rm -f "$site" /etc/neoapi/site.pem /etc/neoapi/site.key /etc/neoapi/ca.pem
 }
 
-say 'the unused default site, which has the name of the host, makes way'
+say 'the unused default site, which has the name of the host, is disabled'
 plain() { # CONTENT-TYPE: what http:// answers with
     curl -s -o answer -D headers -H 'X-API-Key: nbr_x' "http://$host/public/v1/me"
     grep -i "^content-type: $1" headers || { cat headers answer; fail "http://$host is not answered with $1"; }
