@@ -158,8 +158,7 @@ static void read_external_id(reader *r, const neo_json *sent, const char *path, 
     const neo_json *own = neo_json_get(operation->data, "external_id");
     const char *text = neo_json_string_at(operation->data, "external_id");
     if (own && !(text && strcmp(text, operation->external_id) == 0))
-        neo_problem_member(&r->problem, r->pool, NEO_VALIDATION_FIELD_INVALID, r->resource->name, join(r, path, "data"),
-                           "external_id", "must be that of the operation, or absent");
+        wrong(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "external_id"), "must be that of data, which may leave it out");
     else
         neo_json_set(operation->data, "external_id", neo_json_make_string(operation->external_id, r->pool));
 }

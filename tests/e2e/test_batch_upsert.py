@@ -64,7 +64,7 @@ def test_an_invalid_upsert_is_refused(own_api, factory):
                         {"method": "upsert", "external_id": 7}, upsert("a", **body), collection="parties"), *[400] * 5, 201)
     found = {path: code for result in done[:-1] for path, code in fields(result).items()}
     assert found == {"operations[0].external_id": "validation.party.operations_external_id_required",
-                     "operations[1].data.external_id": "validation.party.operations_data_invalid",
+                     "operations[1].external_id": "validation.party.operations_external_id_invalid",
                      "operations[2].external_id": "validation.party.operations_external_id_invalid",
                      "operations[3].id": "validation.party.operations_id_invalid",
                      "operations[4].external_id": "validation.party.operations_external_id_invalid",
