@@ -4,27 +4,25 @@
 
 #include <ap_mpm.h>
 #include <apr_dbd.h>
-#include <errno.h>
 #include <mod_dbd.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <time.h>
 
-#include "core/clock.h"
+#include "core/wait.h"
 #include "httpd/shared_metrics.h"
 
 /* After a failed attempt to connect. mod_dbd holds its lock while it connects; without a delay, threads that return connections
  * could wait for the lock repeatedly. */
 #define RETRY_DELAY_US 50000
 
-/* The reason is looked up by a second attempt, so not often, and only if the server answered the first one at once. */
+/* Finding the reason takes a second attempt to connect. It is made at most once in this interval, and only if the server
+ * answered the first one at once. */
 #define ERROR_INTERVAL_MS 5000
 #define ANSWERED_US       500000
 
-#define QUEUE_S   2  /* for which a request waits for a connection */
-#define MIN_QUEUE 32 /* requests that may wait; with many connections, two for each */
-#define RESERVED  2  /* connections, for the listener and the dispatcher */
+#define QUEUE_MS  2000 /* for which a request waits for a connection */
+#define MIN_QUEUE 32   /* requests that may wait; with many connections, two for each */
+#define RESERVED  2    /* connections, for the listener and the dispatcher */
 
 /* The queue of the requests. mod_dbd's own has no limits. */
 typedef struct {
@@ -72,44 +70,27 @@ static apr_status_t destroy(void *data)
     return APR_SUCCESS;
 }
 
-/* Adaptive: usually held too briefly to be worth sleeping. */
-static void init_mutex(pthread_mutex_t *mutex)
-{
-    pthread_mutexattr_t adaptive;
-    if (pthread_mutexattr_init(&adaptive) != 0 || pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP) != 0 ||
-        pthread_mutex_init(mutex, &adaptive) != 0)
-        abort();
-    pthread_mutexattr_destroy(&adaptive);
-}
-
 static void init_queue(queue *q, int max_connections, int max_long_held)
 {
-    pthread_condattr_t attributes;
     int threads = 0;
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     q->free = max_connections > RESERVED ? max_connections - RESERVED : 1;
     int half = threads > 1 ? q->free / 2 : 1;
     q->max_long_held = max_long_held < half ? max_long_held : half;
     q->max_waiting = 2 * q->free > MIN_QUEUE ? 2 * q->free : MIN_QUEUE;
-    if (pthread_condattr_init(&attributes) != 0 || pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) != 0 ||
-        pthread_cond_init(&q->freed, &attributes) != 0 || pthread_mutex_init(&q->mutex, NULL) != 0)
-        abort();
-    pthread_condattr_destroy(&attributes);
+    neo_cond_init(&q->freed);
+    neo_mutex_init(&q->mutex);
 }
 
-/* Waits for a connection of the requests. Returns false after QUEUE_S, and at once if the queue is full. */
+/* Waits for a connection of the requests. Returns false after QUEUE_MS, and at once if the queue is full. */
 static int enter_queue(queue *q)
 {
-    struct timespec until;
-    int rc = 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += QUEUE_S;
+    neo_ms until = neo_steady_ms() + QUEUE_MS;
     pthread_mutex_lock(&q->mutex);
-    if (!q->free && q->waiting == q->max_waiting)
-        rc = ETIMEDOUT;
+    int may_wait = q->waiting < q->max_waiting;
     q->waiting++;
-    while (!q->free && rc == 0)
-        rc = pthread_cond_timedwait(&q->freed, &q->mutex, &until);
+    while (!q->free && may_wait)
+        may_wait = neo_cond_wait(&q->freed, &q->mutex, until);
     q->waiting--;
     int is_entered = q->free > 0;
     q->free -= is_entered;
@@ -150,7 +131,7 @@ neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, const ch
     database->params = params;
     atomic_store(&database->error, neo_pg_error_find(""));
     __atomic_fetch_add(&neo_shared_metrics_get()->process->connections, max_connections, __ATOMIC_RELAXED);
-    init_mutex(&database->mutex);
+    neo_mutex_init(&database->mutex);
     init_queue(&database->queue, max_connections, max_long_held);
     apr_pool_cleanup_register(pchild, database, destroy, apr_pool_cleanup_null);
     return database;
@@ -163,7 +144,7 @@ static void wait_before_retry(const neo_database *database)
         apr_sleep(RETRY_DELAY_US - since);
 }
 
-/* apr_dbd does not report SQLSTATE. */
+/* Connects once more with libpq, because apr_dbd does not report SQLSTATE. */
 static void look_up_error(neo_database *database, apr_time_t began)
 {
     long long now = neo_steady_ms();

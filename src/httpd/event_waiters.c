@@ -2,19 +2,17 @@
 /* Lets requests wait for events (see httpd/event_waiters.h). */
 #include "httpd/event_waiters.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/wait.h"
 #include "store/array.h"
 #include "store/event_page.h"
 
 #define POLL_TIMEOUT_S    3
 #define RETRY_SECONDS     5 /* if too many requests wait */
-#define ORGANIZATION_PART 4 /* of the slots, an organization can take one in four, with the next */
-#define TENANT_PART       2
+#define ORGANIZATION_PART 4 /* an organization can take a quarter of the slots */
+#define TENANT_PART       2 /* a tenant can take half of them */
 
 /* A request that waits; on its thread's stack. */
 typedef struct waiter {
@@ -44,27 +42,13 @@ static apr_status_t destroy(void *data)
 neo_event_waiters *neo_event_waiters_make(apr_pool_t *pchild, int slots, void (*wake)(void *baton), void *baton)
 {
     neo_event_waiters *waiters = apr_pcalloc(pchild, sizeof *waiters);
-    pthread_condattr_t attributes;
     waiters->slots = slots;
     waiters->wake = wake;
     waiters->baton = baton;
-    if (pthread_condattr_init(&attributes) != 0 || pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) != 0 ||
-        pthread_cond_init(&waiters->changed, &attributes) != 0 || pthread_mutex_init(&waiters->mutex, NULL) != 0)
-        abort();
-    pthread_condattr_destroy(&attributes);
+    neo_cond_init(&waiters->changed);
+    neo_mutex_init(&waiters->mutex);
     apr_pool_cleanup_register(pchild, waiters, destroy, apr_pool_cleanup_null);
     return waiters;
-}
-
-static struct timespec moment_of(neo_ms milliseconds)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += milliseconds / 1000;
-    at.tv_nsec += milliseconds % 1000 * 1000000;
-    at.tv_sec += at.tv_nsec / 1000000000;
-    at.tv_nsec %= 1000000000;
-    return at;
 }
 
 static void remove_waiter(neo_event_waiters *waiters, const waiter *self)
@@ -100,8 +84,6 @@ static int is_outdated(const neo_event_waiters *waiters, const neo_event_wait *w
 
 int neo_event_waiters_wait(neo_event_waiters *waiters, const neo_event_wait *wait)
 {
-    neo_ms left = wait->until - neo_steady_ms();
-    struct timespec at = moment_of(left > 0 ? left : 0);
     waiter self = {.wait = wait};
     pthread_mutex_lock(&waiters->mutex);
     if (waiters->is_stopping || !has_free_slot(waiters, wait)) {
@@ -114,8 +96,8 @@ int neo_event_waiters_wait(neo_event_waiters *waiters, const neo_event_wait *wai
     waiters->first = &self;
     if (!self.next)
         waiters->wake(waiters->baton);
-    for (int rc = 0; rc == 0 && !self.is_due && !waiters->is_stopping;)
-        rc = pthread_cond_timedwait(&waiters->changed, &waiters->mutex, &at);
+    for (int may_wait = 1; may_wait && !self.is_due && !waiters->is_stopping;)
+        may_wait = neo_cond_wait(&waiters->changed, &waiters->mutex, wait->until);
     remove_waiter(waiters, &self);
     int retry_after = waiters->is_stopping;
     pthread_mutex_unlock(&waiters->mutex);

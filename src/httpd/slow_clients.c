@@ -17,10 +17,10 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <util_filter.h>
 
 #include "core/crypto.h"
+#include "core/wait.h"
 #include "httpd/config.h"
 #include "httpd/log.h"
 #include "httpd/thread.h"
@@ -28,7 +28,7 @@
 #define FILTER        "NEOAPI_SLOW_CLIENTS"
 #define FILTER_TYPE   (AP_FTYPE_CONNECTION + 7) /* between mod_ssl's and mod_reqtimeout's filters */
 #define SLOW_MS       500                       /* a client that was waited for longer is counted */
-#define PIECE_BYTES   16384                     /* a client must read so many in a time */
+#define PIECE_BYTES   16384                     /* a client must read so many in PIECE_MS */
 #define PIECE_MS      10000
 #define TICK_MS       100
 #define IDLE_TICKS    50 /* without waits, after which the thread sleeps */
@@ -39,7 +39,7 @@
 
 typedef enum wait_kind { READ, WRITE, BODY } wait_kind;
 
-/* Of the current request, or the latest one of a connection with several streams. */
+/* The limits and waits of the current request, or of the latest one if the connection has several streams. */
 typedef struct request_state {
     neo_ms piece_ms, end;
     neo_ms waited; /* before the current wait */
@@ -78,7 +78,7 @@ static client *client_at(const conn_rec *c)
 
 /* ---------------------------------------------------------------- the thread */
 
-/* What the client's system has received; unlike what was written, it grows also during a write. */
+/* The number of bytes that the client's system has received. Unlike the number that was written, it grows during a write. */
 static uint64_t acknowledged_bytes(int socket)
 {
     struct tcp_info info = {0};
@@ -104,7 +104,7 @@ static int is_overdue(client *each, neo_ms now)
     return now > each->deadline;
 }
 
-/* Those before it in the ring have waited longer, and keep their places. */
+/* Counts only the waits before it in the ring. They are older, so that the newest ones are refused. */
 static int is_above_limit(const client *each)
 {
     int total = 0, of_credential = 0, of_address = 0;
@@ -147,17 +147,11 @@ static void log_refused(neo_ms now)
 
 static void wait_for_tick(int is_idle)
 {
-    struct timespec until;
     is_asleep = is_idle;
     if (is_idle)
         pthread_cond_wait(&changed, &mutex);
-    else {
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += TICK_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-        pthread_cond_timedwait(&changed, &mutex, &until);
-    }
+    else
+        (void)neo_cond_wait(&changed, &mutex, neo_steady_ms() + TICK_MS);
     is_asleep = 0;
 }
 
@@ -188,7 +182,6 @@ static void stop_watch(void *data)
 void neo_slow_clients_start(apr_pool_t *pchild)
 {
     int threads = 0;
-    pthread_condattr_t attributes;
     ap_mpm_query(AP_MPMQ_IS_ASYNC, &is_async);
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     max = threads < 2 ? 1 : threads / 2;
@@ -196,10 +189,7 @@ void neo_slow_clients_start(apr_pool_t *pchild)
     neo_random(key, sizeof key);
     APR_RING_INIT(&waiting, client, link);
     logged_at = neo_steady_ms() - LOG_PERIOD_MS;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    neo_cond_init(&changed);
     neo_thread_start(pchild, watch, stop_watch, NULL);
 }
 

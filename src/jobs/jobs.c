@@ -8,9 +8,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "core/clock.h"
+#include "core/wait.h"
 #include "store/expiry.h"
 #include "store/job.h"
 #include "store/outbox.h"
@@ -39,7 +38,7 @@ typedef struct {
 
 /* ---------------------------------------------------------------- steps */
 
-/* Proposals and contracts that a date ends. */
+/* Expires proposals and ends contracts whose date has passed. */
 static step_result expire(const neo_jobs *jobs, neo_pg *pg)
 {
     int count = 0;
@@ -54,7 +53,7 @@ static step_result announce_failing(const neo_jobs *jobs, neo_pg *pg)
     return (step_result){status, count >= NEO_OUTBOX_ANNOUNCED, count > 0};
 }
 
-/* The pending deliveries of deleted subscriptions. */
+/* Fails the pending deliveries of deleted subscriptions. */
 static step_result fail_deleted(const neo_jobs *jobs, neo_pg *pg)
 {
     int more = 0;
@@ -62,7 +61,7 @@ static step_result fail_deleted(const neo_jobs *jobs, neo_pg *pg)
     return (step_result){status, more, 0};
 }
 
-/* Old deliveries and events, expired idempotency keys, partitions of the next days. */
+/* Removes old deliveries and events and expired idempotency keys, and adds the partitions of the next days. */
 static step_result cleanup(const neo_jobs *jobs, neo_pg *pg)
 {
     int more = 0;
@@ -98,16 +97,9 @@ static const char *const *job_names(void)
 /* Returns true if the jobs must stop. */
 static int sleep_for(neo_jobs *jobs, neo_ms milliseconds)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += milliseconds / 1000;
-    until.tv_nsec += milliseconds % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    neo_ms until = neo_steady_ms() + milliseconds;
     pthread_mutex_lock(&jobs->mutex);
-    while (!jobs->is_stopping && pthread_cond_timedwait(&jobs->stopped, &jobs->mutex, &until) == 0)
+    while (!jobs->is_stopping && neo_cond_wait(&jobs->stopped, &jobs->mutex, until))
         continue;
     int is_stopping = jobs->is_stopping;
     pthread_mutex_unlock(&jobs->mutex);
@@ -202,13 +194,10 @@ void neo_jobs_make_statements(apr_pool_t *pool)
 
 neo_jobs *neo_jobs_make(const neo_jobs_host *host, apr_pool_t *pool)
 {
-    pthread_condattr_t attributes;
     neo_jobs *jobs = apr_pcalloc(pool, sizeof *jobs);
     jobs->host = *host;
     apr_pool_create(&jobs->pool, pool);
-    if (pthread_condattr_init(&attributes) != 0 || pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) != 0 ||
-        pthread_cond_init(&jobs->stopped, &attributes) != 0 || pthread_mutex_init(&jobs->mutex, NULL) != 0)
-        abort();
-    pthread_condattr_destroy(&attributes);
+    neo_cond_init(&jobs->stopped);
+    neo_mutex_init(&jobs->mutex);
     return jobs;
 }

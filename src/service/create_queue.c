@@ -5,7 +5,8 @@
 #include <apr_time.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "core/wait.h"
 
 typedef struct {
     const neo_group_member *leader; /* NULL: the slot is free */
@@ -35,16 +36,6 @@ static apr_status_t destroy(void *data)
     return APR_SUCCESS;
 }
 
-/* Adaptive: held too briefly to be worth sleeping. */
-static void init_mutex(pthread_mutex_t *mutex)
-{
-    pthread_mutexattr_t adaptive;
-    if (pthread_mutexattr_init(&adaptive) != 0 || pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP) != 0 ||
-        pthread_mutex_init(mutex, &adaptive) != 0)
-        abort();
-    pthread_mutexattr_destroy(&adaptive);
-}
-
 neo_create_queues *neo_create_queues_make(neo_metrics *metrics, apr_pool_t *pool)
 {
     int count = 0;
@@ -54,7 +45,7 @@ neo_create_queues *neo_create_queues_make(neo_metrics *metrics, apr_pool_t *pool
     queues->count = count;
     for (int i = 0; i < count; i++) {
         neo_create_queue *queue = &queues->queues[i];
-        init_mutex(&queue->mutex);
+        neo_mutex_init(&queue->mutex);
         queue->end = &queue->first;
         neo_slot_tuner_init(&queue->tuner);
         neo_create_queue_set_times(queue, NEO_GROUP_STALL_MS, NEO_GROUP_MAX_WAIT_MS);
@@ -97,7 +88,7 @@ static void append(neo_create_queue *queue, neo_group_member *member)
     queue->end = &member->next;
 }
 
-/* Removes the member that *at points to, and gives it a state. */
+/* Removes the member that *at points to, and sets its state. */
 static void remove_at(neo_create_queue *queue, neo_group_member **at, neo_group_state state)
 {
     neo_group_member *member = *at;
@@ -132,25 +123,10 @@ static slot *stalled_slot(neo_create_queue *queue)
 
 /* ---------------------------------------------------------------- members */
 
-static void init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes) != 0 || pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) != 0 ||
-        pthread_cond_init(condition, &attributes) != 0)
-        abort();
-    pthread_condattr_destroy(&attributes);
-}
-
 static void wait_for_change(neo_create_queue *queue, neo_group_member *member)
 {
-    struct timespec until;
-    int ms = queue->stall_ms < queue->max_wait_ms ? queue->stall_ms : queue->max_wait_ms;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_cond_timedwait(&member->changed, &queue->mutex, &until);
+    neo_ms ms = neo_earlier(queue->stall_ms, queue->max_wait_ms);
+    (void)neo_cond_wait(&member->changed, &queue->mutex, neo_steady_ms() + ms);
 }
 
 static void take_over(neo_create_queue *queue, neo_group_member *member)
@@ -177,11 +153,11 @@ static int is_waiting(const neo_group_member *member)
     return member->state == NEO_GROUP_WAITING || member->state == NEO_GROUP_TAKEN || member->state == NEO_GROUP_SENT;
 }
 
-/* Looks at the slots from time to time, because nobody wakes it when they stall. */
+/* Checks the slots from time to time, because no signal is sent when one stalls. */
 static void wait_in_queue(neo_create_queue *queue, neo_group_member *member)
 {
     neo_ms until = neo_steady_ms() + queue->max_wait_ms;
-    init_condition(&member->changed);
+    neo_cond_init(&member->changed);
     append(queue, member);
     while (is_waiting(member)) {
         wait_for_change(queue, member);
@@ -290,7 +266,7 @@ static void give_outcome(neo_group_member *member, neo_group_state outcome, neo_
     pthread_cond_signal(&member->changed);
 }
 
-/* A slot that was taken over has another leader. One above the current number of slots is given up. */
+/* If the slot was taken over, it has another leader. A slot above the current number is freed. */
 static void pass_slot(neo_create_queue *queue, const neo_group_member *leader)
 {
     int used = neo_slot_tuner_slots(&queue->tuner);
