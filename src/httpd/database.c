@@ -128,7 +128,7 @@ neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, const ch
 {
     neo_database *database = apr_pcalloc(pchild, sizeof *database);
     database->server = server;
-    database->params = params;
+    database->params = params ? params : ""; /* as mod_dbd has it: libpq's environment variables and defaults apply */
     atomic_store(&database->error, neo_pg_error_find(""));
     __atomic_fetch_add(&neo_shared_metrics_get()->process->connections, max_connections, __ATOMIC_RELAXED);
     neo_mutex_init(&database->mutex);
