@@ -25,7 +25,7 @@ void neo_slow_clients_set_times(const conn_rec *c, neo_ms piece_ms, neo_ms end);
 void neo_slow_clients_begin_body(const conn_rec *c);
 void neo_slow_clients_end_body(const conn_rec *c);
 
-/* False, or true if the last wait was ended. */
+/* Whether the last wait for the client exceeded a limit, so that it was ended or must stop. */
 int neo_slow_clients_is_refused(const conn_rec *c);
 
 /* Closes the connection; of an HTTP/2 stream the whole connection. */

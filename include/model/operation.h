@@ -79,8 +79,8 @@ typedef struct neo_operation {
     const char *verb; /* of the operationId: "create" gives createBroker; without {collection} the whole operationId. NULL: the
                        * OpenAPI document does not have the operation */
     const char *summary;         /* with {resource} and {collection}, which are replaced by "broker" and "brokers" */
-    const char *doc;             /* likewise */
-    const char *answer;          /* likewise: the successful response */
+    const char *doc;             /* with the same replacements, as the next */
+    const char *answer;          /* of the successful response */
     const char *answer_existing; /* likewise: with status_existing */
 } neo_operation;
 

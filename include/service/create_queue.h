@@ -5,7 +5,7 @@
  *
  * The number of slots is that with which creates are fastest (see service/slot_tuner.h).
  *
- * Nobody waits for a group to become larger. A member gets its slot or its leader as soon as a slot is free, at the latest when
+ * No request waits for a group to become larger. A member gets a slot or a leader as soon as a slot is free, at the latest when
  * a slot has been held for NEO_GROUP_STALL_MS: that slot is then taken over, so that a statement that is blocked does not block
  * others. A member whose row was sent leaves after NEO_GROUP_MAX_WAIT_MS. */
 #ifndef NEO_SERVICE_CREATE_QUEUE_H
@@ -31,7 +31,7 @@ typedef enum neo_group_state {
     NEO_GROUP_LEADING, /* it has a slot */
     NEO_GROUP_TAKEN,   /* its leader reads its memory, so that it cannot leave */
     NEO_GROUP_SENT,    /* its leader has copied what it needs */
-    NEO_GROUP_CREATED, /* the result, with the next two */
+    NEO_GROUP_CREATED, /* the first of the three results: its row was created */
     NEO_GROUP_ALONE,   /* certainly not created: it must be executed alone */
     NEO_GROUP_UNKNOWN, /* it may have been created */
 } neo_group_state;
@@ -70,8 +70,9 @@ int neo_create_queue_length(neo_create_queue *queue);
 /* Waits until the member has a slot or a result, and returns the state: NEO_GROUP_LEADING or one of the last three. */
 neo_group_state neo_create_queue_join(neo_create_queue *queue, neo_group_member *member);
 
-/* A leader's calls. Takes the members that wait; tells them that their rows are copied; ends the group: gives each its outcome,
- * and the slot to the next one. The last call is necessary, also without the others. */
+/* A leader's calls. neo_create_queue_take takes the members that wait, neo_create_queue_sent marks them as sent, and
+ * neo_create_queue_end gives each its outcome, and the slot to the next member. The last call is required, also without the
+ * others. */
 void neo_create_queue_take(neo_create_queue *queue, neo_group_member *leader, neo_group *group);
 void neo_create_queue_sent(neo_create_queue *queue, neo_group *group);
 void neo_create_queue_end(neo_create_queue *queue, const neo_group_member *leader, neo_group *group);

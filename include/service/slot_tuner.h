@@ -13,10 +13,11 @@
 
 typedef struct neo_slot_tuner {
     int level, best;                /* the current one, and the one that is kept */
-    int windows, direction;         /* of the next trial: 1 or -1 */
+    int windows;                    /* that have ended */
+    int direction;                  /* of the next trial: 1 or -1 */
     int rows, statements;           /* of this window */
     int concurrent;                 /* rows whose requests began while others were in progress */
-    double times;                   /* the sum of the rows' */
+    double times;                   /* of these rows together, in microseconds */
     double scores[NEO_SLOT_LEVELS]; /* of each level, moving averages; less is better; 0: not known yet */
 } neo_slot_tuner;
 

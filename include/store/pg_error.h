@@ -22,8 +22,9 @@ const neo_pg_error *neo_pg_error_find(const char *sqlstate);
 /* What to do. */
 const char *neo_pg_error_fix(const neo_pg_error *error);
 
-/* Finds out why a server refused a connection, by trying once more for at most a second: libpq tells the SQLSTATE of such
- * errors only in its verbose messages. The error for "" if there is no server, NULL if it accepts the connection now. */
+/* Finds out why a server refused a connection, by trying once more for at most a second: libpq has the SQLSTATE of such
+ * errors only in its verbose messages. Returns the error for "" if there is no server, NULL if it accepts the connection now.
+ */
 const neo_pg_error *neo_pg_connect_error(const char *conninfo);
 
 #endif

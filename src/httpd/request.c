@@ -305,8 +305,8 @@ static int may_have_body(const request_rec *r)
     return apr_table_get(r->headers_in, "Content-Length") || apr_table_get(r->headers_in, "Transfer-Encoding");
 }
 
-/* Without a valid credential there is no wait, because anybody could occupy threads. The connection is closed unless the body
- * was complete, because httpd would wait for the rest. A client that expects 100 (Continue) does not get it. */
+/* Without a valid credential there is no wait, because any client could occupy threads. The connection is closed unless the
+ * body was complete, because httpd would wait for the rest. A client that expects 100 (Continue) does not get it. */
 void neo_exchange_drain(neo_exchange *exchange, const neo_response *response)
 {
     request_rec *r = exchange->r;

@@ -54,8 +54,8 @@ const char *neo_call_header(const neo_call *call, const char *name);
 void neo_call_set_header(neo_call *call, const char *name, const char *value);
 
 /* A connection is held only while statements run, never while waiting for a client or another service. Confirms the credential
- * (see neo_call_confirm), because time may have passed since it was identified: the body, an event or a connection was waited
- * for. */
+ * (see neo_call_confirm), because time may have passed since it was identified, while the request waited for its body, an
+ * event or a connection. */
 neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg);
 /* The same for an operation on the resource in the path. A malformed id is a 404. */
 neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg);
@@ -63,7 +63,7 @@ neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg);
  * this for a connection; a request whose row another one may write does it itself. */
 neo_problem *neo_call_enter_write(neo_call *call);
 void neo_call_leave_write(neo_call *call);
-/* Without confirming the credential: for its look-up. */
+/* Acquires a connection without confirming the credential: to look it up. */
 neo_problem *neo_call_acquire_unconfirmed(neo_call *call, neo_pg **pg);
 void neo_call_release(neo_call *call, neo_pg *pg);
 
@@ -95,7 +95,7 @@ void neo_call_count(neo_call *call, int requests);
 neo_problem *neo_call_limit_rate(neo_call *call, int requests);
 /* Whether the address may send a WhatsApp callback of this cost that is not signed. */
 neo_allowance neo_call_check_unsigned(const neo_call *call, int cost);
-/* Counts one. */
+/* Counts such a callback. */
 void neo_call_count_unsigned(const neo_call *call, int cost);
 /* The seconds until requests that were refused pass if no others are sent; at least 1. */
 int neo_allowance_wait(const neo_allowance *allowance);

@@ -29,12 +29,12 @@ static const neo_batch_group *make_group(neo_call *call, const neo_group *group)
 {
     neo_batch_row rows[NEO_GROUP_MAX] = {0};
     for (int i = 0; i < group->count; i++) {
-        const request *its = group->members[i]->baton;
+        const request *member = group->members[i]->baton;
         rows[i] = (neo_batch_row){.number = i,
-                                  .body = its->row->body,
-                                  .timestamp_field = its->row->timestamp_field,
-                                  .actor = &its->call->actor,
-                                  .idempotency = its->call->idempotency};
+                                  .body = member->row->body,
+                                  .timestamp_field = member->row->timestamp_field,
+                                  .actor = &member->call->actor,
+                                  .idempotency = member->call->idempotency};
         rows[i].now = neo_id_issue(rows[i].id, call->match.resource->prefix);
     }
     return neo_batch_group_make(call->match.resource, rows, group->count, call->pool);

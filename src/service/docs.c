@@ -16,7 +16,8 @@
 /* Swagger UI sends requests, and its style sheet has icons as data URLs. */
 #define POLICY_OF_REFERENCE POLICY " data:; connect-src 'self'"
 
-/* Compressing the OpenAPI document takes 5 to 20 ms, and anybody can ask for it. */
+/* The document is compressed once, at start-up: compressing the OpenAPI document takes 5 to 20 ms, and a request for it needs
+ * no credential. */
 static void make_page(neo_static_document *page, neo_text body, int is_compressed, apr_pool_t *pool)
 {
     page->body = body;

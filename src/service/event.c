@@ -125,7 +125,7 @@ static int is_empty(const neo_rows *rows)
     return !neo_rows_value(rows, 0, NEO_FOLLOWED_ANSWER) && !neo_rows_is_true(rows, 0, NEO_FOLLOWED_HAS_MORE);
 }
 
-/* The rows of a page. While it is empty and there is time to wait, those of the next one. Each fetch confirms the credential.
+/* Fetches a page. While it is empty and there is time, waits for events and fetches again. Each fetch confirms the credential.
  */
 static neo_problem *fetch_awaited(neo_call *call, following *f, neo_rows *rows)
 {

@@ -24,7 +24,7 @@ static neo_problem *read_credential(neo_call *call, const char *id, neo_credenti
     neo_pg_status status = neo_credential_read(pg ? pg : own, id, call->pool, found);
     if (own)
         neo_call_release(call, own);
-    if (status != NEO_PG_OK) /* nothing was changed, also if the database did not answer */
+    if (status != NEO_PG_OK) /* a read that failed has changed nothing */
         return neo_call_failed(call, status == NEO_PG_UNAVAILABLE ? NEO_PG_RETRY : status, NULL);
     if (*found)
         neo_credential_cache_put(cache, generation, *found);
@@ -49,8 +49,8 @@ static int is_secret_of(neo_call *call, const neo_credential *credential, const 
     return 1;
 }
 
-/* For a credential that is not cached. Anybody can send ids that do not exist, so an address may cause only some reads; one
- * that was valid before is not limited. */
+/* For a credential that is not cached. A client can send ids that do not exist, so the reads of an address are limited. A
+ * credential that was valid earlier in the request is not counted. */
 static neo_problem *look_up(neo_call *call, const char *id, const char *secret, const neo_credential **credential)
 {
     neo_credential *found = NULL;

@@ -38,16 +38,16 @@ typedef struct {
 
 static parts split_path(const char *path, apr_pool_t *pool)
 {
-    parts of = {.count = 0};
+    parts split = {.count = 0};
     for (char *at = apr_pstrdup(pool, path), *next; at; at = next) {
         if ((next = strchr(at, '/')))
             *next++ = '\0';
-        if (*at == '\0' || of.count == MAX_SEGMENTS)
+        if (*at == '\0' || split.count == MAX_SEGMENTS)
             return (parts){.count = 0};
-        of.segments[of.count++] = at;
+        split.segments[split.count++] = at;
     }
-    of.resource = neo_resource_of_collection(of.segments[0]);
-    return of;
+    split.resource = neo_resource_of_collection(split.segments[0]);
+    return split;
 }
 
 /* A segment of an operation's path. */
@@ -108,7 +108,7 @@ const neo_operation *const *neo_operations(void)
 
 /* ---------------------------------------------------------------- matching */
 
-/* Whether a segment matches; an id is stored in `match`. */
+/* Whether a segment matches. If it is an id, it is stored in `match`. */
 static int fits_segment(const segment *wanted, const char *text, neo_match *match)
 {
     switch (wanted->kind) {
@@ -119,13 +119,13 @@ static int fits_segment(const segment *wanted, const char *text, neo_match *matc
     }
 }
 
-static int fits(const template *of, const parts *path, neo_match *match)
+static int fits(const template *wanted, const parts *path, neo_match *match)
 {
-    if (of->count != path->count)
+    if (wanted->count != path->count)
         return 0;
     *match = (neo_match){.resource = path->resource};
     for (int n = 0; n < path->count; n++)
-        if (!fits_segment(&of->segments[n], path->segments[n], match))
+        if (!fits_segment(&wanted->segments[n], path->segments[n], match))
             return 0;
     return 1;
 }
@@ -171,7 +171,7 @@ void neo_operation_match(const char *path, const char *method, apr_pool_t *pool,
             match->resource = all[a]->of ? all[a]->of : trial.resource;
     }
     if (!match->is_found && neo_docs_at(path) && strcmp(path, NEO_DOCS_PATH) != 0)
-        neo_operation_match(NEO_DOCS_PATH, method, pool, match); /* which serves every document without a row of its own */
+        neo_operation_match(NEO_DOCS_PATH, method, pool, match); /* its operation serves all documents */
     match->is_public &= match->is_found;
     if (match->is_found && !match->operation && !match->allow)
         match->allow = allowed_methods(has, pool);
@@ -188,7 +188,7 @@ static struct {
     int resources, callback;
 } list;
 
-/* Replaces only "{collection}". */
+/* Replaces {collection}; ids stay placeholders. */
 static const char *route_path(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
 {
     static const char gap[] = "{collection}";

@@ -113,8 +113,8 @@ static int depends_on_resource(const neo_call *call, const neo_problem *problem)
     return (status == 400 || status == 415) && call->actor.organization && !call->match.operation->status_existing;
 }
 
-/* A resource that the organization does not have is a 404, whatever else is wrong with the request. This is found out here, by
- * reading the resource, so that requests without an error need no additional query. */
+/* A resource that the organization does not have is a 404, whatever other errors the request has. The resource is read here,
+ * after the other error, so that requests without an error need no additional query. */
 static neo_problem *prefer_not_found(neo_call *call, neo_problem *problem)
 {
     neo_call reading = *call;

@@ -8,7 +8,7 @@
 #define FIRST_TRIALS 3   /* windows: the level itself and both neighbours */
 #define TRIAL_EVERY  8   /* windows: rarely, because a trial can be slow */
 #define WEIGHT       0.5 /* of the last window in a score */
-#define OVERHEAD     3.0 /* PostgreSQL's time for a statement, in that for a row */
+#define OVERHEAD     3.0 /* PostgreSQL's time for a statement, divided by its time for a row */
 
 void neo_slot_tuner_init(neo_slot_tuner *tuner)
 {
@@ -25,14 +25,14 @@ static int is_level(int level)
     return level >= 0 && level < NEO_SLOT_LEVELS;
 }
 
-/* The time of a row alone would not do: with more slots a process gets a larger share of PostgreSQL, which other processes
+/* The time of a row alone is not enough: with more slots a process gets a larger share of PostgreSQL, which other processes
  * lose, until all use so many that no statement is shared. So the estimated processor time counts as well. */
 static double score(const neo_slot_tuner *tuner)
 {
     return tuner->times / tuner->rows * sqrt(1 + OVERHEAD * tuner->statements / tuner->rows);
 }
 
-/* The best of the last one and its neighbours, as far as they are known. */
+/* Returns the level with the lowest score: the last best one or a neighbour that has been measured. */
 static int find_best(const neo_slot_tuner *tuner)
 {
     int best = tuner->best;
@@ -66,7 +66,7 @@ void neo_slot_tuner_count_row(neo_slot_tuner *tuner, long long took, int is_conc
     tuner->concurrent += is_concurrent;
 }
 
-/* Requests without concurrent ones say nothing about the number of slots. */
+/* A window is ignored if most of its requests had no concurrent ones: they do not depend on the number of slots. */
 void neo_slot_tuner_count_statement(neo_slot_tuner *tuner)
 {
     tuner->statements++;

@@ -62,30 +62,30 @@ static const char *check_lines(neo_pg *pg, const char *sql, const char *organiza
     neo_rows rows = {0};
     apr_pool_t *page;
     char last[24] = "0";
-    const char *values[] = {organization, last, "9223372036854775807"}, *wrong = NULL;
+    const char *values[] = {organization, last, "9223372036854775807"}, *error = NULL;
     apr_pool_create(&page, pool);
     do {
         apr_pool_clear(page);
         if (neo_pg_exec(pg, sql, 3, values, page, &rows) != NEO_PG_OK)
-            wrong = apr_pstrdup(pool, rows.message);
-        for (int row = 0; !wrong && row < rows.count; row++) {
+            error = apr_pstrdup(pool, rows.message);
+        for (int row = 0; !error && row < rows.count; row++) {
             check_line(&rows, row, report, data, page);
             apr_cpystrn(last, neo_rows_value(&rows, row, NUMBER), sizeof last);
         }
-    } while (!wrong && rows.count > 0);
+    } while (!error && rows.count > 0);
     apr_pool_destroy(page);
-    return wrong;
+    return error;
 }
 
 const char *neo_import_check_rules(neo_pg *pg, const char *organization, neo_import_report report, void *data, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong;
+    const char *error;
     if (neo_pg_exec(pg, claims_sql, 1, &organization, pool, &rows) != NEO_PG_OK ||
         neo_pg_exec(pg, index_claims_sql, 0, NULL, pool, &rows) != NEO_PG_OK)
         return rows.message;
-    wrong = check_lines(pg, related_sql, organization, report, data, pool);
-    return wrong ? wrong : check_lines(pg, changed_sql, organization, report, data, pool);
+    error = check_lines(pg, related_sql, organization, report, data, pool);
+    return error ? error : check_lines(pg, changed_sql, organization, report, data, pool);
 }
 
 typedef struct {

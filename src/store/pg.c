@@ -299,8 +299,7 @@ PGresult *neo_pg_exec_reconnecting(neo_pg *pg, const char *sql, int params, cons
     return result;
 }
 
-/* Runs a statement outside a transaction, again if it can be retried. *is_undone: it certainly changed nothing, if it failed.
- */
+/* Runs a statement outside a transaction, and again if it can be retried. *is_undone: if it failed, it changed nothing. */
 static PGresult *run_retrying(neo_pg *pg, const neo_statement *statement, const char *const *values, int *is_undone)
 {
     PGresult *result = NULL;

@@ -13,7 +13,7 @@
 #define LATER_S          60 /* an administrator must act first */
 #define CONNECT_LIMIT_MS 1000
 
-/* PostgreSQL, appendix A. The first class that matches applies; the last row has the errors without an SQLSTATE. */
+/* PostgreSQL, appendix A. The first class that matches applies. */
 static const neo_pg_error errors[] = {
     {"23505", NEO_PG_UNIQUE_VIOLATION, NEO_LOG_STATEMENT_FAILED, NULL, 0},
     {"23503", NEO_PG_FK_VIOLATION, NEO_LOG_STATEMENT_FAILED, NULL, 0},

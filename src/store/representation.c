@@ -21,7 +21,7 @@
 
 /* ---------------------------------------------------------------- by the module */
 
-/* A value that the service sets. NULL: none; empty: only the database knows it. */
+/* Returns the value of a field that the service sets: NULL if it has none, "" if only the database knows it. */
 static const char *service_value(const neo_resource *resource, const neo_field *field, const neo_new_values *row)
 {
     const struct {
@@ -53,8 +53,8 @@ int neo_representation_is_made(const neo_resource *resource)
     return 1;
 }
 
-/* The fields with the flag; 0: all. */
-static const char *make(const neo_resource *resource, const neo_new_values *row, unsigned int flag, apr_pool_t *pool)
+/* Returns the fields that have the flag as JSON; all fields if the flag is 0. */
+static const char *make_json(const neo_resource *resource, const neo_new_values *row, unsigned int flag, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 1024);
@@ -75,8 +75,8 @@ static const char *make(const neo_resource *resource, const neo_new_values *row,
 
 void neo_representation_set(neo_values *values, const neo_resource *resource, const neo_new_values *row, apr_pool_t *pool)
 {
-    values->of[NEO_PARAM_REPRESENTATION] = make(resource, row, 0, pool);
-    values->of[NEO_PARAM_PAYLOAD] = make(resource, row, NEO_IN_EVENT, pool);
+    values->of[NEO_PARAM_REPRESENTATION] = make_json(resource, row, 0, pool);
+    values->of[NEO_PARAM_PAYLOAD] = make_json(resource, row, NEO_IN_EVENT, pool);
 }
 
 /* ---------------------------------------------------------------- by triggers */
