@@ -77,7 +77,8 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
     config->database = neo_database_make(pchild, s, neo_config_directive(s, "DBDParams", pchild), neo_config_max_connections(s),
                                          (int)NEO_CONFIG_NUMBER(config, exports));
     config->site->credential_cache = neo_credential_cache_make(pchild);
-    config->site->create_queues = neo_create_queues_make(neo_shared_metrics_get()->metrics, pchild);
+    config->site->create_queues =
+        neo_create_queues_make(neo_shared_metrics_get()->metrics, (int)NEO_CONFIG_NUMBER(config, grouped_statements), pchild);
     neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
     neo_job_thread_start(pchild, s, config->database, config->dispatcher);

@@ -85,7 +85,7 @@
       "no action needed; its owner activates it again when the receiver works. Pending deliveries are kept")                   \
     X(SECRET_SEALED, "NEO0303", ERROR,                                                                                         \
       "A webhook's secret cannot be decrypted with any key of the key file; nothing was sent.",                                \
-      "restore the key that encrypted it, or rotate the secret")                                                               \
+      "if the key file was changed, reload httpd; otherwise restore the key that encrypted it, or rotate the secret")          \
     X(NOT_RELEASED, "NEO0304", WARNING, "A process ended without releasing its claimed webhooks.",                             \
       "no action needed; they are sent when their leases expire")                                                              \
     X(NOT_RECORDED, "NEO0305", ERROR, "Results of delivery attempts could not be recorded; the attempts are repeated.",        \

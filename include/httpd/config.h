@@ -31,7 +31,7 @@ typedef struct neo_server_config {
     long long webhook_retention; /* days */
     long long event_retention;   /* days */
     long long max_event_waiters; /* requests */
-    long long webhook_allows_http, groups_writes;
+    long long webhook_allows_http, groups_writes, grouped_statements;
     apr_array_header_t *webhook_delays;  /* of int: seconds before each attempt; NULL if not set */
     apr_array_header_t *webhook_allowed; /* of const char *: address ranges */
     const char *webhook_ca_bundle;

@@ -2,7 +2,7 @@
 /* Limits how many threads of this process wait for clients: half of them, and a few for one credential or address. Otherwise
  * some slow clients could occupy all threads. Filters below TLS notice every wait, for handshakes and headers and for writes,
  * whichever module reads or writes; only bodies are waited for elsewhere. A client that has been waited for longer than
- * half a second and is above a limit is disconnected, and so is one that does not read. */
+ * a second and is above a limit is disconnected, and so is one that does not read. */
 #ifndef NEO_HTTPD_SLOW_CLIENTS_H
 #define NEO_HTTPD_SLOW_CLIENTS_H
 

@@ -57,8 +57,8 @@ typedef struct neo_group {
     neo_text answers[NEO_GROUP_MAX];
 } neo_group;
 
-/* `metrics` may be NULL. */
-neo_create_queues *neo_create_queues_make(neo_metrics *metrics, apr_pool_t *pool);
+/* `metrics` may be NULL; for `slots` see neo_slot_tuner_init. */
+neo_create_queues *neo_create_queues_make(neo_metrics *metrics, int slots, apr_pool_t *pool);
 neo_create_queue *neo_create_queue_of(neo_create_queues *queues, const neo_resource *resource);
 
 /* Sets other times than NEO_GROUP_STALL_MS and NEO_GROUP_MAX_WAIT_MS, for tests. */

@@ -12,6 +12,7 @@
 #define NEO_SLOT_WINDOW 256 /* rows that are measured with one number of slots */
 
 typedef struct neo_slot_tuner {
+    int is_fixed;
     int level, best;                /* the current one, and the one that is kept */
     int windows;                    /* that have ended */
     int direction;                  /* of the next trial: 1 or -1 */
@@ -21,7 +22,8 @@ typedef struct neo_slot_tuner {
     double scores[NEO_SLOT_LEVELS]; /* of each level, moving averages; less is better; 0: not known yet */
 } neo_slot_tuner;
 
-void neo_slot_tuner_init(neo_slot_tuner *tuner);
+/* `slots`: a fixed number, of which the next lower power of two is used; 0: the best one is searched for. */
+void neo_slot_tuner_init(neo_slot_tuner *tuner, int slots);
 
 int neo_slot_tuner_slots(const neo_slot_tuner *tuner);
 

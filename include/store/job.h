@@ -24,12 +24,12 @@ NEO_MUSTCHECK neo_pg_status neo_job_claim(neo_pg *pg, const char *const *names, 
 NEO_MUSTCHECK neo_pg_status neo_job_record(neo_pg *pg, const char *name, int is_success, neo_ms duration, int interval,
                                            apr_pool_t *pool);
 
-/* The state of a job. Ages are in milliseconds; -1: never. */
+/* The state of a job. Times are in milliseconds since 1970; -1: never. */
 typedef struct neo_job_status {
     char name[NEO_JOB_NAME_SIZE];
     long long runs, failures;
-    neo_ms success_age, failure_age;
-    neo_ms duration; /* of the last run */
+    neo_ms succeeded, failed; /* the last time */
+    neo_ms duration;          /* of the last run */
 } neo_job_status;
 
 /* Sets *count to at most NEO_MAX_JOBS. */

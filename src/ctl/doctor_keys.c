@@ -81,7 +81,8 @@ neo_finding neo_doctor_check_secrets(neo_doctor_context *p, const char **found)
         neo_buf_printf(&text, "all %lld%s can be decrypted", all, counts.is_partial ? " that this role can read" : "");
     add_keys(p, &counts, &text, &is_pending, &is_unused);
     if (is_unused && !is_pending && !counts.is_partial)
-        neo_buf_puts(&text, "; a former key that encrypts none can be removed from the file");
+        neo_buf_puts(&text, "; a former key that encrypts none can be removed a day after httpd has used the new one, when its "
+                            "cursors have expired");
     *found = text.ptr;
     if (counts.undecryptable)
         return NEO_FINDING_FAILED;

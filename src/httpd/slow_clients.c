@@ -27,7 +27,7 @@
 
 #define FILTER        "NEOAPI_SLOW_CLIENTS"
 #define FILTER_TYPE   (AP_FTYPE_CONNECTION + 7) /* between mod_ssl's and mod_reqtimeout's filters */
-#define SLOW_MS       500                       /* a client that was waited for longer is counted */
+#define SLOW_MS       1000                      /* a client that was waited for longer is counted */
 #define PIECE_BYTES   16384                     /* a client must read so many in PIECE_MS */
 #define PIECE_MS      10000
 #define TICK_MS       100

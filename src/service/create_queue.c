@@ -36,7 +36,7 @@ static apr_status_t destroy(void *data)
     return APR_SUCCESS;
 }
 
-neo_create_queues *neo_create_queues_make(neo_metrics *metrics, apr_pool_t *pool)
+neo_create_queues *neo_create_queues_make(neo_metrics *metrics, int slots, apr_pool_t *pool)
 {
     int count = 0;
     while (neo_resources[count])
@@ -47,7 +47,7 @@ neo_create_queues *neo_create_queues_make(neo_metrics *metrics, apr_pool_t *pool
         neo_create_queue *queue = &queues->queues[i];
         neo_mutex_init(&queue->mutex);
         queue->end = &queue->first;
-        neo_slot_tuner_init(&queue->tuner);
+        neo_slot_tuner_init(&queue->tuner, slots);
         neo_create_queue_set_times(queue, NEO_GROUP_STALL_MS, NEO_GROUP_MAX_WAIT_MS);
         queue->metrics = metrics;
     }

@@ -146,36 +146,33 @@ static void put_queue(const neo_report *report, neo_buf *out)
 
 /* `value` of each job, unless it is negative. */
 static void put_job_values(const neo_report *report, neo_buf *out, const char *name, const char *type, const char *help,
-                           double (*value)(const neo_report *report, const neo_job_status *job))
+                           double (*value)(const neo_job_status *job))
 {
     begin(out, name, type, help);
     for (int i = 0; i < report->backlog.job_count; i++) {
-        double number = value(report, &report->backlog.jobs[i]);
+        double number = value(&report->backlog.jobs[i]);
         if (number >= 0)
             neo_buf_printf(out, "neoapi_%s{name=\"%s\"} %.15g\n", name, report->backlog.jobs[i].name, number);
     }
 }
 
-static double job_runs(const neo_report *report, const neo_job_status *job)
+static double job_runs(const neo_job_status *job)
 {
-    (void)report;
     return (double)job->runs;
 }
 
-static double job_failures(const neo_report *report, const neo_job_status *job)
+static double job_failures(const neo_job_status *job)
 {
-    (void)report;
     return (double)job->failures;
 }
 
-static double job_last_success(const neo_report *report, const neo_job_status *job)
+static double job_last_success(const neo_job_status *job)
 {
-    return job->success_age < 0 ? 0 : (double)report->backlog_read_at / 1e6 - (double)job->success_age / 1000;
+    return job->succeeded < 0 ? 0 : (double)job->succeeded / 1000;
 }
 
-static double job_duration(const neo_report *report, const neo_job_status *job)
+static double job_duration(const neo_job_status *job)
 {
-    (void)report;
     return (double)job->duration / 1000;
 }
 

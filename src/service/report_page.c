@@ -317,10 +317,10 @@ static void put_receivers(const neo_report *report, neo_buf *out)
     neo_buf_puts(out, report->slowest_count ? "</tbody></table>\n" : "");
 }
 
-static void put_job_age(neo_buf *out, const neo_report *report, neo_ms age)
+static void put_job_age(neo_buf *out, const neo_report *report, neo_ms time)
 {
-    if (age >= 0)
-        neo_report_age(out, age * 1000 + report->now - report->backlog_read_at);
+    if (time >= 0)
+        neo_report_age(out, report->now - time * 1000);
     else
         neo_buf_puts(out, "\xE2\x80\x93");
 }
@@ -335,12 +335,12 @@ static void put_jobs(const neo_report *report, neo_buf *out)
     for (int i = 0; i < report->backlog.job_count; i++) {
         const neo_job_status *job = &report->backlog.jobs[i];
         neo_buf_printf(out, "<tr><td>%s</td><td data-name=\"last success\">", job->name);
-        put_job_age(out, report, job->success_age);
+        put_job_age(out, report, job->succeeded);
         neo_buf_puts(out, "</td><td data-name=\"duration\">");
         if (job->duration >= 0)
             neo_report_time(out, (double)job->duration * 1000);
         neo_buf_puts(out, "</td><td data-name=\"last failure\">");
-        put_job_age(out, report, job->failure_age);
+        put_job_age(out, report, job->failed);
         neo_buf_puts(out, "</td><td data-name=\"runs\">");
         neo_report_count(out, (uint64_t)job->runs);
         neo_buf_puts(out, "</td><td data-name=\"failed\">");

@@ -109,7 +109,8 @@ void neo_report_text(const neo_report *report, neo_buf *out)
     for (int i = 0; i < report->backlog.job_count; i++) {
         const neo_job_status *job = &report->backlog.jobs[i];
         neo_buf_printf(out, "Job %s: runs=%lld failures=%lld last_success_seconds_ago=%lld last_duration_ms=%lld\n", job->name,
-                       job->runs, job->failures, job->success_age < 0 ? -1 : job->success_age / 1000, job->duration);
+                       job->runs, job->failures, job->succeeded < 0 ? -1 : (report->now / 1000 - job->succeeded) / 1000,
+                       job->duration);
     }
 }
 

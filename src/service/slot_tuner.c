@@ -10,9 +10,11 @@
 #define WEIGHT       0.5 /* of the last window in a score */
 #define OVERHEAD     3.0 /* PostgreSQL's time for a statement, divided by its time for a row */
 
-void neo_slot_tuner_init(neo_slot_tuner *tuner)
+void neo_slot_tuner_init(neo_slot_tuner *tuner, int slots)
 {
-    *tuner = (neo_slot_tuner){.level = FIRST_LEVEL, .best = FIRST_LEVEL, .direction = 1};
+    *tuner = (neo_slot_tuner){.is_fixed = slots > 0, .level = slots > 0 ? 0 : FIRST_LEVEL, .best = FIRST_LEVEL, .direction = 1};
+    while (tuner->level + 1 < NEO_SLOT_LEVELS && 2 << tuner->level <= slots)
+        tuner->level++;
 }
 
 int neo_slot_tuner_slots(const neo_slot_tuner *tuner)
@@ -72,7 +74,7 @@ void neo_slot_tuner_count_statement(neo_slot_tuner *tuner)
     tuner->statements++;
     if (tuner->rows < NEO_SLOT_WINDOW)
         return;
-    if (tuner->concurrent >= tuner->rows / 2)
+    if (!tuner->is_fixed && tuner->concurrent >= tuner->rows / 2)
         end_window(tuner);
     tuner->rows = tuner->statements = tuner->concurrent = 0;
     tuner->times = 0;

@@ -9,7 +9,7 @@
 #include "store/array.h"
 
 enum { CLAIMED_NAME, CLAIMED_NEXT };
-enum { NAME, RUNS, FAILURES, SUCCESS_AGE, FAILURE_AGE, DURATION };
+enum { NAME, RUNS, FAILURES, SUCCEEDED, FAILED, DURATION };
 
 static neo_statement *claim_job, *record_job;
 
@@ -69,8 +69,8 @@ neo_pg_status neo_job_read(neo_pg *pg, apr_pool_t *pool, neo_job_status jobs[NEO
     for (int i = 0; i < *count; i++) {
         jobs[i] = (neo_job_status){.runs = number_at(&rows, i, RUNS),
                                    .failures = number_at(&rows, i, FAILURES),
-                                   .success_age = number_at(&rows, i, SUCCESS_AGE),
-                                   .failure_age = number_at(&rows, i, FAILURE_AGE),
+                                   .succeeded = number_at(&rows, i, SUCCEEDED),
+                                   .failed = number_at(&rows, i, FAILED),
                                    .duration = number_at(&rows, i, DURATION)};
         apr_cpystrn(jobs[i].name, neo_rows_value(&rows, i, NAME), sizeof jobs[i].name);
     }

@@ -31,6 +31,6 @@ set due_at = now() + make_interval(secs => $4::int),
 where name = $1;
 
 -- name: read_jobs
-select name, runs, failures, extract(epoch from now() - last_success_at) * 1000, extract(epoch from now() - last_failure_at) * 1000,
+select name, runs, failures, (extract(epoch from last_success_at) * 1000)::bigint, (extract(epoch from last_failure_at) * 1000)::bigint,
     last_duration_ms
 from neoapi.job order by name;

@@ -88,8 +88,9 @@ while read -r directive; do
     grep -qE "^ *#?$directive " "$conf/neoapi.conf" || die "conf/neoapi.conf does not mention $directive"
 done <"$work/directives"
 
-# The time limit for request bodies is the same in the shipped configurations and in the tests' servers.
+# The time limit for request bodies is the same in the shipped virtual hosts and in the tests' servers.
 for file in "$conf"/*.conf "$here/httpd.conf"; do
+    [ "$file" != "$conf/server-neoapi.conf" ] || continue
     if grep '^ *RequestReadTimeout ' "$file" | grep -vE ' body=[0-9]+-[0-9]+,MinRate='; then die "$file waits for bodies without a limit"; fi
 done
 

@@ -74,7 +74,7 @@ def at_once(api, count):
     """Sends requests with curl over forty connections, because httpd closes some of more for lack of threads. Returns status
     and remaining requests of each."""
     done = subprocess.run(["curl", "--no-progress-meter", "--http1.1", "--parallel", "--parallel-immediate", "--parallel-max",
-                           "40", "--noproxy", "*", "--cacert", api.instance.ca, "--max-time", str(2 * TIMEOUT_S), "-o",
+                           "16", "--noproxy", "*", "--cacert", api.instance.ca, "--max-time", str(2 * TIMEOUT_S), "-o",
                            "/dev/null",
                            "-H", "X-API-Key: " + api.credential.secret,
                            "-w", "%{http_code} %header{X-RateLimit-Remaining}\n", f"{api.url}me#[1-{count}]"],

@@ -65,7 +65,7 @@ static void a_create_that_waits_is_a_write_in_progress(void **state)
     fake_key *key = key_of("org_editor", *state);
     cache_key(site, key);
     site->groups_writes = 1;
-    site->create_queues = neo_create_queues_make(NULL, *state);
+    site->create_queues = neo_create_queues_make(NULL, 2, *state);
     neo_create_queue *queue = neo_create_queue_of(site->create_queues, &neo_broker);
     neo_create_queue_set_times(queue, LIMIT_MS, LIMIT_MS);
     take_slots(queue, leaders, *state);

@@ -25,7 +25,7 @@ typedef struct {
 /* Without stalls and limits, if these are LIMIT_MS. */
 static neo_create_queue *new_queue(int stall_ms, int max_wait_ms, apr_pool_t *pool)
 {
-    neo_create_queue *queue = neo_create_queue_of(neo_create_queues_make(NULL, pool), &neo_broker);
+    neo_create_queue *queue = neo_create_queue_of(neo_create_queues_make(NULL, 2, pool), &neo_broker);
     neo_create_queue_set_times(queue, stall_ms, max_wait_ms);
     return queue;
 }
@@ -223,7 +223,7 @@ static void the_number_of_slots_with_the_fastest_creates_is_found(void **state)
     static const load disk = {[1] = {17800, 4}, [2] = {8500, 2}, [4] = {4900, 1}, [8] = {4100, 1}, [16] = {4200, 1}};
     neo_slot_tuner tuner;
     (void)state;
-    neo_slot_tuner_init(&tuner);
+    neo_slot_tuner_init(&tuner, 0);
     assert_int_equal(neo_slot_tuner_slots(&tuner), SLOTS);
     assert_int_equal(tune(processor, &tuner), 1);
     assert_int_equal(tune(disk, &tuner), 8); /* after a change of the load */
@@ -235,7 +235,7 @@ static void creates_without_concurrency_do_not_change_the_slots(void **state)
 {
     neo_slot_tuner tuner;
     (void)state;
-    neo_slot_tuner_init(&tuner);
+    neo_slot_tuner_init(&tuner, 0);
     for (int window = 0; window < 20; window++) {
         count_window(&tuner, 1, window * 1000, 0);
         assert_int_equal(neo_slot_tuner_slots(&tuner), SLOTS);

@@ -196,7 +196,7 @@ static void durations_and_ages_have_readable_units(void **state)
     for (int i = 0; i < COUNT(rows); i++) {
         fixture *h = new_fixture(*state);
         assert_true(neo_receivers_attempt(h->receivers, "a.example", 1, rows[i].longest, NOW));
-        h->report->backlog.jobs[0] = (neo_job_status){"expire", 3, 1, rows[i].ago * 1000, -1, 20};
+        h->report->backlog.jobs[0] = (neo_job_status){"expire", 3, 1, NOW / 1000 - rows[i].ago * 1000, -1, 20};
         h->report->backlog.job_count = 1;
         const char *page = written(h, write_page);
         assert_has(page, apr_pstrcat(h->pool, "<td data-name=\"longest\">", rows[i].time, "</td>", NULL));
