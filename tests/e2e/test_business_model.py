@@ -55,13 +55,21 @@ class Model(RuleBasedStateMachine):
         self.properties, self.proposals, self.contracts, self.people = [], [], [], []
         self.writes = 0
 
-    @initialize(type=st.sampled_from(["sale", "sale_rent"]), form=st.sampled_from(FORMS))
-    def begin_with_a_reserved_and_an_offered_property(self, type, form):
+    @initialize(type=st.sampled_from(["sale", "sale_rent"]), form=st.sampled_from(FORMS), is_sold=st.booleans())
+    def begin_with_a_reserved_and_an_offered_property(self, type, form, is_sold):
         """So that most rules are possible from the first step on."""
         for _ in range(2):
             self.add_property(type=type, status="active")
             self.add_proposal(n=-1, kind="purchase", status="submitted")
         self.accept_two_proposals(n=0, form=form)
+        accepted = self.proposals.index(self.reserving(self.properties[0])[0])
+        self.import_proposal(n=0, kind="purchase", status="accepted")
+        self.delete_proposal(n=accepted)
+        if is_sold:  # by hand, before the contract
+            self.set_status(self.properties[0], form, "sold")
+            self.add_contract(n=0, m=accepted, kind="sale", is_complete=True, is_signed=True, refers=True)
+            for status in ("pending_signature", "active"):
+                self.move_contract(n=0, status=status, has_reason=False)
 
     def add(self, made, some, **more):
         some.append({"id": made["id"], "kind": made.get("kind"), "status": made["status"], **more})
