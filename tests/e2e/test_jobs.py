@@ -91,8 +91,8 @@ def test_history_beyond_the_retention_is_removed_with_its_queue_rows(module_inst
     subscription = subscribe(admin, receiver.url)
     admin.broker()
     recent = until(admin, subscription, "success")["id"]
-    old, young = ({kind: make_partition(module_instance, kind, days) for kind in ("delivery", "attempt")} for days in (-9, -5))
-    gone, kept = age(module_instance, recent, 9), age(module_instance, recent, 5)
+    old, young = ({kind: make_partition(module_instance, kind, days) for kind in ("delivery", "attempt")} for days in (-9, -3))
+    gone, kept = age(module_instance, recent, 9), age(module_instance, recent, 3)
     run_jobs(module_instance)
     eventually(lambda: not count(module_instance, "webhook_queue", "id", gone), "the old one's end in the queue")
     for kind, column in (("delivery", "id"), ("attempt", "delivery_id")):
