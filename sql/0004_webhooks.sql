@@ -112,7 +112,7 @@ create index event_resource on neoapi.event (organization_id, resource_id, id);
 create index event_type on neoapi.event (organization_id, type, id);
 create index event_actor on neoapi.event (organization_id, actor, id);
 
--- Empty unless the janitor has not run for days.
+-- Empty unless the job "cleanup" has not run for days.
 create table neoapi.event_default partition of neoapi.event default;
 
 -- An event as the API returns it.
@@ -233,7 +233,7 @@ create table neoapi.webhook_attempt (
 create index webhook_attempt_outcome on neoapi.webhook_attempt (organization_id, subscription_id, outcome, delivery_id)
     where outcome is not null;
 
--- Empty unless the janitor has not run for days.
+-- Empty unless the job "cleanup" has not run for days.
 create table neoapi.webhook_delivery_default partition of neoapi.webhook_delivery default;
 create table neoapi.webhook_attempt_default partition of neoapi.webhook_attempt default;
 
@@ -494,7 +494,7 @@ create function neoapi.event_is_queued(day date) returns boolean
 -- Notes the event log's position, creates the partitions of the next days and drops those that are too old. So are the rows of such
 -- days in the default partitions, 100000 in a call. Events are kept at least as long as deliveries, and as long as a delivery of
 -- them is queued. Security definer, because the runtime role cannot create tables. If another session runs it, it does nothing.
--- lock_timeout limits how long other sessions queue behind its locks; the janitor calls it again.
+-- lock_timeout limits how long other sessions queue behind its locks; the job "cleanup" calls it again.
 create function neoapi.maintain_partitions(delivery_days int, event_days int) returns void
     language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
 declare

@@ -9,8 +9,8 @@
 
 #define NEO_SNAPSHOT_ROWS 100 /* of a part */
 
-/* What of a new snapshot is known. An organization can have two on all hosts together, a tenant three: less than NeoAPIExports
- * allows in a process. */
+/* Whether a new snapshot may be used. An organization can have two on all hosts together, a tenant three: less than
+ * NeoAPIExports allows in a process. */
 typedef struct neo_snapshot {
     int is_within_organization, is_within_tenant; /* limit; if not within both, the snapshot must not be used */
     const char *position;                         /* from which the event log has all changes that the snapshot does not show */

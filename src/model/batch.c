@@ -147,7 +147,7 @@ static void read_id(reader *r, const neo_json *sent, const char *path, neo_batch
     operation->id = id ? neo_json_string(id) : NULL;
 }
 
-/* Of an upsert or merge. Adds it to the data, which may leave it out. */
+/* Reads the external_id of an upsert or merge, and adds it to the data, which may leave it out. */
 static void read_external_id(reader *r, const neo_json *sent, const char *path, neo_batch_operation *operation)
 {
     int is_needed = neo_batch_may_create(operation);

@@ -259,7 +259,7 @@ neo_problem *neo_call_limit_stored(neo_call *call);         /* idempotency.c */
 
 /* ---------------------------------------------------------------- operations: the last step */
 
-/* Those of a file, ended by a row without a method. */
+/* The operations of a file, terminated by a row without a method. */
 extern const neo_operation neo_me_operations[], neo_docs_operations[], neo_collection_operations[], neo_webhook_operations[],
     neo_whatsapp_operations[], neo_conversation_operations[], neo_event_operations[];
 
