@@ -159,6 +159,8 @@ static int claim_job(neo_jobs *jobs, neo_ms *next)
         jobs->are_added = neo_job_add(pg, job_names(), COUNT, jobs->pool) == NEO_PG_OK;
     neo_pg_status status = neo_job_claim(pg, job_names(), COUNT, LEASE_S, jobs->pool, &name, next);
     int job = status == NEO_PG_OK && name ? job_named(name) : COUNT;
+    if (status == NEO_PG_OK && !name && *next < 0) /* there is no row, for example after a restore */
+        jobs->are_added = 0;
     jobs->host.release(jobs->host.context, pg);
     apr_pool_clear(jobs->pool);
     return job;
