@@ -180,8 +180,8 @@ static neo_finding check_plain_http_to(neo_doctor_context *p, const neo_json *si
     if (response.outcome != NEO_PROVIDER_RESPONDED || find_detail(p, &response))
         return NEO_FINDING_OK;
     *found = apr_psprintf(p->pool,
-                          "%s is answered with %d by another virtual host, so clients that send their key without TLS are "
-                          "not told to revoke it",
+                          "%s is answered with %d by another virtual host, so clients that send their key without TLS do "
+                          "not learn that it must be revoked",
                           url, response.http_status);
     p->fix =
         apr_psprintf(p->pool,

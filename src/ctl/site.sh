@@ -165,6 +165,6 @@ done
 if [ -n "$disabled" ]; then
     echo "neoapictl: disabled Debian's default site, which would have answered http://$name; to enable it: a2ensite $disabled" >&2
 elif [ -n "$first" ]; then
-    printf '%s\n' "neoapictl: warning: http://$name is answered by $first, so clients that send their key without TLS are not told" \
-        "to revoke it; give that virtual host another ServerName, then: systemctl reload apache2" >&2
+    printf '%s\n' "neoapictl: warning: http://$name is answered by $first, so clients that send their key without TLS do not learn" \
+        "that it must be revoked; give that virtual host another ServerName, then: systemctl reload apache2" >&2
 fi
