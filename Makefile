@@ -99,14 +99,15 @@ HARDENING  = $(eval HARDENING := $(if $(SANFLAGS),,$(FORTIFY) $(shell \
 LDFLAGS  += -Wl,-z,relro,-z,now -Wl,--as-needed $(SANFLAGS)
 LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lyaml -lz -lssl -lcrypto -lcurl -lpq -lpthread -lm
 
-# Layers 0 to 3 are the library that the module and neoapictl use.
-LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c src/delivery/*.c src/jobs/*.c)
+# The layers of the library that the module and neoapictl use.
+LIBRARY  := core pg schema resources sql whatsapp webhooks openapi admin api jobs status
+LIB_SRC  := $(wildcard $(LIBRARY:%=src/%/*.c))
 MOD_SRC  := mod_neoapi.c $(wildcard src/httpd/*.c)
 CTL_SRC  := $(wildcard src/ctl/*.c)
 CTL_GEN  := $(BUILD)/gen/site_script.c $(BUILD)/gen/site_template.c
 GEN      := $(BUILD)/gen/migrations.c $(BUILD)/gen/docs.c $(BUILD)/gen/report_style.c $(BUILD)/gen/openapi_json_text.c \
             $(BUILD)/gen/openapi_introduction.c
-SQL_H    := $(patsubst %.sql,$(BUILD)/gen/sql/%.h,$(notdir $(wildcard src/*/*.sql)))
+SQL_H    := $(patsubst src/%.sql,$(BUILD)/gen/%.sql.h,$(wildcard src/*/*.sql))
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:$(BUILD)/%.c=$(BUILD)/obj/%.o)
@@ -151,14 +152,14 @@ $(BUILD)/gen/migrations.c: sql/embed.sh $(wildcard sql/*.sql)
 	@mkdir -p $(@D)
 	$(call run,GEN,$@) sh sql/embed.sh migrations sql/[0-9]*.sql >$@.new && mv $@.new $@
 
-$(SQL_H): $(BUILD)/gen/sql/%.h: $$(wildcard src/*/$$*.sql) sql/embed.sh
+$(SQL_H): $(BUILD)/gen/%.sql.h: src/%.sql sql/embed.sh
 	@mkdir -p $(@D)
 	$(call run,GEN,$@) sh sql/embed.sh statements $< >$@.new && mv $@.new $@
 
 # Other texts, too: the constant neo_NAME has the file EMBED.NAME.
-EMBED.report_style         := src/service/status.css
-EMBED.openapi_json_text    := src/model/openapi.json
-EMBED.openapi_introduction := src/model/openapi.md
+EMBED.report_style         := src/status/status.css
+EMBED.openapi_json_text    := src/openapi/document.json
+EMBED.openapi_introduction := src/openapi/introduction.md
 EMBED.site_script          := src/ctl/site.sh
 EMBED.site_template        := conf/neoapi.conf
 
@@ -171,11 +172,11 @@ $(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(BUILD)/diagram $(if $(wildcard $(F
 	@mkdir -p $(@D)
 	@sh src/docs/pack.sh '$(VERSION)' '$(FETCHED)' '$(BUILD)/diagram' '$@'
 
-# Prints the tables of transitions, for the diagrams of the documentation. It takes what it needs of the model.
-$(BUILD)/diagram: $(BUILD)/obj/src/docs/diagram.o $(BUILD)/libmodel.a
+# Prints the tables of transitions, for the diagrams of the documentation. It takes what it needs of the tables.
+$(BUILD)/diagram: $(BUILD)/obj/src/docs/diagram.o $(BUILD)/libtables.a
 	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/libmodel.a: $(filter $(BUILD)/obj/src/core/% $(BUILD)/obj/src/model/%,$(LIB_OBJ))
+$(BUILD)/libtables.a: $(filter $(BUILD)/obj/src/core/% $(BUILD)/obj/src/schema/% $(BUILD)/obj/src/resources/%,$(LIB_OBJ))
 	@rm -f $@
 	$(call run,AR,$@) ar rcs $@ $^
 
@@ -327,9 +328,9 @@ ANALYZED := $(patsubst %.c,$(BUILD)/analyzer/%.o,$(LIB_SRC) $(MOD_SRC) $(CTL_SRC
 
 # Memory that pthread_setspecific and CURLOPT_OPENSOCKETDATA keep, that of an atomic counter's array, and that of an answer, which its
 # request frees.
-$(addprefix $(BUILD)/analyzer/src/,core/crypto.o delivery/sender.o service/create_queue.o store/pg_statement.o): ANALYZER += -Wno-analyzer-malloc-leak
+$(addprefix $(BUILD)/analyzer/src/,core/crypto.o webhooks/sender.o api/create_queue.o pg/statement.o): ANALYZER += -Wno-analyzer-malloc-leak
 # gcc 14 takes two parameters with the same argument for one.
-$(BUILD)/analyzer/src/model/transition.o: ANALYZER += -Wno-analyzer-deref-before-check
+$(BUILD)/analyzer/src/schema/transition.o: ANALYZER += -Wno-analyzer-deref-before-check
 # It keeps the descriptors of closed standard streams occupied.
 $(BUILD)/analyzer/src/ctl/main.o: ANALYZER += -Wno-analyzer-fd-leak
 

@@ -16,7 +16,7 @@
 #include "httpd/shared_metrics.h"
 #include "httpd/slow_clients.h"
 #include "httpd/stream.h"
-#include "store/claim_owner.h"
+#include "webhooks/claim_owner.h"
 
 #define CALLBACK_HANDLER "neoapi-whatsapp"
 

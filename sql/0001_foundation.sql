@@ -45,7 +45,7 @@ create function neoapi.block_id(block text, n bigint) returns text
                  || substr('0123456789abcdefghjkmnpqrstvwxyz', (n >> 5 & 31)::int + 1, 1)
                  || substr('0123456789abcdefghjkmnpqrstvwxyz', (n & 31)::int + 1, 1);
 
--- Its cost makes PostgreSQL choose custom plans for a prepared statement that contains it (see src/store/page.c). A custom plan
+-- Its cost makes PostgreSQL choose custom plans for a prepared statement that contains it (see src/sql/page.c). A custom plan
 -- drops the condition that contains it, so it is never executed.
 create function neoapi.force_custom_plan() returns boolean
     language plpgsql volatile cost 1e12 as $$

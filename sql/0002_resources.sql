@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Creates the tables of the resources: brokers, properties, parties, proposals, contracts, documents.
 --
--- The fields of a table, their order and their meaning are those of src/model/<resource>.c.
+-- The fields of a table, their order and their meaning are those of src/resources/<resource>.c.
 --
 -- representation is the resource as JSON, exactly as the API returns it. The module makes it for new rows; triggers make it in
--- updates and for rows that are inserted without it. neoapictl installs them after the migrations (see src/store/representation.c).
+-- updates and for rows that are inserted without it. neoapictl installs them after the migrations (see src/sql/representation.c).
 -- JSON columns contain neither nulls nor spaces, because the module writes them so.
 --
 -- Indexes of filters begin with organization_id and end with id, so that a filtered list is read in the order of the response.
@@ -196,7 +196,7 @@ create index proposal_status on neoapi.proposal (organization_id, status, id);
 create index proposal_property_id on neoapi.proposal (organization_id, property_id, id);
 create index proposal_broker_id on neoapi.proposal (organization_id, broker_id, id) where broker_id is not null;
 create index proposal_valid_until on neoapi.proposal (organization_id, valid_until);
--- What expires next, in any organization (see src/store/expiry.c).
+-- What expires next, in any organization (see src/sql/expiry.c).
 create index proposal_due on neoapi.proposal (valid_until) where status in ('submitted', 'countered');
 create index proposal_updated_at on neoapi.proposal (organization_id, updated_at, id);
 

@@ -155,7 +155,7 @@ create table neoapi.webhook_subscription (
     primary key (organization_id, id)
 );
 
--- The last four characters choose the ids of deliveries in a block (see src/store/write.c).
+-- The last four characters choose the ids of deliveries in a block (see src/sql/write.c).
 create unique index webhook_subscription_id_suffix on neoapi.webhook_subscription (organization_id, right(id, 4));
 
 create index webhook_subscription_health on neoapi.webhook_subscription (health, failing_since) where health <> 'healthy';
@@ -240,7 +240,7 @@ create table neoapi.webhook_attempt_default partition of neoapi.webhook_attempt 
 -- ---------------------------------------------------------------- the queue
 
 -- due_at is both schedule and lease: a claimed delivery is due again when the lease of its claim has expired, unless the process
--- that claimed it still holds its lock (see include/store/claim_owner.h).
+-- that claimed it still holds its lock (see include/webhooks/claim_owner.h).
 create table neoapi.webhook_queue (
     id              text collate "C" not null, -- of the delivery
     organization_id text collate "C" not null,

@@ -5,7 +5,7 @@
 -- and messages. It calls the security definer functions of the next files. Administrators create numbers and leads with neoapictl.
 
 -- A phone number for comparisons, without the digit that WhatsApp may omit: Brazil's ninth digit, the 1 after Mexico's country
--- code, and the 9 after Argentina's. Must agree with neo_phone_key in src/model/lead.c.
+-- code, and the 9 after Argentina's. Must agree with neo_phone_key in src/resources/lead.c.
 create function neoapi.whatsapp_phone_key(wa_id text) returns text
     language sql immutable strict parallel safe
     return case when wa_id ~ '^55[1-9][1-9]9[6-9][0-9]{7}$' then left(wa_id, 4) || right(wa_id, 8)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Creates the functions that return WhatsApp's conversations and messages as JSON.
 
--- The fields, their order and their meaning are those of src/model/whatsapp.c.
+-- The fields, their order and their meaning are those of src/resources/whatsapp.c.
 create function neoapi.whatsapp_message_json(m neoapi.whatsapp_message) returns json
     language sql stable parallel safe
     return (select json_strip_nulls(row_to_json(r)) from (select

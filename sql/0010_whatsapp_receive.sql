@@ -4,7 +4,7 @@
 -- One call of whatsapp_receive stores some items of a callback. The provider repeats callbacks; a repetition changes nothing. Items
 -- have times of their own, so the order in which they arrive changes nothing either (see doc/whatsapp.md).
 
--- An item of a callback, as src/model/callback.c reads it.
+-- An item of a callback, as src/whatsapp/callback.c reads it.
 create type neoapi.whatsapp_callback_item as (
     n               int,    -- its position in the callback
     kind            text,   -- message, status, preference, number_changed

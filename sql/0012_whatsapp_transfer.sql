@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Creates the functions that export and import conversations, with the identities of their contacts, and messages. An import adds
--- what is missing and changes nothing that exists. The fields are those of src/model/whatsapp_transfer.c.
+-- what is missing and changes nothing that exists. The fields are those of src/resources/whatsapp_transfer.c.
 
 create function neoapi.whatsapp_identity_json(i neoapi.whatsapp_identity) returns json
     language sql stable parallel safe

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Writes files as C constants:
-#   embed.sh migrations FILE...  the table of store/migrate.h
+#   embed.sh migrations FILE...  the table of sql/migrate.h
 #   embed.sh statements FILE     NAME_sql for each statement after a line "-- name: NAME"; comments and the last ; are left out
 #   embed.sh text NAME FILE      one constant
 set -eu
@@ -13,7 +13,7 @@ quoted() {
 }
 
 migrations() {
-    echo '#include "store/migrate.h"'
+    echo '#include "sql/migrate.h"'
     echo 'const neo_migration neo_migrations[] = {'
     for file; do
         name=$(basename "$file" .sql)

@@ -94,7 +94,7 @@ void neo_metrics_clock_steps(neo_metrics *metrics, int steps);
 void neo_metrics_connection_acquired(neo_metrics *metrics, long long waited, int is_connected);
 void neo_metrics_connection_released(neo_metrics *metrics, long long held);
 
-/* See service/create_queue.h: a create that has waited; a statement of which `repeated` rows are executed again. */
+/* See api/create_queue.h: a create that has waited; a statement of which `repeated` rows are executed again. */
 void neo_metrics_create_waited(neo_metrics *metrics, long long waited);
 void neo_metrics_create_statement(neo_metrics *metrics, int rows, int repeated);
 

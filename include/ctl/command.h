@@ -4,8 +4,8 @@
 #ifndef NEO_CTL_COMMAND_H
 #define NEO_CTL_COMMAND_H
 
+#include "admin/noun.h"
 #include "ctl/value.h"
-#include "store/admin.h"
 
 typedef enum neo_ctl_exit {
     NEO_CTL_OK = 0,

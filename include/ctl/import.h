@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
+#include "admin/import.h"
 #include "ctl/progress.h"
-#include "store/import.h"
 
 #define NEO_IMPORT_MAX_SHOWN 100 /* errors */
 

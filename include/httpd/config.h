@@ -8,10 +8,10 @@
 
 #include <http_config.h>
 
+#include "api/service.h"
 #include "httpd/database.h"
 #include "httpd/dispatcher.h"
 #include "httpd/listener.h"
-#include "service/service.h"
 
 extern module AP_MODULE_DECLARE_DATA neoapi_module;
 

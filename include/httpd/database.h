@@ -6,7 +6,7 @@
 
 #include <httpd.h>
 
-#include "store/pg_error.h"
+#include "pg/error.h"
 
 typedef struct neo_database neo_database;
 

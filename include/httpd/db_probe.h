@@ -5,7 +5,7 @@
 #define NEO_HTTPD_DB_PROBE_H
 
 #include "httpd/shared_metrics.h"
-#include "service/report.h"
+#include "status/report.h"
 
 /* Sets the report's backlog, its error, and write_error. Reads the virtual host's database, or the first one if it has none. */
 void neo_db_probe_report(request_rec *r, neo_report *report);

@@ -3,8 +3,8 @@
 #ifndef NEO_HTTPD_DISPATCHER_H
 #define NEO_HTTPD_DISPATCHER_H
 
-#include "delivery/courier.h"
 #include "httpd/database.h"
+#include "webhooks/courier.h"
 
 typedef struct neo_dispatcher neo_dispatcher;
 

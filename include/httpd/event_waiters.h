@@ -5,8 +5,8 @@
 #ifndef NEO_HTTPD_EVENT_WAITERS_H
 #define NEO_HTTPD_EVENT_WAITERS_H
 
-#include "service/service.h"
-#include "store/pg.h"
+#include "api/service.h"
+#include "pg/pg.h"
 
 #define NEO_EVENT_POLL_MS 250 /* between two queries */
 

@@ -5,10 +5,10 @@
 #ifndef NEO_HTTPD_LISTENER_H
 #define NEO_HTTPD_LISTENER_H
 
+#include "api/credential_cache.h"
 #include "httpd/database.h"
 #include "httpd/dispatcher.h"
 #include "httpd/event_waiters.h"
-#include "service/credential_cache.h"
 
 typedef struct neo_listener neo_listener;
 

@@ -5,7 +5,7 @@
 
 #include <httpd.h>
 
-#include "service/limiter.h"
+#include "api/limiter.h"
 
 /* Creates counters for `entries` credentials and as many addresses. Returns false, and logs, if there is no memory. */
 int neo_memory_limiters(server_rec *main_server, apr_size_t entries, neo_limiter **credentials, neo_limiter **addresses);

@@ -5,12 +5,12 @@
 
 #include <httpd.h>
 
+#include "api/concurrency.h"
 #include "core/metrics.h"
 #include "core/receivers.h"
 #include "core/seqlock.h"
-#include "service/concurrency.h"
-#include "store/backlog.h"
-#include "store/pg_error.h"
+#include "pg/error.h"
+#include "status/backlog.h"
 
 #define NEO_MAX_DATABASES 16 /* of one host; more of them share results of probes */
 

@@ -3,7 +3,7 @@
 #ifndef NEO_JOBS_JOBS_H
 #define NEO_JOBS_JOBS_H
 
-#include "store/pg.h"
+#include "pg/pg.h"
 
 /* What the host provides. */
 typedef struct neo_jobs_host {

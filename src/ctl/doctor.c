@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/cache_sync.h"
+#include "ctl/doctor.sql.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
 #include "doctor.h"
-#include "sql/doctor.h"
-#include "store/cache_sync.h"
-#include "store/event_log.h"
-#include "store/migrate.h"
-#include "store/pg_error.h"
-#include "store/representation.h"
+#include "pg/error.h"
+#include "sql/event_log.h"
+#include "sql/migrate.h"
+#include "sql/representation.h"
 
 #define MAX_CLOCK_DIFFERENCE 2000 /* milliseconds */
 #define SETUP                "runuser -u postgres -- neoapictl setup --runtime-role www-data --admin-role root --tenant NAME"

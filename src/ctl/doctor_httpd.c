@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/cache_sync.h"
 #include "core/clock.h"
 #include "ctl/session.h"
 #include "doctor.h"
-#include "store/cache_sync.h"
 
 #define MIN_DAYS     14 /* of a certificate */
 #define MAX_OUTPUT   65536

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin/encrypted.h"
 #include "doctor.h"
-#include "store/encrypted.h"
 
 /* The number of encrypted secrets that the connected role can read. */
 static long long count_encrypted(const neo_doctor_context *p)

@@ -11,9 +11,9 @@
 #include "core/secret.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
-#include "delivery/sender.h"
 #include "doctor.h"
-#include "store/pg_error.h"
+#include "pg/error.h"
+#include "webhooks/sender.h"
 
 #define REQUEST_TIMEOUT_S 15 /* longer than a statement */
 #define HTTP_PORT         80

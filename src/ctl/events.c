@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl events: manages the event log. */
+#include "admin/webhook.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
-#include "store/webhook_admin.h"
 
 static neo_ctl_exit begin_epoch(neo_ctl *ctl)
 {

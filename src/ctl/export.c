@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin/export.h"
 #include "core/json.h"
 #include "ctl/output.h"
 #include "ctl/progress.h"
 #include "ctl/session.h"
 #include "ctl/transfer.h"
-#include "model/import.h"
-#include "store/export.h"
+#include "schema/import.h"
 
 typedef struct {
     const neo_ctl *ctl;

@@ -10,8 +10,8 @@
 #include "core/json.h"
 #include "ctl/import.h"
 #include "ctl/transfer.h"
-#include "model/import.h"
-#include "model/references.h"
+#include "schema/import.h"
+#include "schema/references.h"
 
 #define MAX_LINES 500 /* of a chunk */
 #define MAX_BYTES (1024 * 1024)

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin/lead.h"
 #include "core/csv.h"
 #include "ctl/noun.h"
 #include "ctl/output.h"
 #include "ctl/secrets.h"
 #include "ctl/session.h"
-#include "model/lead.h"
-#include "store/lead_admin.h"
+#include "resources/lead.h"
 
 #define MAX_FILE          (256 << 20)
 #define MAX_PROBLEMS      100   /* that are printed */

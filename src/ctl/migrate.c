@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl migrate: updates the schema. */
-#include "store/representation.h"
+#include "sql/representation.h"
 
+#include "admin/webhook.h"
 #include "ctl/migrate.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
-#include "store/webhook_admin.h"
 
 typedef struct {
     const neo_ctl *ctl;

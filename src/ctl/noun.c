@@ -5,11 +5,11 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "api/cache_sync.h"
 #include "core/id.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
-#include "store/array.h"
-#include "store/cache_sync.h"
+#include "pg/array.h"
 
 /* ---------------------------------------------------------------- parameters */
 

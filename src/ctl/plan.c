@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl plan: manages plans (limits of tenants). */
 #include "ctl/noun.h"
-#include "model/plan_limits.h"
+#include "resources/plan_limits.h"
 
 /* clang-format off */
 #define LIMIT_FIELD(column, option, kind, default_value, summary, change_summary)                                              \

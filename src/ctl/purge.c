@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin/purge.h"
 #include "core/json.h"
 #include "ctl/noun.h"
 #include "ctl/output.h"
 #include "ctl/progress.h"
 #include "ctl/session.h"
 #include "ctl/transfer.h"
-#include "store/purge.h"
 
 static long long sum_of(neo_json *what)
 {

@@ -4,10 +4,10 @@
 #include <apr_time.h>
 #include <string.h>
 
+#include "admin/encrypted.h"
 #include "ctl/output.h"
 #include "ctl/secrets.h"
 #include "ctl/session.h"
-#include "store/encrypted.h"
 
 #define MAX_IDLE    10                 /* consecutive passes that renewed nothing though secrets were left */
 #define RETRY_DELAY APR_TIME_C(300000) /* microseconds, after such a pass */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "ctl/output.h"
-#include "store/migrate.h"
-#include "store/pg_error.h"
+#include "pg/error.h"
+#include "sql/migrate.h"
 
 /* Whether libpq knows the service. Port 0 is invalid, so that it fails before it connects. */
 static int has_service(const char *service, apr_pool_t *pool)

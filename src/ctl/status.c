@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/overview.h"
+#include "api/cache_sync.h"
 #include "core/clock.h"
 #include "core/json.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
-#include "store/backlog.h"
-#include "store/cache_sync.h"
-#include "store/event_log.h"
-#include "store/migrate.h"
-#include "store/overview.h"
-#include "store/pg_error.h"
+#include "pg/error.h"
+#include "sql/event_log.h"
+#include "sql/migrate.h"
+#include "status/backlog.h"
 
 typedef struct {
     const neo_ctl *ctl;

@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <string.h>
 
+#include "admin/webhook.h"
 #include "ctl/noun.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
-#include "store/webhook_admin.h"
 
 #define POLL_INTERVAL_MS 500
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/resource.h"
+#include "schema/resource.h"
 
 static void print_status(const char *name)
 {

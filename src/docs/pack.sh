@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Writes the documentation pages and their assets as a C table (see model/docs.h): pack.sh VERSION FETCHED DIAGRAM OUT
+# Writes the documentation pages and their assets as a C table (see openapi/docs.h): pack.sh VERSION FETCHED DIAGRAM OUT
 # The name of an asset has a hash of its content, so browsers can cache it for good. Swagger UI comes from npm, into FETCHED; if
 # it cannot be fetched, the reference is replaced by no-reference.html. Graphviz draws what the program DIAGRAM prints.
 set -eu
@@ -122,7 +122,7 @@ insert diagram_of_contracts "$work/contract" "$work/rules.1" >"$work/rules.2"
 insert diagram_of_properties "$work/property" "$work/rules.2" >"$work/rules.html"
 swagger_ui=$(sed -n 's/.*"swagger-ui-dist": "\([^"]*\)".*/\1/p' "$here/package.json")
 {
-    echo '#include "model/docs.h"'
+    echo '#include "openapi/docs.h"'
     echo 'const neo_doc neo_docs[] = {'
     for file in style.css icon.svg samples.js; do asset "$here/$file"; done
     if [ "$reference" = reference ]; then

@@ -9,7 +9,7 @@
 
 #include "httpd/config.h"
 #include "httpd/log.h"
-#include "store/migrate.h"
+#include "sql/migrate.h"
 
 #define SECOND_US        1000000LL
 #define FRESH_US         SECOND_US        /* a result is used without a new query */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/wait.h"
-#include "store/array.h"
-#include "store/event_page.h"
+#include "pg/array.h"
+#include "sql/event_page.h"
 
 #define POLL_TIMEOUT_S    3
 #define RETRY_SECONDS     5 /* if too many requests wait */

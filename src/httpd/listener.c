@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "api/cache_sync.h"
+#include "api/credential.h"
+#include "httpd/clock_step.h"
 #include "httpd/log.h"
 #include "httpd/thread.h"
-#include "store/cache_sync.h"
-#include "store/claim_owner.h"
-#include "store/clock_step.h"
-#include "store/credential.h"
-#include "store/migrate.h"
+#include "sql/migrate.h"
+#include "webhooks/claim_owner.h"
 
 #define HEARTBEAT_MS        1000 /* without a notification; others then free the claims of a process that has ended */
 #define HEARTBEAT_TIMEOUT_S 3

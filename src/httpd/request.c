@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "core/encode.h"
-#include "delivery/sender.h"
 #include "httpd/event_waiters.h"
 #include "httpd/request_id.h"
 #include "httpd/shared_metrics.h"
 #include "httpd/slow_clients.h"
+#include "webhooks/sender.h"
 
 #define CHUNK_BYTES       65536      /* of a read */
 #define MAX_DRAIN_BYTES   262144     /* of an unread body over HTTP/1.1 */

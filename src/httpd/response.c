@@ -8,8 +8,8 @@
 #include <string.h>
 #include <util_filter.h>
 
+#include "api/routing.h"
 #include "httpd/stream.h"
-#include "service/routing.h"
 
 #define FILTER         "NEOAPI_ERROR"
 #define MAX_SMALL_BODY 32768 /* bytes that httpd accepts at once, whether or not the client reads them */

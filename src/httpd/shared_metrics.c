@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "api/routing.h"
 #include "httpd/config.h"
 #include "httpd/log.h"
-#include "service/routing.h"
 
 #define CACHE_LINE   64 /* bytes */
 #define SPARE_FACTOR 2  /* after a graceful restart, old processes run beside the new ones */

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "core/wait.h"
-#include "store/expiry.h"
-#include "store/job.h"
-#include "store/outbox.h"
+#include "jobs/job.h"
+#include "sql/expiry.h"
+#include "webhooks/outbox.h"
 
 #define LEASE_S       60
 #define MAX_RUN_MS    20000 /* then the job is due again at once, so that others get their turn */

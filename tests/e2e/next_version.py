@@ -8,9 +8,9 @@ from deployment import BUILD, IS_SANITIZED, TIMEOUT_S, ROOT
 
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if IS_SANITIZED else []
 
-# A new field as described in CONTRIBUTING: a row in src/model/broker.c and a column. Also a constraint that is checked on every
+# A new field as described in CONTRIBUTING: a row in src/resources/broker.c and a column. Also a constraint that is checked on every
 # row, and a new table.
-BROKER = "src/model/broker.c"
+BROKER = "src/resources/broker.c"
 ROW = """    {.name = "website",
      .type = NEO_STRING,
      .flags = NEO_IN_EVENT,

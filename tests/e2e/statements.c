@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "service/service.h"
-#include "store/pg.h"
+#include "api/service.h"
+#include "pg/pg.h"
 
 neo_statement *__real_neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes);
 neo_statement *__wrap_neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes);

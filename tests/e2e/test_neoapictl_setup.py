@@ -16,7 +16,7 @@ import pytest
 from ctl_database import TIMEOUT_S, UNKNOWN_ULID, new_database, db, own_database  # noqa: F401 (fixtures)
 from deployment import ROOT
 
-MIGRATION_LOCK = 5653418271302  # src/store/migrate.c
+MIGRATION_LOCK = 5653418271302  # src/sql/migrate.c
 
 
 def until(condition, what):

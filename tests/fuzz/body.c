@@ -3,10 +3,10 @@
  * resource (lower half) and what the body is (upper half). */
 #include "core/clock.h"
 #include "expect.h"
-#include "model/batch.h"
-#include "model/import.h"
-#include "model/openapi_schema.h"
-#include "model/validate.h"
+#include "openapi/schema.h"
+#include "schema/batch.h"
+#include "schema/import.h"
+#include "schema/validate.h"
 
 #define ORGANIZATION "org_01jd3x00000000000000000001"
 #define TENANT       "tnt_01jd3x00000000000000000000"

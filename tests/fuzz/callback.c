@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the reader of WhatsApp's callbacks and checks its results against include/model/callback.h. */
-#include "model/callback.h"
+/* Fuzzes the reader of WhatsApp's callbacks and checks its results against include/whatsapp/callback.h. */
+#include "whatsapp/callback.h"
 #include "core/json.h"
 
 #include "expect.h"

@@ -2,7 +2,7 @@
 /* Fuzzes the reader of CSV and the validation of leads: an input is a file. */
 #include "core/csv.h"
 #include "expect.h"
-#include "model/lead.h"
+#include "resources/lead.h"
 
 /* Adds a record with all fields in quotation marks. */
 static void write_record(neo_buf *out, const neo_csv_record *record)

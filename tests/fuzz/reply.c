@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the readers of responses of WhatsApp's provider and checks their results against include/model/provider.h. The
+/* Fuzzes the readers of responses of WhatsApp's provider and checks their results against include/whatsapp/provider.h. The
  * first two bytes of an input are the HTTP status. */
-#include "model/provider.h"
+#include "whatsapp/provider.h"
 
 #include <string.h>
 
 #include "expect.h"
-#include "model/template.h"
+#include "whatsapp/template.h"
 
 #define TOKEN "EAA0123456789_abcdef" /* some inputs contain it */
 

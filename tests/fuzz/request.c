@@ -3,7 +3,7 @@
  * with method and target, lines with headers, an empty line, the body. */
 #include <apr_escape.h>
 
-#include "service/routing.h"
+#include "api/routing.h"
 #include "site.h"
 
 typedef struct {

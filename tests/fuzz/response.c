@@ -4,8 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "delivery/sender.h"
 #include "expect.h"
+#include "webhooks/sender.h"
 
 static void check_result(void *baton, const neo_send_result *result)
 {

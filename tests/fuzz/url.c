@@ -7,7 +7,7 @@
 
 #include "core/receivers.h"
 #include "expect.h"
-#include "model/check.h"
+#include "schema/check.h"
 
 typedef struct {
     char host[300]; /* an address as its canonical text, a name as it was written */

@@ -5,16 +5,17 @@ import re
 
 import tree
 
-LAYERS = {"core": 0, "model": 1, "docs": 2, "store": 2, "service": 3, "delivery": 3, "jobs": 3, "httpd": 4, "ctl": 4}
+LAYERS = {"core": 0, "pg": 1, "schema": 1, "resources": 2, "docs": 3, "openapi": 3, "sql": 3, "whatsapp": 4, "webhooks": 5,
+          "admin": 6, "api": 6, "jobs": 6, "status": 7, "httpd": 8, "ctl": 8}
 
 # The library's name, its headers, and the only files that may include them.
 LIBRARIES = (
     ("jansson", r"jansson\w*\.h", r"src/core/json\.c"),
     ("zlib", r"zlib\.h", r"src/core/gzip\.c"),
-    ("libyaml", r"yaml\.h", r"src/model/yaml\.c"),
+    ("libyaml", r"yaml\.h", r"src/openapi/yaml\.c"),
     ("OpenSSL", r"openssl/.*", r"src/core/crypto\.c"),
-    ("libpq", r"(postgresql/)?(libpq-fe|libpq-events|postgres_ext|pg_config\w*|libpq/.*)\.h", r"src/store/(pg\w*\.c|libpq\.h)"),
-    ("libcurl", r"curl/.*", r"src/delivery/\w+\.c|tests/fuzz/url\.c"),
+    ("libpq", r"(postgresql/)?(libpq-fe|libpq-events|postgres_ext|pg_config\w*|libpq/.*)\.h", r"src/pg/\w+\.[ch]"),
+    ("libcurl", r"curl/.*", r"src/webhooks/\w+\.c|tests/fuzz/url\.c"),
     ("httpd", r"(httpd|(http|ap|mod|util)_\w+|mpm_common|scoreboard|unixd|heartbeat)\.h",
      r"(src|include)/httpd/\w+\.[ch]|mod_neoapi\.c"),
 )
@@ -66,7 +67,7 @@ def check_own(path, header):
 
 def is_statements(root, path, name):
     """Whether an #include names the statements that the Makefile embeds from the .sql file beside the source."""
-    return name == f"sql/{path.stem}.h" and (root / path.with_suffix(".sql")).is_file()
+    return name == f"{path.parent.name}/{path.stem}.sql.h" and (root / path.with_suffix(".sql")).is_file()
 
 
 def library_of(name):

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/docs.h"
-#include "model/openapi.h"
-#include "model/yaml.h"
-#include "service/routing.h"
+#include "api/routing.h"
+#include "openapi/docs.h"
+#include "openapi/document.h"
+#include "openapi/yaml.h"
 
 static neo_text read_all(FILE *in, apr_pool_t *pool)
 {

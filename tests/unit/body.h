@@ -5,8 +5,8 @@
 
 #include "unit.h"
 
-#include "model/fields.h"
-#include "model/validate.h"
+#include "schema/fields.h"
+#include "schema/validate.h"
 
 static const struct {
     const neo_resource *resource;

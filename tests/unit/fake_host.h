@@ -9,9 +9,9 @@
 #include <apr_tables.h>
 #include <stdlib.h>
 
+#include "api/service.h"
 #include "core/json.h"
 #include "core/secret.h"
-#include "service/service.h"
 
 #define ORGANIZATION       "org_01jd3x00000000000000000001"
 #define OTHER_ORGANIZATION "org_01jd3x00000000000000000002"

@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "store/pg.h"
+#include "pg/pg.h"
 
 #define FAKE_MAX 32 /* parameters, columns */
 

@@ -2,7 +2,7 @@
 /* Rules between resources: which writes read related resources, and which are refused. */
 #include "unit.h"
 
-#include "model/business_rules.h"
+#include "schema/business_rules.h"
 
 #define PROPERTY "\"property_id\":\"prp_1\""
 #define PARTIES  "\"parties\":[{\"party_id\":\"pty_1\",\"role\":\"seller\"},{\"party_id\":\"pty_2\",\"role\":\"buyer\"}]"

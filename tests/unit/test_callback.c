@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 
 #include "core/json.h"
-#include "model/callback.h"
+#include "whatsapp/callback.h"
 
 #define NUMBER "106540352242922"
 

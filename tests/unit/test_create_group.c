@@ -5,7 +5,7 @@
 
 #include <apr_time.h>
 
-#include "service/create_queue.h"
+#include "api/create_queue.h"
 
 #define LIMIT_MS 20000
 #define ROW      "{\"id\":\"brk_01jd3x0000000000000000000z\",\"name\":\"Ana\",\"visibility\":\"public\"}"

@@ -6,7 +6,7 @@
 #include <apr_time.h>
 #include <pthread.h>
 
-#include "service/create_queue.h"
+#include "api/create_queue.h"
 
 #define LIMIT_MS 20000 /* until a condition must be true */
 #define MANY     20

@@ -7,9 +7,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "api/credential_cache.h"
 #include "core/clock.h"
 #include "core/secret.h"
-#include "service/credential_cache.h"
 
 #define MAX_ENTRIES 16384 /* the cache's size */
 

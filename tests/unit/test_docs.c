@@ -4,9 +4,9 @@
 
 #include <apr_strings.h>
 
-#include "model/docs.h"
-#include "model/resource.h"
-#include "service/routing.h"
+#include "api/routing.h"
+#include "openapi/docs.h"
+#include "schema/resource.h"
 
 #define BASE "https://api.example.com/public/v1/"
 

@@ -5,10 +5,10 @@
 #include <apr_hash.h>
 #include <apr_strings.h>
 
-#include "model/batch.h"
-#include "model/docs.h"
-#include "model/resource.h"
-#include "service/routing.h"
+#include "api/routing.h"
+#include "openapi/docs.h"
+#include "schema/batch.h"
+#include "schema/resource.h"
 
 static const char *page_of(apr_pool_t *pool)
 {

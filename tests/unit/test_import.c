@@ -5,8 +5,8 @@
 #include <apr_strings.h>
 
 #include "core/id.h"
-#include "model/import.h"
-#include "model/references.h"
+#include "schema/import.h"
+#include "schema/references.h"
 
 #define HERE  "org_01jp2azpts9g3j7m2n6q0s4v8w"
 #define THERE "org_01jp2azpts9g3j7m2n6q0s4v8x"

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "core/clock.h"
-#include "delivery/in_flight.h"
+#include "webhooks/in_flight.h"
 
 #define PER_SUBSCRIPTION 8
 

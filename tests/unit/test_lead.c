@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 
 #include "core/csv.h"
-#include "model/lead.h"
+#include "resources/lead.h"
 
 /* ---------------------------------------------------------------- tables */
 

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "service/limiter.h"
+#include "api/limiter.h"
 
 #define NOW     1800000000LL
 #define THREADS 8

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "store/migrate.h"
+#include "sql/migrate.h"
 
 static void migrations_are_numbered_from_one_without_a_gap(void **state)
 {

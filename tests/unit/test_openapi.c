@@ -5,12 +5,12 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 
+#include "api/routing.h"
 #include "core/clock.h"
 #include "core/id.h"
-#include "model/openapi.h"
-#include "model/openapi_schema.h"
-#include "model/validate.h"
-#include "service/routing.h"
+#include "openapi/document.h"
+#include "openapi/schema.h"
+#include "schema/validate.h"
 
 #define BASE "https://api.example.com/public/v1/"
 #define DOCS "https://docs.example.com/api"

@@ -5,11 +5,11 @@
 #include <apr_hash.h>
 #include <apr_strings.h>
 
-#include "model/event.h"
-#include "model/openapi.h"
-#include "model/openapi_parts.h"
-#include "model/openapi_schema.h"
-#include "service/routing.h"
+#include "api/routing.h"
+#include "openapi/document.h"
+#include "openapi/parts.h"
+#include "openapi/schema.h"
+#include "schema/event.h"
 
 static neo_openapi_builder builder_of(apr_pool_t *pool)
 {

@@ -4,9 +4,9 @@
 
 #include <apr_strings.h>
 
-#include "model/batch.h"
-#include "model/event.h"
-#include "service/routing.h"
+#include "api/routing.h"
+#include "schema/batch.h"
+#include "schema/event.h"
 
 #define ID "brk_01jd3x8m5t9w2q7r4y6z0a1b3c"
 

@@ -4,7 +4,7 @@
 
 #include <apr_strings.h>
 
-#include "store/pg.h"
+#include "pg/pg.h"
 
 static void a_failed_connection_has_a_reason(void **state)
 {

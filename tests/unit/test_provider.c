@@ -4,7 +4,7 @@
 
 #include <apr_strings.h>
 
-#include "model/provider.h"
+#include "whatsapp/provider.h"
 
 #define TOKEN "EAA-0123456789_abcdefghij"
 #define OTHER "EAAZ0123456789_abcdefghij-0123456789abcdefghij" /* 40 characters and more */

@@ -4,7 +4,7 @@
 #include "fake_host.h"
 
 #include "core/clock.h"
-#include "model/batch.h"
+#include "schema/batch.h"
 
 #define HISTORIES 1000
 #define START     1800000000

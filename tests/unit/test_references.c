@@ -4,7 +4,7 @@
 
 #include <apr_strings.h>
 
-#include "model/references.h"
+#include "schema/references.h"
 
 /* "path=id" of each, in their order. */
 static const char *found(const neo_resource *resource, const char *change, apr_pool_t *pool)

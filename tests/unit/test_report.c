@@ -7,7 +7,7 @@
 
 #include "core/crypto.h"
 #include "core/encode.h"
-#include "service/report.h"
+#include "status/report.h"
 
 #define SECOND 1000000LL
 #define MINUTE (60 * SECOND)

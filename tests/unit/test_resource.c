@@ -5,8 +5,8 @@
 #include <ctype.h>
 
 #include "core/id.h"
-#include "model/check.h"
-#include "model/fields.h"
+#include "schema/check.h"
+#include "schema/fields.h"
 
 typedef void (*field_check)(const neo_field *field, apr_pool_t *pool);
 

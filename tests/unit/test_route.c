@@ -2,7 +2,7 @@
 /* Routes: every operation of every resource has its own number. */
 #include "unit.h"
 
-#include "service/routing.h"
+#include "api/routing.h"
 
 /* The route of a request. */
 static const neo_route *route_of(const char *method, const char *path, apr_pool_t *pool)

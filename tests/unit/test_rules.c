@@ -4,7 +4,7 @@
 
 #include <apr_strings.h>
 
-#include "model/rules.h"
+#include "schema/rules.h"
 
 static int passes(neo_rule rule, const char *text, apr_pool_t *pool)
 {

@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 #include <regex.h>
 
-#include "model/rules.h"
+#include "schema/rules.h"
 
 /* Whether a text is accepted. If so, it must match the pattern. */
 static int passes(neo_rule rule, neo_normalizer normal, const char *pattern, const char *text, apr_pool_t *pool)

@@ -4,7 +4,7 @@
 #include "fake_host.h"
 #include "fake_pg.h"
 
-#include "model/resource.h"
+#include "schema/resource.h"
 
 #define ID   "brk_01jd3x0000000000000000000z"
 #define PATH "brokers/" ID

@@ -5,8 +5,8 @@
 #include <apr_strings.h>
 
 #include "core/encode.h"
-#include "store/reference.h"
-#include "store/table.h"
+#include "sql/reference.h"
+#include "sql/table.h"
 
 /* The value that is compared; the test fails if it is refused. */
 static const char *value_of(const char *filter, const char *text, apr_pool_t *pool)

@@ -2,7 +2,7 @@
 /* Message templates of WhatsApp's provider. */
 #include "unit.h"
 
-#include "model/template.h"
+#include "whatsapp/template.h"
 
 #define LIST(components)                                                                                                       \
     "{\"data\":[{\"name\":\"visit\",\"language\":\"en\",\"components\":[{\"type\":\"BODY\",\"text\":\"Hi\"}]},"                \

@@ -2,7 +2,7 @@
 /* Transitions of status, and the errors. */
 #include "unit.h"
 
-#include "model/transition.h"
+#include "schema/transition.h"
 
 /* The detail of the error; NULL if the change is allowed. */
 static const char *refusal(const neo_resource *resource, const char *from, const char *to, const char **timestamp_field,

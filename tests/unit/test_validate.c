@@ -6,7 +6,7 @@
 #include <apr_strings.h>
 
 #include "core/encode.h"
-#include "model/validate.h"
+#include "schema/validate.h"
 
 #define NAMED "\"name\":\"Ana\""
 

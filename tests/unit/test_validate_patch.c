@@ -2,7 +2,7 @@
 /* Validation of merge patches. */
 #include "unit.h"
 
-#include "model/validate.h"
+#include "schema/validate.h"
 
 /* A broker as in responses. */
 #define CURRENT                                                                                                                \

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Invalidates the credential caches of all processes. The schema's triggers notify; processes listen. Each listener also holds
+ * a shared advisory lock whose number is the transaction up to which its cache is current, so that a change can be awaited, and
+ * the lock of its process's claims (see webhooks/claim_owner.h). */
+#ifndef NEO_API_CACHE_SYNC_H
+#define NEO_API_CACHE_SYNC_H
+
+#include "pg/pg.h"
+
+/* Seconds after which every listener knows a change, even if it cannot be reached. */
+#define NEO_CACHE_SYNC_MAX_DELAY_S 15
+
+/* Starts and stops listening (see neo_pg_listen). */
+NEO_MUSTCHECK neo_pg_status neo_cache_sync_begin(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
+void neo_cache_sync_end(neo_pg *pg, apr_pool_t *pool);
+
+/* Checks the connection, and compares the clock with the database's (neo_clock_compare). False if the connection is lost. */
+NEO_MUSTCHECK int neo_cache_sync_heartbeat(neo_pg *pg, int seconds, apr_pool_t *pool);
+
+/* A listener reads the current position, empties its cache, then confirms the position. NULL, and false, if the connection is
+ * lost. */
+const char *neo_cache_sync_position(neo_pg *pg, apr_pool_t *pool);
+NEO_MUSTCHECK int neo_cache_sync_confirm(neo_pg *pg, const char *position, apr_pool_t *pool);
+
+typedef struct neo_listeners {
+    int listeners;
+    int hosts;    /* as far as the role may see client addresses */
+    int sessions; /* of the runtime role; without listeners they are a connection pooler's, which passes on no notifications */
+} neo_listeners;
+
+/* Counts the listeners. `runtime` is the runtime role's name. */
+NEO_MUSTCHECK neo_pg_status neo_cache_sync_count_listeners(neo_pg *pg, const char *runtime, apr_pool_t *pool,
+                                                           neo_listeners *found);
+
+/* Waits up to three seconds until every listener has confirmed what was committed before. False if one has not. */
+int neo_cache_sync_await(neo_pg *pg, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PostgreSQL connections and statements; only src/pg uses libpq.
+ *
+ * Connections come from mod_dbd in httpd, from neo_pg_connect in neoapictl and the tests. The state of a connection (its
+ * prepared statements) is attached to the PGconn and cleared when the connection is reset, even by mod_dbd.
+ *
+ * Before a statement is sent, the socket is checked, so that no request fails because the server was restarted. A statement
+ * that only reads is retried once over a new connection; one that writes is retried only if it certainly was not executed. */
+#ifndef NEO_PG_PG_H
+#define NEO_PG_PG_H
+
+#include <apr_pools.h>
+
+#include "core/encode.h"
+
+typedef struct pg_conn neo_pg_native; /* libpq's PGconn */
+typedef struct neo_pg neo_pg;
+
+typedef enum neo_pg_status {
+    NEO_PG_OK,
+    NEO_PG_UNIQUE_VIOLATION, /* unique_violation; rows->constraint names it */
+    NEO_PG_FK_VIOLATION,     /* foreign_key_violation; rows->constraint names it */
+    NEO_PG_LIMIT_REACHED,    /* a limit of the plan, NEO01: rows->constraint names it, rows->detail is its value */
+    NEO_PG_RETRY,       /* in a transaction: it failed because of a conflict or an outage; roll back and begin again. See also
+                         * neo_pg_try */
+    NEO_PG_UNAVAILABLE, /* no connection, a timeout or a refusal; a write may have been executed, unless rows->is_undone */
+    NEO_PG_TIME_LIMIT,  /* the statement exceeded neo_pg_limit_time */
+    NEO_PG_TIMEOUT,     /* the server cancelled the statement, which did nothing: statement_timeout */
+    NEO_PG_SCHEMA,      /* the schema is missing or older than the statement, which did nothing */
+    NEO_PG_FAILED,      /* any other error, which was logged */
+} neo_pg_status;
+
+/* A prepared statement: prepared at protocol level at its first use on each connection. It is named after its text, because
+ * behind a pooler a connection may have statements of another version of the module. */
+#define NEO_STATEMENT_NAME (sizeof "neoapi_" - 1 + NEO_FINGERPRINT_SIZE) /* with the fingerprint of its SQL */
+typedef struct neo_statement {
+    char name[NEO_STATEMENT_NAME];
+    const char *sql;
+    int params;
+    int writes; /* never retried if it may have been executed */
+    int slot;   /* index in the connection's table of prepared statements */
+} neo_statement;
+
+/* A result. It belongs to the pool of the call. */
+typedef struct neo_rows {
+    struct pg_result *native;
+    int count;
+    const char *constraint;           /* of a violation, else NULL */
+    const char *detail;               /* of an error, else NULL */
+    const char *message;              /* the server's error message; only for the log and neoapictl */
+    const struct neo_pg_error *error; /* what it means (see pg/error.h); NULL if there is none */
+    int is_undone;                    /* after an error: the statement certainly changed nothing */
+} neo_rows;
+
+/* Makes a statement, of which a process can have 992; call it at start-up, from one thread. `sql` is copied. */
+neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes);
+
+/* The statement with this text, registered at its first use; it must only read. NULL if there are 32 already, because each
+ * takes memory in every server process: use neo_pg_query then. */
+const neo_statement *neo_statement_of(const char *sql, int params);
+
+/* The neo_pg of an open connection; always the same one. NULL if memory is exhausted. */
+neo_pg *neo_pg_of(neo_pg_native *conn);
+void neo_pg_set_log_context(neo_pg *pg, void *log_context); /* for neo_log */
+
+/* A pointer for the owner of the connection. */
+void neo_pg_set_user_data(neo_pg *pg, void *user_data);
+void *neo_pg_user_data(const neo_pg *pg);
+
+/* Opens a connection that is closed with the pool. Returns NULL and sets *wrong to libpq's message on failure. */
+neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wrong);
+
+/* Whether a connection string has a password. */
+int neo_pg_has_password(const char *conninfo);
+
+/* Runs a prepared statement; `values` are `params` texts, NULL for null. */
+NEO_MUSTCHECK neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
+                                       neo_rows *rows);
+
+/* The same outside a transaction, for a statement whose work can be done otherwise: after an error it returns NEO_PG_RETRY
+ * without logging it if the statement certainly changed nothing. */
+NEO_MUSTCHECK neo_pg_status neo_pg_try(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
+                                       neo_rows *rows);
+
+/* Limits the time of statements that neo_pg_run and neo_pg_query run next outside a transaction; 0: the connection's own limit.
+ * The server gets the limit together with the statement. */
+void neo_pg_limit_time(neo_pg *pg, int milliseconds);
+
+/* The same in two steps: send, then receive when neo_pg_is_answered, which can become true when neo_pg_socket is readable or
+ * the statement has timed out. In between the connection must not be used and `values` must not change. A statement that cannot
+ * be sent is run by neo_pg_receive. */
+void neo_pg_send(neo_pg *pg, const neo_statement *statement, const char *const *values);
+int neo_pg_is_answered(neo_pg *pg);
+NEO_MUSTCHECK neo_pg_status neo_pg_receive(neo_pg *pg, const neo_statement *statement, const char *const *values,
+                                           apr_pool_t *pool, neo_rows *rows);
+
+/* A transaction at isolation level read committed. neo_pg_run retries nothing in it. After a failure, roll back to the
+ * savepoint or roll back; after NEO_PG_RETRY and NEO_PG_UNAVAILABLE, only the latter is possible. */
+NEO_MUSTCHECK neo_pg_status neo_pg_begin(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
+/* Sets the savepoint, or rolls back to it. neo_pg_begin sets it first. */
+NEO_MUSTCHECK neo_pg_status neo_pg_savepoint(neo_pg *pg, int is_rollback, apr_pool_t *pool, neo_rows *rows);
+/* Only after NEO_PG_UNAVAILABLE is it unknown whether the transaction was committed. */
+NEO_MUSTCHECK neo_pg_status neo_pg_commit(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
+void neo_pg_roll_back(neo_pg *pg);
+
+/* A transaction at isolation level repeatable read that only reads: all its statements see the same snapshot. The server ends
+ * it if nothing is read for `seconds`. End it with neo_pg_roll_back, also after a failure. */
+NEO_MUSTCHECK neo_pg_status neo_pg_begin_snapshot(neo_pg *pg, int seconds, apr_pool_t *pool, neo_rows *rows);
+/* Runs a statement in it, at most once and for at most a minute (NEO_PG_TIME_LIMIT). */
+NEO_MUSTCHECK neo_pg_status neo_pg_read_snapshot(neo_pg *pg, const char *sql, int params, const char *const *values,
+                                                 apr_pool_t *pool, neo_rows *rows);
+
+/* Runs a statement that is not prepared, so planned for these values; it must only read. */
+NEO_MUSTCHECK neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
+                                         neo_rows *rows);
+
+/* The same, without logging failures. */
+NEO_MUSTCHECK neo_pg_status neo_pg_query_unlogged(neo_pg *pg, const char *sql, apr_pool_t *pool, neo_rows *rows);
+
+/* Runs a statement of neoapictl, without a timeout: it may write, and be in a transaction. With `params` 0, `sql` may be
+ * several statements. A serialization failure or deadlock is retried if `params` is not 0 and no transaction is open. */
+NEO_MUSTCHECK neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
+                                        neo_rows *rows);
+
+const char *neo_rows_value(const neo_rows *rows, int row, int column); /* NULL for null */
+neo_text neo_rows_text(const neo_rows *rows, int row, int column);
+int neo_rows_is_true(const neo_rows *rows, int row, int column);
+/* The SQLSTATE of a failed statement; "" if the server sent none. */
+const char *neo_rows_state(const neo_rows *rows);
+
+/* `text` as an SQL literal or identifier, quotes included. */
+const char *neo_pg_literal(neo_pg *pg, const char *text, apr_pool_t *pool);
+const char *neo_pg_identifier(neo_pg *pg, const char *text, apr_pool_t *pool);
+
+/* Hashes a role's password as PostgreSQL stores it, so that the password never reaches the server or its log. Returns NULL and
+ * sets *wrong to libpq's message on failure. */
+const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *password, apr_pool_t *pool, const char **wrong);
+
+/* Listens. Fails with NEO_PG_FAILED and a message in rows->message behind a pooler that assigns server connections by
+ * transaction, because notifications would not arrive. */
+NEO_MUSTCHECK neo_pg_status neo_pg_listen(neo_pg *pg, const char *channel, apr_pool_t *pool, neo_rows *rows);
+/* Runs statements once, never over a new connection; waits up to `seconds`. */
+NEO_MUSTCHECK neo_pg_status neo_pg_exec_once(neo_pg *pg, const char *sql, int seconds, apr_pool_t *pool, neo_rows *rows);
+int neo_pg_socket(neo_pg *pg);
+/* Reads what has arrived, without waiting. Returns the number of notifications; -1: the connection is lost. */
+int neo_pg_notifications(neo_pg *pg);
+
+#endif

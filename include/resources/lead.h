@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Validation of leads, which only neoapictl creates: from CSV (`lead import`) and from JSON lines (`import`). */
+#ifndef NEO_RESOURCES_LEAD_H
+#define NEO_RESOURCES_LEAD_H
+
+#include "schema/resource.h"
+
+typedef enum neo_lead_column {
+    NEO_LEAD_NAME,
+    NEO_LEAD_PHONE,
+    NEO_LEAD_EMAIL,
+    NEO_LEAD_PARTY,
+    NEO_LEAD_COLUMNS
+} neo_lead_column;
+
+/* "party_id" */
+const char *neo_lead_column_name(neo_lead_column column);
+
+/* The column of a CSV heading or one of its synonyms, in any case; -1 if unknown. */
+int neo_lead_column_of(const char *heading);
+
+/* Validates a lead and normalizes its values; an empty one becomes NULL. Returns the number of errors. wrong[i]: the error of a
+ * column, or NULL. */
+int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *wrong[NEO_LEAD_COLUMNS], apr_pool_t *pool);
+
+/* Normalizes a telephone number to digits with the country code: "+55 (11) 98765-4321" is "5511987654321". Without + it is
+ * Brazilian. Returns NULL, or the error ("must be …"). */
+const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **digits);
+
+/* The same as normalizer and rule of a field. */
+const char *neo_normalize_phone_digits(const char *text, apr_pool_t *pool);
+const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool);
+
+/* The key by which numbers are compared, without the digit that WhatsApp may omit: Brazil's ninth digit, the 1 after Mexico's
+ * country code, the 9 after Argentina's. */
+const char *neo_phone_key(const char *digits, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scopes and roles of credentials. A scope is "brokers:read" or "brokers:write"; a set of scopes is a bit mask. */
+#ifndef NEO_SCHEMA_SCOPE_H
+#define NEO_SCHEMA_SCOPE_H
+
+#include <apr_pools.h>
+
+#include "core/json.h"
+#include "schema/resource_list.h"
+
+#define NEO_AREA_OF(name, AREA, collection) NEO_AREA_##AREA,
+typedef enum neo_area { NEO_RESOURCE_LIST(NEO_AREA_OF) NEO_AREA_WHATSAPP, NEO_AREAS } neo_area;
+
+typedef unsigned int neo_scopes;
+
+#define NEO_SCOPE_READ(area)  ((neo_scopes)1 << (2 * (area)))
+#define NEO_SCOPE_WRITE(area) ((neo_scopes)2 << (2 * (area)))
+#define NEO_SCOPES_ALL        (((neo_scopes)1 << (2 * NEO_AREAS)) - 1)
+#define NEO_SCOPES_READ       (NEO_SCOPES_ALL & 0x55555555u)
+
+/* Returns false if there is no such scope. */
+NEO_MUSTCHECK int neo_scope_parse(const char *text, neo_scopes *scope);
+
+/* "brokers:read" */
+const char *neo_scope_text(neo_scopes scope, apr_pool_t *pool);
+
+/* Adds the set as a JSON array of strings. */
+void neo_scopes_json(neo_buf *out, neo_scopes scopes);
+
+/* Returns false if there is no such role. */
+NEO_MUSTCHECK int neo_role_scopes(const char *role, neo_scopes *scopes);
+
+/* The roles' names, ended by NULL. */
+extern const char *const neo_role_names[];
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes several rows of a resource in one statement (see sql/write.h).
+ *
+ * The caller has begun a transaction (see pg/pg.h). A call must not name a row twice. */
+#ifndef NEO_SQL_BATCH_H
+#define NEO_SQL_BATCH_H
+
+#include "schema/batch.h"
+#include "sql/table.h"
+
+typedef struct neo_batch_row {
+    int number; /* unique in the call; rows are written in the order of their numbers */
+    char id[NEO_ID_SIZE];
+    neo_ms now;                         /* of a creation: the time in the id */
+    const neo_json *body;               /* validated; NULL for a deletion */
+    const char *timestamp_field;        /* as in neo_change, with the next */
+    neo_target target;                  /* only of a row that is alone in its call */
+    const neo_actor *actor;             /* of a row of neo_batch_group_make, with the next */
+    const neo_idempotency *idempotency; /* NULL: none */
+} neo_batch_row;
+
+/* Generates the statements of every resource that has batches; called once in a process. */
+void neo_batch_make_statements(apr_pool_t *pool);
+
+/* Serializes the batches of a resource in an organization: waits for a lock that the transaction holds until it ends. */
+NEO_MUSTCHECK neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                                        apr_pool_t *pool, neo_rows *rows);
+
+/* Locks the rows that the effects of updates may change, in the order of their ids and before the rows themselves, as single
+ * writes do: those that the rows refer to, and those that `target` of a row names. The resource must have effects. */
+NEO_MUSTCHECK neo_pg_status neo_batch_lock_targets(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                                   const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *locked);
+
+/* Locks rows against changes by others until the transaction ends. One row for each that exists: its number and its
+ * representation. Rows without a number are locked because a deletion may clear their reference (see sql/mutual.h). */
+enum { NEO_LOCKED_NUMBER, NEO_LOCKED_ANSWER };
+NEO_MUSTCHECK neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                           const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *found);
+
+/* Writes rows; those to update or delete must be locked. Returns the columns of neo_written. A created row that is in neither
+ * violates a unique index. With `is_strict`, and for updates, such a violation makes the whole fail with
+ * NEO_PG_UNIQUE_VIOLATION.
+ *
+ * A deletion ignores references from rows that are deleted before it in the same call, and from later ones that it refers to
+ * itself, as spouses do. If one of these is not deleted, the whole fails with NEO_PG_FK_VIOLATION. */
+NEO_MUSTCHECK neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, neo_method method,
+                                            int is_strict, const neo_batch_row *rows, int count, apr_pool_t *pool,
+                                            neo_rows *written);
+
+/* The parameters of neo_batch_create_group: copies in the pool, so that the rows are not needed any more. */
+typedef struct neo_batch_group neo_batch_group;
+const neo_batch_group *neo_batch_group_make(const neo_resource *resource, const neo_batch_row *rows, int count,
+                                            apr_pool_t *pool);
+
+/* Creates rows of different requests in one statement, which is its own transaction, also with their idempotency keys. Returns
+ * the columns of neo_written for the rows that were created. Each of the others violates a unique index, has a missing
+ * reference, or its key exists. NEO_PG_RETRY: nothing was created. */
+NEO_MUSTCHECK neo_pg_status neo_batch_create_group(neo_pg *pg, const neo_batch_group *group, apr_pool_t *pool,
+                                                   neo_rows *written);
+
+#endif

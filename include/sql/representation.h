@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The column `representation`: a resource as JSON, exactly as the API returns it. The module makes it for new rows. Trigger
+ * functions, which are generated from the tables of fields, make the same text in every update and for rows that are inserted
+ * without it. `neoapictl migrate` installs those that the database does not have in this form. */
+#ifndef NEO_SQL_REPRESENTATION_H
+#define NEO_SQL_REPRESENTATION_H
+
+#include "schema/resource.h"
+#include "sql/idempotency.h"
+#include "sql/migrate.h"
+
+/* What a new row consists of. */
+typedef struct neo_new_values {
+    const char *id, *now;
+    const neo_actor *actor;
+    const neo_json *body;        /* validated */
+    const char *timestamp_field; /* as in neo_new, with the next */
+    const neo_json *times;
+} neo_new_values;
+
+/* Whether the module knows all values of a new row: the database sets none. */
+int neo_representation_is_made(const neo_resource *resource);
+
+/* Sets {representation} and {payload} of a new row of such a resource. */
+void neo_representation_set(neo_values *values, const neo_resource *resource, const neo_new_values *row, apr_pool_t *pool);
+
+/* The function of a resource, and its triggers, as a migration without number. */
+neo_migration neo_representation_script(const neo_resource *resource, apr_pool_t *pool);
+
+/* The resources, ended by NULL, whose table has not both triggers that run the function of this build. */
+NEO_MUSTCHECK neo_pg_status neo_representation_outdated(neo_pg *pg, apr_pool_t *pool, const neo_resource ***outdated,
+                                                        neo_rows *rows);
+
+/* Compares representations of about ten thousand rows of each resource with the rows' columns. One row: the id of a row that
+ * differs; or none. */
+NEO_MUSTCHECK neo_pg_status neo_representation_check(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A resource's rows: statements generated once from its table of fields. Every write is one statement, one round trip and one
+ * transaction: the row, the idempotency key, and a delivery for each matching subscription.
+ *
+ * Every statement names the organization. Bodies are validated JSON; answers are the text that the API sends. */
+#ifndef NEO_SQL_TABLE_H
+#define NEO_SQL_TABLE_H
+
+#include "schema/resource.h"
+#include "sql/idempotency.h"
+#include "sql/page.h"
+#include "sql/write.h"
+
+/* Generates the statements of every resource; called once in a process, before any other function below. */
+void neo_table_make_statements(apr_pool_t *pool);
+
+/* A row to create. */
+typedef struct neo_new {
+    char id[NEO_ID_SIZE];
+    neo_ms created_at; /* the time in the id */
+    neo_json *body;
+    const char *secret;          /* sealed; NULL if the resource has none */
+    const char *timestamp_field; /* the field that is set because of the status; NULL for none */
+    const neo_json *times; /* of imported history: created_at, updated_at and those of its statuses; NULL: it is created now */
+} neo_new;
+
+/* Creates a row. For the rows returned here and below see sql/write.h. */
+NEO_MUSTCHECK neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                             const neo_idempotency *idempotency, const neo_new *row, apr_pool_t *pool,
+                                             neo_rows *rows);
+
+/* One row with the answer, or none. */
+NEO_MUSTCHECK neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
+                                           apr_pool_t *pool, neo_rows *rows);
+
+/* The same with the row's version in the second column. */
+NEO_MUSTCHECK neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                                   const char *id, apr_pool_t *pool, neo_rows *rows);
+
+/* The row that the write's effect changes. If it does not have the version, nothing is written. */
+typedef struct neo_target {
+    const char *id; /* NULL: there is no effect */
+    const char *version;
+    const char *status; /* its new one */
+} neo_target;
+
+/* A row to update. */
+typedef struct neo_change {
+    const char *id;
+    const char *version; /* that the row must have; NULL: any, for a resource without references */
+    const neo_json *body;
+    const char *timestamp_field; /* as above */
+    neo_target target;
+} neo_change;
+
+/* Sets every writable field. */
+NEO_MUSTCHECK neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                             const neo_change *row, apr_pool_t *pool, neo_rows *rows);
+
+/* `version` as above; it must be given for a resource with a mutual reference. */
+NEO_MUSTCHECK neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
+                                             const char *version, apr_pool_t *pool, neo_rows *rows);
+
+/* A value of a field with a unique index; with `status`, only of rows that have that status. */
+typedef struct neo_unique_value {
+    const neo_field *field;
+    const char *value;
+    const char *status;
+} neo_unique_value;
+
+/* The id of the row that has the value and another id than this one. */
+NEO_MUSTCHECK neo_pg_status neo_table_find(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                           const neo_unique_value *value, const char *id, apr_pool_t *pool, neo_rows *rows);
+
+/* A page, newest first. Without `before`, rows with the representation; with it, rows as of neo_page_sql. */
+NEO_MUSTCHECK neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                           const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
+
+/* Opens neo_snapshot_fetch's cursor for all rows of the list, in its order (see sql/snapshot.h). */
+NEO_MUSTCHECK neo_pg_status neo_table_open_snapshot(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                                    const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
+
+#endif

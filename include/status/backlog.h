@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The length of the deployment's webhook queue, the lag of the event log, and the background jobs. The cost does not depend on
+ * the length. */
+#ifndef NEO_STATUS_BACKLOG_H
+#define NEO_STATUS_BACKLOG_H
+
+#include "jobs/job.h"
+
+#define NEO_BACKLOG_MAX_COUNTED       10000 /* rows; beyond that PostgreSQL's estimate is used */
+#define NEO_BACKLOG_MAX_SUBSCRIPTIONS 1000  /* subscriptions whose deliveries `due` and `oldest` take into account */
+
+typedef struct neo_backlog {
+    long long pending;    /* deliveries in flight, due or waiting for a retry */
+    int is_estimated;     /* `pending` is an estimate */
+    long long due;        /* deliveries of active subscriptions that could be sent now */
+    int is_more;          /* `due` is a lower bound */
+    long long overdue;    /* milliseconds since the earliest due_at; 0: none is due */
+    neo_ms oldest;        /* creation of the oldest pending delivery; 0: there is none */
+    long long log_holder; /* the transaction that holds back the event log; 0: none */
+    long long log_lag;    /* milliseconds for which it has been running; since it was first seen, if its start is not visible */
+    long long failing, disabled; /* subscriptions */
+    long long messages_stalled;  /* WhatsApp messages that have been pending for over ten minutes */
+    neo_job_status jobs[NEO_MAX_JOBS];
+    int job_count;
+} neo_backlog;
+
+/* Failures are logged. `backlog` has the last result, or zeros; `elapsed`: milliseconds since then. */
+NEO_MUSTCHECK neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, neo_backlog *backlog);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The deliveries in flight, from claim to result, and how many each subscription has and may have.
+ *
+ * The limit of a subscription adapts to its receiver (additive increase, multiplicative decrease): each success raises it by
+ * one, up to the configured maximum. A failure halves it, down to NEO_MIN_PER_SUBSCRIPTION, if more than a quarter of the
+ * recent attempts failed. So occasional failures do not slow a backlog down, and a dead receiver soon occupies only few
+ * slots. */
+#ifndef NEO_WEBHOOKS_IN_FLIGHT_H
+#define NEO_WEBHOOKS_IN_FLIGHT_H
+
+#include <apr_tables.h>
+
+#include "core/id.h"
+#include "core/receivers.h"
+#include "webhooks/outbox.h"
+
+typedef struct neo_in_flight_delivery {
+    struct neo_in_flight_delivery *next, **link;
+    void *owner; /* the courier */
+    char id[NEO_ID_SIZE], organization[NEO_ID_SIZE], subscription[NEO_ID_SIZE];
+    long long claim;
+    int number;
+    int is_sent;
+    int is_failing;           /* the subscription's previous attempt failed */
+    int success_is_news;      /* see neo_due_delivery */
+    char host[NEO_HOST_SIZE]; /* the receiver's */
+} neo_in_flight_delivery;
+
+typedef struct neo_in_flight {
+    neo_in_flight_delivery *first;
+    int count;
+    int per_subscription;
+    apr_array_header_t *queues; /* of subscriptions that are paused, or have deliveries in flight or a lowered limit */
+    void *owner;
+} neo_in_flight;
+
+/* At most `max` deliveries, and `per_subscription` of each subscription. */
+void neo_in_flight_init(neo_in_flight *in_flight, void *owner, int max, int per_subscription, apr_pool_t *pool);
+
+/* The initial limit of a subscription, which depends on whether its last attempt failed. */
+int neo_in_flight_first_limit(const neo_in_flight *in_flight, int is_failing);
+
+/* Adds a claimed delivery. */
+neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_due_delivery *due, long long claim);
+
+/* Removes a delivery, frees its memory, and adapts its subscription's limit. */
+void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *delivery, int is_success);
+
+/* Pauses claims for the delivery's subscription until neo_steady_ms is `until`; then its limit is the lowest one. */
+void neo_in_flight_pause(neo_in_flight *in_flight, const neo_due_delivery *due, neo_ms until);
+
+/* Sets the request's loads, one for each queue. */
+void neo_in_flight_fill_request(neo_in_flight *in_flight, neo_claim_request *request, apr_pool_t *pool);
+
+#endif

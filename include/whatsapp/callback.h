@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parses WhatsApp's callbacks (webhooks of Meta's Cloud API) into a list of items. Any member can be missing, new, or of
+ * another type: what cannot be understood is skipped, the rest is used. */
+#ifndef NEO_WHATSAPP_CALLBACK_H
+#define NEO_WHATSAPP_CALLBACK_H
+
+#include <apr_tables.h>
+
+#include "core/buf.h"
+#include "core/clock.h"
+
+#define NEO_CALLBACK_MAX_BYTES (4 << 20) /* the provider sends up to 3 MB */
+
+typedef enum neo_callback_item_kind {
+    NEO_ITEM_MESSAGE,
+    NEO_ITEM_STATUS,
+    NEO_ITEM_PREFERENCE,
+    NEO_ITEM_NUMBER_CHANGED, /* the contact has a new number */
+    NEO_ITEM_KINDS
+} neo_callback_item_kind;
+
+/* Texts are valid UTF-8 without control characters other than line breaks and tabs; NULL if the callback has none. */
+typedef struct neo_callback_item {
+    neo_callback_item_kind kind;
+    const char *phone_number_id; /* the number that the callback is for: digits */
+    const char *id;              /* the provider's id of the message */
+    const char *message;         /* of a status: our id, which was sent with the message */
+    const char *wa_id;           /* the contact: digits */
+    const char *bsuid;           /* the contact's business-scoped id */
+    const char *name;
+    const char *type; /* of a message: "text" */
+    const char *body;
+    const char *mime_type;
+    const char *filename;
+    int has_media;
+    int is_group;          /* sent to a group */
+    const char *refers_to; /* of the types edit and revoke: the id of the message that is changed */
+    const char *status;    /* sent, delivered, read, failed */
+    int has_error;
+    int error_code;
+    const char *error_title;
+    const char *preference; /* "stop" or "resume"; also of a message that says only that */
+    const char *new_wa_id, *new_bsuid;
+    neo_ms at; /* 0 if the callback has none */
+} neo_callback_item;
+
+/* Possible ids of the number whose callback this is, found without parsing, since the sender is not authenticated yet: at most
+ * 16 of numbers, then at most 16 of accounts, ended by NULL. */
+const char *const *neo_callback_candidates(neo_text raw, apr_pool_t *pool);
+
+/* The items of a callback, in order: an array of neo_callback_item. On error NULL, and *wrong is set. *dropped: the number of
+ * messages, statuses and preferences that could not be understood. `stop_texts`: see neo_preference_of_text. */
+apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *stop_texts, apr_pool_t *pool, const char **wrong,
+                                      int *dropped);
+
+/* At most `count` items from `first` on as JSON for the database (see sql/0010_whatsapp_receive.sql). */
+neo_text neo_callback_items_json(const apr_array_header_t *items, int first, int count, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* WhatsApp's provider (Meta's Cloud API): builds request bodies and interprets responses. The host sends them. */
+#ifndef NEO_WHATSAPP_PROVIDER_H
+#define NEO_WHATSAPP_PROVIDER_H
+
+#include "core/buf.h"
+#include "core/json.h"
+
+/* A template message. */
+typedef struct neo_outgoing {
+    const char *id;    /* our id; the provider returns it with every status */
+    const char *wa_id; /* the recipient; NULL if only `bsuid` is known */
+    const char *bsuid;
+    const char *template_name;
+    const char *template_language;
+    const neo_json *parameters; /* an array of strings; NULL for none */
+} neo_outgoing;
+
+/* The request body. */
+neo_text neo_outgoing_json(const neo_outgoing *message, apr_pool_t *pool);
+
+/* The outcome of a request to the provider. */
+typedef enum neo_provider_outcome {
+    NEO_PROVIDER_NOT_SENT,    /* nothing was sent */
+    NEO_PROVIDER_NO_RESPONSE, /* it may have arrived, but there is no complete response */
+    NEO_PROVIDER_RESPONDED,
+} neo_provider_outcome;
+
+typedef struct neo_provider_response {
+    neo_provider_outcome outcome;
+    const char *error; /* without a response: "timeout" */
+    int http_status;
+    neo_text body;
+    const char *token; /* the access token, removed from all texts, since the provider can quote it; NULL: none */
+} neo_provider_response;
+
+/* What the response means for the message. */
+typedef enum neo_verdict {
+    NEO_VERDICT_ACCEPTED,
+    NEO_VERDICT_UNKNOWN,   /* it may have been accepted: never send it again */
+    NEO_VERDICT_LATER,     /* not sent; can be retried */
+    NEO_VERDICT_FORBIDDEN, /* not sent; the administrator must fix the token or its permissions, or, if there is no
+                              title, the provider's URL */
+    NEO_VERDICT_TEMPLATE,  /* not sent: the template or its parameters are wrong */
+    NEO_VERDICT_OPTED_OUT, /* not sent: the contact opted out */
+    NEO_VERDICT_FAILED,    /* not sent, permanently */
+} neo_verdict;
+
+/* Members that the response does not have are NULL. */
+typedef struct neo_reply {
+    neo_verdict verdict;
+    const char *id; /* the provider's id of the message */
+    const char *wa_id, *bsuid;
+    int http_status; /* 0: no response */
+    int is_held;     /* accepted, but held by the provider for now */
+    int code;        /* error code; 0 is a valid one: there is an error if `title` is set */
+    const char *title;
+    const char *details;
+    const char *trace;       /* id of the request at the provider */
+    int is_about_parameters; /* of NEO_VERDICT_TEMPLATE */
+} neo_reply;
+
+/* Interprets the response. */
+void neo_reply_read(const neo_provider_response *answer, apr_pool_t *pool, neo_reply *reply);
+
+#endif

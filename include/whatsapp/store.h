@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* WhatsApp conversations: started by requests, continued by the provider's callbacks. Functions of the schema do the work
+ * (sql/0009_whatsapp_send.sql, sql/0010_whatsapp_receive.sql), each in one round trip and one transaction. */
+#ifndef NEO_WHATSAPP_STORE_H
+#define NEO_WHATSAPP_STORE_H
+
+#include "core/crypto.h"
+#include "sql/idempotency.h"
+#include "sql/page.h"
+
+void neo_whatsapp_make_statements(apr_pool_t *pool);
+
+/* A message to send to a lead. */
+typedef struct neo_conversation_start {
+    char conversation[NEO_ID_SIZE]; /* id for a new one */
+    char message[NEO_ID_SIZE];
+    const char *actor_type;
+    const char *lead;
+    const char *number; /* NULL: the organization's only number */
+    const char *template_name, *template_language;
+} neo_conversation_start;
+
+/* Commits the message as pending, and the idempotency key with the message's id as its response. One row, or none if the key
+ * exists. */
+enum {
+    NEO_CONVERSATION_REFUSAL, /* no_lead, no_number, several_numbers or opted_out or no_phone; if null, the other columns have
+                                 values */
+    NEO_CONVERSATION_DELIVERIES,
+    NEO_CONVERSATION_CREATED,
+    NEO_CONVERSATION_NUMBER,
+    NEO_CONVERSATION_PHONE_NUMBER_ID,
+    NEO_CONVERSATION_ACCESS_TOKEN, /* sealed */
+    NEO_CONVERSATION_WA_ID,
+    NEO_CONVERSATION_BSUID,
+    NEO_CONVERSATION_ACCOUNT,       /* the number's, which has the template */
+    NEO_CONVERSATION_HAS_TEMPLATE,  /* whether the provider was asked for the template within an hour */
+    NEO_CONVERSATION_TEMPLATE_TEXT, /* its text; null: not known */
+};
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
+                                               const neo_conversation_start *start, apr_pool_t *pool, neo_rows *rows);
+
+/* The result of sending it. After "refused", "opted_out", "unsent" and "busy" the idempotency key is removed. */
+typedef struct neo_conversation_result {
+    const char *outcome; /* one of these, or "accepted", "failed", "unknown" */
+    const char *provider_id, *wa_id, *bsuid;
+    int is_held;
+    int code; /* of the provider's error; -1: none */
+    const char *title;
+    const char *body; /* the template's text with the parameters; NULL: not known */
+} neo_conversation_result;
+
+/* One row: the answer, or null. */
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
+                                             const char *message, const neo_conversation_result *result, apr_pool_t *pool,
+                                             neo_rows *rows);
+
+/* Stores the text of the template; NULL: the provider returned none. If that fails, the provider is asked again. */
+void neo_whatsapp_store_template(neo_pg *pg, const neo_actor *actor, const char *account, const neo_conversation_start *start,
+                                 const char *text, apr_pool_t *pool);
+
+/* One row: the answer to a request whose message is pending. */
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, apr_pool_t *pool,
+                                                neo_rows *rows);
+
+/* ---------------------------------------------------------------- reading */
+
+/* A page of the organization's conversations, and of a conversation's messages (see neo_page_sql). */
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_list(neo_pg *pg, const neo_actor *actor, const neo_selection *selection,
+                                              apr_pool_t *pool, neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_list_messages(neo_pg *pg, const neo_actor *actor, const char *conversation,
+                                                       const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
+
+/* One row, or none. */
+enum { NEO_READ_CONVERSATION, NEO_READ_VERSION };
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_read(neo_pg *pg, const neo_actor *actor, const char *id, apr_pool_t *pool,
+                                              neo_rows *rows);
+
+/* What a client decides about a conversation. */
+typedef struct neo_conversation_change {
+    const char *id, *version;
+    const char *triage;
+    const char *last_read_at; /* NULL: never */
+    const char *opted_out_at; /* NULL: not opted out */
+} neo_conversation_change;
+
+/* One row. */
+enum {
+    NEO_CHANGED_CONVERSATION, /* as it is now; null if it was not changed: without a refusal, it has another version */
+    NEO_CHANGED_DELIVERIES,
+    NEO_CHANGED_REFUSAL, /* opted_out or opted_in */
+};
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const neo_conversation_change *wanted,
+                                                apr_pool_t *pool, neo_rows *rows);
+
+/* ---------------------------------------------------------------- callbacks */
+
+/* Numbers, found by phone_number_id or waba_id. `ids` is terminated by NULL. */
+enum { NEO_NUMBER_ID, NEO_NUMBER_PHONE_NUMBER_ID, NEO_NUMBER_APP_SECRET };
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_numbers(neo_pg *pg, const char *const *ids, apr_pool_t *pool, neo_rows *rows);
+
+/* The 16 numbers that were added last, with the same columns. */
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_newest_numbers(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
+
+/* One row if a number has the verify token with this hash. */
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_verify(neo_pg *pg, const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool,
+                                                neo_rows *rows);
+
+/* Stores the items (see whatsapp/callback.h) about these numbers; duplicates change nothing. One row: the counts of new
+ * messages, deliveries of events, and new statuses. `numbers` is terminated by NULL. */
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_receive(neo_pg *pg, neo_text items, const char *const *numbers, apr_pool_t *pool,
+                                                 neo_rows *rows);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An export of an organization (see admin/export.h). */
+#include "admin/export.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+
+#include "admin/export.sql.h"
+#include "exec.h"
+#include "sql/migrate.h"
+#include "sql/write.h"
+
+#define FETCH_ROWS "1000" /* a few megabytes at most */
+
+static const char *exec(neo_pg *pg, const char *sql, const char *organization, apr_pool_t *pool, neo_rows *rows)
+{
+    return neo_pg_exec(pg, sql, organization ? 1 : 0, &organization, pool, rows) == NEO_PG_OK ? NULL : rows->message;
+}
+
+const char *neo_export_begin(neo_pg *pg, const char *organization, apr_pool_t *pool, neo_json **head)
+{
+    neo_rows rows;
+    const char *wrong = exec(pg, "begin isolation level repeatable read read only", NULL, pool, &rows);
+    if (!wrong)
+        wrong = exec(pg, head_sql, organization, pool, &rows);
+    if (!wrong && !rows.count)
+        wrong = neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
+    if (!wrong)
+        *head = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
+    if (!wrong && !(wrong = exec(pg, left_out_sql, organization, pool, &rows)))
+        neo_json_set(*head, "left_out", neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong));
+    return wrong;
+}
+
+void neo_export_end(neo_pg *pg, apr_pool_t *pool)
+{
+    neo_rows rows;
+    (void)exec(pg, "commit", NULL, pool, &rows); /* nothing was written, so a failure does not matter */
+}
+
+const char *neo_export_count(neo_pg *pg, const neo_resource *resource, const char *organization, apr_pool_t *pool,
+                             long long *count)
+{
+    neo_rows rows;
+    const char *sql = apr_psprintf(pool, "select count(*) from neoapi.%s where organization_id = $1", neo_table_of(resource));
+    const char *wrong = exec(pg, sql, organization, pool, &rows);
+    *count = wrong ? 0 : atoll(neo_rows_value(&rows, 0, 0));
+    return wrong;
+}
+
+/* `declare` takes no parameters. */
+const char *neo_export_open(neo_pg *pg, const neo_resource *resource, const char *organization, apr_pool_t *pool)
+{
+    neo_rows rows;
+    return exec(pg,
+                apr_psprintf(pool,
+                             "close all; declare export_cursor no scroll cursor for select %s from neoapi.%s t"
+                             " where t.organization_id = %s order by t.id",
+                             resource->exported ? resource->exported : "t.representation", neo_table_of(resource),
+                             neo_pg_literal(pg, organization, pool)),
+                NULL, pool, &rows);
+}
+
+const char *neo_export_next(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
+{
+    return exec(pg, "fetch " FETCH_ROWS " from export_cursor", NULL, pool, rows);
+}

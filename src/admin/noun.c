@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists, creates and revokes what neoapictl administers: tenants, users, plans, credentials (see admin/noun.h). */
+#include "exec.h"
+
+#include <apr_strings.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "admin/noun.sql.h"
+#include "core/encode.h"
+
+/* The error messages of violated constraints. */
+static const struct {
+    const char *constraint;
+    const char *message;
+} constraints[] = {
+    {"plan_pkey", "a plan with this name already exists; see: neoapictl plan list"},
+    {"plan_name_check", "a plan's name must be 1 to 40 lowercase letters, digits, hyphens and underscores"},
+    {"plan_requests_check", "a plan must allow at least 1 request"},
+    {"plan_window_seconds_check", "a plan's window must be 1 to 86400 seconds"},
+    {"tenant_plan_fkey", "no such plan; see: neoapictl plan list"},
+    {"tenant_pkey", "a tenant with this id already exists; see: neoapictl tenant list"},
+    {"organization_pkey", "an organization with this id already exists; see: neoapictl organization list"},
+    {"tenant_name_check", "a name must be 1 to 200 characters"},
+    {"organization_name_check", "a name must be 1 to 200 characters"},
+    {"organization_tenant_id_fkey", "no such tenant; see: neoapictl tenant list"},
+    {"app_user_tenant_id_fkey", "no such tenant; see: neoapictl tenant list"},
+    {"app_user_email_key", "the tenant already has a user with this e-mail address; see: neoapictl user list"},
+    {"app_user_email_check", "an e-mail address must be 3 to 254 characters"},
+    {"app_user_name_check", "a name must be 1 to 200 characters"},
+    {"app_user_role_check", "no such role"},
+    {"credential_name_check", "a name must be 1 to 200 characters"},
+    {"credential_role_check", "no such role"},
+    {"token_organization_pkey", "an organization is named twice"},
+    {"token_organization_tenant_id_organization_id_fkey",
+     "an organization does not exist or is not of the user's tenant; see: neoapictl organization list"},
+    {"whatsapp_number_organization_id_fkey", "no such organization; see: neoapictl organization list"},
+    {"whatsapp_number_phone_number_id_key",
+     "a number with this phone_number_id already exists; see: neoapictl whatsapp number list"},
+    {"whatsapp_number_phone_number_id_check", "a phone_number_id must be 5 to 20 digits"},
+    {"whatsapp_number_waba_id_check", "an account's id must be 5 to 20 digits"},
+    {"whatsapp_number_display_phone_number_check", "a display number must be 1 to 200 characters"},
+};
+
+static const char *message_of(neo_pg_status status, const neo_rows *rows)
+{
+    for (apr_size_t i = 0; rows->constraint && i < sizeof constraints / sizeof *constraints; i++)
+        if (strcmp(constraints[i].constraint, rows->constraint) == 0)
+            return constraints[i].message;
+    switch (status) {
+    case NEO_PG_OK: return NULL;
+    case NEO_PG_UNIQUE_VIOLATION: return "the row exists already";
+    case NEO_PG_FK_VIOLATION: return "a row that it refers to does not exist";
+    default: return rows->message;
+    }
+}
+
+const char *neo_admin_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
+{
+    return message_of(neo_pg_exec(pg, sql, params, values, pool, rows), rows);
+}
+
+const char *neo_admin_exec_on_one(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
+                                  const char *missing)
+{
+    neo_rows rows;
+    const char *error = neo_admin_exec(pg, sql, params, values, pool, &rows);
+    return error || rows.count ? error : missing;
+}
+
+#define MISSING(noun, command) "no such " noun "; see: neoapictl " command " list"
+#define CREATED_AT             ", neoapi.format_timestamp(created_at) as created_at"
+
+/* clang-format off */
+const neo_admin_row neo_admin_rows[NEO_ADMIN_NOUNS] = {
+    [NEO_ADMIN_TENANTS] = {"tenant", "id", .missing = MISSING("tenant", "tenant"), .listed_last = CREATED_AT},
+    [NEO_ADMIN_ORGANIZATIONS] = {"organization", "id", .missing = MISSING("organization", "organization"),
+                                 .listed_last = CREATED_AT},
+    [NEO_ADMIN_USERS] = {"app_user", "id", .missing = MISSING("user", "user"), .listed_last = CREATED_AT},
+    [NEO_ADMIN_PLANS] = {"plan", "name", .missing = MISSING("plan", "plan")},
+    [NEO_ADMIN_KEYS] = {"credential", "id", " and id like 'nbr\\_%'", .missing = MISSING("key", "key"), .listing = keys_sql,
+                        .parent = "organization_id", .parent_noun = NEO_ADMIN_ORGANIZATIONS},
+    [NEO_ADMIN_TOKENS] = {"credential", "id", " and id like 'pat\\_%'", .missing = MISSING("token", "token"),
+                          .listing = tokens_sql, .parent = "user_id", .parent_noun = NEO_ADMIN_USERS},
+    [NEO_ADMIN_WEBHOOKS] = {NULL, "id", .missing = MISSING("subscription", "webhook"), .listing = webhooks_sql},
+    [NEO_ADMIN_NUMBERS] = {"whatsapp_number", "id", .missing = MISSING("number", "whatsapp number"),
+                           .listed_last = CREATED_AT},
+    [NEO_ADMIN_LEADS] = {"lead", "id", .missing = MISSING("lead", "lead"), .listing = leads_sql},
+};
+/* clang-format on */
+
+void neo_admin_set(apr_array_header_t *settings, const char *column, const char *value)
+{
+    APR_ARRAY_PUSH(settings, neo_admin_setting) = (neo_admin_setting){column, value};
+}
+
+apr_array_header_t *neo_admin_settings(apr_pool_t *pool, ...)
+{
+    va_list args;
+    apr_array_header_t *settings = apr_array_make(pool, 8, sizeof(neo_admin_setting));
+    va_start(args, pool);
+    for (const char *column; (column = va_arg(args, const char *));)
+        neo_admin_set(settings, column, va_arg(args, const char *));
+    va_end(args);
+    return settings;
+}
+
+const char *neo_admin_missing(neo_admin_noun what)
+{
+    return neo_admin_rows[what].missing;
+}
+
+const char *neo_admin_key(neo_admin_noun what)
+{
+    return neo_admin_rows[what].key;
+}
+
+const char *neo_admin_list(neo_pg *pg, neo_admin_noun what, const char *columns, neo_admin_setting filter, apr_pool_t *pool,
+                           neo_json **list)
+{
+    neo_rows rows;
+    neo_buf sql;
+    const neo_admin_row *row = &neo_admin_rows[what];
+    neo_buf_init(&sql, pool, 512);
+    neo_buf_puts(&sql, "select coalesce(json_agg(l), '[]') from (select ");
+    if (row->listing)
+        neo_buf_printf(&sql, "* from (%s) r", row->listing);
+    else
+        neo_buf_printf(&sql, "%s%s%s from neoapi.%s", row->key, columns, row->listed_last ? row->listed_last : "", row->table);
+    if (filter.value)
+        neo_buf_printf(&sql, " where %s = $1", filter.column);
+    neo_buf_printf(&sql, " order by %s) l", row->key);
+    const char *error = neo_admin_exec(pg, sql.ptr, filter.value != NULL, &filter.value, pool, &rows);
+    if (!error)
+        *list = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &error);
+    return error;
+}
+
+const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool)
+{
+    char *hex = apr_palloc(pool, 2 + 2 * NEO_SHA256_SIZE + 1);
+    memcpy(hex, "\\x", 2);
+    neo_hex(hash, NEO_SHA256_SIZE, hex + 2);
+    return hex;
+}
+
+const char *neo_admin_create_credential(neo_pg *pg, neo_admin_noun what, apr_array_header_t *settings, apr_pool_t *pool,
+                                        char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
+{
+    unsigned char hash[NEO_SHA256_SIZE];
+    neo_secret_make(secret, id, hash, what == NEO_ADMIN_KEYS ? NEO_KEY_PREFIX : NEO_TOKEN_PREFIX);
+    neo_admin_set(settings, "id", id);
+    neo_admin_set(settings, "secret_hash", neo_admin_hash_text(hash, pool));
+    return neo_admin_create(pg, what, settings, pool);
+}
+
+const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool)
+{
+    const char *values[] = {id};
+    return neo_admin_exec_on_one(
+        pg, "update neoapi.credential set revoked_at = coalesce(revoked_at, now()) where id = $1 returning true", 1, values,
+        pool, "no such key or token; see: neoapictl key list, neoapictl token list");
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the steps of a request share: headers, connections, and the problems of failed statements. */
+#include "call.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+
+#include "pg/error.h"
+
+#define RETRY_SECONDS 5 /* Retry-After while the database is unavailable */
+
+void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response)
+{
+    *response = (neo_response){.headers = response->headers};
+    *call = (neo_call){.site = site, .request = request, .response = response, .pool = request->pool};
+    neo_call_set_header(call, "X-Request-ID", request->id);
+    neo_call_set_header(call, "X-Content-Type-Options", "nosniff");
+}
+
+const char *neo_call_header(const neo_call *call, const char *name)
+{
+    return call->request->host->header(call->request->context, name);
+}
+
+void neo_call_set_header(neo_call *call, const char *name, const char *value)
+{
+    apr_table_setn(call->response->headers, name, value);
+}
+
+/* ---------------------------------------------------------------- problems */
+
+neo_problem *neo_call_unavailable(neo_call *call, const char *detail)
+{
+    neo_problem *problem = neo_problem_make(call->pool, NEO_INTERNAL_UNAVAILABLE, "%s", detail);
+    problem->retry_after = RETRY_SECONDS;
+    return problem;
+}
+
+static neo_problem *not_executed(neo_call *call)
+{
+    return neo_call_unavailable(call, "The database is unavailable; nothing was changed. Try again.");
+}
+
+static neo_problem *not_answered(neo_call *call)
+{
+    return neo_call_unavailable(call,
+                                "The database did not answer; the request may have been executed. Repeat it with the same "
+                                "Idempotency-Key, or read the resource first.");
+}
+
+/* A refused or aborted write was not executed; only if the answer is missing, it may have been. */
+static neo_problem *unavailable(neo_call *call, const neo_rows *rows)
+{
+    const neo_operation *operation = call->match.operation;
+    int is_undone = !operation || operation->access != NEO_ACCESS_WRITE || (rows && rows->is_undone);
+    neo_problem *problem = is_undone ? not_executed(call) : not_answered(call);
+    if (rows && rows->error && rows->error->retry_after)
+        problem->retry_after = rows->error->retry_after;
+    return problem;
+}
+
+static neo_problem *time_limit_exceeded(neo_call *call)
+{
+    neo_problem *problem = neo_problem_make(call->pool, NEO_INTERNAL_QUERY_TIMEOUT,
+                                            "The query took too long. Narrow it: add filters, or use a longer q.");
+    problem->retry_after = RETRY_SECONDS;
+    return problem;
+}
+
+static neo_problem *cancelled(neo_call *call)
+{
+    neo_problem *problem =
+        neo_problem_make(call->pool, NEO_INTERNAL_STATEMENT_TIMEOUT,
+                         "The request took too long in the database and was cancelled; nothing was changed.");
+    problem->retry_after = RETRY_SECONDS;
+    return problem;
+}
+
+static neo_problem *duplicate(neo_call *call, const char *constraint)
+{
+    const neo_resource *resource = call->match.resource;
+    const char *status;
+    const neo_field *field = constraint ? neo_field_of_unique_index(resource, constraint, &status) : NULL;
+    if (!field)
+        return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE,
+                                "Another %s of the organization has the same value in a unique field.", resource->name);
+    neo_problem *problem =
+        status ? neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE, "Another %s with this %s is %s; only one can be.",
+                                  resource->name, field->name, status)
+               : neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE, "Another %s of the organization has this %s.",
+                                  resource->name, field->name);
+    problem->field = field->name;
+    return problem;
+}
+
+void neo_call_find_duplicate(neo_call *call, neo_pg *pg, const neo_rows *failed, const char *id, const neo_json *body,
+                             neo_problem *problem)
+{
+    const char *status;
+    neo_rows rows;
+    if (problem->kind != NEO_CONFLICT_DUPLICATE || !problem->field)
+        return;
+    const neo_field *field = neo_field_of_unique_index(call->match.resource, failed->constraint, &status);
+    neo_unique_value value = {field, neo_json_string(neo_json_get(body, field->name)), status};
+    if (value.value && neo_table_find(pg, call->match.resource, &call->actor, &value, id, call->pool, &rows) == NEO_PG_OK &&
+        rows.count)
+        problem->existing_id = neo_rows_value(&rows, 0, 0);
+}
+
+neo_problem *neo_call_limit_reached(neo_call *call, neo_code code, const char *limit, int value)
+{
+    neo_problem *problem = neo_problem_make(call->pool, code, "The plan's limit of %s of an organization is %d.", limit, value);
+    problem->limit = limit;
+    problem->limit_value = value;
+    return problem;
+}
+
+/* Both fields of the error are optional in PostgreSQL's protocol. */
+static neo_problem *limit_of_table_reached(neo_call *call, const neo_rows *rows)
+{
+    if (!rows || !rows->constraint || !rows->detail)
+        return neo_problem_internal(call->pool);
+    return neo_call_limit_reached(call, NEO_CONFLICT_LIMIT_REACHED, rows->constraint, atoi(rows->detail));
+}
+
+neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows)
+{
+    switch (status) {
+    case NEO_PG_UNIQUE_VIOLATION: return duplicate(call, rows->constraint);
+    case NEO_PG_FK_VIOLATION:
+        return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE,
+                                "Another resource refers to this %s; remove the reference first.", call->match.resource->name);
+    case NEO_PG_LIMIT_REACHED: return limit_of_table_reached(call, rows);
+    case NEO_PG_UNAVAILABLE: return unavailable(call, rows);
+    case NEO_PG_TIME_LIMIT: return time_limit_exceeded(call);
+    case NEO_PG_TIMEOUT: return cancelled(call);
+    case NEO_PG_RETRY:
+    case NEO_PG_SCHEMA: return not_executed(call);
+    default: return neo_problem_internal(call->pool);
+    }
+}
+
+neo_problem *neo_call_not_found(neo_call *call, const char *external_id)
+{
+    const char *name = call->match.subresource_id ? call->match.operation->subresource : call->match.resource->name;
+    return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, name, "The organization has no %s with this %s.", name,
+                                    external_id ? "external id" : "id");
+}
+
+neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const neo_rows *rows)
+{
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, rows);
+    return rows->count ? NULL : neo_call_not_found(call, call->external_id);
+}
+
+/* ---------------------------------------------------------------- the database */
+
+neo_problem *neo_call_acquire_unconfirmed(neo_call *call, neo_pg **pg)
+{
+    *pg = call->pg = call->request->host->acquire(call->request->context);
+    return *pg ? NULL : not_executed(call);
+}
+
+neo_problem *neo_call_enter_write(neo_call *call)
+{
+    if (!call->write) {
+        call->write = apr_palloc(call->pool, sizeof *call->write);
+        neo_credential_cache_enter_write(call->site->credential_cache, call->write);
+    }
+    neo_problem *problem = neo_call_confirm(call);
+    if (problem)
+        neo_call_leave_write(call);
+    return problem;
+}
+
+void neo_call_leave_write(neo_call *call)
+{
+    if (call->write)
+        neo_credential_cache_leave_write(call->site->credential_cache, call->write);
+    call->write = NULL;
+}
+
+neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg)
+{
+    neo_problem *problem = neo_call_acquire_unconfirmed(call, pg);
+    if (problem)
+        return problem;
+    problem = call->match.operation->access == NEO_ACCESS_WRITE ? neo_call_enter_write(call) : neo_call_confirm(call);
+    if (problem)
+        neo_call_release(call, *pg);
+    return problem;
+}
+
+neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg)
+{
+    const neo_match *match = &call->match;
+    if (!neo_id_is(match->id, match->resource->prefix) ||
+        (match->subresource_id && !neo_id_is(match->subresource_id, match->operation->prefix)))
+        return neo_call_not_found(call, call->external_id);
+    return neo_call_acquire(call, pg);
+}
+
+void neo_call_release(neo_call *call, neo_pg *pg)
+{
+    neo_call_leave_write(call);
+    call->pg = NULL;
+    call->request->host->release(call->request->context, pg);
+}
+
+void neo_call_notify_dispatcher(neo_call *call, const neo_rows *rows)
+{
+    const char *count = neo_rows_value(rows, 0, 1);
+    if (count && *count != '0')
+        call->request->host->notify_dispatcher(call->request->context);
+}
+
+const char *neo_call_id_of(neo_text representation, apr_pool_t *pool)
+{
+    static const char start[] = "{\"id\":\"";
+    size_t len = sizeof start - 1;
+    return representation.len > len + NEO_ID_LEN ? apr_pstrmemdup(pool, representation.ptr + len, NEO_ID_LEN) : "";
+}

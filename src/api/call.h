@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request in progress: its state, and the steps and actions of the pipeline. Private to this layer. */
+#ifndef NEO_API_CALL_H
+#define NEO_API_CALL_H
+
+#include "api/routing.h"
+#include "api/service.h"
+#include "schema/business_rules.h"
+#include "sql/table.h"
+
+#define NEO_CALL_MAX_ATTEMPTS 100 /* optimistic retry: each failure means that another writer committed */
+
+/* The result of an action, from which service.c makes the response. */
+typedef struct neo_result {
+    int status;             /* 0: nothing yet */
+    neo_text body;          /* a NULL pointer: the response has none */
+    neo_text gzip;          /* the body compressed; a NULL pointer: there is none */
+    neo_stream *stream;     /* instead of a body; else NULL */
+    const char *media_type; /* NULL: the operation's */
+    const char *etag;       /* NULL: computed from the body, if the operation's responses have one */
+    const char *secret;     /* added to the body at its field, since only this response shows it; NULL for none */
+    int is_replayed;        /* it is the stored response of the first request with the idempotency key */
+} neo_result;
+
+typedef struct neo_call {
+    const neo_site *site;
+    const neo_request *request;
+    neo_response *response;
+    apr_pool_t *pool;
+    neo_pg *pg;                      /* the connection that it has acquired; NULL: none */
+    const neo_credential *principal; /* NULL without a valid credential */
+    neo_write_in_progress *write;    /* see neo_call_enter_write; NULL: none */
+    neo_match match;
+    neo_allowance allowance;    /* of the requests that were counted last */
+    neo_actor actor;            /* once the organization is known */
+    apr_table_t *query;         /* decoded parameters; an entry for each value of one that takes several */
+    neo_problem *query_problem; /* with filters: errors of the query's syntax, to which the list adds those of values */
+    const neo_idempotency *idempotency;
+    neo_text raw;            /* the body as it was sent */
+    neo_json *body;          /* parsed */
+    const char *external_id; /* of the path, decoded: the resource must have it; NULL: the path has an id */
+    neo_result result;
+} neo_call;
+
+/* ---------------------------------------------------------------- call.c */
+
+void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response);
+
+/* A 503 internal.unavailable with Retry-After. */
+neo_problem *neo_call_unavailable(neo_call *call, const char *detail);
+
+const char *neo_call_header(const neo_call *call, const char *name);
+/* Sets a header of the response, also of one with a problem. */
+void neo_call_set_header(neo_call *call, const char *name, const char *value);
+
+/* A connection is held only while statements run, never while waiting for a client or another service. Confirms the credential
+ * (see neo_call_confirm), because time may have passed since it was identified, while the request waited for its body, an
+ * event or a connection. */
+neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg);
+/* The same for an operation on the resource in the path. A malformed id is a 404. */
+neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg);
+/* Enters a neo_write_in_progress, unless it is entered, and confirms the credential. neo_call_acquire and neo_call_release do
+ * this for a connection; a request whose row another one may write does it itself. */
+neo_problem *neo_call_enter_write(neo_call *call);
+void neo_call_leave_write(neo_call *call);
+/* Acquires a connection without confirming the credential: to look it up. */
+neo_problem *neo_call_acquire_unconfirmed(neo_call *call, neo_pg **pg);
+void neo_call_release(neo_call *call, neo_pg *pg);
+
+/* Calls the host's notify_dispatcher if the row's second column, the number of new deliveries, is not 0. */
+void neo_call_notify_dispatcher(neo_call *call, const neo_rows *rows);
+
+/* A limit of the plan is reached; `limit` is its name in `neoapictl plan list`. */
+neo_problem *neo_call_limit_reached(neo_call *call, neo_code code, const char *limit, int value);
+
+/* The problem of a failed statement. Not for NEO_PG_OK; `rows` may be NULL if the statement only reads. */
+neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows);
+/* Sets problem->existing_id if the problem is that of a unique violation in `failed`: the other resource with the value that
+ * `body`, to be written as `id`, has as well. The connection must not be in a failed transaction. */
+void neo_call_find_duplicate(neo_call *call, neo_pg *pg, const neo_rows *failed, const char *id, const neo_json *body,
+                             neo_problem *problem);
+/* The problem of a statement that failed, or found no row (404); otherwise NULL. */
+neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const neo_rows *rows);
+/* 404 for the resource or subresource; `external_id` is what it was looked up by, or NULL if by its id. */
+neo_problem *neo_call_not_found(neo_call *call, const char *external_id);
+
+/* The id in a representation, which always is its first member. */
+const char *neo_call_id_of(neo_text representation, apr_pool_t *pool);
+
+/* ---------------------------------------------------------------- rate_limit.c */
+
+/* Counts requests of the credential, or of the address if there is none, and sets the X-RateLimit headers. */
+void neo_call_count(neo_call *call, int requests);
+/* The same, and the problem if the limit is exceeded. */
+neo_problem *neo_call_limit_rate(neo_call *call, int requests);
+/* Whether the address may send a WhatsApp callback of this cost that is not signed. */
+neo_allowance neo_call_check_unsigned(const neo_call *call, int cost);
+/* Counts such a callback. */
+void neo_call_count_unsigned(const neo_call *call, int cost);
+/* The seconds until requests that were refused pass if no others are sent; at least 1. */
+int neo_allowance_wait(const neo_allowance *allowance);
+/* Counts the further requests of a batch. Returns NULL if they are within the limit. */
+neo_problem *neo_call_count_more(neo_call *call, int requests);
+
+/* Counts a request for a further part of a response, but leaves one in `reserved` requests of the limit to others. Returns
+ * false if that is not possible now. */
+int neo_call_count_part(const neo_call *call, int reserved);
+
+/* Look-ups of credentials from the address. Returns NULL if another one may be made; one that failed is counted. */
+neo_problem *neo_call_check_lookups(neo_call *call);
+void neo_call_count_failed_lookup(neo_call *call);
+
+/* ---------------------------------------------------------------- identify.c */
+
+/* Sets call->principal to the credential in the request, or returns the problem of a request without a valid one. */
+neo_problem *neo_call_authenticate(neo_call *call);
+/* Identifies the credential again, unless it is still cached: it may have been revoked, or have lost the organization or the
+ * scope. Returns NULL if it may continue. Sets call->principal to the credential as it is now. */
+neo_problem *neo_call_confirm(neo_call *call);
+
+/* ---------------------------------------------------------------- conditions.c */
+
+const char *neo_etag(neo_text body, apr_pool_t *pool);
+/* Whether If-None-Match was sent and has the tag, and the operation accepts it. */
+int neo_call_is_not_modified(const neo_call *call, const char *etag);
+/* NULL without If-Match, or if it has the tag of `current`. Without a resource, `current` is a NULL pointer. */
+neo_problem *neo_call_check_if_match(neo_call *call, neo_text current);
+/* The same for `wanted`, the value of such a header; NULL: there is none. */
+neo_problem *neo_call_check_tag(neo_call *call, const char *wanted, neo_text current);
+
+/* ---------------------------------------------------------------- query.c */
+
+/* All values of a parameter that takes several, ended by NULL: from commas, from repetitions, or both. NULL if there are none.
+ */
+const char *const *neo_call_values(const neo_call *call, const char *name, int *count);
+
+/* ---------------------------------------------------------------- projection.c */
+
+/* The names in the parameter `fields`, ended by NULL; NULL without it. Adds their errors to the problem. */
+const char *const *neo_call_read_fields(const neo_call *call, neo_problem **problem);
+/* Adds the object with only these members. `representation` is a JSON object without spaces between its tokens. */
+void neo_project(neo_text representation, const char *const *fields, neo_buf *out);
+/* The representation with only these members; the same one if `fields` is NULL. */
+neo_text neo_call_projected(const neo_call *call, neo_text representation, const char *const *fields);
+
+/* ---------------------------------------------------------------- cursor.c */
+
+/* The place of an item in a list. */
+typedef struct neo_place {
+    char id[NEO_ID_SIZE];
+    long long position; /* the value of the order's column, in microseconds since 1970; 0 if it has none */
+} neo_place;
+
+/* Makes the cursors of a page's first item and of its last. */
+void neo_cursor_seal(const neo_call *call, const char *filters, const neo_place places[2], const char *cursors[2]);
+neo_problem *neo_cursor_open(const neo_call *call, const char *filters, const char *cursor, const char *prefix,
+                             neo_place *place);
+
+/* ---------------------------------------------------------------- idempotency.c */
+
+/* Replaces *body, as it was stored with the key, if it is not a response yet. */
+typedef neo_problem *(*neo_completer)(neo_call *call, neo_pg *pg, neo_text *body);
+
+/* An operation that is executed once per idempotency key. */
+typedef struct neo_idempotent {
+    /* Executes it, and stores the key in the same transaction. No row: the key exists, or there is nothing to write.
+     * NEO_PG_RETRY: nothing was written, call it again. */
+    neo_pg_status (*write)(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows);
+    void *baton;
+    neo_completer complete; /* NULL: what is stored is always a response */
+} neo_idempotent;
+
+/* Executes `write` until it returns rows, or sets *result to the stored response: then result->is_replayed. */
+neo_problem *neo_call_write_idempotent(neo_call *call, neo_pg *pg, const neo_idempotent *operation, neo_rows *rows,
+                                       neo_result *result);
+/* Counts what the request has stored with its idempotency key. */
+void neo_call_count_stored(const neo_call *call);
+
+/* Sets *result to the stored response. *is_free: the key does not exist any more. */
+neo_problem *neo_call_replay(neo_call *call, neo_pg *pg, neo_completer complete, neo_result *result, int *is_free);
+
+/* ---------------------------------------------------------------- resource.c */
+
+/* NULL if the resource exists. */
+neo_problem *neo_call_find(neo_call *call);
+/* Adds a reference to a resource that does not exist. */
+void neo_call_add_missing(neo_call *call, neo_problem **problem, const char *path);
+/* The resource cannot be deleted, because resources of these kinds ("property,contract") refer to it. */
+neo_problem *neo_call_in_use(neo_call *call, const char *users);
+
+/* ---------------------------------------------------------------- create_group.c */
+
+/* Creates the row in a statement of its own, and sets *result, or returns a problem. */
+typedef neo_problem *(*neo_creator)(neo_call *call, neo_pg *pg, neo_new *row, neo_result *result);
+
+/* The same, if possible in a statement together with the rows of concurrent requests. */
+neo_problem *neo_call_create_shared(neo_call *call, neo_creator create, neo_new *row, neo_result *result);
+
+/* ---------------------------------------------------------------- references.c */
+
+/* A copy of a body in which each reference by external id has the id that `all` (an array of neo_external_id) has for it. Adds
+ * what `all` does not have, with the id of no resource. */
+neo_json *neo_call_replace_references(neo_call *call, neo_json *body, apr_array_header_t *all);
+
+/* Sets the ids of those in `all` that exist. */
+NEO_MUSTCHECK neo_pg_status neo_call_find_references(neo_call *call, neo_pg *pg, apr_array_header_t *all, neo_rows *rows);
+
+/* Replaces *body by a copy that has ids only, if it has references by external id. Without `pg`, acquires a connection for
+ * them. */
+NEO_MUSTCHECK neo_problem *neo_call_resolve_references(neo_call *call, neo_pg *pg, neo_json **body);
+
+/* ---------------------------------------------------------------- external_id.c */
+
+/* 404 if the path has an external id, which the resource `current` does not have any more. */
+neo_problem *neo_call_check_external_id(neo_call *call, neo_text current);
+
+/* ---------------------------------------------------------------- rules.c */
+
+/* Reads what the rules need, adds the values that the new body leaves to a related resource, and checks the rules.
+ * Sets *refusal to NULL or the problem; `rows` are those of a failed statement. */
+NEO_MUSTCHECK neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_problem **refusal,
+                                                 neo_rows *rows);
+
+/* Checks the change of status and the rules of a creation or an update, and sets what they add to the row: its
+ * timestamp_field and target. Otherwise as above. */
+NEO_MUSTCHECK neo_pg_status neo_call_check_change(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_change *row,
+                                                  neo_problem **refusal, neo_rows *rows);
+
+/* ---------------------------------------------------------------- list.c */
+
+/* Reads the filters of the query and adds their errors to those of the query. */
+neo_problem *neo_call_read_conditions(neo_call *call, neo_selection *selection);
+
+/* ---------------------------------------------------------------- history.c */
+
+/* Sets *is_import if the query has import=true. A problem if the value is invalid or the role may not import. */
+neo_problem *neo_call_read_import(const neo_call *call, int *is_import);
+/* Validates the body as history: sets *clean, and the times of `row`. */
+neo_problem *neo_call_check_history(neo_call *call, neo_json **clean, neo_new *row);
+
+/* ---------------------------------------------------------------- docs.c */
+
+void neo_docs_prepare(neo_site *site, apr_pool_t *pool);
+
+/* ---------------------------------------------------------------- steps of the pipeline */
+
+/* Returns NULL to continue with the next step. */
+typedef neo_problem *(*neo_step)(neo_call *call);
+
+neo_problem *neo_call_identify(neo_call *call); /* identify.c, with the next */
+neo_problem *neo_call_check_scope(neo_call *call);
+neo_problem *neo_call_limit_concurrency(neo_call *call);
+neo_problem *neo_call_choose_organization(neo_call *call);  /* organization.c */
+neo_problem *neo_call_read_query(neo_call *call);           /* query.c */
+neo_problem *neo_call_read_if_match(neo_call *call);        /* conditions.c */
+neo_problem *neo_call_read_body(neo_call *call);            /* body.c */
+neo_problem *neo_call_read_idempotency_key(neo_call *call); /* body.c */
+neo_problem *neo_call_limit_stored(neo_call *call);         /* idempotency.c */
+
+/* ---------------------------------------------------------------- operations: the last step */
+
+/* The operations of a file, terminated by a row without a method. */
+extern const neo_operation neo_me_operations[], neo_docs_operations[], neo_collection_operations[], neo_webhook_operations[],
+    neo_whatsapp_operations[], neo_conversation_operations[], neo_event_operations[];
+
+/* The functions of the operations of collections: resource.c, external_id.c, list.c, export.c and batch.c. */
+typedef neo_problem *neo_run(neo_call *call, neo_result *result);
+neo_run neo_call_list, neo_call_export, neo_call_batch, neo_call_create, neo_call_read, neo_call_patch, neo_call_replace,
+    neo_call_delete, neo_call_read_external, neo_call_upsert, neo_call_merge, neo_call_delete_external;
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Callbacks of WhatsApp: the verification of the address, and events of the organizations' numbers.
+ *
+ * Meta repeats a callback for days until the response is 200, so that is sent only after the commit. The responses reveal
+ * nothing to other senders. */
+#include <apr_escape.h>
+#include <apr_strings.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "api/routing.h"
+#include "call.h"
+#include "core/clock.h"
+#include "core/encode.h"
+#include "core/log.h"
+#include "core/secret.h"
+#include "whatsapp/callback.h"
+#include "whatsapp/store.h"
+
+#define SIGNATURE      "sha256="
+#define RETRY_SECONDS  "5"
+#define MAX_CHALLENGE  255
+#define ITEMS_PER_STEP 100
+#define COST_BYTES     (64 << 10) /* of a callback that is not signed, for each unit of its cost */
+#define LOG_INTERVAL_S 60         /* between two log messages about one cause, in one process */
+
+/* ---------------------------------------------------------------- responses */
+
+typedef struct {
+    int status;
+    const char *text;
+} reply;
+
+static const reply OK = {200, "ok\n"}, FORBIDDEN = {403, "forbidden\n"};
+
+/* Counts the request against the address. */
+static reply refuse(neo_call *call)
+{
+    neo_call_count(call, 1);
+    return FORBIDDEN;
+}
+
+/* Callbacks whose signature is wrong, or of unknown numbers, cost as much as their size: the signature is computed over the
+ * body. They have a separate limit, since Meta sends the callbacks of all numbers from the same addresses. */
+static int cost_of(apr_size_t bytes)
+{
+    return 1 + (int)(bytes / COST_BYTES);
+}
+
+static reply limited(neo_call *call, const neo_allowance *allowance)
+{
+    neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, neo_allowance_wait(allowance)));
+    return (reply){429, "too many requests\n"};
+}
+
+/* Whether the limit of the address allows the body without a valid signature. Its size is the declared one, if any. */
+static neo_allowance check_body(neo_call *call)
+{
+    const char *length = neo_call_header(call, "Content-Length");
+    long long bytes = 0;
+    if (length && (!neo_integer_parse(length, &bytes) || bytes < 0 || bytes > NEO_CALLBACK_MAX_BYTES))
+        bytes = 0; /* the host refuses it */
+    return neo_call_check_unsigned(call, cost_of((apr_size_t)bytes));
+}
+
+static reply failure(neo_call *call, neo_pg_status status)
+{
+    if (status == NEO_PG_FAILED || status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION)
+        return (reply){500, "failed\n"};
+    neo_call_set_header(call, "Retry-After", RETRY_SECONDS);
+    return (reply){503, "unavailable\n"};
+}
+
+/* Limits log messages, because anybody can send a callback that is refused. */
+static int may_log(atomic_llong *last)
+{
+    long long now = neo_steady_seconds() + LOG_INTERVAL_S, before = atomic_load(last);
+    return now - before >= LOG_INTERVAL_S && atomic_compare_exchange_strong(last, &before, now);
+}
+
+/* ---------------------------------------------------------------- verification of the address */
+
+/* A query parameter, decoded; NULL if it was not sent. */
+static const char *parameter(const neo_call *call, const char *name)
+{
+    char *rest = apr_pstrdup(call->pool, call->request->query ? call->request->query : ""), *pair;
+    size_t len = strlen(name);
+    while ((pair = strsep(&rest, "&")))
+        if (strncmp(pair, name, len) == 0 && pair[len] == '=')
+            return apr_punescape_url(call->pool, pair + len + 1, NULL, NULL, 1);
+    return NULL;
+}
+
+static int is_challenge(const char *text)
+{
+    size_t len = strlen(text);
+    for (const char *c = text; *c; c++)
+        if (*c < ' ' || *c >= 0x7F)
+            return 0;
+    return len > 0 && len <= MAX_CHALLENGE;
+}
+
+static reply verify_address(neo_call *call)
+{
+    static atomic_llong last;
+    neo_rows rows;
+    unsigned char hash[NEO_SHA256_SIZE];
+    const char *mode = parameter(call, "hub.mode"), *token = parameter(call, "hub.verify_token");
+    const char *challenge = parameter(call, "hub.challenge");
+    if (!mode || strcmp(mode, "subscribe") != 0 || !token || !challenge || !is_challenge(challenge))
+        return refuse(call);
+    neo_pg *pg = call->request->host->acquire(call->request->context);
+    if (!pg)
+        return failure(call, NEO_PG_UNAVAILABLE);
+    neo_sha256(token, strlen(token), hash);
+    neo_pg_status status = neo_whatsapp_verify(pg, hash, call->pool, &rows);
+    neo_call_release(call, pg);
+    if (status != NEO_PG_OK)
+        return failure(call, status);
+    if (rows.count)
+        return (reply){200, challenge};
+    if (may_log(&last))
+        neo_log(NEO_LOG_VERIFY_TOKEN, call->request->log_context,
+                "callback verification refused: no number has this verify token");
+    return refuse(call);
+}
+
+/* ---------------------------------------------------------------- the signature */
+
+/* Returns false if the header is missing or malformed. */
+static int read_signature(const neo_call *call, unsigned char given[NEO_SHA256_SIZE])
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *header = neo_call_header(call, "X-Hub-Signature-256");
+    if (!header || strncmp(header, SIGNATURE, strlen(SIGNATURE)) != 0 ||
+        strlen(header += strlen(SIGNATURE)) != 2 * NEO_SHA256_SIZE || strspn(header, digits) != 2 * NEO_SHA256_SIZE)
+        return 0;
+    for (int i = 0; i < NEO_SHA256_SIZE; i++)
+        given[i] =
+            (unsigned char)((strchr(digits, header[2 * i]) - digits) << 4 | (strchr(digits, header[2 * i + 1]) - digits));
+    return 1;
+}
+
+/* The numbers with these ids; without ids, the newest ones. */
+static neo_pg_status read_numbers(neo_call *call, const char *const *ids, neo_rows *numbers)
+{
+    neo_pg *pg = call->request->host->acquire(call->request->context);
+    neo_pg_status status = !pg   ? NEO_PG_UNAVAILABLE
+                           : ids ? neo_whatsapp_numbers(pg, ids, call->pool, numbers)
+                                 : neo_whatsapp_newest_numbers(pg, call->pool, numbers);
+    if (pg)
+        neo_call_release(call, pg);
+    return status;
+}
+
+static const char *secret_of(const neo_call *call, const neo_rows *numbers, int row)
+{
+    static atomic_llong last;
+    const char *number = neo_rows_value(numbers, row, NEO_NUMBER_ID);
+    const char *secret =
+        neo_secret_open(&call->site->keys, number, neo_rows_value(numbers, row, NEO_NUMBER_APP_SECRET), call->pool);
+    if (!secret && may_log(&last))
+        neo_log(NEO_LOG_APP_SECRET_SEALED, call->request->log_context,
+                "cannot decrypt the app secret of %s with any key in the key file; its callbacks are refused", number);
+    return secret;
+}
+
+static int is_same(const char *a, const char *b)
+{
+    size_t len = strlen(a);
+    return len == strlen(b) && neo_equal_constant_time(a, b, len);
+}
+
+/* The app secret of these numbers that the body is signed with; NULL if it is signed with none. */
+static const char *signer_of(const neo_call *call, const neo_rows *numbers, const unsigned char given[NEO_SHA256_SIZE])
+{
+    const char *last = NULL;
+    for (int i = 0; i < numbers->count; i++) {
+        unsigned char right[NEO_SHA256_SIZE];
+        const char *secret = secret_of(call, numbers, i);
+        if (!secret || (last && is_same(secret, last))) /* an app's numbers share its secret */
+            continue;
+        neo_hmac_sha256(secret, strlen(secret), &call->raw, 1, right);
+        if (neo_equal_constant_time(right, given, sizeof right))
+            return secret;
+        last = secret;
+    }
+    return NULL;
+}
+
+static void log_not_signed(const neo_call *call, const neo_rows *numbers, int row)
+{
+    static atomic_llong last;
+    if (may_log(&last))
+        neo_log(NEO_LOG_NOT_SIGNED, call->request->log_context,
+                "callback for %s (phone_number_id %s) refused: not signed with its app secret",
+                neo_rows_value(numbers, row, NEO_NUMBER_ID), neo_rows_value(numbers, row, NEO_NUMBER_PHONE_NUMBER_ID));
+}
+
+/* The callback of a known number does not count as a request of the address: it may come from Meta, with a wrong secret
+ * stored here. */
+static reply refuse_signature(neo_call *call, const neo_rows *numbers, int row)
+{
+    neo_call_count_unsigned(call, cost_of(call->raw.len));
+    log_not_signed(call, numbers, row);
+    return FORBIDDEN;
+}
+
+/* If the number is unknown, Meta must not repeat the callback for days. That it is signed with the secret of a number
+ * of the same app shows that it is Meta's; otherwise it counts like one that is not signed. */
+static reply ignore_number(neo_call *call, const char *number, const unsigned char given[NEO_SHA256_SIZE])
+{
+    static atomic_llong last;
+    neo_rows others;
+    neo_pg_status status = read_numbers(call, NULL, &others);
+    if (status != NEO_PG_OK)
+        return failure(call, status);
+    if (!signer_of(call, &others, given))
+        neo_call_count_unsigned(call, cost_of(call->raw.len));
+    if (may_log(&last))
+        neo_log(NEO_LOG_NUMBER_UNKNOWN, call->request->log_context,
+                "callback ignored: no organization has the number (phone_number_id %s)", number);
+    call->response->is_unknown_number = 1;
+    return OK;
+}
+
+/* ---------------------------------------------------------------- items */
+
+/* The distinct phone_number_ids in the items, ended by NULL. */
+static const char *const *numbers_in(const apr_array_header_t *items, apr_pool_t *pool)
+{
+    apr_array_header_t *found = apr_array_make(pool, 4, sizeof(const char *));
+    const char *last = "";
+    for (int i = 0; i < items->nelts; i++) {
+        const char *one = APR_ARRAY_IDX(items, i, neo_callback_item).phone_number_id;
+        int n = strcmp(one, last) == 0 ? -1 : 0;
+        while (n >= 0 && n < found->nelts && strcmp(APR_ARRAY_IDX(found, n, const char *), one) != 0)
+            n++;
+        if (n == found->nelts)
+            APR_ARRAY_PUSH(found, const char *) = one;
+        last = one;
+    }
+    APR_ARRAY_PUSH(found, const char *) = NULL;
+    return (const char *const *)(void *)found->elts;
+}
+
+static int is_among(const char *one, const char *const *all)
+{
+    while (*all && strcmp(*all, one) != 0)
+        all++;
+    return *all != NULL;
+}
+
+/* The row of the number that a callback without a valid signature is for; -1: of none. If the body names no number, only its
+ * account is known, so that it can be any of the account's. */
+static int number_of_unsigned(const neo_call *call, const neo_rows *numbers, const char *const *ids)
+{
+    static const char name[] = "\"phone_number_id\"";
+    for (int i = 0; i < numbers->count; i++)
+        if (is_among(neo_rows_value(numbers, i, NEO_NUMBER_PHONE_NUMBER_ID), ids))
+            return i;
+    return numbers->count && !memmem(call->raw.ptr, call->raw.len, name, sizeof name - 1) ? 0 : -1;
+}
+
+/* The ids of those numbers whose app secret is `signer`; only their items are recorded. *other: the row of a number in `ids`
+ * with another secret, -1 if there is none. */
+static const char *const *signed_by(const neo_call *call, const neo_rows *numbers, const char *const *ids, const char *signer,
+                                    int *other)
+{
+    apr_array_header_t *found = apr_array_make(call->pool, numbers->count + 1, sizeof(const char *));
+    *other = -1;
+    for (int i = 0; i < numbers->count; i++) {
+        const char *secret = secret_of(call, numbers, i);
+        if (secret && is_same(secret, signer))
+            APR_ARRAY_PUSH(found, const char *) = neo_rows_value(numbers, i, NEO_NUMBER_ID);
+        else if (is_among(neo_rows_value(numbers, i, NEO_NUMBER_PHONE_NUMBER_ID), ids))
+            *other = i;
+    }
+    APR_ARRAY_PUSH(found, const char *) = NULL;
+    return (const char *const *)(void *)found->elts;
+}
+
+/* Stores the items in several transactions, so that none exceeds the statement timeout. If one fails, Meta repeats the
+ * callback; storing an item again changes nothing. */
+static neo_pg_status receive_items(neo_call *call, neo_pg *pg, const apr_array_header_t *items, const char *const *numbers)
+{
+    neo_rows rows;
+    neo_pg_status status = NEO_PG_OK;
+    for (int first = 0; first < items->nelts && status == NEO_PG_OK; first += ITEMS_PER_STEP) {
+        status = neo_whatsapp_receive(pg, neo_callback_items_json(items, first, ITEMS_PER_STEP, call->pool), numbers,
+                                      call->pool, &rows);
+        if (status == NEO_PG_OK)
+            neo_call_notify_dispatcher(call, &rows);
+    }
+    return status;
+}
+
+/* If only a part of the items could be recorded, the callback is refused, so that Meta repeats it; recording an item again
+ * changes nothing. */
+static reply record(neo_call *call, const apr_array_header_t *items, const char *signer)
+{
+    neo_rows numbers;
+    int other;
+    const char *const *ids = numbers_in(items, call->pool);
+    neo_pg_status status = read_numbers(call, ids, &numbers);
+    if (status != NEO_PG_OK)
+        return failure(call, status);
+    const char *const *signed_numbers = signed_by(call, &numbers, ids, signer, &other);
+    neo_pg *pg = call->request->host->acquire(call->request->context);
+    status = pg ? receive_items(call, pg, items, signed_numbers) : NEO_PG_UNAVAILABLE;
+    if (pg)
+        neo_call_release(call, pg);
+    if (status != NEO_PG_OK)
+        return failure(call, status);
+    if (other < 0)
+        return OK;
+    log_not_signed(call, &numbers, other);
+    return FORBIDDEN;
+}
+
+/* Parses the body, whose signature has been verified. */
+static reply read_items(neo_call *call, const char *signer)
+{
+    const char *wrong = "";
+    int dropped;
+    void *log_context = call->request->log_context;
+    apr_array_header_t *items = neo_callback_read(call->raw, call->site->stop_texts, call->pool, &wrong, &dropped);
+    if (!items) {
+        neo_log(NEO_LOG_CALLBACK_UNREAD, log_context, "cannot read a callback: %s", wrong);
+        return (reply){400, "not a callback\n"};
+    }
+    if (dropped)
+        neo_log(NEO_LOG_CALLBACK_UNREAD, log_context, "ignored %d invalid parts of a callback", dropped);
+    return items->nelts ? record(call, items, signer) : OK;
+}
+
+/* Before the signature is verified, the body is only searched for ids. */
+static reply receive(neo_call *call)
+{
+    unsigned char given[NEO_SHA256_SIZE];
+    const neo_request *request = call->request;
+    neo_rows numbers;
+    if (!read_signature(call, given))
+        return refuse(call);
+    neo_allowance allowance = check_body(call);
+    if (allowance.is_exceeded)
+        return limited(call, &allowance);
+    neo_problem *problem = request->host->body(request->context, NEO_CALLBACK_MAX_BYTES, &call->raw);
+    if (problem)
+        return (reply){neo_problem_status(problem), "cannot read the body\n"};
+    const char *const *ids = neo_callback_candidates(call->raw, call->pool);
+    neo_pg_status status = read_numbers(call, ids, &numbers);
+    if (status != NEO_PG_OK)
+        return failure(call, status);
+    const char *signer = signer_of(call, &numbers, given);
+    if (signer)
+        return read_items(call, signer);
+    int row = number_of_unsigned(call, &numbers, ids);
+    if (row >= 0)
+        return refuse_signature(call, &numbers, row);
+    return ids[0] ? ignore_number(call, ids[0], given) : refuse(call);
+}
+
+/* ---------------------------------------------------------------- the request */
+
+static reply handle(neo_call *call)
+{
+    const char *method = call->request->method;
+    int is_get = strcmp(method, "GET") == 0;
+    if (!is_get && strcmp(method, "POST") != 0) {
+        neo_call_set_header(call, "Allow", "GET, POST");
+        return (reply){405, "method not allowed\n"};
+    }
+    if (!call->site->keys.count) /* without keys, no signature can be verified */
+        return failure(call, NEO_PG_UNAVAILABLE);
+    neo_call_count(call, 0);
+    if (call->allowance.remaining == 0) /* too many refused callbacks from the address */
+        return limited(call, &call->allowance);
+    return is_get ? verify_address(call) : receive(call);
+}
+
+void neo_service_answer_callback(const neo_site *site, const neo_request *request, neo_response *response)
+{
+    neo_call call;
+    neo_call_begin(&call, site, request, response);
+    reply answer = handle(&call);
+    neo_call_set_header(&call, "Cache-Control", "no-store");
+    response->route = neo_route_of_callbacks();
+    response->status = answer.status;
+    response->media_type = "text/plain; charset=utf-8";
+    response->body = (neo_text){answer.text, strlen(answer.text)};
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads credentials (see api/credential.h). */
+#include "api/credential.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/credential.sql.h"
+#include "core/encode.h"
+#include "core/secret.h"
+
+enum {
+    HASH,
+    REVOKED,
+    TENANT,
+    ROLE,
+    SCOPES,
+    USER,
+    EMAIL,
+    ORGANIZATIONS,
+    PREVIOUS,
+    PREVIOUS_UNTIL,
+    PLAN,
+    LIMITS /* one column for each */
+};
+
+static neo_statement *read_statement;
+
+void neo_credential_make_statements(apr_pool_t *pool)
+{
+#define LIMIT_COLUMN(column, ...) ", coalesce(p." #column ", 0)"
+    const char *sql = apr_pstrcat(pool, "select c.*" NEO_PLAN_LIMITS(LIMIT_COLUMN) " from (", read_sql,
+                                  ") c join neoapi.plan p on p.name = c.plan", NULL);
+    read_statement = neo_statement_make(pool, sql, 1, 0);
+}
+
+/* Splits at spaces into *words; returns their number. */
+static int split(const char *text, apr_pool_t *pool, const char *const **words)
+{
+    char **list;
+    int count = 0;
+    apr_tokenize_to_argv(text, &list, pool);
+    *words = (const char *const *)list;
+    while (list[count])
+        count++;
+    return count;
+}
+
+/* The scopes of the role, or those among them that the key was restricted to. */
+static neo_scopes scopes_of(const char *role, const char *narrowed, apr_pool_t *pool)
+{
+    const char *const *words;
+    neo_scopes all = 0, some = 0, one;
+    if (!neo_role_scopes(role, &all) || !narrowed)
+        return all;
+    for (int i = split(narrowed, pool, &words) - 1; i >= 0; i--)
+        if (neo_scope_parse(words[i], &one))
+            some |= one;
+    return all & some;
+}
+
+static int read_hash(const neo_rows *rows, int column, unsigned char hash[NEO_SHA256_SIZE])
+{
+    neo_text text = neo_rows_text(rows, 0, column);
+    return neo_base64_decode(text.ptr, text.len, hash, NEO_SHA256_SIZE) == NEO_SHA256_SIZE;
+}
+
+neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, neo_credential **credential)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_pg_run(pg, read_statement, &id, pool, &rows);
+    *credential = NULL;
+    if (status != NEO_PG_OK || rows.count == 0)
+        return status;
+    neo_credential *c = apr_pcalloc(pool, sizeof *c);
+    apr_cpystrn(c->id, id, sizeof c->id);
+    if (!read_hash(&rows, HASH, c->hash))
+        return NEO_PG_FAILED;
+    if (neo_rows_value(&rows, 0, PREVIOUS) && read_hash(&rows, PREVIOUS, c->previous_hash))
+        c->previous_until = atoll(neo_rows_value(&rows, 0, PREVIOUS_UNTIL));
+    c->is_revoked = neo_rows_is_true(&rows, 0, REVOKED);
+    c->is_token = strncmp(id, NEO_TOKEN_PREFIX, NEO_PREFIX_LEN) == 0;
+    c->tenant = neo_rows_value(&rows, 0, TENANT);
+    c->role = neo_rows_value(&rows, 0, ROLE);
+    c->scopes = scopes_of(c->role, neo_rows_value(&rows, 0, SCOPES), pool);
+    c->user = neo_rows_value(&rows, 0, USER);
+    c->email = neo_rows_value(&rows, 0, EMAIL);
+    c->organization_count = split(neo_rows_value(&rows, 0, ORGANIZATIONS), pool, &c->organizations);
+    int at = LIMITS;
+#define READ_LIMIT(column, ...) c->column = atoi(neo_rows_value(&rows, 0, at++));
+    NEO_PLAN_LIMITS(READ_LIMIT)
+    *credential = c;
+    return NEO_PG_OK;
+}
+
+/* Rows of this hour are not written again. Not a prepared statement, which could be run over a new connection: the caller's one
+ * listens. Ids need no escaping. */
+#define RECORD_USE                                                                                                             \
+    "insert into neoapi.credential_use (credential_id, used_at)"                                                               \
+    " select c.id, date_trunc('hour', now()) from neoapi.credential c where c.id = any ('{%s}') order by c.id"                 \
+    " on conflict (credential_id) do update set used_at = excluded.used_at where credential_use.used_at < excluded.used_at"
+
+int neo_credential_record_use(neo_pg *pg, const char *ids, int seconds, apr_pool_t *pool)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_pg_exec_once(pg, apr_psprintf(pool, RECORD_USE, ids), seconds, pool, &rows);
+    return status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
+}

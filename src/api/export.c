@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exports: a whole list in one snapshot, as lines of JSON that are read while they are sent. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "call.h"
+#include "sql/snapshot.h"
+
+#define RETRY_SECONDS 30 /* Retry-After if there are too many exports */
+#define END_MARGIN_S  30 /* after the time limit, which the host enforces, the database ends the transaction */
+#define RESERVED_PART 5  /* a fifth of the rate limit is left to the credential's other requests */
+#define ROW_SIZE      1024
+
+typedef struct {
+    neo_stream stream;
+    neo_call call; /* a copy, because the request's ends before the stream */
+    neo_pg *pg;    /* NULL once all rows are read */
+    neo_text part;
+    apr_pool_t *part_pool;
+    apr_pool_t *principal_pool; /* NULL: the principal is the first one */
+    int is_counted;             /* against the rate limit */
+} export;
+
+/* ---------------------------------------------------------------- reading */
+
+static void end_snapshot(export *e)
+{
+    if (!e->pg)
+        return;
+    neo_pg_roll_back(e->pg);
+    neo_call_release(&e->call, e->pg);
+    e->pg = NULL;
+}
+
+static void set_part(export *e, const neo_rows *rows)
+{
+    neo_buf out;
+    neo_buf_init(&out, e->part_pool, ROW_SIZE * (apr_size_t)(rows->count + 1));
+    for (int i = 0; i < rows->count; i++) {
+        neo_text row = neo_rows_text(rows, i, 0);
+        neo_buf_add(&out, row.ptr, row.len);
+        neo_buf_putc(&out, '\n');
+    }
+    e->part = neo_buf_text(&out);
+}
+
+/* Reads the next part, which is empty at the end. The connection is released with the last one. */
+static neo_pg_status read_part(export *e, neo_rows *rows)
+{
+    apr_pool_clear(e->part_pool);
+    e->part = (neo_text){"", 0};
+    e->is_counted = 0;
+    neo_pg_status status = neo_snapshot_fetch(e->pg, e->part_pool, rows);
+    if (status != NEO_PG_OK)
+        return status;
+    set_part(e, rows);
+    if (rows->count < NEO_SNAPSHOT_ROWS)
+        end_snapshot(e);
+    return NEO_PG_OK;
+}
+
+/* ---------------------------------------------------------------- the stream */
+
+/* Whether the credential was revoked, or lost its rights, since the export began. An outage does not end it. A credential that
+ * replaces the last one has a pool of its own, because the number of parts is not limited. */
+static int is_refused(export *e)
+{
+    neo_call *call = &e->call;
+    const neo_credential *before = call->principal;
+    apr_pool_t *pool, *unused;
+    apr_pool_create(&pool, call->request->pool);
+    call->pool = pool;
+    neo_problem *problem = neo_call_confirm(call);
+    int has_lost_rights = problem && neo_problem_status(problem) < 500;
+    unused = call->principal == before ? pool : e->principal_pool;
+    if (call->principal != before)
+        e->principal_pool = pool;
+    if (unused)
+        apr_pool_destroy(unused);
+    call->pool = call->request->pool;
+    return has_lost_rights;
+}
+
+static neo_stream_status next(neo_stream *stream, neo_text *part, const char **why)
+{
+    export *e = (export *)stream->baton;
+    neo_rows rows;
+    if (is_refused(e)) {
+        *why = "the credential was revoked, or lost its rights";
+        return NEO_STREAM_FAILED;
+    }
+    if (!e->part.len && e->pg && read_part(e, &rows) != NEO_PG_OK) {
+        *why = "the database failed";
+        return NEO_STREAM_FAILED;
+    }
+    if (e->part.len && !e->is_counted && !(e->is_counted = neo_call_count_part(&e->call, RESERVED_PART)))
+        return NEO_STREAM_WAIT;
+    *part = e->part;
+    e->part.len = 0;
+    return part->len ? NEO_STREAM_PART : NEO_STREAM_END;
+}
+
+static void close_stream(neo_stream *stream)
+{
+    export *e = (export *)stream->baton;
+    end_snapshot(e);
+    apr_pool_destroy(e->part_pool);
+}
+
+/* ---------------------------------------------------------------- the start */
+
+static neo_problem *acquire(export *e)
+{
+    const neo_request *request = e->call.request;
+    int is_full = 0;
+    e->pg = request->host->acquire_long(request->context, &is_full);
+    if (!is_full)
+        return e->pg ? NULL : neo_call_failed(&e->call, NEO_PG_UNAVAILABLE, NULL);
+    neo_problem *problem = neo_problem_make(e->call.pool, NEO_INTERNAL_UNAVAILABLE,
+                                            "The server has as many exports in progress as it allows. Try again later.");
+    problem->retry_after = RETRY_SECONDS;
+    return problem;
+}
+
+static neo_problem *begin(export *e)
+{
+    neo_call *call = &e->call;
+    neo_snapshot snapshot;
+    neo_pg_status status =
+        neo_snapshot_begin(e->pg, &call->actor, call->site->export_timeout + END_MARGIN_S, call->pool, &snapshot);
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, NULL);
+    if (snapshot.is_within_organization && snapshot.is_within_tenant) {
+        neo_call_set_header(call, "X-Events-Position", snapshot.position);
+        return NULL;
+    }
+    neo_problem *problem = neo_problem_make(call->pool, NEO_RATE_LIMIT_EXPORTS, "The %s in progress.",
+                                            snapshot.is_within_organization ? "tenant's organizations have three exports"
+                                                                            : "organization has two exports");
+    problem->retry_after = RETRY_SECONDS;
+    return problem;
+}
+
+/* Reads the first part, so that an early failure gets an error response. The request itself is counted for this part. */
+static neo_problem *read_first(export *e, const neo_selection *selection)
+{
+    neo_call *call = &e->call;
+    neo_rows rows;
+    neo_pg_status status = neo_table_open_snapshot(e->pg, call->match.resource, &call->actor, selection, call->pool, &rows);
+    if (status == NEO_PG_OK)
+        status = read_part(e, &rows);
+    e->is_counted = 1;
+    return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, &rows);
+}
+
+static export *make(const neo_call *call)
+{
+    export *e = apr_pcalloc(call->pool, sizeof *e);
+    e->stream = (neo_stream){next, close_stream, e};
+    e->call = *call;
+    apr_pool_create(&e->part_pool, call->pool);
+    return e;
+}
+
+/* The end of an HTTP/1.0 response without a length looks like that of one that was aborted. */
+static neo_problem *refuse_http_1_0(neo_call *call)
+{
+    neo_problem *problem = neo_problem_make(call->pool, NEO_VALIDATION_MALFORMED_REQUEST,
+                                            "An export needs HTTP/1.1 or later. A proxy may have used HTTP/1.0.");
+    problem->status = 505;
+    return problem;
+}
+
+neo_problem *neo_call_export(neo_call *call, neo_result *result)
+{
+    neo_selection selection;
+    neo_problem *problem = neo_call_read_conditions(call, &selection);
+    if (problem)
+        return problem;
+    if (!call->request->can_stream)
+        return refuse_http_1_0(call);
+    export *e = make(call);
+    int is_head = strcmp(call->request->method, "HEAD") == 0;
+    problem = acquire(e);
+    if (!problem)
+        problem = begin(e);
+    if (!problem && !is_head)
+        problem = read_first(e, &selection);
+    if (problem)
+        close_stream(&e->stream);
+    else
+        *result = (neo_result){.status = 200, .stream = &e->stream};
+    return problem;
+}

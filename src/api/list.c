@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists: reads limit, filters and cursor, and makes a page with page_info and the Link header. */
+#include <apr_escape.h>
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+#include "core/encode.h"
+#include "list.h"
+#include "schema/check.h"
+
+#define DEFAULT_LIMIT 25
+#define MAX_LIMIT     100
+#define MAX_VALUES    100 /* of one filter */
+
+/* The prefix of the ids in the list. */
+static const char *prefix_of(const neo_call *call)
+{
+    return call->match.operation->prefix ? call->match.operation->prefix : call->match.resource->prefix;
+}
+
+static int read_limit(neo_call *call, neo_problem **problem)
+{
+    const char *text = apr_table_get(call->query, "limit");
+    long long limit = DEFAULT_LIMIT;
+    if (text && (!neo_integer_parse(text, &limit) || limit < 1 || limit > MAX_LIMIT))
+        neo_problem_field(problem, call->pool, NEO_VALIDATION_LIMIT_OUT_OF_RANGE, "", "limit",
+                          "must be an integer from 1 to %d", MAX_LIMIT);
+    return (int)limit;
+}
+
+/* Adds the value, or the values that it expands to. Returns NULL or an error. */
+static const char *read_value(neo_call *call, const neo_filter *filter, const char *text, apr_array_header_t *values)
+{
+    const char *const *all = filter->expand ? filter->expand(text, call->pool) : NULL;
+    for (const char *const *v = all; v && *v; v++)
+        APR_ARRAY_PUSH(values, const char *) = *v;
+    if (all)
+        return NULL;
+    const char *wrong = neo_condition_value(filter, prefix_of(call), text, call->pool, &APR_ARRAY_PUSH(values, const char *));
+    if (wrong && neo_filter_accepts_several(filter) && strchr(text, ','))
+        return apr_pstrcat(call->pool, wrong, "; a comma between values must not be percent-encoded", NULL);
+    return wrong;
+}
+
+/* Returns NULL and sets *condition, or returns the error of a value. */
+static const char *read_values(neo_call *call, const neo_filter *filter, const char *const *texts, int count,
+                               neo_condition *condition)
+{
+    apr_array_header_t *values = apr_array_make(call->pool, count, sizeof(const char *));
+    const char *wrong = count > MAX_VALUES ? apr_psprintf(call->pool, "must have at most %d values", MAX_VALUES) : NULL;
+    for (int i = 0; i < count && !wrong; i++)
+        wrong = read_value(call, filter, texts[i], values);
+    *condition = (neo_condition){filter, (const char *const *)values->elts, values->nelts};
+    return wrong;
+}
+
+static void read_filters(neo_call *call, const neo_filter *filters, neo_listing *list, neo_problem **problem)
+{
+    for (const neo_filter *f = filters; f && f->name; f++) {
+        int count;
+        const char *const *texts = neo_call_values(call, f->name, &count);
+        if (!count)
+            continue;
+        const char *wrong = read_values(call, f, texts, count, &APR_ARRAY_PUSH(list->conditions, neo_condition));
+        if (wrong)
+            neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", f->name, "%s", wrong);
+        for (int i = 0; i < count; i++)
+            neo_buf_puts(&list->filters, apr_pstrcat(call->pool, i ? "" : "&", i ? "" : f->name, i ? "," : "=",
+                                                     apr_pescape_urlencoded(call->pool, texts[i]), NULL));
+    }
+}
+
+static void read_all_filters(neo_call *call, neo_listing *list, neo_problem **problem)
+{
+    list->conditions = apr_array_make(call->pool, 4, sizeof(neo_condition));
+    neo_buf_init(&list->filters, call->pool, 64);
+    if (call->match.operation->filters)
+        read_filters(call, call->match.operation->filters, list, problem);
+    else {
+        read_filters(call, call->match.resource->filters, list, problem);
+        read_filters(call, neo_common_filters, list, problem);
+    }
+}
+
+/* The names of the orders that the operation accepts, ended by NULL. */
+static const char *const *orders_of(const neo_call *call)
+{
+    int has_columns = call->match.operation->accepts & NEO_ACCEPTS_SORT;
+    apr_array_header_t *names = apr_array_make(call->pool, 5, sizeof(const char *));
+    for (const neo_order *o = neo_orders; o->name; o++)
+        if (has_columns || !o->column)
+            APR_ARRAY_PUSH(names, const char *) = o->name;
+    APR_ARRAY_PUSH(names, const char *) = NULL;
+    return (const char *const *)names->elts;
+}
+
+/* The default order is not part of cursors and links, so that it is the same whether it is sent or not. */
+static void read_order(neo_call *call, neo_listing *list, neo_problem **problem)
+{
+    const char *text = apr_table_get(call->query, "sort"), *const *names = orders_of(call);
+    list->order = neo_orders;
+    for (int i = 0; text && names[i]; i++)
+        if (strcmp(names[i], text) == 0) {
+            while (strcmp(list->order->name, text) != 0)
+                list->order++;
+            if (i)
+                neo_buf_puts(&list->filters, apr_pstrcat(call->pool, "&sort=", text, NULL));
+            return;
+        }
+    if (text)
+        neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", "sort", "must be %s",
+                          neo_one_of(names, call->pool));
+}
+
+static int read_count(neo_call *call, neo_problem **problem)
+{
+    const char *text = apr_table_get(call->query, "count");
+    if (text && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+        neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", "count", "must be true or false");
+    return text && strcmp(text, "true") == 0;
+}
+
+neo_problem *neo_listing_read(neo_call *call, neo_listing *list)
+{
+    neo_problem *problem = call->query_problem;
+    list->limit = read_limit(call, &problem);
+    read_all_filters(call, list, &problem);
+    read_order(call, list, &problem);
+    list->has_total = read_count(call, &problem);
+    list->fields = neo_call_read_fields(call, &problem);
+    return problem;
+}
+
+neo_problem *neo_call_read_conditions(neo_call *call, neo_selection *selection)
+{
+    neo_listing list;
+    neo_problem *problem = call->query_problem;
+    read_all_filters(call, &list, &problem);
+    *selection = (neo_selection){.conditions = (const neo_condition *)list.conditions->elts,
+                                 .count = list.conditions->nelts,
+                                 .order = &neo_orders[NEO_NEWEST_FIRST]};
+    return problem;
+}
+
+static void add_cursor(neo_buf *out, const char *name, const char *cursor)
+{
+    neo_buf_puts(out, name);
+    neo_buf_puts(out, cursor ? ":\"" : ":null,");
+    if (cursor) {
+        neo_buf_puts(out, cursor);
+        neo_buf_puts(out, "\",");
+    }
+}
+
+neo_text neo_page_body(neo_call *call, const neo_page *page)
+{
+    apr_size_t size = 512;
+    for (int i = 0; i < page->count; i++)
+        size += neo_rows_text(page->rows, i, NEO_PAGE_ANSWER).len + 1;
+    neo_buf out;
+    neo_buf_init(&out, call->pool, size);
+    neo_buf_puts(&out, "{\"items\":[");
+    for (int i = 0; i < page->count; i++) {
+        neo_text answer = neo_rows_text(page->rows, i, NEO_PAGE_ANSWER);
+        if (i)
+            neo_buf_putc(&out, ',');
+        if (page->fields)
+            neo_project(answer, page->fields, &out);
+        else
+            neo_buf_add(&out, answer.ptr, answer.len);
+    }
+    neo_buf_puts(&out, "],\"page_info\":{");
+    add_cursor(&out, "\"start_cursor\"", page->cursors[0]);
+    add_cursor(&out, "\"end_cursor\"", page->cursors[1]);
+    neo_buf_puts(&out, page->has_more ? "\"has_next_page\":true," : "\"has_next_page\":false,");
+    neo_buf_puts(&out, page->has_earlier ? "\"has_previous_page\":true}}" : "\"has_previous_page\":false}}");
+    return neo_buf_text(&out);
+}
+
+/* Names of fields need no percent-encoding. */
+void neo_listing_link(neo_call *call, const neo_listing *list, const char *at)
+{
+    neo_buf link;
+    neo_buf_init(&link, call->pool, 512);
+    neo_buf_puts(&link, apr_pstrcat(call->pool, "<", call->site->base_url, call->request->path,
+                                    "?limit=", apr_itoa(call->pool, list->limit), at, list->filters.ptr,
+                                    list->has_total ? "&count=true" : "", NULL));
+    for (int i = 0; list->fields && list->fields[i]; i++)
+        neo_buf_puts(&link, apr_pstrcat(call->pool, i ? "," : "&fields=", list->fields[i], NULL));
+    neo_buf_puts(&link, ">; rel=\"next\"");
+    neo_call_set_header(call, "Link", link.ptr);
+}
+
+static void set_total(neo_call *call, const neo_rows *rows)
+{
+    const char *total = rows->count ? neo_rows_value(rows, 0, NEO_PAGE_TOTAL) : "0";
+    neo_call_set_header(call, "X-Total-Count",
+                        atoi(total) > NEO_MAX_TOTAL ? APR_STRINGIFY(NEO_MAX_TOTAL) "+" : apr_pstrdup(call->pool, total));
+}
+
+static neo_place place_of(const neo_call *call, const neo_listing *list, const neo_rows *rows, int row)
+{
+    neo_place place = {.position = list->order->column ? atoll(neo_rows_value(rows, row, NEO_PAGE_POSITION)) : 0};
+    apr_cpystrn(place.id, neo_call_id_of(neo_rows_text(rows, row, NEO_PAGE_ANSWER), call->pool), sizeof place.id);
+    return place;
+}
+
+/* The page of at most limit + 1 rows; the additional one only shows that there is a next page. */
+static neo_text page_of(neo_call *call, const neo_listing *list, const neo_rows *rows, int is_first)
+{
+    const char *cursors[2] = {NULL, NULL};
+    int count = rows->count > 0 && neo_rows_value(rows, 0, NEO_PAGE_ANSWER) ? rows->count : 0;
+    neo_page page = {.rows = rows,
+                     .count = count > list->limit ? list->limit : count,
+                     .cursors = cursors,
+                     .fields = list->fields,
+                     .has_more = count > list->limit,
+                     .has_earlier = !is_first && neo_rows_is_true(rows, 0, NEO_PAGE_HAS_EARLIER)};
+    if (count)
+        neo_cursor_seal(call, list->filters.ptr,
+                        (const neo_place[]){place_of(call, list, rows, 0), place_of(call, list, rows, page.count - 1)},
+                        cursors);
+    if (page.has_more)
+        neo_listing_link(call, list, apr_pstrcat(call->pool, "&cursor=", cursors[1], NULL));
+    if (list->has_total)
+        set_total(call, rows);
+    return neo_page_body(call, &page);
+}
+
+neo_selection neo_listing_selection(const neo_listing *list)
+{
+    return (neo_selection){.conditions = (const neo_condition *)list->conditions->elts,
+                           .count = list->conditions->nelts,
+                           .order = list->order,
+                           .limit = list->limit + 1,
+                           .has_total = list->has_total};
+}
+
+neo_problem *neo_list_with(neo_call *call, neo_page_fetcher fetch, neo_result *result)
+{
+    neo_listing list;
+    neo_pg *pg;
+    neo_rows rows;
+    neo_place before;
+    const char *cursor = apr_table_get(call->query, "cursor");
+    neo_problem *problem = neo_listing_read(call, &list);
+    if (!problem && cursor)
+        problem = neo_cursor_open(call, list.filters.ptr, cursor, prefix_of(call), &before);
+    if (problem || (problem = neo_call_acquire(call, &pg)))
+        return problem;
+    neo_selection selection = neo_listing_selection(&list);
+    if (cursor) {
+        selection.before = before.id;
+        selection.position = apr_psprintf(call->pool, "%" APR_INT64_T_FMT, (apr_int64_t)before.position);
+    }
+    neo_pg_status status = fetch(call, pg, &selection, &rows);
+    neo_call_release(call, pg);
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, &rows);
+    *result = (neo_result){.status = 200, .body = page_of(call, &list, &rows, !cursor)};
+    return NULL;
+}
+
+static neo_pg_status fetch_resources(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
+{
+    return neo_table_list(pg, call->match.resource, &call->actor, selection, call->pool, rows);
+}
+
+neo_problem *neo_call_list(neo_call *call, neo_result *result)
+{
+    return neo_list_with(call, fetch_resources, result);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* References by external id: replaces them in a body by ids, before it is validated. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "call.h"
+#include "core/json.h"
+#include "schema/references.h"
+#include "sql/external_id.h"
+
+/* The external id of a reference, if it can be one; otherwise NULL, and the validation refuses the value. */
+static const char *external_id_of(const neo_resource *kind, const neo_json *value)
+{
+    int is_one = neo_json_kind_of(value) == NEO_JSON_OBJECT && neo_json_size(value) == 1;
+    return is_one && neo_has_external_id(kind) ? neo_json_string_at(value, "external_id") : NULL;
+}
+
+/* An external id that no resource has becomes an id that no resource has: of the year 10889, as in no ULID that is issued or
+ * imported. So it is refused like any unknown id, also by rules and with idempotency keys. */
+static const char *unknown_id(const neo_resource *kind, int number, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%s7zzzzzzzzzzzzzzzzzzz%06d", kind->prefix, number);
+}
+
+typedef struct {
+    apr_array_header_t *all;
+    apr_pool_t *pool;
+} replacement;
+
+static neo_json *replace(void *data, const neo_resource *kind, neo_json *value)
+{
+    const replacement *r = data;
+    const char *external_id = external_id_of(kind, value);
+    if (!external_id)
+        return value;
+    for (int i = 0; i < r->all->nelts; i++) {
+        const neo_external_id *one = &APR_ARRAY_IDX(r->all, i, neo_external_id);
+        if (one->resource == kind && strcmp(one->external_id, external_id) == 0)
+            return neo_json_make_string(one->id, r->pool);
+    }
+    const char *unknown = unknown_id(kind, r->all->nelts, r->pool);
+    APR_ARRAY_PUSH(r->all, neo_external_id) = (neo_external_id){kind, external_id, unknown};
+    return neo_json_make_string(unknown, r->pool);
+}
+
+neo_json *neo_call_replace_references(neo_call *call, neo_json *body, apr_array_header_t *all)
+{
+    const neo_resource *resource = call->match.resource;
+    replacement r = {all, call->pool};
+    int is_used = neo_reference_by_external_id(resource, body, NULL, call->pool) != NULL;
+    return is_used ? neo_references_replace(resource, body, replace, &r, call->pool) : body;
+}
+
+neo_pg_status neo_call_find_references(neo_call *call, neo_pg *pg, apr_array_header_t *all, neo_rows *rows)
+{
+    return all->nelts ? neo_external_id_find(pg, &call->actor, (neo_external_id *)all->elts, all->nelts, call->pool, rows)
+                      : NEO_PG_OK;
+}
+
+neo_problem *neo_call_resolve_references(neo_call *call, neo_pg *pg, neo_json **body)
+{
+    neo_pg *own = NULL;
+    neo_rows rows;
+    neo_json *sent = *body;
+    if (!neo_reference_by_external_id(call->match.resource, sent, NULL, call->pool))
+        return NULL;
+    apr_array_header_t *all = apr_array_make(call->pool, 4, sizeof(neo_external_id));
+    neo_call_replace_references(call, sent, all);
+    neo_problem *problem = all->nelts && !pg ? neo_call_acquire(call, &own) : NULL;
+    if (problem || !all->nelts)
+        return problem;
+    neo_pg_status status = neo_call_find_references(call, pg ? pg : own, all, &rows);
+    if (own)
+        neo_call_release(call, own);
+    *body = neo_call_replace_references(call, sent, all);
+    return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, &rows);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Webhook subscriptions: rotation of the secret, deliveries, test deliveries, retries and recovery. */
+#include "core/json.h"
+#include "core/secret.h"
+#include "list.h"
+#include "schema/validate.h"
+#include "webhooks/delivery.h"
+
+static neo_problem *rotate_secret(neo_call *call, neo_result *result)
+{
+    neo_pg *pg;
+    neo_rows rows;
+    const char *secret = neo_webhook_secret_make(call->pool);
+    neo_problem *problem = neo_call_acquire_for_id(call, &pg);
+    if (problem)
+        return problem;
+    const char *sealed = neo_secret_seal(&call->site->keys, call->match.id, secret, call->pool);
+    neo_pg_status status = neo_delivery_rotate(pg, &call->actor, call->match.id, sealed, call->pool, &rows);
+    neo_call_release(call, pg);
+    problem = neo_call_check_found(call, status, &rows);
+    if (!problem)
+        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0), .secret = secret};
+    return problem;
+}
+
+static neo_pg_status fetch_deliveries(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
+{
+    return neo_delivery_list(pg, &call->actor, call->match.id, NULL, selection, call->pool, rows);
+}
+
+static neo_problem *list_deliveries(neo_call *call, neo_result *result)
+{
+    neo_problem *problem = neo_call_find(call);
+    return problem ? problem : neo_list_with(call, fetch_deliveries, result);
+}
+
+static neo_problem *read_delivery(neo_call *call, neo_result *result)
+{
+    neo_pg *pg;
+    neo_rows rows;
+    neo_problem *problem = neo_call_acquire_for_id(call, &pg);
+    if (problem)
+        return problem;
+    neo_pg_status status = neo_delivery_read(pg, &call->actor, call->match.id, call->match.subresource_id, call->pool, &rows);
+    neo_call_release(call, pg);
+    problem = neo_call_check_found(call, status, &rows);
+    if (!problem)
+        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
+    return problem;
+}
+
+/* ---------------------------------------------------------------- new deliveries */
+
+static neo_pg_status test(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
+{
+    (void)baton;
+    return neo_delivery_make(pg, NEO_DELIVERY_TEST, &call->actor, call->idempotency, call->match.id, NULL, call->pool, rows);
+}
+
+static neo_pg_status retry(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
+{
+    (void)baton;
+    return neo_delivery_make(pg, NEO_DELIVERY_RETRY, &call->actor, call->idempotency, call->match.id,
+                             call->match.subresource_id, call->pool, rows);
+}
+
+static neo_pg_status recover(neo_call *call, neo_pg *pg, void *body, neo_rows *rows)
+{
+    return neo_delivery_recover(pg, &call->actor, call->idempotency, call->match.id, body, call->pool, rows);
+}
+
+static neo_problem *deliver(neo_call *call, const neo_idempotent *operation, neo_result *result)
+{
+    neo_pg *pg;
+    neo_rows rows;
+    neo_problem *problem = neo_call_acquire_for_id(call, &pg);
+    if (problem)
+        return problem;
+    problem = neo_call_write_idempotent(call, pg, operation, &rows, result);
+    neo_call_release(call, pg);
+    if (!problem && !result->is_replayed)
+        *result = (neo_result){.status = call->match.operation->status, .body = neo_rows_text(&rows, 0, 0)};
+    return problem;
+}
+
+static neo_problem *test_subscription(neo_call *call, neo_result *result)
+{
+    return deliver(call, &(neo_idempotent){.write = test}, result);
+}
+
+static neo_problem *retry_delivery(neo_call *call, neo_result *result)
+{
+    return deliver(call, &(neo_idempotent){.write = retry}, result);
+}
+
+static neo_problem *recover_deliveries(neo_call *call, neo_result *result)
+{
+    neo_json *clean;
+    neo_problem *problem = neo_validate(&neo_recovery, call->body, call->pool, &clean);
+    if (!problem)
+        problem = neo_call_find(call);
+    return problem ? problem : deliver(call, &(neo_idempotent){.write = recover, .baton = clean}, result);
+}
+
+/* ---------------------------------------------------------------- operations */
+
+const neo_operation neo_webhook_operations[] = {
+    {.method = "POST",
+     .path = "webhooks/{id}/rotate-secret",
+     .run = rotate_secret,
+     .access = NEO_ACCESS_WRITE,
+     .status = 200,
+     .media_type = "application/json",
+     .schema = "WebhookWithSecret",
+     .verb = "rotateWebhookSecret",
+     .summary = "Rotate the secret of a subscription",
+     .doc = "The new secret is returned only in this response. For 24 hours `webhook-signature` has a "
+            "signature with the old secret as well, so that no delivery is refused in the meantime. "
+            "`X-Webhook-Signature` uses the new secret at once.",
+     .answer = "The subscription with its new secret."},
+    {.method = "POST",
+     .path = "webhooks/{id}/test",
+     .run = test_subscription,
+     .access = NEO_ACCESS_WRITE,
+     .accepts = NEO_ACCEPTS_IDEMPOTENCY_KEY,
+     .status = 201,
+     .media_type = "application/json",
+     .schema = "Delivery",
+     .verb = "testWebhook",
+     .summary = "Send a test delivery",
+     .doc = "Creates a delivery of the event `webhook.test`, also if the subscription is for other events.",
+     .answer = "The delivery."},
+    {.method = "POST",
+     .path = "webhooks/{id}/recover",
+     .run = recover_deliveries,
+     .access = NEO_ACCESS_WRITE,
+     .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_IDEMPOTENCY_KEY,
+     .status = 200,
+     .media_type = "application/json",
+     .problems = NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_REQUIRED) | NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_INVALID),
+     .body = &neo_recovery,
+     .schema = "Recovered",
+     .verb = "recoverDeliveries",
+     .summary = "Send events again that have not arrived",
+     .doc = "Events of which no delivery has succeeded get a new delivery. Events that have arrived or "
+            "are being sent are skipped. A pending delivery is attempted at once, which is one of its five "
+            "attempts. A request examines at most "
+            "10,000 events and sends at most 1,000. If the response has a `position`, repeat the request "
+            "with it to continue. Imported history is not sent.",
+     .answer = "The number of events that are sent again."},
+    {.method = "GET",
+     .path = "webhooks/{id}/deliveries",
+     .run = list_deliveries,
+     .access = NEO_ACCESS_READ,
+     .accepts = NEO_ACCEPTS_LIST | NEO_ACCEPTS_SORT_BY_ID,
+     .status = 200,
+     .response_headers = NEO_RESPONSE_LINK | NEO_RESPONSE_TOTAL,
+     .filters = neo_delivery_filters,
+     .prefix = "whd_",
+     .media_type = "application/json",
+     .problems = NEO_PAGE_PROBLEMS,
+     .schema = "DeliveryList",
+     .verb = "listDeliveries",
+     .summary = "List a subscription's deliveries",
+     .doc = "Newest first, for as long as deliveries are stored.",
+     .answer = "A page of deliveries."},
+    {.method = "GET",
+     .path = "webhooks/{id}/deliveries/{delivery_id}",
+     .run = read_delivery,
+     .access = NEO_ACCESS_READ,
+     .status = 200,
+     .prefix = "whd_",
+     .media_type = "application/json",
+     .subresource = "delivery",
+     .schema = "DeliveryDetail",
+     .verb = "getDelivery",
+     .summary = "Get a delivery",
+     .doc = "With its payload and attempts.",
+     .answer = "The delivery."},
+    {.method = "POST",
+     .path = "webhooks/{id}/deliveries/{delivery_id}/retry",
+     .run = retry_delivery,
+     .access = NEO_ACCESS_WRITE,
+     .accepts = NEO_ACCEPTS_IDEMPOTENCY_KEY,
+     .status = 201,
+     .prefix = "whd_",
+     .media_type = "application/json",
+     .subresource = "delivery",
+     .schema = "Delivery",
+     .verb = "retryDelivery",
+     .summary = "Retry a delivery",
+     .doc = "Creates a new delivery with the same payload.",
+     .answer = "The new delivery."},
+    {0},
+};

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts a conversation over WhatsApp.
+ *
+ * The message is committed before it is sent, no connection is held while it is sent, and the outcome is recorded in a second
+ * transaction, so that no failure in between sends a message twice. */
+#include "whatsapp/store.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "call.h"
+#include "core/id.h"
+#include "core/log.h"
+#include "core/secret.h"
+#include "schema/validate.h"
+#include "whatsapp/template.h"
+
+#define MESSAGE_PREFIX "wam_"
+#define RETRY_SECONDS  30 /* Retry-After while Meta is unavailable */
+
+/* ---------------------------------------------------------------- committing the message */
+
+static neo_pg_status begin(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
+{
+    neo_conversation_start *start = baton;
+    neo_id_issue(start->conversation, "wac_");
+    neo_id_issue(start->message, MESSAGE_PREFIX);
+    return neo_whatsapp_begin(pg, &call->actor, call->idempotency, start, call->pool, rows);
+}
+
+/* NULL if the message was committed. */
+static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_conversation_start *start)
+{
+    neo_problem *problem = NULL;
+    if (!refusal)
+        return NULL;
+    if (strcmp(refusal, "no_lead") == 0)
+        return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, "lead",
+                                        "The organization has no lead with this id.");
+    if (strcmp(refusal, "opted_out") == 0)
+        return neo_problem_make(call->pool, NEO_CONFLICT_OPTED_OUT, "The contact has opted out of messages.");
+    if (strcmp(refusal, "no_phone") == 0)
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_INVALID, "whatsapp", "lead_id",
+                          "has a phone number that WhatsApp has given to another contact; ask the administrator to correct the "
+                          "lead's number");
+    else if (strcmp(refusal, "several_numbers") == 0)
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_REQUIRED, "whatsapp", "number_id",
+                          "is required: the organization has several numbers");
+    else
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_NOT_FOUND, "whatsapp", "number_id",
+                          start->number ? "refers to a resource that does not exist in the organization"
+                                        : "cannot be chosen: the organization has no WhatsApp number");
+    return problem;
+}
+
+/* ---------------------------------------------------------------- sending it */
+
+/* NULL if it cannot be decrypted. */
+static const char *token_of(neo_call *call, const neo_rows *begun)
+{
+    const char *number = neo_rows_value(begun, 0, NEO_CONVERSATION_NUMBER);
+    const char *token =
+        neo_secret_open(&call->site->keys, number, neo_rows_value(begun, 0, NEO_CONVERSATION_ACCESS_TOKEN), call->pool);
+    if (!token)
+        neo_log(NEO_LOG_ACCESS_TOKEN_SEALED, call->request->log_context,
+                "cannot decrypt the access token of %s with any key in the key file", number);
+    return token;
+}
+
+static void post_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const neo_json *clean,
+                         const char *token, neo_reply *reply)
+{
+    const neo_request *request = call->request;
+    neo_provider_response answer = {.outcome = NEO_PROVIDER_NOT_SENT, .body = {"", 0}};
+    neo_outgoing message = {
+        .id = start->message,
+        .wa_id = neo_rows_value(begun, 0, NEO_CONVERSATION_WA_ID),
+        .bsuid = neo_rows_value(begun, 0, NEO_CONVERSATION_BSUID),
+        .template_name = start->template_name,
+        .template_language = start->template_language,
+        .parameters = neo_json_get(clean, "template_parameters"),
+    };
+    if (token)
+        request->host->call_provider(
+            request->context,
+            apr_pstrcat(call->pool, neo_rows_value(begun, 0, NEO_CONVERSATION_PHONE_NUMBER_ID), "/messages", NULL), token,
+            neo_outgoing_json(&message, call->pool), &answer);
+    answer.token = token;
+    neo_reply_read(&answer, call->pool, reply);
+    if (!reply->title && answer.outcome != NEO_PROVIDER_RESPONDED)
+        reply->details = answer.error;
+}
+
+/* What Meta answered: "190: Invalid OAuth access token; Session has expired; fbtrace_id A1b2". If it was no answer of Meta's,
+ * what happened. */
+static const char *describe(const neo_reply *reply, apr_pool_t *pool)
+{
+    if (!reply->title)
+        return reply->details ? reply->details : "no usable response";
+    return apr_pstrcat(pool, apr_itoa(pool, reply->code), ": ", reply->title, reply->details ? "; " : "",
+                       reply->details ? reply->details : "", reply->trace ? "; fbtrace_id " : "",
+                       reply->trace ? reply->trace : "", NULL);
+}
+
+/* Meta accepts no messages of the number at the moment, but will without a change here. */
+static int is_busy(const neo_reply *reply)
+{
+    return reply->verdict == NEO_VERDICT_LATER && (reply->title || reply->http_status == 429);
+}
+
+/* The log must not contain data of the contact. */
+static void log_reply(const neo_call *call, const char *number, const char *message, const neo_reply *reply)
+{
+    void *log_context = call->request->log_context;
+    const char *answer = describe(reply, call->pool);
+    switch (reply->verdict) {
+    case NEO_VERDICT_FORBIDDEN: /* an administrator must act before any message can be sent */
+        if (reply->title)
+            neo_log(NEO_LOG_ACCESS_TOKEN, log_context, "Meta rejected %s, its access token or its account (%s)", number,
+                    answer);
+        else
+            neo_log(NEO_LOG_NO_PROVIDER, log_context,
+                    "the server at NeoAPIWhatsAppURL is not Meta's (%s); nothing was sent for %s", answer, number);
+        break;
+    case NEO_VERDICT_LATER:
+        if (is_busy(reply))
+            neo_log(NEO_LOG_PROVIDER_BUSY, log_context, "Meta accepts no messages of %s at the moment (%s)", number, answer);
+        else if (reply->details) /* without details, post_message has logged why it was not sent */
+            neo_log(NEO_LOG_PROVIDER_UNREACHABLE, log_context, "cannot send messages of %s to Meta (%s)", number, answer);
+        break;
+    case NEO_VERDICT_UNKNOWN:
+        neo_log(NEO_LOG_SEND_UNCONFIRMED, log_context, "delivery of message %s unconfirmed; not retried (%s)", message, answer);
+        break;
+    case NEO_VERDICT_FAILED:
+    case NEO_VERDICT_TEMPLATE:
+        neo_log(NEO_LOG_MESSAGE_REFUSED, log_context, "Meta rejected message %s (%s)", message, answer);
+        break;
+    default: break;
+    }
+}
+
+/* ---------------------------------------------------------------- the template's text */
+
+/* Reads the template from Meta after its first message in an hour; a text that is not known does not fail the request. */
+static const char *fetch_template(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const char *token)
+{
+    const neo_request *request = call->request;
+    const char *wrong = "", *account = neo_rows_value(begun, 0, NEO_CONVERSATION_ACCOUNT);
+    neo_provider_response answer;
+    request->host->call_provider(request->context, neo_template_path(account, start->template_name, call->pool), token,
+                                 (neo_text){NULL, 0}, &answer);
+    const char *text = neo_template_read(&answer, start->template_name, start->template_language, call->pool, &wrong);
+    if (!text)
+        neo_log(NEO_LOG_NO_TEMPLATE, request->log_context,
+                "Meta does not return the text of template %s (%s) of account %s (%s)", start->template_name,
+                start->template_language, account, wrong);
+    neo_pg *pg = request->host->acquire(request->context);
+    if (pg) {
+        neo_whatsapp_store_template(pg, &call->actor, account, start, text, call->pool);
+        neo_call_release(call, pg);
+    }
+    return text;
+}
+
+/* The text that the contact reads; NULL if it is not known. */
+static const char *rendered(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const neo_json *clean,
+                            const char *token, const neo_reply *reply)
+{
+    const char *text = neo_rows_value(begun, 0, NEO_CONVERSATION_TEMPLATE_TEXT);
+    if (!neo_rows_is_true(begun, 0, NEO_CONVERSATION_HAS_TEMPLATE) && reply->verdict == NEO_VERDICT_ACCEPTED)
+        text = fetch_template(call, begun, start, token);
+    return text ? neo_template_fill(text, neo_json_get(clean, "template_parameters"), call->pool) : NULL;
+}
+
+/* ---------------------------------------------------------------- recording the outcome */
+
+static const char *const outcomes[] = {
+    [NEO_VERDICT_ACCEPTED] = "accepted",   [NEO_VERDICT_UNKNOWN] = "unknown",  [NEO_VERDICT_LATER] = "unsent",
+    [NEO_VERDICT_FORBIDDEN] = "unsent",    [NEO_VERDICT_TEMPLATE] = "refused", [NEO_VERDICT_FAILED] = "failed",
+    [NEO_VERDICT_OPTED_OUT] = "opted_out",
+};
+
+/* The detail says whether to wait or to ask the administrator; the cause is in the error log only. */
+static neo_problem *unavailable(neo_call *call, const neo_reply *reply)
+{
+    int is_token_readable = reply->title || reply->details; /* see title_of */
+    neo_problem *problem = neo_problem_make(
+        call->pool, NEO_INTERNAL_PROVIDER_UNAVAILABLE,
+        reply->verdict == NEO_VERDICT_FORBIDDEN || !is_token_readable
+            ? "Nothing was sent: the organization's number cannot send until an administrator has corrected its configuration."
+            : "WhatsApp is unavailable; nothing was sent. Try again later.");
+    problem->retry_after = RETRY_SECONDS;
+    return problem;
+}
+
+/* NULL if the message was sent, may have been sent, or failed for good: then it is the response. */
+static neo_problem *problem_of(neo_call *call, const neo_reply *reply)
+{
+    neo_problem *problem = NULL;
+    switch (reply->verdict) {
+    case NEO_VERDICT_LATER:
+    case NEO_VERDICT_FORBIDDEN: return unavailable(call, reply);
+    case NEO_VERDICT_TEMPLATE:
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_TEMPLATE_REJECTED, "whatsapp",
+                          reply->is_about_parameters ? "template_parameters" : "template_name",
+                          "was rejected by WhatsApp (%d): %s", reply->code, reply->details ? reply->details : reply->title);
+        return problem;
+    case NEO_VERDICT_OPTED_OUT:
+        return neo_problem_make(call->pool, NEO_CONFLICT_OPTED_OUT, "The contact has opted out of messages at WhatsApp.");
+    default: return NULL;
+    }
+}
+
+/* What Meta answered, or why it did not. */
+static const char *title_of(const neo_call *call, const neo_reply *reply)
+{
+    if (reply->title)
+        return reply->title;
+    if (!reply->details)
+        return "The access token cannot be decrypted.";
+    const char *cause = reply->verdict == NEO_VERDICT_FORBIDDEN ? "The server at NeoAPIWhatsAppURL is not Meta's: "
+                        : reply->http_status == 429             ? "Meta accepts no messages at the moment: "
+                                                                : "Meta is not reachable: ";
+    return apr_pstrcat(call->pool, cause, reply->details, NULL);
+}
+
+/* Records the outcome. If that fails, a message may have been sent, also if the statement certainly changed nothing. */
+static neo_problem *end(neo_call *call, const char *message, const neo_reply *reply, const char *body, neo_rows *rows)
+{
+    neo_conversation_result result = {
+        .outcome = is_busy(reply) ? "busy" : outcomes[reply->verdict],
+        .provider_id = reply->id,
+        .wa_id = reply->wa_id,
+        .bsuid = reply->bsuid,
+        .is_held = reply->is_held,
+        .code = reply->title ? reply->code : -1,
+        .title = title_of(call, reply),
+        .body = body,
+    };
+    neo_pg *pg = call->request->host->acquire(call->request->context);
+    if (!pg)
+        return neo_call_failed(call, NEO_PG_UNAVAILABLE, NULL);
+    neo_pg_status status = neo_whatsapp_end(pg, &call->actor, call->idempotency, message, &result, call->pool, rows);
+    if (status == NEO_PG_UNIQUE_VIOLATION) /* a callback recorded the contact meanwhile */
+        status = neo_whatsapp_end(pg, &call->actor, call->idempotency, message, &result, call->pool, rows);
+    neo_call_release(call, pg);
+    if (status == NEO_PG_OK)
+        return NULL;
+    return neo_call_failed(call, status == NEO_PG_FAILED ? status : NEO_PG_UNAVAILABLE, NULL);
+}
+
+static neo_problem *send_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start,
+                                 const neo_json *clean, neo_result *result)
+{
+    neo_reply reply;
+    neo_rows ended = {0};
+    const char *token = token_of(call, begun);
+    post_message(call, begun, start, clean, token, &reply);
+    log_reply(call, neo_rows_value(begun, 0, NEO_CONVERSATION_NUMBER), start->message, &reply);
+    const char *body = rendered(call, begun, start, clean, token, &reply);
+    neo_problem *problem = end(call, start->message, &reply, body, &ended);
+    if (!problem)
+        problem = problem_of(call, &reply);
+    if (!problem)
+        *result = (neo_result){.status = neo_rows_is_true(begun, 0, NEO_CONVERSATION_CREATED) ? 201 : 200,
+                               .body = neo_rows_text(&ended, 0, 0)};
+    return problem;
+}
+
+/* ---------------------------------------------------------------- the action */
+
+/* Until the outcome is recorded, the message's id is stored with the idempotency key in the place of a response. */
+static neo_problem *complete_pending(neo_call *call, neo_pg *pg, neo_text *body)
+{
+    neo_rows rows;
+    const char *message = apr_pstrmemdup(call->pool, body->ptr, body->len);
+    if (!neo_id_is(message, MESSAGE_PREFIX))
+        return NULL;
+    neo_pg_status status = neo_whatsapp_answer(pg, &call->actor, message, call->pool, &rows);
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, NULL);
+    if (rows.count == 0 || !neo_rows_value(&rows, 0, 0))
+        return neo_problem_internal(call->pool);
+    *body = neo_rows_text(&rows, 0, 0);
+    return NULL;
+}
+
+static const char *text_of(const neo_json *clean, const char *name)
+{
+    return neo_json_string(neo_json_get(clean, name));
+}
+
+static neo_problem *start_conversation(neo_call *call, neo_result *result)
+{
+    neo_json *clean;
+    neo_pg *pg;
+    neo_rows rows;
+    neo_problem *problem = neo_validate(&neo_whatsapp, call->body, call->pool, &clean);
+    if (problem || (problem = neo_call_acquire(call, &pg)))
+        return problem;
+    neo_conversation_start start = {
+        .actor_type = call->principal->is_token ? "user" : "api_key",
+        .lead = text_of(clean, "lead_id"),
+        .number = text_of(clean, "number_id"),
+        .template_name = text_of(clean, "template_name"),
+        .template_language = text_of(clean, "template_language"),
+    };
+    neo_idempotent operation = {.write = begin, .baton = &start, .complete = complete_pending};
+    problem = neo_call_write_idempotent(call, pg, &operation, &rows, result);
+    neo_call_release(call, pg);
+    if (problem || result->is_replayed)
+        return problem;
+    problem = refusal_of(call, neo_rows_value(&rows, 0, NEO_CONVERSATION_REFUSAL), &start);
+    return problem ? problem : send_message(call, &rows, &start, clean, result);
+}
+
+const neo_operation neo_whatsapp_operations[] = {
+    {.method = "POST",
+     .path = "whatsapp/conversations",
+     .run = start_conversation,
+     .access = NEO_ACCESS_WRITE,
+     .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_IDEMPOTENCY_KEY,
+     .status = 201,
+     .status_existing = 200,
+     .subresource = "lead",
+     .of = &neo_whatsapp,
+     .schema = "StartedConversation",
+     .media_type = "application/json",
+     .problems = NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_REQUIRED) | NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_INVALID) |
+                 NEO_PROBLEM_BIT(NEO_VALIDATION_TEMPLATE_REJECTED) | NEO_PROBLEM_BIT(NEO_NOT_FOUND_RESOURCE) |
+                 NEO_PROBLEM_BIT(NEO_CONFLICT_OPTED_OUT) | NEO_PROBLEM_BIT(NEO_INTERNAL_PROVIDER_UNAVAILABLE),
+     .tag = "WhatsApp",
+     .verb = "startConversation",
+     .summary = "Start a conversation with a lead",
+     .doc = "Sends a template message to the lead's contact. The message is `accepted` when WhatsApp has accepted it; later "
+            "updates of its status tell whether it was delivered.\n\nIf WhatsApp refuses the message permanently, it is "
+            "returned with the status `failed` and the reason. If it is unknown whether WhatsApp accepted it, it stays "
+            "`pending`. Neither is sent again, nor is a request with the same Idempotency-Key. So always send an "
+            "Idempotency-Key, and repeat the request if the response was lost.",
+     .answer = "The conversation is new.",
+     .answer_existing = "The conversation existed already."},
+    {0},
+};

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building blocks of the OpenAPI document, and its response headers (see openapi/builder.h). */
+#include "openapi/builder.h"
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+neo_json *neo_openapi_json(apr_pool_t *pool, const char *fmt, ...)
+{
+    const char *wrong;
+    va_list args;
+    va_start(args, fmt);
+    const char *text = apr_pvsprintf(pool, fmt, args);
+    va_end(args);
+    neo_json *value = neo_json_parse((neo_text){text, strlen(text)}, pool, &wrong);
+    if (!value)
+        abort(); /* a mistake in the source */
+    return value;
+}
+
+void neo_openapi_text(neo_json *object, const char *key, const char *text, apr_pool_t *pool)
+{
+    if (text)
+        neo_json_set(object, key, neo_json_make_string(text, pool));
+}
+
+neo_json *neo_openapi_add(const neo_openapi_builder *builder, const char *kind, const char *name, neo_json *value)
+{
+    neo_json *members = neo_json_get(builder->components, kind);
+    if (!members) {
+        members = neo_json_make_object(builder->pool);
+        neo_json_set(builder->components, kind, members);
+    }
+    neo_json_set(members, name, value);
+    return value;
+}
+
+neo_json *neo_openapi_ref(const neo_openapi_builder *builder, const char *kind, const char *name)
+{
+    return neo_openapi_json(builder->pool, "{\"$ref\": \"#/components/%s/%s\"}", kind, name);
+}
+
+void neo_openapi_example(const neo_openapi_builder *builder, const char *name, neo_json *value)
+{
+    neo_json *example = neo_openapi_add(builder, "examples", name, neo_json_make_object(builder->pool));
+    neo_json_set(example, "value", value);
+}
+
+neo_json *neo_openapi_share(const neo_openapi_builder *builder, const char *name, neo_json *response)
+{
+    const char *key = name, *text = neo_json_text(response, builder->pool).ptr;
+    for (int number = 2;; number++) {
+        neo_json *known = neo_json_get(neo_json_get(builder->components, "responses"), key);
+        if (!known)
+            neo_openapi_add(builder, "responses", key, response);
+        if (!known || strcmp(neo_json_text(known, builder->pool).ptr, text) == 0)
+            return neo_openapi_ref(builder, "responses", key);
+        key = apr_psprintf(builder->pool, "%s-%d", name, number);
+    }
+}
+
+neo_json *neo_openapi_content(const neo_openapi_builder *builder, const char *schema)
+{
+    neo_json *content = neo_json_make_object(builder->pool), *examples = neo_json_make_object(builder->pool);
+    neo_json_set(content, "schema", neo_openapi_ref(builder, "schemas", schema));
+    if (neo_json_get(neo_json_get(builder->components, "examples"), schema)) {
+        neo_json_set(examples, schema, neo_openapi_ref(builder, "examples", schema));
+        neo_json_set(content, "examples", examples);
+    }
+    return content;
+}
+
+/* ---------------------------------------------------------------- texts */
+
+static const char *capitalised(const char *text, apr_pool_t *pool)
+{
+    char *copy = apr_pstrdup(pool, text);
+    *copy = (char)apr_toupper(*copy);
+    return copy;
+}
+
+static const char *sample_id(const neo_resource *resource, apr_pool_t *pool)
+{
+    const neo_field *id = neo_field_named(resource->fields, "id");
+    return id ? neo_json_string(neo_openapi_json(pool, "%s", id->example)) : NULL;
+}
+
+/* The value of a name between braces; NULL if it stays as it is. */
+static const char *value_of(const neo_openapi_builder *builder, const neo_resource *resource, const char *name)
+{
+    if (strcmp(name, "base") == 0)
+        return builder->base;
+    if (strcmp(name, "docs") == 0)
+        return builder->docs_url;
+    if (strcmp(name, "version") == 0)
+        return NEO_VERSION;
+    if (!resource)
+        return NULL;
+    if (strcmp(name, "resource") == 0)
+        return resource->name;
+    if (strcmp(name, "prefix") == 0)
+        return resource->prefix;
+    if (strcmp(name, "collection") == 0)
+        return resource->collection;
+    if (strcmp(name, "Resource") == 0)
+        return resource->title;
+    if (strcmp(name, "Collection") == 0)
+        return capitalised(resource->collection, builder->pool);
+    return strcmp(name, "sample_id") == 0 ? sample_id(resource, builder->pool) : NULL;
+}
+
+const char *neo_openapi_fill(const neo_openapi_builder *builder, const char *text, const neo_resource *resource)
+{
+    neo_buf out;
+    neo_buf_init(&out, builder->pool, strlen(text) + 32);
+    for (const char *open; (open = strchr(text, '{'));) {
+        const char *end = open + 1 + strcspn(open + 1, "}");
+        const char *value = value_of(builder, resource, apr_pstrmemdup(builder->pool, open + 1, (apr_size_t)(end - open - 1)));
+        neo_buf_add(&out, text, (apr_size_t)(open - text));
+        neo_buf_puts(&out, value ? value : "{");
+        text = value ? end + 1 : open + 1;
+    }
+    neo_buf_puts(&out, text);
+    return out.ptr;
+}
+
+neo_json *neo_openapi_filled(const neo_openapi_builder *builder, neo_json *value, const neo_resource *resource)
+{
+    neo_json_kind kind = neo_json_kind_of(value);
+    if (kind == NEO_JSON_STRING)
+        return neo_json_make_string(neo_openapi_fill(builder, neo_json_string(value), resource), builder->pool);
+    if (kind != NEO_JSON_OBJECT && kind != NEO_JSON_ARRAY)
+        return value;
+    neo_json *copy = kind == NEO_JSON_OBJECT ? neo_json_make_object(builder->pool) : neo_json_make_array(builder->pool);
+    for (void *m = neo_json_first(value); m; m = neo_json_next(value, m))
+        neo_json_set(copy, neo_json_member_key(m), neo_openapi_filled(builder, neo_json_member_value(m), resource));
+    for (apr_size_t i = 0; kind == NEO_JSON_ARRAY && i < neo_json_size(value); i++)
+        neo_json_append(copy, neo_openapi_filled(builder, neo_json_at(value, i), resource));
+    return copy;
+}
+
+neo_json *neo_openapi_template(const neo_openapi_builder *builder, const char *name, const neo_resource *resource)
+{
+    return neo_openapi_filled(builder, neo_json_get(builder->templates, name), resource);
+}
+
+neo_json *neo_openapi_add_template(const neo_openapi_builder *builder, const char *kind, const char *name,
+                                   const neo_resource *resource)
+{
+    return neo_openapi_add(builder, kind, neo_openapi_fill(builder, name, resource),
+                           neo_openapi_template(builder, name, resource));
+}
+
+/* ---------------------------------------------------------------- headers */
+
+/* `of` is 0 if every response has the header. */
+static const struct {
+    unsigned int of;
+    const char *name, *component;
+} headers[] = {
+    {0, "X-Request-ID", "RequestId"},
+    {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Limit", "Limit"},
+    {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Remaining", "Remaining"},
+    {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Reset", "Reset"},
+    {NEO_HEADER_ETAG, "ETag", "ETag"},
+    {NEO_HEADER_LOCATION, "Location", "Location"},
+    {NEO_HEADER_POSITION, "X-Events-Position", "EventsPosition"},
+    {NEO_HEADER_LINK, "Link", "Link"},
+    {NEO_HEADER_TOTAL, "X-Total-Count", "TotalCount"},
+    {NEO_HEADER_REPLAYED, "Idempotent-Replayed", "IdempotentReplayed"},
+    {NEO_HEADER_RETRY_AFTER, "Retry-After", "RetryAfter"},
+    {NEO_HEADER_CHALLENGE, "WWW-Authenticate", "Challenge"},
+};
+
+neo_json *neo_openapi_headers(const neo_openapi_builder *builder, unsigned int set)
+{
+    neo_json *all = neo_json_make_object(builder->pool);
+    for (int i = 0; i < (int)(sizeof headers / sizeof *headers); i++)
+        if (!headers[i].of || headers[i].of & set)
+            neo_json_set(all, headers[i].name, neo_openapi_ref(builder, "headers", headers[i].component));
+    return all;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds documents and fills in the placeholders of pages (see openapi/docs.h). */
+#include "openapi/docs.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "schema/resource.h"
+
+const neo_doc *neo_docs_at(const char *path)
+{
+    for (int i = 0; i < neo_docs_count; i++)
+        if (strcmp(neo_docs[i].path, path) == 0)
+            return &neo_docs[i];
+    return NULL;
+}
+
+static void add_events(neo_buf *out, const neo_operation *const *operations)
+{
+    (void)operations;
+    for (const char *const *event = neo_field_named(neo_webhook.fields, "events")->values; *event; event++)
+        if (!strchr(*event, '*'))
+            neo_buf_printf(out, "<li><code>%s</code></li>\n", *event);
+}
+
+/* Placeholders of pages besides {{base_url}}. */
+static const struct {
+    const char *word;
+    void (*add)(neo_buf *out, const neo_operation *const *operations);
+} placeholders[] = {
+    {"error_articles", neo_errors_articles},
+    {"error_links", neo_errors_links},
+    {"events", add_events},
+    {"rules_of_proposals", neo_rules_of_proposals},
+    {"rules_of_contracts", neo_rules_of_contracts},
+    {"rules_of_properties", neo_rules_of_properties},
+};
+
+static int is_word(const char *text, size_t len, const char *word)
+{
+    return len == strlen(word) && strncmp(text, word, len) == 0;
+}
+
+/* Only & needs escaping: start-up checks that the URL has no other character that HTML reserves. */
+static void add_url(neo_buf *out, const char *url)
+{
+    for (; *url; url++)
+        if (*url == '&')
+            neo_buf_puts(out, "&amp;");
+        else
+            neo_buf_putc(out, *url);
+}
+
+static void fill(neo_buf *out, const neo_operation *const *operations, const char *word, size_t len, const char *base_url)
+{
+    if (is_word(word, len, "base_url"))
+        add_url(out, base_url);
+    for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
+        if (is_word(word, len, placeholders[i].word))
+            placeholders[i].add(out, operations);
+}
+
+static void fill_in(neo_buf *out, const neo_operation *const *operations, const char *at, const char *end, const char *base_url)
+{
+    const char *open, *close;
+    while ((open = memmem(at, (size_t)(end - at), "{{", 2)) && (close = memmem(open, (size_t)(end - open), "}}", 2))) {
+        neo_buf_add(out, at, (apr_size_t)(open - at));
+        fill(out, operations, open + 2, (size_t)(close - open - 2), base_url);
+        at = close + 2;
+    }
+    neo_buf_add(out, at, (apr_size_t)(end - at));
+}
+
+neo_text neo_docs_content(const neo_doc *document, const neo_operation *const *operations, const char *base_url,
+                          apr_pool_t *pool)
+{
+    const char *bytes = (const char *)document->bytes;
+    apr_pool_t *scratch;
+    neo_buf out;
+    if (strncmp(document->media_type, "text/html", 9) != 0)
+        return (neo_text){bytes, document->len};
+    apr_pool_create(&scratch, pool);
+    neo_buf_init(&out, scratch, 65536);
+    fill_in(&out, operations, bytes, bytes + document->len, base_url);
+    neo_text content = {apr_pstrmemdup(pool, out.ptr, out.len), out.len};
+    apr_pool_destroy(scratch);
+    return content;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The OpenAPI document: paths, operations and the whole (see openapi/document.h). */
+#include "openapi/document.h"
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "openapi/parts.h"
+#include "openapi/schema.h"
+#include "openapi/yaml.h"
+#include "schema/event.h"
+
+/* ---------------------------------------------------------------- parameters */
+
+static const struct {
+    unsigned int accepts;
+    const char *component;
+} taken[] = {
+    {NEO_ACCEPTS_PAGE, "Limit"},       {NEO_ACCEPTS_PAGE, "Cursor"},
+    {NEO_ACCEPTS_SORT, "Sort"},        {NEO_ACCEPTS_SORT_BY_ID, "SortByCreation"},
+    {NEO_ACCEPTS_COUNT, "Count"},      {NEO_ACCEPTS_IDEMPOTENCY_KEY, "IdempotencyKey"},
+    {NEO_ACCEPTS_IF_MATCH, "IfMatch"}, {NEO_ACCEPTS_IF_NONE_MATCH, "IfNoneMatch"},
+    {NEO_ACCEPTS_IMPORT, "Import"},    {NEO_ACCEPTS_FOLLOW, "Order"},
+    {NEO_ACCEPTS_FOLLOW, "After"},     {NEO_ACCEPTS_FOLLOW, "Wait"},
+};
+
+static neo_json *filter_schema(const neo_filter *filter, apr_pool_t *pool)
+{
+    static const char *const schemas[] = {
+        [NEO_VALUE_TEXT] = NEO_JSON({"type" : "string", "minLength" : 1}),
+        [NEO_VALUE_ENUM] = NEO_JSON({"type" : "string", "enum" : []}),
+        [NEO_VALUE_TIMESTAMP] = NEO_JSON({"type" : "string", "format" : "date-time"}),
+        [NEO_VALUE_CREATED_AT] = NEO_JSON({"type" : "string", "format" : "date-time"}),
+        [NEO_VALUE_DATE] = NEO_JSON({"type" : "string", "format" : "date"}),
+        [NEO_VALUE_INTEGER] = NEO_JSON({"type" : "integer", "format" : "int64"}),
+        [NEO_VALUE_ID] = NEO_JSON({"type" : "string", "pattern" : "^[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}$"}),
+    };
+    neo_json *schema = neo_openapi_json(pool, "%s", schemas[filter->value]);
+    if (filter->kind == NEO_FILTER_CONTAINS)
+        neo_json_set(schema, "minLength", neo_json_make_integer(NEO_MIN_CONTAINED, pool));
+    for (const char *const *v = filter->values; v && *v; v++)
+        neo_json_append(neo_json_get(schema, "enum"), neo_json_make_string(*v, pool));
+    return schema;
+}
+
+/* A filter with several values is an array, separated by commas. */
+static void set_filter_schema(neo_json *parameter, const neo_filter *filter, const char *example, apr_pool_t *pool)
+{
+    neo_json *schema = filter_schema(filter, pool);
+    if (neo_filter_accepts_several(filter)) {
+        neo_json *list = neo_openapi_json(pool, NEO_JSON({"type" : "array", "minItems" : 1, "maxItems" : 100}));
+        neo_json_set(list, "items", schema);
+        neo_json_set(parameter, "explode", neo_json_make_boolean(0, pool));
+        schema = list;
+    }
+    neo_json_set(parameter, "schema", schema);
+    if (example)
+        neo_json_set(parameter, "example", neo_openapi_json(pool, neo_filter_accepts_several(filter) ? "[%s]" : "%s", example));
+}
+
+static neo_json *filter_parameter(const neo_filter *filter, const neo_resource *resource, apr_pool_t *pool)
+{
+    neo_json *parameter = neo_json_make_object(pool);
+    const neo_field *field = resource ? neo_field_named(resource->fields, filter->name) : NULL;
+    neo_openapi_text(parameter, "name", filter->name, pool);
+    neo_openapi_text(parameter, "in", "query", pool);
+    neo_openapi_text(parameter, "description", filter->doc, pool);
+    set_filter_schema(parameter, filter, filter->example ? filter->example : field ? field->example : NULL, pool);
+    return parameter;
+}
+
+/* creci of brokers is broker_creci; the common filters, without a resource, have their own names. */
+static const char *filter_component(const neo_filter *filter, const neo_resource *resource, apr_pool_t *pool)
+{
+    return resource ? apr_pstrcat(pool, resource->name, "_", filter->name, NULL) : filter->name;
+}
+
+static void add_filter_components(const neo_openapi_builder *builder, const neo_filter *filters, const neo_resource *resource)
+{
+    for (const neo_filter *f = filters; f && f->name; f++)
+        neo_openapi_add(builder, "parameters", filter_component(f, resource, builder->pool),
+                        filter_parameter(f, resource, builder->pool));
+}
+
+static void refer_to_filters(const neo_openapi_builder *builder, neo_json *parameters, const neo_filter *filters,
+                             const neo_resource *resource)
+{
+    for (const neo_filter *f = filters; f && f->name; f++)
+        neo_json_append(parameters, neo_openapi_ref(builder, "parameters", filter_component(f, resource, builder->pool)));
+}
+
+/* The filters of a list: the operation's own, or those of the resource and of every resource. */
+static void add_filters(const neo_openapi_builder *builder, neo_json *parameters, const neo_operation *operation,
+                        const neo_resource *resource)
+{
+    for (const neo_filter *f = operation->filters; f && f->name; f++)
+        neo_json_append(parameters, filter_parameter(f, NULL, builder->pool));
+    if (!operation->filters) {
+        refer_to_filters(builder, parameters, resource->filters, resource);
+        refer_to_filters(builder, parameters, neo_common_filters, NULL);
+    }
+}
+
+static void add_fields_parameter(const neo_openapi_builder *builder, const neo_resource *resource)
+{
+    neo_json *parameter = neo_openapi_add_template(builder, "parameters", "{resource}_fields", resource);
+    neo_json *names = neo_json_get(neo_json_get(neo_json_get(parameter, "schema"), "items"), "enum");
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (!(f->flags & NEO_SECRET))
+            neo_json_append(names, neo_json_make_string(f->name, builder->pool));
+}
+
+static neo_json *parameters_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
+{
+    neo_json *parameters = neo_json_make_array(builder->pool);
+    if (operation->access != NEO_ACCESS_PUBLIC)
+        neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "Organization"));
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (neo_operation_accepts(operation, resource) & taken[i].accepts)
+            neo_json_append(parameters, neo_openapi_ref(builder, "parameters", taken[i].component));
+    if (operation->accepts & NEO_ACCEPTS_FIELDS)
+        neo_json_append(parameters,
+                        neo_openapi_ref(builder, "parameters", neo_openapi_fill(builder, "{resource}_fields", resource)));
+    if (operation->accepts & NEO_ACCEPTS_FILTERS)
+        add_filters(builder, parameters, operation, resource);
+    return parameters;
+}
+
+/* ---------------------------------------------------------------- bodies */
+
+static neo_json *request_body(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
+{
+    neo_shape shape = operation->accepts & NEO_ACCEPTS_MERGE_PATCH ? NEO_SHAPE_PATCH : NEO_SHAPE_INPUT;
+    neo_json *body = neo_openapi_json(builder->pool, NEO_JSON({"required" : true, "content" : {}}));
+    const neo_resource *sent = operation->body ? operation->body : resource;
+    const char *schema = operation->accepts & NEO_ACCEPTS_BATCH ? neo_openapi_fill(builder, "{Resource}Batch", resource)
+                                                                : neo_openapi_schema_name(sent, shape, builder->pool);
+    neo_json *content = neo_openapi_content(builder, schema);
+    neo_json_set(neo_json_get(body, "content"), "application/json", content);
+    if (shape == NEO_SHAPE_PATCH)
+        neo_json_set(neo_json_get(body, "content"), "application/merge-patch+json", content);
+    return body;
+}
+
+/* The name of the schema of a success. */
+static const char *answer_schema(const neo_openapi_builder *builder, const neo_operation *operation,
+                                 const neo_resource *resource)
+{
+    if (operation->schema)
+        return operation->schema;
+    if (operation->accepts & NEO_ACCEPTS_BATCH)
+        return neo_openapi_fill(builder, "{Resource}BatchResult", resource);
+    if (operation->accepts & NEO_ACCEPTS_PAGE)
+        return neo_openapi_fill(builder, "{Resource}List", resource);
+    int is_made = operation->is_create && neo_openapi_has_schema(resource, NEO_SHAPE_CREATED);
+    return neo_openapi_schema_name(resource, is_made ? NEO_SHAPE_CREATED : NEO_SHAPE_ANSWER, builder->pool);
+}
+
+/* ---------------------------------------------------------------- responses */
+
+/* The headers of a success, by what the operation returns and accepts. */
+static unsigned int success_headers(const neo_operation *operation)
+{
+    return (operation->response_headers & NEO_RESPONSE_ETAG ? NEO_HEADER_ETAG : 0u) |
+           (operation->response_headers & NEO_RESPONSE_LOCATION ? NEO_HEADER_LOCATION : 0u) |
+           (operation->response_headers & NEO_RESPONSE_LINK ? NEO_HEADER_LINK : 0u) |
+           (operation->response_headers & NEO_RESPONSE_POSITION ? NEO_HEADER_POSITION : 0u) |
+           (operation->response_headers & NEO_RESPONSE_TOTAL ? NEO_HEADER_TOTAL : 0u) |
+           (operation->response_headers & NEO_RESPONSE_RETRY_AFTER ? NEO_HEADER_RETRY_AFTER : 0u) |
+           (operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY ? NEO_HEADER_REPLAYED : 0u);
+}
+
+static neo_json *success_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
+                            int status)
+{
+    apr_pool_t *pool = builder->pool;
+    neo_json *success = neo_json_make_object(pool), *content = neo_json_make_object(pool);
+    int existed = status == operation->status_existing;
+    const char *answer = existed ? operation->answer_existing : operation->answer;
+    unsigned int headers = success_headers(operation) & ~(existed ? (unsigned int)NEO_HEADER_LOCATION : 0u);
+    neo_openapi_text(success, "description", neo_openapi_fill(builder, answer, resource), pool);
+    neo_json_set(success, "headers", neo_openapi_headers(builder, headers));
+    if (operation->media_type) {
+        neo_json_set(content, apr_pstrmemdup(pool, operation->media_type, strcspn(operation->media_type, ";")),
+                     resource ? neo_openapi_content(builder, answer_schema(builder, operation, resource))
+                              : neo_openapi_template(builder, operation->verb, NULL));
+        neo_json_set(success, "content", content);
+    }
+    return success;
+}
+
+/* The name of a response that several operations have; NULL if only this one has it. */
+static const char *shared_name(const neo_operation *operation, const neo_resource *resource)
+{
+    if (!operation->media_type)
+        return "Deleted";
+    int is_resource = resource && !operation->schema && operation->response_headers == NEO_RESPONSE_ETAG;
+    return is_resource ? resource->title : NULL;
+}
+
+static void add_success(const neo_openapi_builder *builder, neo_json *responses, const neo_operation *operation,
+                        const neo_resource *resource)
+{
+    const char *shared = shared_name(operation, resource);
+    neo_json *success = success_of(builder, operation, resource, operation->status);
+    neo_json_set(responses, apr_itoa(builder->pool, operation->status),
+                 shared ? neo_openapi_share(builder, shared, success) : success);
+    if (operation->status_existing)
+        neo_json_set(responses, apr_itoa(builder->pool, operation->status_existing),
+                     success_of(builder, operation, resource, operation->status_existing));
+    if (operation->accepts & NEO_ACCEPTS_IF_NONE_MATCH)
+        neo_json_set(responses, "304", neo_openapi_ref(builder, "responses", "NotModified"));
+}
+
+/* ---------------------------------------------------------------- operations */
+
+/* NULL if it needs none. */
+static const char *scope_of(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
+{
+    if (operation->access != NEO_ACCESS_READ && operation->access != NEO_ACCESS_WRITE)
+        return NULL;
+    return neo_scope_text(
+        operation->access == NEO_ACCESS_READ ? NEO_SCOPE_READ(resource->area) : NEO_SCOPE_WRITE(resource->area), pool);
+}
+
+/* createBroker, listBrokers, getPrincipal, retryDelivery */
+static const char *id_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
+{
+    const char *of = !strstr(operation->path, "{collection}")                         ? ""
+                     : operation->accepts & (NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_BATCH) ? "{Collection}"
+                                                                                      : "{Resource}";
+    return neo_openapi_fill(builder, apr_pstrcat(builder->pool, operation->verb, of, NULL), resource);
+}
+
+static neo_json *operation_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
+{
+    apr_pool_t *pool = builder->pool;
+    neo_json *made = neo_json_make_object(pool), *tags = neo_json_make_array(pool), *responses = neo_json_make_object(pool);
+    const char *scope = scope_of(operation, resource, pool);
+    const char *doc = scope ? apr_pstrcat(pool, operation->doc, " Needs the scope `", scope, "`.", NULL) : operation->doc;
+    const char *tag = operation->tag ? operation->tag : neo_openapi_fill(builder, "{Collection}", resource);
+    neo_json *parameters = parameters_of(builder, operation, resource);
+    neo_json_append(tags, neo_json_make_string(tag, pool));
+    neo_json_set(made, "tags", tags);
+    neo_openapi_text(made, "summary", neo_openapi_fill(builder, operation->summary, resource), pool);
+    neo_openapi_text(made, "description", neo_openapi_fill(builder, doc, resource), pool);
+    neo_openapi_text(made, "operationId", id_of(builder, operation, resource), pool);
+    if (operation->access == NEO_ACCESS_PUBLIC)
+        neo_json_set(made, "security", neo_json_make_array(pool));
+    if (neo_json_size(parameters))
+        neo_json_set(made, "parameters", parameters);
+    if (operation->accepts & NEO_ACCEPTS_BODY)
+        neo_json_set(made, "requestBody", request_body(builder, operation, resource));
+    add_success(builder, responses, operation, resource);
+    neo_openapi_problems(builder, responses, operation, resource);
+    neo_json_set(made, "responses", responses);
+    return made;
+}
+
+/* ---------------------------------------------------------------- paths */
+
+static neo_json *path_of(const neo_openapi_builder *builder, neo_json *paths, const neo_operation *operation,
+                         const neo_resource *resource)
+{
+    const char *key = apr_pstrcat(builder->pool, "/", neo_openapi_fill(builder, operation->path, resource), NULL);
+    neo_json *path = neo_json_get(paths, key);
+    if (path)
+        return path;
+    path = neo_json_make_object(builder->pool);
+    if (strstr(key, "{id}")) {
+        neo_json *parameters = neo_json_make_array(builder->pool);
+        neo_json_append(parameters,
+                        neo_openapi_ref(builder, "parameters", neo_openapi_fill(builder, "{Resource}Id", resource)));
+        if (strstr(key, "{delivery_id}"))
+            neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "DeliveryId"));
+        neo_json_set(path, "parameters", parameters);
+    }
+    if (neo_operation_is_by_external_id(operation)) {
+        neo_json *parameters = neo_json_make_array(builder->pool);
+        neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "ExternalId"));
+        neo_json_set(path, "parameters", parameters);
+    }
+    neo_json_set(paths, key, path);
+    return path;
+}
+
+static void add_operation(const neo_openapi_builder *builder, neo_json *paths, const neo_operation *operation,
+                          const neo_resource *resource)
+{
+    if (!operation->verb)
+        return;
+    neo_json *path = path_of(builder, paths, operation, resource);
+    char *method = apr_pstrdup(builder->pool, operation->method);
+    for (char *c = method; *c; c++)
+        *c = (char)apr_tolower(*c);
+    neo_json_set(path, method, operation_of(builder, operation, resource));
+}
+
+/* Whether a path belongs to the resource; to none if it is NULL. */
+static int is_of(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
+{
+    const char *first = apr_pstrmemdup(pool, operation->path, strcspn(operation->path, "/"));
+    if (strcmp(first, "{collection}") == 0)
+        return resource && neo_operation_is_of(operation, resource);
+    return (operation->of ? operation->of : neo_resource_of_collection(first)) == resource;
+}
+
+static neo_json *paths_of(const neo_openapi_builder *builder)
+{
+    neo_json *paths = neo_json_make_object(builder->pool);
+    for (const neo_operation *const *o = builder->operations; *o; o++)
+        if (is_of(*o, NULL, builder->pool))
+            add_operation(builder, paths, *o, NULL);
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        for (const neo_operation *const *o = builder->operations; *o; o++)
+            if (is_of(*o, *r, builder->pool))
+                add_operation(builder, paths, *o, *r);
+    for (const neo_operation *const *o = builder->operations; *o; o++)
+        if ((*o)->of)
+            add_operation(builder, paths, *o, (*o)->of);
+    return paths;
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static void add_resource(const neo_openapi_builder *builder, const neo_resource *resource)
+{
+    neo_openapi_schemas(builder, resource);
+    if (resource->has_batch)
+        neo_openapi_batch(builder, resource);
+    neo_openapi_add_template(builder, "parameters", "{Resource}Id", resource);
+    add_fields_parameter(builder, resource);
+    add_filter_components(builder, resource->filters, resource);
+}
+
+static void add_components(const neo_openapi_builder *builder)
+{
+    static const neo_resource lists[] = {{.title = "Delivery", .collection = "deliveries"},
+                                         {.title = "Event", .collection = "events"},
+                                         {.title = "Conversation", .collection = "conversations"},
+                                         {.title = "Message", .collection = "messages"}};
+    add_filter_components(builder, neo_common_filters, NULL);
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        add_resource(builder, *r);
+    neo_openapi_event_components(builder);
+    neo_openapi_schema(builder, &neo_whatsapp, NEO_SHAPE_INPUT, "The lead to write to, and the template.");
+    neo_openapi_schema(builder, &neo_whatsapp_started, NEO_SHAPE_ANSWER,
+                       "A conversation and its first message. Fields without a value are absent.");
+    neo_openapi_schema(builder, &neo_conversation_changes, NEO_SHAPE_PATCH, "Changes to a conversation (JSON merge patch).");
+    neo_openapi_add_template(builder, "parameters", "{Resource}Id", &neo_conversation);
+    add_fields_parameter(builder, &neo_conversation);
+    neo_openapi_add_template(builder, "parameters", "{Resource}Id", &neo_event_log);
+    for (apr_size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        neo_openapi_add_template(builder, "schemas", "{Resource}List", &lists[i]);
+}
+
+neo_json *neo_openapi_document(const neo_operation *const *operations, const char *base_url, const char *docs_url,
+                               apr_pool_t *pool)
+{
+    apr_size_t len = strlen(base_url);
+    neo_openapi_builder builder = {.pool = pool,
+                                   .operations = operations,
+                                   .base = apr_pstrmemdup(pool, base_url, len && base_url[len - 1] == '/' ? len - 1 : len),
+                                   .docs_url = docs_url,
+                                   .objects = apr_hash_make(pool)};
+    neo_json *document = neo_openapi_begin(&builder);
+    add_components(&builder);
+    neo_json_set(document, "paths", paths_of(&builder));
+    neo_json_set(document, "webhooks", neo_openapi_webhooks(&builder));
+    neo_json_set(document, "components", builder.components);
+    return document;
+}
+
+neo_text neo_openapi_yaml(const neo_operation *const *operations, const char *base_url, const char *docs_url, apr_pool_t *pool)
+{
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, pool);
+    neo_text text = neo_yaml_text(neo_openapi_document(operations, base_url, docs_url, scratch), pool);
+    apr_pool_destroy(scratch);
+    return text;
+}

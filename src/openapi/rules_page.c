@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Generates the page of business rules from the tables of the resources (see openapi/docs.h). */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "openapi/docs.h"
+#include "openapi/html.h"
+#include "schema/business_rules.h"
+
+static int is_among(const char *const *names, const char *name)
+{
+    for (; *names; names++)
+        if (strcmp(*names, name) == 0)
+            return 1;
+    return 0;
+}
+
+/* "`a`, `b` or `c`" */
+static const char *list_of(const char *const *names, apr_pool_t *pool)
+{
+    const char *list = "";
+    for (const char *const *n = names; *n; n++)
+        list = apr_pstrcat(pool, list, n == names ? "" : n[1] ? ", " : " or ", "`", *n, "`", NULL);
+    return list;
+}
+
+static void add_item(neo_buf *out, const char *text, neo_code code)
+{
+    neo_buf_puts(out, "<li>");
+    neo_html_add_text(out, text);
+    if (code != NEO_CODES)
+        neo_buf_printf(out, " <a href=\"errors#%s\"><code>%s</code></a>", neo_code_row(code)->code, neo_code_row(code)->code);
+    neo_buf_puts(out, "</li>\n");
+}
+
+/* Narrow screens show the label of a cell instead of the column's heading. */
+static void add_cell(neo_buf *out, const char *label, const neo_buf *items)
+{
+    neo_buf_printf(out, items->len ? "<td data-label=\"%s\"><ul>\n%s</ul></td>" : "<td data-label=\"%s\">%s</td>", label,
+                   items->len ? items->ptr : "–");
+}
+
+/* ---------------------------------------------------------------- transitions */
+
+static const char *effect_text(const neo_effect *e, apr_pool_t *pool)
+{
+    const char *of = e->kind ? apr_psprintf(pool, "`%s`: ", e->kind) : "";
+    return apr_psprintf(pool, "%sthe property changes from %s to `%s`.%s%s", of, list_of(e->from, pool), e->becomes,
+                        e->doc && !e->is_required ? " " : "", e->doc && !e->is_required ? e->doc : "");
+}
+
+static void add_requirements(neo_buf *items, const neo_resource *resource, const neo_transition *t)
+{
+    for (const neo_precondition *p = resource->preconditions; p->check; p++)
+        if ((p->when == NEO_ON_STATUS || p->when == NEO_IN_STATUS) && is_among(p->names, t->to))
+            add_item(items, p->doc, p->code);
+    for (const neo_effect *e = resource->effects; e->state; e++)
+        if (strcmp(e->state, t->to) == 0 && e->is_required)
+            add_item(items,
+                     apr_psprintf(items->pool, "%s%s%sthe property is %s.%s%s", e->kind ? "`" : "", e->kind ? e->kind : "",
+                                  e->kind ? "`: " : "", list_of(e->from, items->pool), e->doc ? " " : "", e->doc ? e->doc : ""),
+                     NEO_CONFLICT_PROPERTY_UNAVAILABLE);
+}
+
+static void add_consequences(neo_buf *items, const neo_resource *resource, const neo_transition *t)
+{
+    if (t->timestamp_field)
+        add_item(items, apr_psprintf(items->pool, "`%s` is set.", t->timestamp_field), NEO_CODES);
+    for (const neo_effect *e = resource->effects; e->state; e++)
+        if (strcmp(e->state, t->to) == 0)
+            add_item(items, effect_text(e, items->pool), NEO_CODES);
+    if (t->after_date)
+        add_item(items,
+                 apr_psprintf(items->pool, "The service makes this change itself, within a minute after the day in `%s`.",
+                              t->after_date),
+                 NEO_CODES);
+}
+
+static void add_transition(neo_buf *out, const neo_resource *resource, const neo_transition *t)
+{
+    neo_buf needs, does;
+    neo_buf_init(&needs, out->pool, 512);
+    neo_buf_init(&does, out->pool, 512);
+    add_requirements(&needs, resource, t);
+    add_consequences(&does, resource, t);
+    neo_buf_printf(out, "<tr><td data-label=\"From\"><code>%s</code></td><td data-label=\"To\"><code>%s</code></td>", t->from,
+                   t->to);
+    add_cell(out, "Requires", &needs);
+    add_cell(out, "Effects", &does);
+    neo_buf_puts(out, "</tr>\n");
+}
+
+static void add_transitions(neo_buf *out, const neo_resource *resource)
+{
+    neo_buf_puts(out, "<table>\n<caption>Transitions</caption>\n<thead><tr><th>From</th><th>To</th><th>Requires</th>"
+                      "<th>Effects</th></tr></thead>\n<tbody>\n");
+    for (const neo_transition *t = resource->transitions; t->from; t++)
+        add_transition(out, resource, t);
+    neo_buf_puts(out, "</tbody>\n</table>\n");
+}
+
+/* ---------------------------------------------------------------- the other rules */
+
+static const char *occasion(const neo_precondition *p, apr_pool_t *pool)
+{
+    const char *names = p->names ? list_of(p->names, pool) : "";
+    switch (p->when) {
+    case NEO_FROM_STATUS: return apr_psprintf(pool, "Changing it once it is %s", names);
+    case NEO_IN_STATUS: return apr_psprintf(pool, "While it is %s", names);
+    case NEO_ON_CHANGE: return apr_psprintf(pool, "Setting or changing %s", names);
+    case NEO_ON_UPDATE: return apr_psprintf(pool, "Changing %s", names);
+    case NEO_ON_DELETE: return "Deleting it";
+    case NEO_ON_STATUS: break;
+    }
+    return apr_psprintf(pool, "Becoming %s", names);
+}
+
+static void add_rule(neo_buf *out, const neo_precondition *p)
+{
+    neo_buf_puts(out, "<tr><td data-label=\"When\">");
+    neo_html_add_text(out, occasion(p, out->pool));
+    neo_buf_puts(out, "</td><td data-label=\"Rule\">");
+    neo_html_add_text(out, p->doc);
+    neo_buf_printf(out,
+                   "</td><td data-label=\"Otherwise\"><a href=\"errors#%s\"><code>%s</code></a></td><td data-label=\"Source\">",
+                   neo_code_row(p->code)->code, neo_code_row(p->code)->code);
+    neo_html_add_text(out, p->source ? p->source : "–");
+    neo_buf_puts(out, "</td></tr>\n");
+}
+
+static void add_rules(neo_buf *out, const neo_resource *resource)
+{
+    neo_buf_puts(out, "<table>\n<caption>Rules</caption>\n<thead><tr><th>When</th><th>Rule</th><th>Otherwise</th>"
+                      "<th>Source</th></tr></thead>\n<tbody>\n");
+    for (const neo_precondition *p = resource->preconditions; p->check; p++)
+        add_rule(out, p);
+    neo_buf_puts(out, "</tbody>\n</table>\n");
+}
+
+void neo_rules_of_proposals(neo_buf *out, const neo_operation *const *operations)
+{
+    (void)operations;
+    add_transitions(out, &neo_proposal);
+    add_rules(out, &neo_proposal);
+}
+
+void neo_rules_of_contracts(neo_buf *out, const neo_operation *const *operations)
+{
+    (void)operations;
+    add_transitions(out, &neo_contract);
+    add_rules(out, &neo_contract);
+}
+
+/* ---------------------------------------------------------------- effects */
+
+static void add_effect(neo_buf *out, const neo_resource *resource, const neo_effect *e)
+{
+    neo_buf_printf(out,
+                   "<tr><td data-label=\"Of a\">%s%s%s</td><td data-label=\"Becoming\"><code>%s</code></td><td "
+                   "data-label=\"Property is\">",
+                   e->kind ? e->kind : "", e->kind ? " " : "", resource->name, e->state);
+    neo_html_add_text(out, list_of(e->from, out->pool));
+    neo_buf_printf(out, "</td><td data-label=\"Becomes\"><code>%s</code></td><td data-label=\"Otherwise\">%s</td></tr>\n",
+                   e->becomes, e->is_required ? "refused" : "unchanged");
+}
+
+void neo_rules_of_properties(neo_buf *out, const neo_operation *const *operations)
+{
+    (void)operations;
+    neo_buf_puts(out, "<table>\n<caption>Effects on the property</caption>\n<thead><tr><th>Of a</th><th>Becoming</th>"
+                      "<th>Property is</th><th>Becomes</th><th>Otherwise</th></tr></thead>\n<tbody>\n");
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        for (const neo_effect *e = (*r)->effects; e && e->state; e++)
+            add_effect(out, *r, e);
+    neo_buf_puts(out, "</tbody>\n</table>\n");
+    add_rules(out, &neo_property);
+}

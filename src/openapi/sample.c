@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Example bodies, made of the examples of a resource's fields (see openapi/schema.h). */
+#include "openapi/schema.h"
+
+static neo_json *sample_of(const neo_field *fields, unsigned int without, apr_pool_t *pool);
+
+/* An object, or a list with one element. */
+static neo_json *sample_of_parts(const neo_field *field, unsigned int without, apr_pool_t *pool)
+{
+    neo_json *parts = sample_of(field->fields, without, pool);
+    if (field->type == NEO_OBJECT)
+        return parts;
+    neo_json *list = neo_json_make_array(pool);
+    neo_json_append(list, parts);
+    return list;
+}
+
+static neo_json *sample_of(const neo_field *fields, unsigned int without, apr_pool_t *pool)
+{
+    neo_json *sample = neo_json_make_object(pool);
+    for (const neo_field *f = fields; f->name; f++) {
+        if (f->flags & without)
+            continue;
+        if (f->example)
+            neo_json_set(sample, f->name, neo_openapi_json(pool, "%s", f->example));
+        else if (f->fields)
+            neo_json_set(sample, f->name, sample_of_parts(f, without, pool));
+    }
+    return sample;
+}
+
+static int can_be_cleared(const neo_field *field)
+{
+    return !(field->flags & (NEO_SERVER | NEO_REQUIRED)) && !field->default_value;
+}
+
+/* Sets the first field that can be cleared and clears the last one, if that is another; if none can be cleared, sets the last
+ * that can be written. */
+static neo_json *sample_patch(const neo_resource *resource, apr_pool_t *pool)
+{
+    neo_json *patch = neo_json_make_object(pool);
+    const neo_field *first = NULL, *last = NULL, *written = NULL;
+    for (const neo_field *f = resource->fields; f->name; f++) {
+        if (!(f->flags & NEO_SERVER))
+            written = f;
+        if (!can_be_cleared(f))
+            continue;
+        if (!last && f->example)
+            neo_json_set(patch, (first = f)->name, neo_openapi_json(pool, "%s", f->example));
+        last = f;
+    }
+    if (last && last != first)
+        neo_json_set(patch, last->name, neo_openapi_json(pool, "null"));
+    else if (!first && written)
+        neo_json_set(patch, written->name, neo_openapi_json(pool, "%s", written->example));
+    return patch;
+}
+
+neo_json *neo_openapi_sample(const neo_resource *resource, neo_shape shape, apr_pool_t *pool)
+{
+    if (shape == NEO_SHAPE_PATCH)
+        return sample_patch(resource, pool);
+    neo_json *sample =
+        sample_of(resource->fields, shape == NEO_SHAPE_INPUT ? NEO_SERVER | NEO_NOT_IN_EXAMPLE : NEO_NOT_IN_EXAMPLE, pool);
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (!neo_openapi_has_field(f, shape))
+            neo_json_remove(sample, f->name);
+    return sample;
+}

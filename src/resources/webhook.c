@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Webhook subscriptions. src/delivery/ sends the events. */
+#include <string.h>
+
+#include "schema/event.h"
+#include "schema/fields.h"
+#include "schema/rules.h"
+
+#define EVENTS(name, AREA, collection)   #name ".created", #name ".updated", #name ".deleted",
+#define PATTERNS(name, AREA, collection) #name ".*",
+/* Not included in "*", which clients chose when there were no others. */
+#define NEO_WHATSAPP_EVENTS                                                                                                    \
+    "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out", "whatsapp.contact.opted_in"
+#define NEO_WEBHOOK_EVENTS "webhook.failing", "webhook.disabled", "webhook.recovered"
+#define ALL_EVENTS         NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, NEO_WEBHOOK_EVENTS
+static const char *const events[] = {ALL_EVENTS, NEO_RESOURCES_WITH_EVENTS(PATTERNS) "whatsapp.*", "webhook.*", "*", NULL};
+
+static const char *const includes[] = {"changed", "previous", NULL};
+
+static const char *const healths[] = {"healthy", "failing", "disabled", NULL};
+static const char *const disabled_reasons[] = {"owner", "gone", "failing", NULL};
+
+static const neo_field fields[] = {
+    NEO_FIELD_ID("subscription", "whs_01kga4vrzrd2v6x8t1q5m9k7b4", 0),
+    {.name = "url",
+     .type = NEO_STRING,
+     .flags = NEO_REQUIRED | NEO_ALWAYS | NEO_HTTPS,
+     .max = 2000,
+     .rule = neo_rule_webhook_url,
+     .format = "uri",
+     .doc = "URL to which deliveries are sent by POST: absolute, with https.",
+     .example = "\"https://crm.example.com/hooks/brokers\""},
+    {.name = "events",
+     .type = NEO_ENUM_LIST,
+     .flags = NEO_REQUIRED | NEO_ALWAYS,
+     .values = events,
+     .doc = "Events to deliver. `broker.*` means all of brokers; `*` means all but those of WhatsApp and webhooks.",
+     .example = "[\"broker.created\", \"broker.updated\"]"},
+    {.name = "secret",
+     .type = NEO_STRING,
+     .flags = NEO_SERVER | NEO_SECRET,
+     .doc = "Secret with which deliveries are signed. Returned only when it is created or rotated.",
+     .example = "\"whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDazNyFqTuA3E=\""},
+    {.name = "is_active",
+     .type = NEO_BOOLEAN,
+     .flags = NEO_ALWAYS,
+     .default_value = "true",
+     .doc = "Whether events are delivered. Pending deliveries are sent when it becomes active again.",
+     .example = "true"},
+    NEO_FIELDS_OF_TIMES("subscription", "2026-01-31T13:46:14.904Z", "2026-01-31T13:46:14.904Z", 0),
+    {.name = "health",
+     .type = NEO_ENUM,
+     .flags = NEO_SERVER | NEO_ALWAYS,
+     .values = healths,
+     .doc = "`failing` if the last attempt failed, `disabled` if it is inactive.",
+     .example = "\"healthy\""},
+    {.name = "last_success_at",
+     .type = NEO_TIMESTAMP,
+     .flags = NEO_SERVER,
+     .doc = "When an attempt succeeded last, to the minute.",
+     .example = "\"2026-02-03T09:12:41.204Z\""},
+    {.name = "failing_since",
+     .type = NEO_TIMESTAMP,
+     .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
+     .doc = "The first failed attempt after the last success.",
+     .example = "\"2026-02-03T09:12:41.204Z\""},
+    {.name = "disabled_at",
+     .type = NEO_TIMESTAMP,
+     .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
+     .doc = "When it became inactive.",
+     .example = "\"2026-02-03T09:12:41.204Z\""},
+    {.name = "disabled_reason",
+     .type = NEO_ENUM,
+     .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
+     .values = disabled_reasons,
+     .doc = "Why it became inactive: by a request (`owner`), a response 410 (`gone`), or because all attempts failed for five "
+            "days "
+            "(`failing`).",
+     .example = "\"failing\""},
+    {.name = "limited_until",
+     .type = NEO_TIMESTAMP,
+     .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
+     .doc =
+         "The hourly limit of deliveries to the receiver was reached; the next pending one is sent at this time. Not present "
+         "after the next success.",
+     .example = "\"2026-02-03T09:12:41.204Z\""},
+    {.name = "include",
+     .type = NEO_ENUM_LIST,
+     .flags = NEO_NOT_IN_EXAMPLE,
+     .values = includes,
+     .doc = "What else deliveries of updates have: the names of the changed fields, their former values, as in the event log.",
+     .example = "[\"changed\", \"previous\"]"},
+    {0},
+};
+
+const neo_resource neo_webhook = {
+    .name = "webhook",
+    .table = "webhook_subscription",
+    .collection = "webhooks",
+    .prefix = "whs_",
+    .title = "Webhook",
+    .tag_doc = "Subscriptions to events, and their deliveries.",
+    .area = NEO_AREA_WEBHOOKS,
+    .fields = fields,
+};
+
+const char *const neo_recovery_statuses[] = {"failed", "pending", "missed", NULL};
+
+static const char *rule_position(const neo_json *value, apr_pool_t *pool)
+{
+    const char *text = neo_json_string(value);
+    (void)pool;
+    return strncmp(text, "evt_", 4) == 0 && strlen(text) == 30 && strspn(text + 4, "0123456789abcdef") == 26
+               ? NULL
+               : "must be a position from an earlier response";
+}
+
+static const neo_field recovery_fields[] = {
+    {.name = "since",
+     .type = NEO_TIMESTAMP,
+     .flags = NEO_REQUIRED,
+     .doc = "Only events at this time or later.",
+     .example = "\"2026-02-03T00:00:00.000Z\""},
+    {.name = "until",
+     .type = NEO_TIMESTAMP,
+     .doc = "Only events at this time or earlier. Not before `since`.",
+     .example = "\"2026-02-04T00:00:00.000Z\""},
+    {.name = "event_types",
+     .type = NEO_ENUM_LIST,
+     .values = neo_event_type_values,
+     .doc = "Only events of these types.",
+     .example = "[\"broker.created\"]"},
+    {.name = "statuses",
+     .type = NEO_ENUM_LIST,
+     .values = neo_recovery_statuses,
+     .doc =
+         "`failed`: every delivery of the event has failed. `pending`: its delivery waits for the next attempt, which follows "
+         "at once. `missed`: it has no delivery, because the subscription was inactive. All by default.",
+     .example = "[\"failed\", \"missed\"]"},
+    {.name = "position",
+     .type = NEO_STRING,
+     .max = 30,
+     .rule = rule_position,
+     .pattern = "^evt_[0-9a-f]{26}$",
+     .doc = "Continues after this position, which an earlier response has returned.",
+     .example = "\"evt_000000000001f4a70000003a91\""},
+    {0},
+};
+
+/* Timestamps have been normalized, so that they compare as texts. */
+static void recovery_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    const char *since = neo_json_string_at(clean, "since"), *until = neo_json_string_at(clean, "until");
+    if (since && until && strcmp(until, since) < 0)
+        neo_problem_field(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name, "until", "must not be before since");
+}
+
+const neo_resource neo_recovery = {.name = "webhook",
+                                   .collection = "webhooks",
+                                   .prefix = "whs_",
+                                   .title = "Recovery",
+                                   .area = NEO_AREA_WEBHOOKS,
+                                   .fields = recovery_fields,
+                                   .rule = recovery_rule};
+
+/* ---------------------------------------------------------------- deliveries */
+
+static const char *const delivery_statuses[] = {"pending", "success", "failed", NULL};
+
+/* Indexes of the queue and of the attempts have them in the order of their ids. */
+#define ENDED(outcome)                                                                                                         \
+    "select a.delivery_id as source_id from neoapi.webhook_attempt a"                                                          \
+    " where a.organization_id = $1 and a.subscription_id = $2 and a.outcome = '" outcome "'"
+static const char *const delivery_sources[] = {
+    "select q.id as source_id from neoapi.webhook_queue q where q.organization_id = $1 and q.subscription_id = $2",
+    ENDED("success"), ENDED("failed")};
+
+const neo_filter neo_delivery_filters[] = {
+    NEO_FILTER_IDS(NEO_SAMPLE_DELIVERY),
+    {.name = "status",
+     .value = NEO_VALUE_ENUM,
+     .values = delivery_statuses,
+     .kind = NEO_FILTER_SOURCES,
+     .sources = delivery_sources,
+     .doc = "Status.",
+     .example = "\"failed\""},
+    {.name = "event_type",
+     .left = "t.event_type",
+     .value = NEO_VALUE_ENUM,
+     .values = neo_event_type_values,
+     .expand = neo_event_type_expand,
+     .doc = "Event type, or all types of a resource: `broker.*`.",
+     .example = "\"broker.created\""},
+    {.name = "event_id", .left = "t.event_id", .doc = "Event.", .example = "\"evt_000000000001f4a70000003a91\""},
+    {.name = "resource_id",
+     .left = "t.event_id",
+     .kind = NEO_FILTER_SELECTED,
+     .selection = "select e.id from neoapi.event e where e.organization_id = $1 and e.resource_id",
+     .doc = "The resource that the event is about.",
+     .example = "\"brk_01kga4vrzrd2v6x8t1q5m9k7b4\""},
+    NEO_FILTER_CREATED_GTE,
+    NEO_FILTER_CREATED_LTE,
+    {0},
+};

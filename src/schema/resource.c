@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of resources, the filters of every list, look-ups (see schema/resource.h). */
+#include "schema/resource.h"
+
+#include <string.h>
+
+#include "schema/fields.h"
+
+#define ADDRESS(name, AREA, collection) &neo_##name,
+const neo_resource *const neo_resources[] = {NEO_RESOURCE_LIST(ADDRESS) NULL};
+
+const neo_filter neo_common_filters[] = {
+    NEO_FILTER_IDS(NEO_SAMPLE_BROKER),
+    NEO_FILTER_CREATED_GTE,
+    NEO_FILTER_CREATED_LTE,
+    {.name = "updated_gte",
+     .kind = NEO_FILTER_FROM,
+     .value = NEO_VALUE_TIMESTAMP,
+     .left = "t.updated_at",
+     .right = "%s::timestamptz",
+     .doc = "`updated_at` at this time or later.",
+     .example = "\"2026-02-01T00:00:00Z\""},
+    {.name = "updated_lte",
+     .kind = NEO_FILTER_TO,
+     .value = NEO_VALUE_TIMESTAMP,
+     .left = "t.updated_at",
+     .right = "%s::timestamptz",
+     .doc = "`updated_at` at this time or earlier.",
+     .example = "\"2026-02-28T23:59:59.999Z\""},
+    {0},
+};
+
+const neo_order neo_orders[] = {
+    [NEO_NEWEST_FIRST] = {"-created_at", NULL, 1},
+    [NEO_OLDEST_FIRST] = {"created_at", NULL, 0},
+    {"-updated_at", "t.updated_at", 1},
+    {"updated_at", "t.updated_at", 0},
+    {0},
+};
+
+const neo_resource *neo_resource_of_collection(const char *collection)
+{
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (strcmp((*r)->collection, collection) == 0)
+            return *r;
+    return NULL;
+}
+
+const neo_resource *neo_resource_named(const char *name)
+{
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (strcmp((*r)->name, name) == 0)
+            return *r;
+    return NULL;
+}
+
+const neo_field *neo_field_named(const neo_field *fields, const char *name)
+{
+    for (const neo_field *f = fields; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}
+
+int neo_filter_accepts_several(const neo_filter *filter)
+{
+    return filter->kind != NEO_FILTER_FROM && filter->kind != NEO_FILTER_TO && filter->kind != NEO_FILTER_CONTAINS;
+}
+
+const neo_filter *neo_filter_in(const neo_filter *filters, const char *name)
+{
+    for (const neo_filter *f = filters; f && f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}
+
+const neo_filter *neo_filter_named(const neo_resource *resource, const char *name)
+{
+    const neo_filter *own = neo_filter_in(resource->filters, name);
+    return own ? own : neo_filter_in(neo_common_filters, name);
+}
+
+static const neo_field *field_of_key(const neo_field *fields, const char *key)
+{
+    for (const neo_field *f = fields; f->name; f++) {
+        size_t len = strlen(f->name);
+        if (strncmp(key, f->name, len) == 0 && strcmp(key + len, "_key") == 0)
+            return f;
+    }
+    return NULL;
+}
+
+/* The text behind `start` and an underscore; NULL if it begins otherwise. */
+static const char *after(const char *text, const char *start)
+{
+    size_t len = strlen(start);
+    return strncmp(text, start, len) == 0 && text[len] == '_' ? text + len + 1 : NULL;
+}
+
+int neo_has_external_id(const neo_resource *resource)
+{
+    return resource->fields && neo_field_named(resource->fields, "external_id");
+}
+
+const neo_field *neo_field_of_unique_index(const neo_resource *resource, const char *index, const char **status)
+{
+    const char *key = after(index, resource->table ? resource->table : resource->name);
+    const neo_field *field = key ? field_of_key(resource->fields, key) : NULL;
+    const neo_field *statuses = neo_field_named(resource->fields, "status");
+    *status = NULL;
+    if (field || !key || !statuses)
+        return field;
+    for (const char *const *v = statuses->values; *v && !field; v++) {
+        const char *rest = after(key, *v);
+        field = rest ? field_of_key(resource->fields, rest) : NULL;
+        *status = field ? *v : NULL;
+    }
+    return field;
+}

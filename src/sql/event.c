@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Generates the events of writes, and their deliveries (see sql/event.h). */
+#include "sql/event.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "sql/column.h"
+#include "sql/write.h"
+
+int neo_event_is_change(const neo_field *field)
+{
+    return strcmp(field->name, "updated_at") != 0 && strcmp(field->name, "updated_by") != 0;
+}
+
+/* ---------------------------------------------------------------- values of an event */
+
+/* Adds a member's value, of the row r. A deletion is the row's last change and has its own time and author. */
+static void add_value(neo_buf *sql, const neo_event *event, const neo_field *field)
+{
+    int is_deletion = strcmp(event->happened, "deleted") == 0;
+    if (is_deletion && strcmp(field->name, "updated_at") == 0)
+        neo_column_add_json(sql, field, apr_psprintf(sql->pool, NEO_NEXT_UPDATED_AT("%s", "r"), event->now), "");
+    else if (is_deletion && strcmp(field->name, "updated_by") == 0)
+        neo_column_add_json(sql, field, "{actor}::text", "");
+    else
+        neo_column_add_json(sql, field, "r.", field->name);
+}
+
+/* Adds the payload, concatenated like a representation (see sql/0002_resources.sql). */
+static void add_payload(neo_buf *sql, const neo_event *event)
+{
+    if (event->payload) {
+        neo_buf_printf(sql, ", %s", event->payload);
+        return;
+    }
+    neo_buf_puts(sql, ", '{{' || concat_ws(','");
+    for (const neo_field *f = event->resource->fields; f->name; f++)
+        if (f->flags & NEO_IN_EVENT) {
+            neo_buf_printf(sql, ", '\"%s\":' || ", f->name);
+            add_value(sql, event, f);
+        }
+    neo_buf_puts(sql, ") || '}'");
+}
+
+/* Adds ", case when <the field has changed> then". */
+static void add_case(neo_buf *sql, const neo_field *field)
+{
+    const char *cast = neo_columns[field->type].comparable;
+    neo_buf_printf(sql, ", case when o.%s%s is distinct from r.%s%s then ", field->name, cast, field->name, cast);
+}
+
+/* Adds the columns `changed` and `previous`. */
+static void add_difference(neo_buf *sql, const neo_resource *resource)
+{
+    neo_buf_puts(sql, ", array_remove(array[null");
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (neo_event_is_change(f)) {
+            add_case(sql, f);
+            neo_buf_printf(sql, "'%s' end", f->name);
+        }
+    neo_buf_puts(sql, "], null), ('{{' || concat_ws(','");
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->flags & NEO_IN_EVENT && neo_event_is_change(f)) {
+            add_case(sql, f);
+            neo_buf_printf(sql, "'\"%s\":' || coalesce((", f->name);
+            neo_column_add_json(sql, f, "o.", f->name);
+            neo_buf_puts(sql, ")::text, 'null') end");
+        }
+    neo_buf_puts(sql, ") || '}')::json");
+}
+
+/* ---------------------------------------------------------------- CTEs */
+
+static void add_event(neo_buf *sql, const neo_event *event)
+{
+    neo_buf_printf(sql,
+                   ", event%s as (insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id,"
+                   " payload%s%s) select {organization}, '%s.%s', r.id, neoapi.event_time(%s), {actor}, {request}",
+                   event->number, event->before ? ", changed, previous" : "", event->is_silent ? ", is_silent" : "",
+                   event->resource->name, event->happened, event->now);
+    add_payload(sql, event);
+    if (event->before)
+        add_difference(sql, event->resource);
+    neo_buf_puts(sql, event->is_silent ? ", true" : "");
+    neo_buf_printf(sql, " from %s r", event->from);
+    if (event->before)
+        neo_buf_printf(sql, " left join %s o on o.id = r.id", event->before);
+    if (event->order)
+        neo_buf_printf(sql, " order by %s", event->order);
+    neo_buf_puts(sql, " returning id, resource_id, created_at)");
+}
+
+/* A delivery's id ends in the last four characters of its subscription's id, which are unique in the organization: numbering
+ * the rows would cost as much as inserting one. `offset 0` keeps the planner from joining the rows of a group, each with its
+ * own organization, to the subscriptions of all organizations. */
+static void add_deliveries(neo_buf *sql, const neo_event *event)
+{
+    const char *number = event->number, *name = event->resource->name;
+    neo_buf_printf(sql,
+                   ", queued_deliveries%s as (insert into neoapi.webhook_delivery"
+                   " (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)"
+                   " select {organization}, %s || right(s.id, 4), s.id, e.id, '%s.%s', e.created_at, %s"
+                   " from event%s e join %s r on r.id = e.resource_id cross join lateral"
+                   " (select s.id from neoapi.webhook_subscription s where s.organization_id = {organization} and s.is_active"
+                   " and s.events && array['%s.%s', '%s.*', '*'] offset 0) s returning organization_id, id, subscription_id),"
+                   " queued%s as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
+                   " select id, organization_id, subscription_id, now() from queued_deliveries%s)",
+                   number, event->id_block, name, event->happened, event->now, number, event->from, name, event->happened, name,
+                   number, number);
+}
+
+void neo_event_add(neo_buf *sql, const neo_event *event)
+{
+    add_event(sql, event);
+    if (!event->is_silent)
+        add_deliveries(sql, event);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes the transitions that a date causes (see sql/expiry.h). */
+#include "sql/expiry.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "schema/transition.h"
+#include "sql/rule_input.h"
+#include "sql/table.h"
+
+#define ACTOR "system"
+
+enum { NAME, ORGANIZATION, TENANT, ID, VERSION, CURRENT, TO };
+
+static neo_statement *find;
+
+/* ---------------------------------------------------------------- finding */
+
+/* The statuses from which a date leads to the status `to`, each quoted. */
+static const char *statuses_before(const neo_resource *resource, const char *to, apr_pool_t *pool)
+{
+    const char *list = "";
+    for (const neo_transition *t = resource->transitions; t->from; t++)
+        if (t->after_date && strcmp(t->to, to) == 0)
+            list = apr_pstrcat(pool, list, *list ? ", '" : "'", t->from, "'", NULL);
+    return list;
+}
+
+/* The transitions to one status share their date. The condition is that of the index <table>_due. */
+static void add_due(neo_buf *sql, const neo_resource *resource, const neo_transition *t)
+{
+    neo_buf_printf(
+        sql,
+        "%s(select '%s', due.organization_id, due.tenant_id, due.id, due.xmin, due.representation, '%s' from neoapi.%s due"
+        " where due.status in (%s) and due.%s < (now() at time zone 'America/Sao_Paulo')::date order by due.%s "
+        "limit " APR_STRINGIFY(NEO_EXPIRY_BATCH) ")",
+        sql->len ? " union all " : "", resource->name, t->to, neo_table_of(resource),
+        statuses_before(resource, t->to, sql->pool), t->after_date, t->after_date);
+}
+
+static int is_first(const neo_resource *resource, const neo_transition *transition)
+{
+    for (const neo_transition *t = resource->transitions; t < transition; t++)
+        if (t->after_date && strcmp(t->to, transition->to) == 0)
+            return 0;
+    return 1;
+}
+
+void neo_expiry_make_statements(apr_pool_t *pool)
+{
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 1024);
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        for (const neo_transition *t = (*r)->transitions; t && t->from; t++)
+            if (t->after_date && is_first(*r, t))
+                add_due(&sql, *r, t);
+    find = neo_statement_make(pool, sql.ptr, 0, 0);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+/* The row's representation with the new status. */
+static neo_json *changed(neo_json *before, const char *to, apr_pool_t *pool)
+{
+    neo_json *patch = neo_json_make_object(pool);
+    neo_json_set(patch, "status", neo_json_make_string(to, pool));
+    return neo_json_merge_patch(before, patch, pool);
+}
+
+/* No row is written if another process was first. */
+static neo_pg_status expire(neo_pg *pg, const neo_rows *due, int row, apr_pool_t *pool)
+{
+    const char *wrong, *to = neo_rows_value(due, row, TO);
+    const neo_actor actor = {
+        .organization = neo_rows_value(due, row, ORGANIZATION), .tenant = neo_rows_value(due, row, TENANT), .name = ACTOR};
+    neo_json *before = neo_json_parse(neo_rows_text(due, row, CURRENT), pool, &wrong);
+    neo_rule_input input = {
+        .resource = neo_resource_named(neo_rows_value(due, row, NAME)), .id = neo_rows_value(due, row, ID), .before = before};
+    neo_change change = {.id = input.id, .version = neo_rows_value(due, row, VERSION)};
+    neo_rows rows;
+    if (!before)
+        return NEO_PG_FAILED;
+    change.body = input.after = changed(before, to, pool);
+    if (neo_transition_check(input.resource, neo_json_string_at(before, "status"), to, pool, &change.timestamp_field))
+        return NEO_PG_FAILED;
+    neo_pg_status status = neo_rule_input_read(pg, &actor, &input, pool, &rows);
+    const neo_effect *effect = status == NEO_PG_OK ? neo_rules_effect(&input) : NULL;
+    if (effect)
+        change.target = (neo_target){neo_rule_property_id(&input), input.property_version, effect->becomes};
+    return status == NEO_PG_OK ? neo_table_update(pg, input.resource, &actor, &change, pool, &rows) : status;
+}
+
+/* A row that fails does not hold up the others; it is tried again in the next run. */
+neo_pg_status neo_expiry_run(neo_pg *pg, apr_pool_t *pool, int *count)
+{
+    neo_rows due;
+    apr_pool_t *scratch;
+    neo_pg_status status = neo_pg_run(pg, find, NULL, pool, &due);
+    *count = status == NEO_PG_OK ? due.count : 0;
+    apr_pool_create(&scratch, pool);
+    for (int row = 0; row < *count && status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT; row++) {
+        status = expire(pg, &due, row, scratch);
+        apr_pool_clear(scratch);
+    }
+    apr_pool_destroy(scratch);
+    return status == NEO_PG_UNAVAILABLE ? status : NEO_PG_OK;
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Generates and runs the SQL of paged, filtered lists (see sql/page.h). */
+#include "sql/page.h"
+
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/encode.h"
+#include "core/id.h"
+#include "schema/check.h"
+#include "sql/reference.h"
+
+#define TIME_LIMIT_MS 2000
+
+static const char *moment_value(const neo_filter *filter, const char *prefix, const char *text, apr_pool_t *pool,
+                                const char **value)
+{
+    neo_ms ms;
+    char *out = apr_palloc(pool, NEO_ID_SIZE > NEO_MS_TEXT_SIZE ? NEO_ID_SIZE : NEO_MS_TEXT_SIZE);
+    if (!neo_ms_parse(text, &ms))
+        return "must be " NEO_TIMESTAMP_FORM "; write a plus sign as %2B in a query";
+    if (filter->value == NEO_VALUE_CREATED_AT)
+        neo_id_bound(out, prefix, ms, filter->kind == NEO_FILTER_TO);
+    else
+        neo_ms_format(out, ms);
+    *value = out;
+    return NULL;
+}
+
+static const char *enum_value(const neo_filter *filter, const char *text, apr_pool_t *pool, const char **value)
+{
+    for (const char *const *v = filter->values; *v; v++)
+        if (strcmp(*v, text) == 0) {
+            *value = *v;
+            return NULL;
+        }
+    return apr_pstrcat(pool, "must be ", neo_one_of(filter->values, pool), NULL);
+}
+
+/* Of any kind: an id that the list cannot have is like one that it does not have. */
+static int is_any_id(const char *text)
+{
+    return strspn(text, "abcdefghijklmnopqrstuvwxyz") == NEO_PREFIX_LEN - 1 && text[NEO_PREFIX_LEN - 1] == '_' &&
+           neo_id_is(text, text);
+}
+
+/* The characters that a part of a text is compared by: without spaces and combining marks (U+0300 to U+036F), which folding
+ * removes. */
+static int folded_length(const char *text)
+{
+    int length = 0;
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        int is_mark = *c == 0xCC || (*c == 0xCD && c[1] < 0xB0);
+        length += *c != ' ' && (*c & 0xC0) != 0x80 && !is_mark;
+    }
+    return length;
+}
+
+const char *neo_condition_value(const neo_filter *filter, const char *prefix, const char *text, apr_pool_t *pool,
+                                const char **value)
+{
+    long long number;
+    if (!*text)
+        return "must not be empty";
+    if (filter->value == NEO_VALUE_ENUM)
+        return enum_value(filter, text, pool, value);
+    if (filter->value == NEO_VALUE_TIMESTAMP || filter->value == NEO_VALUE_CREATED_AT)
+        return moment_value(filter, prefix, text, pool, value);
+    if (filter->value == NEO_VALUE_DATE && !neo_date_is_valid(text))
+        return "must be " NEO_DATE_FORM;
+    if (filter->value == NEO_VALUE_ID && !is_any_id(text))
+        return apr_pstrcat(pool, "must be an id (", prefix, "…)", NULL);
+    if (filter->value == NEO_VALUE_INTEGER && !neo_integer_parse(text, &number))
+        return "must be an integer";
+    if (filter->kind == NEO_FILTER_CONTAINS && folded_length(text) < NEO_MIN_CONTAINED)
+        return apr_psprintf(pool, "must have at least %d characters", NEO_MIN_CONTAINED);
+    *value = text;
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- conditions */
+
+/* A statement under construction: the conditions and the values of its parameters. */
+typedef struct {
+    const neo_listed *listed;
+    const neo_order *order;
+    apr_pool_t *pool;
+    neo_buf where;
+    apr_array_header_t *values;
+    const char *limit, *before, *position; /* SQL; `before` NULL: the first page */
+    int has_total;
+    const apr_array_header_t *source; /* see add_source; NULL: the listed table */
+    neo_buf range;                    /* the conditions about the time of creation, for the source's ids */
+    int conditions;                   /* the number of the others */
+    int is_disjoint;                  /* no id is in two of the source's selects */
+    int is_source_possible;
+    const char *merged; /* a select of values of listed->merged; see merged_rows_of; NULL: none */
+} filtering;
+
+static const char *parameter(filtering *f, const char *value)
+{
+    APR_ARRAY_PUSH(f->values, const char *) = value;
+    return apr_pstrcat(f->pool, "$", apr_itoa(f->pool, f->values->nelts), NULL);
+}
+
+/* Adds the values of a condition as the right side of its comparison. */
+static void add_values(filtering *f, const neo_condition *condition)
+{
+    const char *right = condition->filter->right ? condition->filter->right : "%s";
+    const char *hole = strstr(right, "%s");
+    for (int i = 0; i < condition->count; i++) {
+        neo_buf_puts(&f->where, i ? ", " : "");
+        neo_buf_add(&f->where, right, (apr_size_t)(hole - right));
+        neo_buf_puts(&f->where, parameter(f, condition->values[i]));
+        neo_buf_puts(&f->where, hole + 2);
+    }
+}
+
+/* A value that is not an id of a kind that can be referred to finds nothing. */
+static const char *target_is(filtering *f, const char *value)
+{
+    const char *column = neo_reference_column(value, f->pool);
+    return column ? apr_psprintf(f->pool, "r.%s = %s", column, parameter(f, value)) : "false";
+}
+
+/* A select of the ids of resources that refer to one of the values from `from` to `to` - 1. */
+static const char *referring(filtering *f, const neo_condition *condition, int from, int to)
+{
+    const char *target = "";
+    for (int i = from; i < to; i++)
+        target = apr_pstrcat(f->pool, target, i > from ? " or " : "", target_is(f, condition->values[i]), NULL);
+    return apr_psprintf(f->pool,
+                        "select r.source_id from neoapi.reference r where r.organization_id = $1 and (%s)"
+                        " and r.source_id > '%s' and r.source_id < '%s~' and r.field = '%s'",
+                        target, f->listed->prefix, f->listed->prefix, condition->filter->left);
+}
+
+static apr_array_header_t *referring_to_each(filtering *f, const neo_condition *condition)
+{
+    apr_array_header_t *all = apr_array_make(f->pool, condition->count, sizeof(const char *));
+    for (int i = 0; i < condition->count; i++)
+        APR_ARRAY_PUSH(all, const char *) = referring(f, condition, i, i + 1);
+    return all;
+}
+
+/* For each value, its select of ids. */
+static apr_array_header_t *sources_of(filtering *f, const neo_condition *condition)
+{
+    const neo_filter *filter = condition->filter;
+    apr_array_header_t *all = apr_array_make(f->pool, condition->count, sizeof(const char *));
+    for (int i = 0; i < condition->count; i++)
+        for (int v = 0; filter->values[v]; v++)
+            if (strcmp(filter->values[v], condition->values[i]) == 0)
+                APR_ARRAY_PUSH(all, const char *) =
+                    apr_pstrcat(f->pool, "select r.source_id from (", filter->sources[v], ") r where true", NULL);
+    return all;
+}
+
+/* The union of these selects, restricted by `bound`. Each is ordered like its index, so that they are merged, not sorted. */
+static const char *union_of(const filtering *f, const apr_array_header_t *all, const char *bound, const char *order)
+{
+    neo_buf sql;
+    neo_buf_init(&sql, f->pool, 512);
+    for (int i = 0; i < all->nelts; i++)
+        neo_buf_printf(&sql, "%s(%s%s%s)", i ? " union all " : "", APR_ARRAY_IDX(all, i, const char *), bound, order);
+    return sql.ptr;
+}
+
+/* The first condition about references becomes the source of the list, read in the index's order, so that a page reads only the
+ * references on it, however many there are. So does a condition with sources if there is no other one, except about the time of
+ * creation, which also holds for the source's ids. Otherwise they are ordinary conditions, also if the list is not in the order
+ * of ids or has few: then the planner chooses the first index, which it cannot with a union or an order. */
+static void add_source(filtering *f, const neo_condition *condition)
+{
+    int has_sources = condition->filter->kind == NEO_FILTER_SOURCES;
+    if (!has_sources && !f->is_source_possible) {
+        neo_buf_printf(&f->where, " and t.id in (%s)", referring(f, condition, 0, condition->count));
+        return;
+    }
+    apr_array_header_t *all = has_sources ? sources_of(f, condition) : referring_to_each(f, condition);
+    if (f->source || (has_sources && f->conditions > 1))
+        neo_buf_printf(&f->where, " and t.id in (%s)", union_of(f, all, "", has_sources ? "" : " order by r.source_id desc"));
+    else {
+        f->source = all;
+        f->is_disjoint = has_sources;
+    }
+}
+
+/* The values, without repetitions, of which the list has rows. */
+static const char *merged_values(filtering *f, const neo_condition *condition)
+{
+    const char *all = "";
+    for (int i = 0; i < condition->count; i++)
+        all = apr_pstrcat(f->pool, all, i ? ", " : "", parameter(f, condition->values[i]), NULL);
+    const char *restriction = f->listed->values ? apr_pstrcat(f->pool, " intersect ", f->listed->values, NULL) : "";
+    return apr_pstrcat(f->pool, "select distinct unnest(array[", all, "]::text[])", restriction, NULL);
+}
+
+/* Makes a text a LIKE pattern that finds it anywhere. Wildcards are escaped after the text was normalized, because that can
+ * produce them: U+FF05 becomes a percent sign. */
+#define ANYWHERE      "like ('%' || replace(replace(replace("
+#define ANYWHERE_ENDS ", E'\\\\', E'\\\\\\\\'), '%', E'\\\\%'), '_', E'\\\\_') || '%')"
+
+static void add_condition(filtering *f, const neo_condition *condition)
+{
+    static const char *const operators[][2] = {[NEO_FILTER_EQUAL] = {"in (", ")"},
+                                               [NEO_FILTER_MERGED] = {"in (", ")"},
+                                               [NEO_FILTER_FROM] = {">= (", ")"},
+                                               [NEO_FILTER_TO] = {"<= (", ")"},
+                                               [NEO_FILTER_CONTAINS] = {ANYWHERE, ANYWHERE_ENDS},
+                                               [NEO_FILTER_OVERLAPS] = {"&& array[", "]"},
+                                               [NEO_FILTER_SELECTED] = {"= any (array(", ")))"}};
+    const neo_filter *filter = condition->filter;
+    if (filter->kind == NEO_FILTER_REFERS || filter->kind == NEO_FILTER_SOURCES) {
+        add_source(f, condition);
+        return;
+    }
+    if (filter->kind == NEO_FILTER_MERGED && f->listed->merged && (condition->count > 1 || f->listed->values)) {
+        f->merged = merged_values(f, condition);
+        return;
+    }
+    neo_buf_puts(&f->where, apr_pstrcat(f->pool, " and ", filter->left, " ", NULL));
+    apr_size_t comparison = f->where.len;
+    neo_buf_puts(&f->where, apr_pstrcat(f->pool, operators[filter->kind][0], filter->selection ? filter->selection : "",
+                                        filter->selection ? " in (" : "", NULL));
+    add_values(f, condition);
+    neo_buf_puts(&f->where, operators[filter->kind][1]);
+    if (filter->value == NEO_VALUE_CREATED_AT)
+        neo_buf_puts(&f->range, apr_pstrcat(f->pool, " and r.source_id ", f->where.ptr + comparison, NULL));
+}
+
+/* ---------------------------------------------------------------- pages */
+
+/* The ids of the source without repetitions. The planner makes a plan for all rows of a subquery, unless it has a limit, which
+ * it can have if no other condition discards rows. A single disjoint select needs none: the planner merges it into the
+ * query. */
+static const char *ids_of(const filtering *f, const char *bound, const char *direction, const char *limit)
+{
+    const char *order = apr_pstrcat(f->pool, " order by r.source_id ", direction, NULL);
+    if (f->is_disjoint && f->source->nelts == 1)
+        return apr_pstrcat(f->pool, APR_ARRAY_IDX(f->source, 0, const char *), bound, NULL);
+    if (f->is_disjoint)
+        return union_of(f, f->source, bound, apr_pstrcat(f->pool, order, " limit ", limit, NULL));
+    return apr_psprintf(f->pool, "select distinct on (r.source_id) r.source_id from (%s) r%s",
+                        union_of(f, f->source, bound, order), order);
+}
+
+/* The listed rows that are after the cursor, or up to it. */
+typedef enum { LATER, EARLIER } side;
+
+/* A condition of this side: " and t.id < $3"; "" without a cursor. */
+static const char *bound_of(const filtering *f, const char *id, side which, int is_descending)
+{
+    const char *comparison = is_descending ? "<" : ">", *or_equal = which == EARLIER ? "=" : "";
+    if (!f->before)
+        return "";
+    if (!f->order->column)
+        return apr_pstrcat(f->pool, " and ", id, " ", comparison, or_equal, " ", f->before, NULL);
+    return apr_psprintf(f->pool, " and (%s, %s) %s%s (timestamptz 'epoch' + %s::bigint * interval '1 microsecond', %s)",
+                        f->order->column, id, comparison, or_equal, f->position, f->before);
+}
+
+/* A select of one side whose rows have one of several values: of each value no more than the page has, in the order of its
+ * index. A plain condition would make the planner sort all these rows, or read all others in the order of ids. */
+static const char *merged_rows_of(const filtering *f, const char *columns, const char *bound, const char *direction,
+                                  const char *limit)
+{
+    return apr_psprintf(f->pool,
+                        "select %s from (%s) m (value)"
+                        " cross join lateral (select t.* from %s%s and %s = m.value%s order by t.id%s limit %s) t"
+                        " order by t.id%s limit %s",
+                        columns, f->merged, f->listed->from, f->where.ptr, f->listed->merged, bound, direction, limit,
+                        direction, limit);
+}
+
+/* A select of one side. If it has a source of ids, each row is looked up by its id: `offset 0` keeps the planner from reversing
+ * the join. */
+static const char *rows_of(const filtering *f, const char *columns, side which, const char *limit)
+{
+    apr_pool_t *pool = f->pool;
+    int is_descending = f->order->is_descending != (which == EARLIER);
+    const char *direction = is_descending ? " desc" : " asc", *column = f->order->column;
+    const char *bound = bound_of(f, f->source ? "r.source_id" : "t.id", which, is_descending);
+    if (f->merged)
+        return merged_rows_of(f, columns, bound, direction, limit);
+    if (!f->source)
+        return apr_pstrcat(pool, "select ", columns, " from ", f->listed->from, f->where.ptr, bound, " order by ",
+                           column ? column : "", column ? direction : "", column ? ", " : "", "t.id", direction, " limit ",
+                           limit, NULL);
+    return apr_psprintf(pool,
+                        "select %s from (%s) r"
+                        " cross join lateral (select t.* from %s and t.id = r.source_id%s offset 0) t"
+                        " order by r.source_id%s limit %s",
+                        columns, ids_of(f, apr_pstrcat(pool, f->range.ptr, bound, NULL), direction, limit), f->listed->from,
+                        f->where.ptr, direction, limit);
+}
+
+/* The columns NEO_PAGE_POSITION and NEO_PAGE_TOTAL. The rows are counted in the order of ids, for which each filter's index
+ * is: without an order the planner would read the whole table, which can have few rows of the organization. */
+static const char *position_of(const filtering *f)
+{
+    return f->order->column ? apr_psprintf(f->pool, "(extract(epoch from %s) * 1000000)::bigint", f->order->column) : "null";
+}
+
+static const char *total_of(const filtering *f)
+{
+    filtering all = *f;
+    all.order = neo_orders;
+    all.before = NULL;
+    return f->has_total ? apr_psprintf(f->pool, "(select count(*) from (%s) c)",
+                                       rows_of(&all, "t.id", LATER, APR_STRINGIFY(NEO_MAX_TOTAL) " + 1"))
+                        : "null";
+}
+
+static const char *first_page(const filtering *f)
+{
+    int is_plain = !f->order->column && !f->has_total;
+    const char *more = is_plain ? "" : apr_pstrcat(f->pool, ", false, ", position_of(f), ", ", total_of(f), NULL);
+    return rows_of(f, apr_pstrcat(f->pool, f->listed->answer, more, NULL), LATER, f->limit);
+}
+
+static const char *further_page(const filtering *f)
+{
+    const char *direction = f->order->is_descending ? " desc" : "";
+    const char *columns = apr_pstrcat(f->pool, f->listed->answer, " as answer, t.id, ", position_of(f), " as position", NULL);
+    return apr_psprintf(f->pool,
+                        "select p.answer, e.id is not null, p.position, %s from (select (%s) as id) e"
+                        " left join (%s) p on true order by %s%s%sp.id%s",
+                        total_of(f), rows_of(f, "t.id", EARLIER, "1"), rows_of(f, columns, LATER, f->limit),
+                        f->order->column ? "p.position" : "", f->order->column ? direction : "", f->order->column ? ", " : "",
+                        direction);
+}
+
+static const char *page_with_head(const filtering *f)
+{
+    const char *columns = apr_pstrcat(f->pool, f->listed->answer, " as answer, t.id", NULL);
+    return apr_psprintf(f->pool, "%s select p.answer, h.* from head h left join (%s) p on true order by p.id", f->listed->head,
+                        rows_of(f, columns, LATER, f->limit));
+}
+
+static const char *page(const filtering *f)
+{
+    if (f->listed->head)
+        return page_with_head(f);
+    return f->before ? further_page(f) : first_page(f);
+}
+
+static void start(filtering *f, const neo_listed *listed, const neo_order *order, apr_pool_t *pool)
+{
+    *f = (filtering){.listed = listed, .order = order, .pool = pool, .merged = listed->values};
+    f->values = apr_array_make(pool, 8, sizeof(const char *));
+    neo_buf_init(&f->where, pool, 256);
+    neo_buf_init(&f->range, pool, 64);
+}
+
+const char *neo_page_sql(const neo_listed *listed, const char *limit, const char *before, apr_pool_t *pool)
+{
+    filtering f;
+    start(&f, listed, neo_orders, pool);
+    f.limit = limit;
+    f.before = before;
+    return page(&f);
+}
+
+/* Adds a condition that makes PostgreSQL plan a prepared statement for the values of each execution. After five executions it
+ * would use a generic plan if that is as good on average, but organizations differ by orders of magnitude. In a generic plan
+ * this condition includes a function with a very high cost; with the value false it is optimized away. */
+static void add_plan_for_values(filtering *f)
+{
+    neo_buf_puts(&f->where,
+                 apr_pstrcat(f->pool, " and (not ", parameter(f, "false"), "::boolean or neoapi.force_custom_plan())", NULL));
+}
+
+/* Preparing saves parsing, which pays only for texts that recur: those with one value for each filter. */
+static int is_usual(const neo_selection *selection)
+{
+    for (int i = 0; i < selection->count; i++)
+        if (selection->conditions[i].count > 1)
+            return 0;
+    return 1;
+}
+
+int neo_selection_is_plain(const neo_selection *selection)
+{
+    return !selection->count && selection->order == neo_orders && !selection->has_total;
+}
+
+/* Few ids are looked up by themselves. */
+static int has_ids(const neo_selection *selection)
+{
+    for (int i = 0; i < selection->count; i++)
+        if (selection->conditions[i].filter->value == NEO_VALUE_ID)
+            return 1;
+    return 0;
+}
+
+/* Starts a statement with the values of the parameters in `from`. */
+static void start_with(filtering *f, const neo_listed *listed, const char *const *values, int count,
+                       const neo_selection *selection, apr_pool_t *pool)
+{
+    start(f, listed, selection->order, pool);
+    for (int i = 0; i < selection->count; i++)
+        f->conditions += selection->conditions[i].filter->value != NEO_VALUE_CREATED_AT;
+    f->is_source_possible = !f->order->column && !has_ids(selection);
+    f->has_total = selection->has_total;
+    for (int i = 0; i < count; i++)
+        parameter(f, values[i]);
+}
+
+static void add_conditions(filtering *f, const neo_selection *selection)
+{
+    for (int i = 0; i < selection->count; i++)
+        add_condition(f, &selection->conditions[i]);
+}
+
+static const char *page_of(filtering *f, const neo_selection *selection)
+{
+    f->limit = apr_pstrcat(f->pool, parameter(f, apr_itoa(f->pool, selection->limit)), "::int", NULL);
+    f->before = selection->before ? parameter(f, selection->before) : NULL;
+    f->position = f->before && f->order->column ? parameter(f, selection->position) : NULL;
+    add_conditions(f, selection);
+    if (is_usual(selection) && !f->listed->head)
+        add_plan_for_values(f);
+    return page(f);
+}
+
+neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *const *values, int count,
+                           const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
+{
+    filtering f;
+    start_with(&f, listed, values, count, selection, pool);
+    const char *sql = page_of(&f, selection), *const *all = (const char *const *)f.values->elts;
+    const neo_statement *statement = is_usual(selection) ? neo_statement_of(sql, f.values->nelts) : NULL;
+    /* without filters an index gives the page in each order */
+    neo_pg_limit_time(pg, selection->count || selection->has_total ? TIME_LIMIT_MS : 0);
+    neo_pg_status status =
+        statement ? neo_pg_run(pg, statement, all, pool, rows) : neo_pg_query(pg, sql, f.values->nelts, all, pool, rows);
+    neo_pg_limit_time(pg, 0);
+    return status;
+}
+
+const char *neo_page_all(const neo_listed *listed, const char *const *values, int count, const neo_selection *selection,
+                         apr_pool_t *pool, const apr_array_header_t **parameters)
+{
+    filtering f;
+    start_with(&f, listed, values, count, selection, pool);
+    add_conditions(&f, selection);
+    *parameters = f.values;
+    return rows_of(&f, listed->answer, LATER, "all");
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CTEs that look up and write references (see sql/reference.h). */
+#include "sql/reference.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/id.h"
+#include "pg/array.h"
+#include "schema/references.h"
+#include "sql/write.h"
+
+const char *neo_reference_column(const char *id, apr_pool_t *pool)
+{
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (strncmp(id, (*r)->prefix, NEO_PREFIX_LEN) == 0 && neo_is_referred_to(*r))
+            return apr_pstrcat(pool, (*r)->name, "_id", NULL);
+    return NULL;
+}
+
+void neo_references_begin(neo_reference_values *all, apr_pool_t *pool)
+{
+    neo_buf_init(&all->numbers, pool, 64);
+    neo_buf_init(&all->paths, pool, 256);
+    neo_buf_init(&all->targets, pool, 256);
+}
+
+void neo_references_add(neo_reference_values *all, const neo_resource *resource, const neo_json *body, int number)
+{
+    const apr_array_header_t *found = neo_references(resource, body, all->paths.pool);
+    for (int i = 0; i < found->nelts; i++) {
+        neo_array_add_number(&all->numbers, number);
+        neo_array_add(&all->paths, APR_ARRAY_IDX(found, i, neo_reference).path);
+        neo_array_add(&all->targets, APR_ARRAY_IDX(found, i, neo_reference).target);
+    }
+}
+
+void neo_references_end(neo_reference_values *all, neo_values *values)
+{
+    values->of[NEO_PARAM_NUMBERS] = neo_array_end(&all->numbers);
+    values->of[NEO_PARAM_PATHS] = neo_array_end(&all->paths);
+    values->of[NEO_PARAM_TARGETS] = neo_array_end(&all->targets);
+}
+
+/* Scalar subqueries, so that each reference is one index look-up, whatever the planner estimates of the tables' sizes. */
+void neo_reference_add_lookup(neo_buf *sql, const neo_resource *resource, const char *from)
+{
+    neo_buf_printf(sql,
+                   "ref as materialized (select r.item_number, r.path, r.target from unnest({numbers}::int[],"
+                   " {paths}::text[], {targets}::text[]) as r (item_number, path, target)),"
+                   " missing as materialized (select item_number, path from %s where case left(target, 4)",
+                   from);
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (neo_can_refer_to(resource, *r))
+            neo_buf_printf(sql,
+                           " when '%s' then (select o.id from neoapi.%s o where o.organization_id = {organization}"
+                           " and o.id = target)",
+                           (*r)->prefix, neo_table_of(*r));
+    neo_buf_puts(sql, " end is null), ");
+}
+
+void neo_reference_add_created(neo_buf *sql)
+{
+    neo_buf_puts(sql, ", stored_references as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
+                      " select {organization}, created.id, path, target from created join ref using (item_number))");
+}
+
+/* The rows are locked, so the references that this statement sees are current. */
+void neo_reference_add_updated(neo_buf *sql)
+{
+    neo_buf_puts(
+        sql, ", removed_references as (delete from neoapi.reference r using updated where r.organization_id = {organization}"
+             " and r.source_id = updated.id and not exists (select from ref"
+             " where ref.item_number = updated.item_number and ref.path = r.path)),"
+             " stored_references as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
+             " select {organization}, updated.id, path, target from updated join ref using (item_number)"
+             " where not exists (select from neoapi.reference r where r.organization_id = {organization}"
+             " and r.source_id = updated.id and r.path = ref.path and r.target_id = ref.target)"
+             " on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id)");
+}
+
+void neo_reference_add_deleted(neo_buf *sql)
+{
+    neo_buf_puts(sql, ", removed_references as (delete from neoapi.reference r using deleted"
+                      " where r.organization_id = {organization} and r.source_id = deleted.id)");
+}
+
+/* Ids of a kind have a common prefix, so that one index look-up finds the first. */
+void neo_reference_add_used(neo_buf *sql, const neo_resource *resource, const char *but)
+{
+    const char *between = "";
+    neo_buf_puts(sql, "used as materialized (select item_number, ("
+                      "select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',') from (values ");
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (neo_can_refer_to(*r, resource)) {
+            neo_buf_printf(sql, "%s('%s', '%s')", between, (*r)->name, (*r)->prefix);
+            between = ", ";
+        }
+    neo_buf_printf(sql,
+                   ") as k (kind, prefix) cross join lateral (select r.source_id, r.path from neoapi.reference r"
+                   " where r.organization_id = {organization}"
+                   " and r.%s_id = item.item_id and r.source_id > k.prefix and r.source_id < k.prefix || '~'"
+                   " and r.source_id <> item.item_id and not exists (select from item other where other.item_id = r.source_id"
+                   " and (other.item_number < item.item_number or exists (select from neoapi.reference back"
+                   " where back.organization_id = {organization} and back.source_id = item.item_id"
+                   " and back.target_id = other.item_id)))%s order by r.source_id limit 1) u) as users from item), ",
+                   resource->name, but);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes representations, and generates the functions that maintain them (see sql/representation.h).
+ *
+ * The representation is no generated column, because adding a field to one would rewrite the table. It is concatenated as text:
+ * json_strip_nulls would parse the JSON again, which took more than half of the trigger's time. A member is null if its column
+ * is null, and concat_ws skips nulls. */
+#include "sql/representation.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pg/array.h"
+#include "schema/import.h"
+#include "schema/transition.h"
+#include "sql/column.h"
+#include "sql/representation.sql.h"
+#include "sql/write.h"
+
+#define FUNCTION "neoapi.%s_set_representation()"
+
+/* ---------------------------------------------------------------- by the module */
+
+/* Returns the value of a field that the service sets: NULL if it has none, "" if only the database knows it. */
+static const char *service_value(const neo_resource *resource, const neo_field *field, const neo_new_values *row)
+{
+    const struct {
+        const char *name, *value;
+    } values[] = {{"id", row->id},
+                  {"organization_id", row->actor->organization},
+                  {"tenant_id", row->actor->tenant},
+                  {"created_at", row->now},
+                  {"updated_at", row->now},
+                  {"created_by", row->actor->name},
+                  {"updated_by", row->actor->name},
+                  {row->timestamp_field, row->now}};
+    if (row->times && field->type == NEO_TIMESTAMP)
+        return neo_json_string_at(row->times, field->name);
+    for (apr_size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (values[i].name && strcmp(values[i].name, field->name) == 0)
+            return values[i].value;
+    return neo_transition_sets(resource, field) ? NULL : "";
+}
+
+int neo_representation_is_made(const neo_resource *resource)
+{
+    const neo_new_values none = {.id = "id", .now = "now", .actor = &(neo_actor){"tnt", "org", "nbr", "nbr", "req"}};
+    for (const neo_field *f = resource->fields; f->name; f++) {
+        const char *value = f->flags & NEO_SERVER ? service_value(resource, f, &none) : NULL;
+        if (f->flags & NEO_SHOW_PLUS || (value && !*value))
+            return 0;
+    }
+    return 1;
+}
+
+/* Returns the fields that have the flag as JSON; all fields if the flag is 0. */
+static const char *make_json(const neo_resource *resource, const neo_new_values *row, unsigned int flag, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, 1024);
+    for (const neo_field *f = resource->fields; f->name; f++) {
+        const char *set = f->flags & NEO_SERVER ? service_value(resource, f, row) : NULL;
+        const neo_json *value = f->flags & NEO_SERVER ? NULL : neo_json_get(row->body, f->name);
+        if ((f->flags & flag) != flag || (!set && !value))
+            continue;
+        neo_buf_printf(&out, "%s\"%s\":", out.len ? "," : "{", f->name);
+        if (value)
+            neo_json_add(&out, value);
+        else
+            neo_buf_json(&out, set);
+    }
+    neo_buf_puts(&out, "}"); /* there is an id */
+    return out.ptr;
+}
+
+void neo_representation_set(neo_values *values, const neo_resource *resource, const neo_new_values *row, apr_pool_t *pool)
+{
+    values->of[NEO_PARAM_REPRESENTATION] = make_json(resource, row, 0, pool);
+    values->of[NEO_PARAM_PAYLOAD] = make_json(resource, row, NEO_IN_EVENT, pool);
+}
+
+/* ---------------------------------------------------------------- by triggers */
+
+/* Adds SQL of the representation of a row. `prefix` is that of its columns. */
+static void add_expression(neo_buf *sql, const neo_resource *resource, const char *prefix)
+{
+    neo_buf_puts(sql, "'{' || concat_ws(','");
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (!(f->flags & NEO_SECRET)) {
+            neo_buf_printf(sql, ",\n        '\"%s\":' || ", f->name);
+            neo_column_add_json(sql, f, prefix, f->name);
+        }
+    neo_buf_puts(sql, ") || '}'");
+}
+
+/* The body of the function in PL/pgSQL; it is compared with the installed one. */
+static const char *body_of(const neo_resource *resource, apr_pool_t *pool)
+{
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 4096);
+    neo_buf_puts(&sql, "\nbegin\n    new.representation := ");
+    add_expression(&sql, resource, "new.");
+    neo_buf_puts(&sql, ";\n    return new;\nend ");
+    return sql.ptr;
+}
+
+neo_migration neo_representation_script(const neo_resource *resource, apr_pool_t *pool)
+{
+    const char *table = neo_table_of(resource);
+    const char *sql = apr_psprintf(pool,
+                                   "create or replace function " FUNCTION " returns trigger language plpgsql as $$%s$$;\n"
+                                   "create or replace trigger set_representation before update on neoapi.%s"
+                                   " for each row execute function " FUNCTION ";\n"
+                                   "create or replace trigger set_representation_if_null before insert on neoapi.%s"
+                                   " for each row when (new.representation is null) execute function " FUNCTION ";\n",
+                                   table, body_of(resource, pool), table, table, table, table);
+    return (neo_migration){0, apr_pstrcat(pool, table, "_set_representation", NULL), sql};
+}
+
+neo_pg_status neo_representation_outdated(neo_pg *pg, apr_pool_t *pool, const neo_resource ***outdated, neo_rows *rows)
+{
+    neo_buf tables, bodies;
+    apr_array_header_t *kinds = apr_array_make(pool, 16, sizeof(neo_resource *));
+    neo_buf_init(&tables, pool, 256);
+    neo_buf_init(&bodies, pool, 32768);
+    for (const neo_resource *const *r = neo_import_kinds; *r; r++) {
+        if ((*r)->exported) /* by an expression, so its table has no representation */
+            continue;
+        APR_ARRAY_PUSH(kinds, const neo_resource *) = *r;
+        neo_array_add(&tables, neo_table_of(*r));
+        neo_array_add(&bodies, body_of(*r, pool));
+    }
+    const char *values[] = {neo_array_end(&tables), neo_array_end(&bodies)};
+    neo_pg_status status = neo_pg_exec(pg, outdated_sql, 2, values, pool, rows);
+    if (status != NEO_PG_OK)
+        return status;
+    *outdated = apr_pcalloc(pool, (apr_size_t)(rows->count + 1) * sizeof **outdated);
+    for (int i = 0; i < rows->count; i++)
+        (*outdated)[i] = APR_ARRAY_IDX(kinds, atoi(neo_rows_value(rows, i, 0)), const neo_resource *);
+    return status;
+}
+
+neo_pg_status neo_representation_check(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
+{
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 32768);
+    neo_buf_puts(&sql, "select id from (select null::text as id where false");
+    for (const neo_resource *const *r = neo_resources; *r; r++) {
+        const char *table = neo_table_of(*r);
+        neo_buf_printf(&sql,
+                       " union all (select t.id from neoapi.%s t tablesample system ((select least(100, 1e6 /"
+                       " greatest(reltuples, 1)) from pg_class where oid = 'neoapi.%s'::regclass)) where t.representation <> ",
+                       table, table);
+        add_expression(&sql, *r, "t.");
+        neo_buf_puts(&sql, " limit 1)");
+    }
+    neo_buf_puts(&sql, ") as different limit 1");
+    return neo_pg_exec(pg, sql.ptr, 0, NULL, pool, rows);
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the courier (see webhooks/courier.h): claims, sends and records, in one thread. */
+#include "webhooks/courier.h"
+
+#include <apr_strings.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/secret.h"
+#include "results.h"
+#include "webhooks/claim_owner.h"
+#include "webhooks/in_flight.h"
+#include "webhooks/signature.h"
+
+#define POLL_INTERVAL_MS      1250 /* for deliveries that other processes queued */
+#define CLAIM_INTERVAL_MS     2    /* at least, so that a burst of writes is claimed together */
+#define REFILL_INTERVAL_MS    20   /* until more is claimed although less than half of the attempts have ended */
+#define FULL_SCAN_FACTOR      10   /* with a backlog: time between passes over all subscriptions, in durations of a claim */
+#define RESULT_BATCH          256  /* results that are recorded without waiting for others */
+#define RESULT_BATCH_DELAY_MS 5    /* that a result waits for others */
+#define SEND_BATCH            32   /* attempts that are started before those in flight are processed */
+#define SHUTDOWN_GRACE_MS     5000 /* for attempts in flight; httpd kills a child after about ten seconds */
+#define STOP_POLL_MS          100  /* while the courier waits for its last attempts */
+#define LEASE_MARGIN_S        15   /* beyond twice the timeout of an attempt; more than a statement may take */
+#define PAUSE_S               5    /* of a subscription whose receiver has got as many deliveries as the plan allows */
+#define NEVER                 LLONG_MAX
+
+/* A claimed delivery that is not sent yet. */
+typedef struct {
+    const neo_due_delivery *due;
+    neo_in_flight_delivery *delivery;
+} outgoing;
+
+/* A subscription's decrypted secrets. */
+typedef struct {
+    const neo_due_delivery *of;
+    const char *secret, *previous;
+} opened_secrets;
+
+/* The statement in progress. There is at most one; the courier sends while it waits for the response. */
+enum { QUERY_NONE, QUERY_CLAIM, QUERY_RECORD };
+
+struct neo_courier {
+    neo_courier_settings settings;
+    neo_courier_host host;
+    neo_sender *sender;
+    apr_pool_t *pool;
+
+    neo_pg *pg;          /* NULL if no statement is in progress */
+    apr_pool_t *scratch; /* for a statement and its response */
+    neo_pending_query pending;
+    int query, last_query;
+
+    apr_pool_t *claim_pool;      /* of the deliveries in `outgoing` */
+    apr_pool_t *next_claim_pool; /* of the claim in progress */
+    neo_claim_request request;
+    outgoing *outgoing; /* from next_outgoing on not sent yet */
+    int outgoing_count, next_outgoing;
+    opened_secrets secrets;
+
+    neo_results result_batches[2], *collected;
+    neo_results *recording; /* empty, in progress, or waiting for a retry */
+    neo_ms next_record;     /* of a retry, because the database was unavailable */
+
+    neo_in_flight in_flight;
+    int sent; /* of them; the others are in `outgoing` */
+    char cursor[NEO_ID_SIZE];
+    neo_ms next_poll, last_claim, next_full_scan;
+    neo_timers timers;  /* retries of this courier's deliveries */
+    int has_more;       /* a limit of the last claim may have left due deliveries */
+    int finished_count; /* attempts that ended since the last claim */
+    atomic_int is_woken, stop;
+};
+
+/* ---------------------------------------------------------------- results */
+
+static void on_sent(void *baton, const neo_send_result *result)
+{
+    neo_in_flight_delivery *delivery = baton;
+    neo_courier *c = delivery->owner;
+    neo_results_add(c->collected, delivery, result, c->settings.delays, c->settings.attempts);
+    neo_courier_metrics_attempt(&c->settings.metrics, delivery->host, result, delivery->number >= c->settings.attempts);
+    neo_courier_metrics_in_flight(&c->settings.metrics, -1);
+    c->sent -= delivery->is_sent;
+    neo_in_flight_remove(&c->in_flight, delivery, neo_send_is_success(result));
+    c->finished_count++;
+}
+
+static int acquire(neo_courier *c, int query)
+{
+    c->pg = c->host.acquire(c->host.context);
+    if (c->pg)
+        c->query = query;
+    return c->pg != NULL;
+}
+
+/* A batch that could not be recorded is retried before the next one. */
+static void start_record(neo_courier *c)
+{
+    if (c->recording->outcomes->nelts == 0) {
+        neo_results *batch = c->collected;
+        c->collected = c->recording;
+        c->recording = batch;
+    }
+    const apr_array_header_t *outcomes = c->recording->outcomes;
+    c->next_record = neo_steady_ms() + 1000; /* finish_record resets it */
+    const apr_array_header_t *changes = c->recording->health_changes;
+    if (outcomes->nelts && acquire(c, QUERY_RECORD))
+        c->pending = neo_outbox_complete(c->pg, (const neo_outcome *)outcomes->elts, outcomes->nelts,
+                                         (const neo_health_change *)changes->elts, changes->nelts, c->scratch);
+}
+
+/* On an outage, keep the results and retry; drop them on permanent errors, which would block the queue. */
+static void finish_record(neo_courier *c)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_outbox_completed(c->pg, c->pending, c->scratch, &rows);
+    if (status == NEO_PG_OK) {
+        neo_results_set_timers(c->recording, &c->timers);
+        neo_results_log_deactivated(&rows);
+    }
+    if (status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT && status != NEO_PG_SCHEMA) {
+        if (status != NEO_PG_OK)
+            neo_log(NEO_LOG_NOT_RECORDED, NULL, "%d delivery attempts could not be recorded", c->recording->outcomes->nelts);
+        neo_results_clear(c->recording, RESULT_BATCH);
+        c->next_record = 0;
+    }
+}
+
+/* ---------------------------------------------------------------- claims */
+
+static const char *open_secret(const neo_courier *c, const neo_due_delivery *due, const char *sealed)
+{
+    return sealed ? neo_secret_open(&c->settings.keys, due->subscription, sealed, c->claim_pool) : NULL;
+}
+
+/* Decrypts secrets once per subscription: a claim's deliveries are grouped by subscription. */
+static void open_secrets(neo_courier *c, const neo_due_delivery *due)
+{
+    if (!c->secrets.of || strcmp(c->secrets.of->subscription, due->subscription) != 0)
+        c->secrets = (opened_secrets){due, open_secret(c, due, due->secret), open_secret(c, due, due->previous_secret)};
+}
+
+static void send_one(neo_courier *c, const neo_due_delivery *due, neo_in_flight_delivery *delivery)
+{
+    const char *headers[NEO_WEBHOOK_HEADERS];
+    open_secrets(c, due);
+    if (c->secrets.secret) {
+        neo_text body = neo_webhook_body(due, c->claim_pool);
+        neo_webhook_sign(due->event_id, body, c->secrets.secret, c->secrets.previous, neo_now_ms(), c->claim_pool, headers);
+        delivery->is_sent = neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS, body, delivery);
+        c->sent += delivery->is_sent;
+        if (delivery->is_sent)
+            return;
+    } else
+        neo_log(NEO_LOG_SECRET_SEALED, NULL,
+                "the secret of webhook subscription %s cannot be decrypted with any key of the key file", due->subscription);
+    on_sent(delivery, &(neo_send_result){.error = "not_sent", .started = neo_now_ms()});
+}
+
+/* In small batches, so that responses of the database and of receivers do not wait. */
+static void send_batch(neo_courier *c)
+{
+    for (int i = 0; i < SEND_BATCH && c->next_outgoing < c->outgoing_count; i++) {
+        const outgoing *next = &c->outgoing[c->next_outgoing++];
+        send_one(c, next->due, next->delivery);
+    }
+}
+
+static neo_claim_request make_request(neo_courier *c)
+{
+    neo_claim_request request = {
+        .lease = 2 * c->settings.timeout + LEASE_MARGIN_S,
+        .max = c->settings.concurrency - c->in_flight.count,
+        .per_subscription = c->settings.per_subscription,
+        .cursor = c->cursor,
+        .claim = neo_claim_owner_new_claim(),
+    };
+    neo_in_flight_fill_request(&c->in_flight, &request, c->next_claim_pool);
+    return request;
+}
+
+static void start_claim(neo_courier *c)
+{
+    neo_ms now = neo_steady_ms();
+    c->last_claim = now;
+    c->finished_count = 0;
+    atomic_store(&c->is_woken, 0);
+    c->next_poll = now + POLL_INTERVAL_MS;
+    neo_timers_expire(&c->timers, now);
+    if (!acquire(c, QUERY_CLAIM))
+        return;
+    apr_pool_clear(c->next_claim_pool);
+    c->request = make_request(c);
+    c->pending = neo_outbox_claim(c->pg, &c->request, c->next_claim_pool);
+}
+
+/* The number of deliveries at the beginning that belong to the same subscription. */
+static int run_length(const neo_due_delivery *due, int count)
+{
+    int i = 1;
+    while (i < count && strcmp(due[i].subscription, due->subscription) == 0)
+        i++;
+    return i;
+}
+
+/* The state of a delivery's subscription at the time of the claim. */
+static neo_subscription_load load_of(const neo_courier *c, const neo_due_delivery *due)
+{
+    for (int i = 0; i < c->request.load_count; i++)
+        if (strcmp(c->request.loads[i].subscription, due->subscription) == 0)
+            return c->request.loads[i];
+    return (neo_subscription_load){.limit = neo_in_flight_first_limit(&c->in_flight, due->is_failing)};
+}
+
+/* True if the claim may have left due deliveries because a limit was reached: the total, or that of one subscription, including
+ * what was in flight before. */
+static int is_at_limit(const neo_courier *c, const neo_due_delivery *due, int count)
+{
+    if (count == c->request.max)
+        return 1;
+    for (int i = 0; i < c->request.load_count; i++)
+        if (c->request.loads[i].limit && c->request.loads[i].count >= c->request.loads[i].limit)
+            return 1;
+    for (int at = 0, run; at < count; at += run) {
+        neo_subscription_load load = load_of(c, &due[at]);
+        run = run_length(due + at, count - at);
+        if (run + load.count >= load.limit)
+            return 1;
+    }
+    return 0;
+}
+
+/* The next claim starts after the last claimed subscription, so that all are served. Skipping subscriptions without due
+ * deliveries is slow, so most claims continue with the same subscription while it has enough. An id without its last character
+ * sorts just before the id. */
+static void advance_cursor(neo_courier *c, const char *last, neo_ms now)
+{
+    apr_cpystrn(c->cursor, last, sizeof c->cursor);
+    if (now < c->next_full_scan)
+        c->cursor[strlen(c->cursor) - 1] = '\0';
+    else
+        c->next_full_scan = now + FULL_SCAN_FACTOR * (now - c->last_claim);
+}
+
+/* Returns 0 if the plan allows the delivery now. Otherwise returns the time from which it does, and pauses the subscription, so
+ * that its queue does not delay the claims of others. */
+static neo_ms deferred_until(neo_courier *c, const neo_due_delivery *due)
+{
+    char hostname[NEO_HOST_SIZE];
+    if (!due->per_hour)
+        return 0;
+    neo_receivers_hostname(due->url, hostname);
+    neo_ms until = c->host.admit(c->host.context, due->organization, hostname, due->per_hour);
+    if (until)
+        neo_in_flight_pause(&c->in_flight, due, neo_steady_ms() + PAUSE_S * 1000);
+    return until;
+}
+
+/* Puts the claimed deliveries into `outgoing`, and releases those that the plan does not allow yet. */
+static void admit(neo_courier *c, const neo_due_delivery *due, int count)
+{
+    neo_deferred_delivery *deferred = apr_palloc(c->claim_pool, (apr_size_t)(count + 1) * sizeof *deferred);
+    int deferred_count = 0;
+    c->outgoing = apr_palloc(c->claim_pool, (apr_size_t)(count + 1) * sizeof *c->outgoing);
+    c->next_outgoing = c->outgoing_count = 0;
+    for (int i = 0; i < count; i++) {
+        neo_ms until = deferred_until(c, &due[i]);
+        if (until)
+            deferred[deferred_count++] = (neo_deferred_delivery){&due[i], until};
+        else
+            c->outgoing[c->outgoing_count++] = (outgoing){&due[i], neo_in_flight_add(&c->in_flight, &due[i], c->request.claim)};
+    }
+    if (deferred_count == 0)
+        return;
+    c->next_poll = 0; /* deferred deliveries may have taken the places of others that are due */
+    if (neo_outbox_defer(c->pg, c->request.claim, deferred, deferred_count, PAUSE_S, c->claim_pool) != NEO_PG_OK)
+        neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d claimed deliveries could not be released", deferred_count);
+}
+
+static void finish_claim(neo_courier *c)
+{
+    neo_due_delivery *due;
+    int count;
+    apr_pool_t *pool = c->next_claim_pool;
+    if (neo_outbox_claimed(c->pg, c->pending, pool, &due, &count) != NEO_PG_OK)
+        return;
+    c->next_claim_pool = c->claim_pool;
+    c->claim_pool = pool;
+    c->secrets = (opened_secrets){0};
+    admit(c, due, count);
+    neo_courier_metrics_in_flight(&c->settings.metrics, c->outgoing_count);
+    c->cursor[0] = '\0';
+    c->has_more = is_at_limit(c, due, count);
+    if (count && count == c->request.max)
+        advance_cursor(c, due[count - 1].subscription, neo_steady_ms());
+}
+
+/* ---------------------------------------------------------------- scheduling */
+
+/* Receives the response of the statement in progress, and waits for it if necessary. */
+static void finish_query(neo_courier *c)
+{
+    if (c->query == QUERY_CLAIM)
+        finish_claim(c);
+    else if (c->query == QUERY_RECORD)
+        finish_record(c);
+    else
+        return;
+    c->host.release(c->host.context, c->pg);
+    c->last_query = c->query;
+    c->query = QUERY_NONE;
+    c->pg = NULL;
+    apr_pool_clear(c->scratch);
+}
+
+/* Waits for a quarter of the slots to be free, but at most REFILL_INTERVAL_MS. */
+static neo_ms time_to_poll(const neo_courier *c, int free_slots)
+{
+    neo_ms at = c->is_woken ? 0 : c->next_poll;
+    if (c->timers.count)
+        at = neo_earlier(at, neo_timers_next(&c->timers));
+    return free_slots < (c->settings.concurrency + 3) / 4 ? neo_later(at, c->last_claim + REFILL_INTERVAL_MS) : at;
+}
+
+/* A claim costs about the same for one delivery as for many. So after a claim that left some, the next one waits until half of
+ * the attempts have ended, or REFILL_INTERVAL_MS if receivers are slow. Nothing is claimed while results cannot be recorded. */
+static neo_ms time_to_claim(const neo_courier *c)
+{
+    int free_slots = c->settings.concurrency - c->in_flight.count;
+    neo_ms at = NEVER;
+    if (free_slots <= 0 || c->recording->outcomes->nelts || c->stop)
+        return NEVER;
+    if (c->has_more && c->finished_count)
+        at = c->finished_count >= c->in_flight.count ? 0 : c->last_claim + REFILL_INTERVAL_MS;
+    return neo_later(neo_earlier(at, time_to_poll(c, free_slots)), c->last_claim + CLAIM_INTERVAL_MS);
+}
+
+static neo_ms time_to_record(const neo_courier *c)
+{
+    if (c->recording->outcomes->nelts)
+        return c->next_record;
+    if (c->collected->outcomes->nelts == 0)
+        return NEVER;
+    int is_batch = c->collected->outcomes->nelts >= RESULT_BATCH || c->in_flight.count == 0;
+    return neo_later(is_batch ? 0 : c->collected->first + RESULT_BATCH_DELAY_MS, c->next_record);
+}
+
+/* Alternates between claiming and recording when both are due. */
+static void start_query(neo_courier *c, neo_ms now)
+{
+    int is_record = now >= time_to_record(c);
+    if (is_record && c->last_query != QUERY_RECORD)
+        start_record(c);
+    else if (now >= time_to_claim(c))
+        start_claim(c);
+    else if (is_record)
+        start_record(c);
+}
+
+/* A claim's response is received only when the previous claim's deliveries are sent. */
+static int can_finish_query(const neo_courier *c)
+{
+    return c->query != QUERY_NONE && (c->query != QUERY_CLAIM || c->next_outgoing == c->outgoing_count) &&
+           neo_pg_is_answered(c->pg);
+}
+
+/* Milliseconds until the next statement is due. */
+static int wait_time(const neo_courier *c, neo_ms now)
+{
+    if (c->next_outgoing < c->outgoing_count)
+        return 0;
+    if (c->query != QUERY_NONE)
+        return can_finish_query(c) ? 0 : 1000;
+    neo_ms until =
+        neo_earlier(neo_earlier(time_to_claim(c), time_to_record(c)), now + (c->stop ? STOP_POLL_MS : POLL_INTERVAL_MS));
+    return until <= now ? 0 : (int)(until - now);
+}
+
+static void run_once(neo_courier *c)
+{
+    if (can_finish_query(c))
+        finish_query(c);
+    if (c->query == QUERY_NONE)
+        start_query(c, neo_steady_ms());
+    send_batch(c);
+    neo_sender_work(c->sender, wait_time(c, neo_steady_ms()), c->pg ? neo_pg_socket(c->pg) : -1);
+}
+
+/* Releases all claimed deliveries, or with `unsent` only those whose attempt has not begun. */
+static void release_in_flight(neo_courier *c, int unsent)
+{
+    neo_results released;
+    int count = c->in_flight.count;
+    neo_results_init(&released, c->pool, count);
+    for (neo_in_flight_delivery *delivery = c->in_flight.first, *next; delivery; delivery = next) {
+        next = delivery->next;
+        if (unsent && delivery->is_sent)
+            continue;
+        (void)neo_results_add_unsent(&released, delivery);
+        neo_in_flight_remove(&c->in_flight, delivery, 1);
+    }
+    const neo_outcome *outcomes = (const neo_outcome *)released.outcomes->elts;
+    int released_count = released.outcomes->nelts;
+    neo_courier_metrics_in_flight(&c->settings.metrics, -released_count);
+    neo_pg *pg = released_count ? c->host.acquire(c->host.context) : NULL;
+    if (pg && neo_outbox_release(pg, outcomes, released_count, c->scratch) != NEO_PG_OK)
+        neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d claimed deliveries could not be released", released_count);
+    if (pg)
+        c->host.release(c->host.context, pg);
+}
+
+/* Releases unsent deliveries, so that other processes send them at once. Then waits for the attempts in flight and records each
+ * result, because an attempt without a recorded result is repeated. A graceful stop waits until all attempts have timed out. */
+static void finish(neo_courier *c)
+{
+    neo_ms grace = c->stop == NEO_COURIER_STOP_GRACEFULLY ? (c->settings.timeout + 1) * 1000LL : SHUTDOWN_GRACE_MS;
+    neo_ms until = neo_steady_ms() + grace;
+    finish_query(c);
+    c->next_outgoing = c->outgoing_count;
+    release_in_flight(c, 1);
+    while ((c->in_flight.count || c->query != QUERY_NONE || time_to_record(c) != NEVER) && neo_steady_ms() < until)
+        run_once(c);
+    finish_query(c);
+    if (c->recording->outcomes->nelts == 0) /* otherwise the database is unavailable */
+        release_in_flight(c, 0);
+}
+
+void neo_courier_run(neo_courier *courier)
+{
+    while (!atomic_load(&courier->stop))
+        run_once(courier);
+    finish(courier);
+}
+
+void neo_courier_wake(neo_courier *courier)
+{
+    if (!atomic_exchange(&courier->is_woken, 1))
+        neo_sender_wake(courier->sender);
+}
+
+void neo_courier_stop(neo_courier *courier, neo_courier_stop_kind kind)
+{
+    int running = 0;
+    atomic_compare_exchange_strong(&courier->stop, &running, kind);
+    neo_sender_wake(courier->sender);
+}
+
+void neo_courier_make_statements(apr_pool_t *pool)
+{
+    neo_outbox_make_statements(pool);
+}
+
+neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_courier_host *host, apr_pool_t *pool)
+{
+    neo_courier *c = apr_pcalloc(pool, sizeof *c);
+    neo_sender_settings sending = {
+        .guard = settings->guard,
+        .timeout = settings->timeout,
+        .max = settings->concurrency,
+        .allows_http = settings->allows_http,
+        .ca_bundle = settings->ca_bundle,
+    };
+    c->settings = *settings;
+    c->host = *host;
+    c->pool = pool;
+    apr_pool_create(&c->scratch, pool);
+    apr_pool_create(&c->claim_pool, pool);
+    apr_pool_create(&c->next_claim_pool, pool);
+    neo_results_init(&c->result_batches[0], pool, RESULT_BATCH);
+    neo_results_init(&c->result_batches[1], pool, RESULT_BATCH);
+    c->collected = &c->result_batches[0];
+    c->recording = &c->result_batches[1];
+    neo_in_flight_init(&c->in_flight, c, settings->concurrency, settings->per_subscription, pool);
+    c->sender = neo_sender_make(&sending, on_sent, pool);
+    return c->sender ? c : NULL;
+}

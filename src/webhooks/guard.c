@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks addresses against ranges (see webhooks/guard.h). IPv4 addresses are compared in their mapped IPv6 form. */
+#include "webhooks/guard.h"
+
+#include <apr_strings.h>
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/encode.h"
+
+typedef struct {
+    unsigned char bytes[16];
+    int bits;
+} range;
+
+struct neo_guard {
+    apr_array_header_t *refused; /* of range */
+    apr_array_header_t *allowed;
+};
+
+/* IANA's special-purpose registry (RFC 6890 and later), multicast and reserved ranges. */
+static const char *const special_v4[] = {
+    "0.0.0.0/8",      "10.0.0.0/8",     "100.64.0.0/10",   "127.0.0.0/8",      "169.254.0.0/16",
+    "172.16.0.0/12",  "192.0.0.0/24",   "192.0.2.0/24",    "192.31.196.0/24",  "192.52.193.0/24",
+    "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15",    "198.51.100.0/24",
+    "203.0.113.0/24", "224.0.0.0/4",    "240.0.0.0/4",     "168.63.129.16/32", /* a cloud's metadata service */
+};
+
+/* Tunnels, documentation and tests within global unicast, the only IPv6 range that is permitted. */
+static const char *const special_v6[] = {"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "2620:4f:8000::/48"};
+static const char *const global_v6 = "2000::/3";
+
+static void set_v4(unsigned char out[16], const void *address)
+{
+    memset(out, 0, 10);
+    memset(out + 10, 0xFF, 2);
+    memcpy(out + 12, address, 4);
+}
+
+static int bytes_of(const struct sockaddr *address, unsigned char out[16])
+{
+    if (address->sa_family == AF_INET)
+        set_v4(out, &((const struct sockaddr_in *)(const void *)address)->sin_addr);
+    else if (address->sa_family == AF_INET6)
+        memcpy(out, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 16);
+    else
+        return 0;
+    return 1;
+}
+
+static int parse(const char *text, range *out)
+{
+    char address[64];
+    long long bits;
+    unsigned char v4[4];
+    const char *slash = strchr(text, '/');
+    size_t len = slash ? (size_t)(slash - text) : strlen(text);
+    if (len >= sizeof address)
+        return 0;
+    memcpy(address, text, len);
+    address[len] = '\0';
+    int is_v4 = inet_pton(AF_INET, address, v4) == 1, max = is_v4 ? 32 : 128;
+    if (is_v4)
+        set_v4(out->bytes, v4);
+    else if (inet_pton(AF_INET6, address, out->bytes) != 1)
+        return 0;
+    bits = max;
+    if (slash && (!neo_integer_parse(slash + 1, &bits) || bits < 0 || bits > max))
+        return 0;
+    out->bits = (int)bits + (is_v4 ? 96 : 0);
+    return 1;
+}
+
+static int is_in(const range *r, const unsigned char address[16])
+{
+    int bytes = r->bits / 8, rest = r->bits % 8;
+    if (memcmp(r->bytes, address, (size_t)bytes) != 0)
+        return 0;
+    return rest == 0 || (r->bytes[bytes] ^ address[bytes]) >> (8 - rest) == 0;
+}
+
+static int is_in_any(const apr_array_header_t *ranges, const unsigned char address[16])
+{
+    for (int i = 0; i < ranges->nelts; i++)
+        if (is_in(&APR_ARRAY_IDX(ranges, i, range), address))
+            return 1;
+    return 0;
+}
+
+static void add_all(apr_array_header_t *ranges, const char *const *texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!parse(texts[i], &APR_ARRAY_PUSH(ranges, range)))
+            abort();
+}
+
+/* This host's public addresses reach its internal services as well. */
+static void add_own_addresses(apr_array_header_t *ranges)
+{
+    struct ifaddrs *all;
+    if (getifaddrs(&all) != 0)
+        return;
+    for (struct ifaddrs *one = all; one; one = one->ifa_next) {
+        range own = {.bits = 128};
+        if (one->ifa_addr && bytes_of(one->ifa_addr, own.bytes))
+            APR_ARRAY_PUSH(ranges, range) = own;
+    }
+    freeifaddrs(all);
+}
+
+neo_guard *neo_guard_make(apr_pool_t *pool)
+{
+    neo_guard *guard = apr_palloc(pool, sizeof *guard);
+    guard->refused = apr_array_make(pool, 40, sizeof(range));
+    guard->allowed = apr_array_make(pool, 4, sizeof(range));
+    add_all(guard->refused, special_v4, sizeof special_v4 / sizeof *special_v4);
+    add_all(guard->refused, special_v6, sizeof special_v6 / sizeof *special_v6);
+    add_own_addresses(guard->refused);
+    return guard;
+}
+
+const char *neo_guard_allow(neo_guard *guard, const char *text, apr_pool_t *pool)
+{
+    range one;
+    if (!parse(text, &one))
+        return apr_pstrcat(pool, text, " is not an address or range such as 10.20.0.0/16 or ::1", NULL);
+    APR_ARRAY_PUSH(guard->allowed, range) = one;
+    return NULL;
+}
+
+int neo_guard_permits(const neo_guard *guard, const struct sockaddr *address)
+{
+    static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+    unsigned char bytes[16];
+    range global;
+    if (!bytes_of(address, bytes))
+        return 0;
+    if (is_in_any(guard->allowed, bytes))
+        return 1;
+    /* Neither IPv4 nor global unicast: loopback, link-local, unique local, NAT64, IPv4-compatible. */
+    if (memcmp(bytes, mapped, sizeof mapped) != 0 && !(parse(global_v6, &global) && is_in(&global, bytes)))
+        return 0;
+    return !is_in_any(guard->refused, bytes);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keeps the deliveries in flight in a list and counts them per subscription (see webhooks/in_flight.h). */
+#include "webhooks/in_flight.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_IDLE 64 /* subscriptions whose lowered limit is kept while nothing of theirs is in flight */
+#define WEIGHT   8  /* of the failure rate: each result counts for an eighth, as in TCP's average of round-trip times */
+
+typedef struct {
+    char subscription[NEO_ID_SIZE];
+    int count, limit;
+    double failure_rate; /* of the recent attempts */
+    neo_ms paused_until; /* 0: it is not paused */
+} subscription_queue;
+
+void neo_in_flight_init(neo_in_flight *in_flight, void *owner, int max, int per_subscription, apr_pool_t *pool)
+{
+    *in_flight = (neo_in_flight){
+        .queues = apr_array_make(pool, max + MAX_IDLE, sizeof(subscription_queue)),
+        .per_subscription = per_subscription,
+        .owner = owner,
+    };
+}
+
+int neo_in_flight_first_limit(const neo_in_flight *in_flight, int is_failing)
+{
+    return is_failing && in_flight->per_subscription > NEO_MIN_PER_SUBSCRIPTION ? NEO_MIN_PER_SUBSCRIPTION
+                                                                                : in_flight->per_subscription;
+}
+
+static subscription_queue *find(const neo_in_flight *in_flight, const char *subscription)
+{
+    for (int i = 0; i < in_flight->queues->nelts; i++)
+        if (strcmp(APR_ARRAY_IDX(in_flight->queues, i, subscription_queue).subscription, subscription) == 0)
+            return &APR_ARRAY_IDX(in_flight->queues, i, subscription_queue);
+    return NULL;
+}
+
+static void drop(neo_in_flight *in_flight, subscription_queue *q)
+{
+    *q = APR_ARRAY_IDX(in_flight->queues, --in_flight->queues->nelts, subscription_queue);
+}
+
+static subscription_queue *find_or_add(neo_in_flight *in_flight, const neo_due_delivery *due)
+{
+    subscription_queue *q = find(in_flight, due->subscription);
+    if (q)
+        return q;
+    q = &APR_ARRAY_PUSH(in_flight->queues, subscription_queue);
+    *q = (subscription_queue){.limit = neo_in_flight_first_limit(in_flight, due->is_failing)};
+    apr_cpystrn(q->subscription, due->subscription, sizeof q->subscription);
+    return q;
+}
+
+static void adapt(neo_in_flight *in_flight, subscription_queue *q, int is_success)
+{
+    q->failure_rate += ((is_success ? 0 : 1) - q->failure_rate) / WEIGHT;
+    if (is_success && q->limit < in_flight->per_subscription)
+        q->limit++;
+    else if (!is_success && q->failure_rate > 0.25 && q->limit > NEO_MIN_PER_SUBSCRIPTION)
+        q->limit = q->limit / 2 > NEO_MIN_PER_SUBSCRIPTION ? q->limit / 2 : NEO_MIN_PER_SUBSCRIPTION;
+}
+
+/* Keeps the lowered limit of an idle subscription, at the expense of another one's if there are many. */
+static void keep_or_drop(neo_in_flight *in_flight, subscription_queue *idle)
+{
+    int others = 0;
+    subscription_queue *queues = (subscription_queue *)(void *)in_flight->queues->elts, *other = NULL;
+    if (idle->paused_until)
+        return;
+    if (idle->limit >= in_flight->per_subscription) {
+        drop(in_flight, idle);
+        return;
+    }
+    for (int i = 0; i < in_flight->queues->nelts; i++)
+        if (queues[i].count == 0 && !queues[i].paused_until && &queues[i] != idle) {
+            other = &queues[i];
+            others++;
+        }
+    if (others >= MAX_IDLE)
+        drop(in_flight, other);
+}
+
+neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_due_delivery *due, long long claim)
+{
+    neo_in_flight_delivery *d = calloc(1, sizeof *d);
+    if (!d)
+        abort();
+    d->owner = in_flight->owner;
+    d->claim = claim;
+    d->number = due->number;
+    d->is_failing = due->is_failing;
+    d->success_is_news = due->success_is_news;
+    neo_receivers_host(due->url, d->host);
+    apr_cpystrn(d->id, due->id, sizeof d->id);
+    apr_cpystrn(d->organization, due->organization, sizeof d->organization);
+    apr_cpystrn(d->subscription, due->subscription, sizeof d->subscription);
+    d->link = &in_flight->first;
+    d->next = in_flight->first;
+    if (d->next)
+        d->next->link = &d->next;
+    in_flight->first = d;
+    in_flight->count++;
+    find_or_add(in_flight, due)->count++;
+    return d;
+}
+
+void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *delivery, int is_success)
+{
+    subscription_queue *q = find(in_flight, delivery->subscription);
+    adapt(in_flight, q, is_success);
+    if (--q->count == 0)
+        keep_or_drop(in_flight, q);
+    *delivery->link = delivery->next;
+    if (delivery->next)
+        delivery->next->link = delivery->link;
+    in_flight->count--;
+    free(delivery);
+}
+
+void neo_in_flight_pause(neo_in_flight *in_flight, const neo_due_delivery *due, neo_ms until)
+{
+    subscription_queue *q = find_or_add(in_flight, due);
+    q->paused_until = until;
+    if (q->limit > NEO_MIN_PER_SUBSCRIPTION)
+        q->limit = NEO_MIN_PER_SUBSCRIPTION;
+}
+
+static void end_pauses(neo_in_flight *in_flight)
+{
+    neo_ms now = neo_steady_ms();
+    for (int i = in_flight->queues->nelts - 1; i >= 0; i--) {
+        subscription_queue *q = &APR_ARRAY_IDX(in_flight->queues, i, subscription_queue);
+        if (q->paused_until == 0 || q->paused_until > now)
+            continue;
+        q->paused_until = 0;
+        if (q->count == 0)
+            keep_or_drop(in_flight, q);
+    }
+}
+
+void neo_in_flight_fill_request(neo_in_flight *in_flight, neo_claim_request *request, apr_pool_t *pool)
+{
+    end_pauses(in_flight);
+    neo_subscription_load *loads = apr_palloc(pool, (apr_size_t)(in_flight->queues->nelts + 1) * sizeof *loads);
+    for (int i = 0; i < in_flight->queues->nelts; i++) {
+        const subscription_queue *q = &APR_ARRAY_IDX(in_flight->queues, i, subscription_queue);
+        loads[i] = (neo_subscription_load){apr_pstrdup(pool, q->subscription), q->count, q->paused_until ? 0 : q->limit};
+    }
+    request->loads = loads;
+    request->load_count = in_flight->queues->nelts;
+}

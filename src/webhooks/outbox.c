@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The queue of deliveries: claims, results and cleanup (see webhooks/outbox.h). */
+#include "webhooks/outbox.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+
+#include "pg/array.h"
+#include "webhooks/outbox.sql.h"
+
+enum {
+    ID,
+    ORGANIZATION,
+    SUBSCRIPTION,
+    NUMBER,
+    EVENT_ID,
+    EVENT,
+    CREATED_AT,
+    PAYLOAD,
+    URL,
+    SECRET,
+    PREVIOUS,
+    FAILING,
+    SUCCESS_IS_NEWS,
+    PER_HOUR,
+    CHANGES
+};
+
+enum { COLUMNS = 12, RELEASE_COLUMNS = 3 }; /* of an outcome; a release takes the first three */
+enum { HEALTH_COLUMNS = 3 };
+enum { DEFERRED_COLUMNS = 4 };
+
+#define DELETION_STEP 500 /* deliveries */
+
+static neo_statement *claim, *complete, *release, *defer, *fail_deleted, *announce_failing, *cleanup, *partitions;
+
+void neo_outbox_make_statements(apr_pool_t *pool)
+{
+    claim = neo_statement_make(pool, claim_sql, 8, 1);
+    complete = neo_statement_make(pool, complete_sql, COLUMNS + HEALTH_COLUMNS, 1);
+    release = neo_statement_make(pool, release_sql, RELEASE_COLUMNS, 1);
+    defer = neo_statement_make(pool, defer_sql, 2 + DEFERRED_COLUMNS, 1);
+    fail_deleted = neo_statement_make(pool, fail_deleted_sql, 1, 1);
+    announce_failing = neo_statement_make(pool, announce_failing_sql, 1, 1);
+    cleanup = neo_statement_make(pool, cleanup_sql, 1, 1);
+    partitions = neo_statement_make(pool, partitions_sql, 2, 1);
+}
+
+/* ---------------------------------------------------------------- claiming */
+
+enum { LOAD_SUBSCRIPTIONS, LOAD_COUNTS, LOAD_LIMITS, LOAD_COLUMNS };
+
+/* Not less than the count, because no number of free slots may be negative. */
+static int limit_of(const neo_subscription_load *load)
+{
+    return load->limit > load->count ? load->limit : load->count;
+}
+
+static void add_loads(const neo_claim_request *request, neo_buf arrays[LOAD_COLUMNS])
+{
+    for (int i = 0; i < request->load_count; i++) {
+        neo_array_add_plain(&arrays[LOAD_SUBSCRIPTIONS], request->loads[i].subscription);
+        neo_array_add_number(&arrays[LOAD_COUNTS], request->loads[i].count);
+        neo_array_add_number(&arrays[LOAD_LIMITS], limit_of(&request->loads[i]));
+    }
+    for (int i = 0; i < LOAD_COLUMNS; i++)
+        neo_array_end(&arrays[i]);
+}
+
+static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
+{
+    *due = (neo_due_delivery){
+        .id = neo_rows_value(rows, row, ID),
+        .organization = neo_rows_value(rows, row, ORGANIZATION),
+        .subscription = neo_rows_value(rows, row, SUBSCRIPTION),
+        .number = atoi(neo_rows_value(rows, row, NUMBER)),
+        .event_id = neo_rows_value(rows, row, EVENT_ID),
+        .event = neo_rows_value(rows, row, EVENT),
+        .created_at = neo_rows_value(rows, row, CREATED_AT),
+        .payload = neo_rows_text(rows, row, PAYLOAD),
+        .url = neo_rows_value(rows, row, URL),
+        .secret = neo_rows_value(rows, row, SECRET),
+        .previous_secret = neo_rows_value(rows, row, PREVIOUS),
+        .is_failing = neo_rows_is_true(rows, row, FAILING),
+        .success_is_news = neo_rows_is_true(rows, row, SUCCESS_IS_NEWS),
+        .per_hour = atoi(neo_rows_value(rows, row, PER_HOUR)),
+        .changes = neo_rows_value(rows, row, CHANGES),
+    };
+}
+
+/* Sends a query; `values` must stay until its answer is received. */
+static neo_pending_query send_query(neo_pg *pg, const neo_statement *statement, const char *const *values)
+{
+    neo_pg_send(pg, statement, values);
+    return (neo_pending_query){statement, values};
+}
+
+neo_pending_query neo_outbox_claim(neo_pg *pg, const neo_claim_request *request, apr_pool_t *pool)
+{
+    neo_buf number, loads[LOAD_COLUMNS];
+    neo_buf_init(&number, pool, 32);
+    for (int i = 0; i < LOAD_COLUMNS; i++)
+        neo_buf_init(&loads[i], pool, 64);
+    neo_buf_printf(&number, "%lld", request->claim);
+    add_loads(request, loads);
+    const char *values[] = {number.ptr,
+                            apr_itoa(pool, request->lease),
+                            apr_itoa(pool, request->max),
+                            apr_itoa(pool, request->per_subscription),
+                            request->cursor,
+                            loads[LOAD_SUBSCRIPTIONS].ptr,
+                            loads[LOAD_COUNTS].ptr,
+                            loads[LOAD_LIMITS].ptr};
+    return send_query(pg, claim, apr_pmemdup(pool, values, sizeof values));
+}
+
+neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_due_delivery **due, int *count)
+{
+    neo_rows rows;
+    *count = 0;
+    neo_pg_status status = neo_pg_receive(pg, query.statement, query.values, pool, &rows);
+    if (status != NEO_PG_OK)
+        return status;
+    *due = apr_palloc(pool, (apr_size_t)(rows.count + 1) * sizeof **due);
+    for (*count = 0; *count < rows.count; ++*count)
+        read_due(&rows, *count, &(*due)[*count]);
+    return status;
+}
+
+/* ---------------------------------------------------------------- completing */
+
+static void add_outcome(neo_buf *array, const neo_outcome *o)
+{
+    char started[NEO_MS_TEXT_SIZE], status[12], delay[24];
+    neo_ms_format(started, o->started);
+    apr_snprintf(status, sizeof status, "%d", o->http_status);
+    apr_snprintf(delay, sizeof delay, "%.3f", o->delay);
+    neo_array_add(array++, o->id);
+    neo_array_add_number(array++, o->claim);
+    neo_array_add(array++, o->subscription);
+    neo_array_add(array++, o->organization);
+    neo_array_add_number(array++, o->number);
+    neo_array_add(array++, started);
+    neo_array_add_number(array++, o->duration);
+    neo_array_add(array++, o->http_status ? status : NULL);
+    neo_array_add(array++, o->error);
+    neo_array_add(array++, o->excerpt);
+    neo_array_add(array++, o->end);
+    neo_array_add_plain(array, delay);
+}
+
+/* One array for each column of the outcomes. The last HEALTH_COLUMNS values are not set. */
+static const char **columns_of(const neo_outcome *outcomes, int count, apr_pool_t *pool)
+{
+    neo_buf arrays[COLUMNS];
+    const char **values = apr_palloc(pool, (COLUMNS + HEALTH_COLUMNS) * sizeof *values);
+    for (int i = 0; i < COLUMNS; i++)
+        neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
+    for (int i = 0; i < count; i++)
+        add_outcome(arrays, &outcomes[i]);
+    for (int i = 0; i < COLUMNS; i++)
+        values[i] = neo_array_end(&arrays[i]);
+    return values;
+}
+
+static void add_health_columns(const neo_health_change *changes, int count, apr_pool_t *pool, const char **values)
+{
+    static const char *const names[] = {[NEO_HEALTH_OK] = "ok", [NEO_HEALTH_FAILING] = "failing", [NEO_HEALTH_GONE] = "gone"};
+    neo_buf arrays[HEALTH_COLUMNS];
+    for (int i = 0; i < HEALTH_COLUMNS; i++)
+        neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
+    for (int i = 0; i < count; i++) {
+        neo_array_add_plain(&arrays[0], changes[i].organization);
+        neo_array_add_plain(&arrays[1], changes[i].subscription);
+        neo_array_add_plain(&arrays[2], names[changes[i].health]);
+    }
+    for (int i = 0; i < HEALTH_COLUMNS; i++)
+        values[i] = neo_array_end(&arrays[i]);
+}
+
+neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, const neo_health_change *changes,
+                                      int change_count, apr_pool_t *pool)
+{
+    const char **values = columns_of(outcomes, count, pool);
+    add_health_columns(changes, change_count, pool, values + COLUMNS);
+    return send_query(pg, complete, values);
+}
+
+neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_rows *rows)
+{
+    return neo_pg_receive(pg, query.statement, query.values, pool, rows);
+}
+
+neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool)
+{
+    neo_rows rows;
+    return neo_pg_run(pg, release, columns_of(outcomes, count, pool), pool, &rows);
+}
+
+neo_pg_status neo_outbox_defer(neo_pg *pg, long long claimed, const neo_deferred_delivery *deferred, int count, int seconds,
+                               apr_pool_t *pool)
+{
+    neo_rows rows;
+    neo_buf arrays[DEFERRED_COLUMNS];
+    char until[NEO_MS_TEXT_SIZE];
+    const char *values[2 + DEFERRED_COLUMNS] = {apr_ltoa(pool, (long)claimed), apr_itoa(pool, seconds)};
+    for (int i = 0; i < DEFERRED_COLUMNS; i++)
+        neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
+    for (int i = 0; i < count; i++) {
+        neo_ms_format(until, deferred[i].until);
+        neo_array_add_plain(&arrays[0], deferred[i].due->id);
+        neo_array_add_plain(&arrays[1], deferred[i].due->organization);
+        neo_array_add_plain(&arrays[2], deferred[i].due->subscription);
+        neo_array_add(&arrays[3], until);
+    }
+    for (int i = 0; i < DEFERRED_COLUMNS; i++)
+        values[2 + i] = neo_array_end(&arrays[i]);
+    return neo_pg_run(pg, defer, values, pool, &rows);
+}
+
+neo_pg_status neo_outbox_fail_deleted(neo_pg *pg, apr_pool_t *pool, int *more)
+{
+    neo_rows rows;
+    const char *values[] = {apr_itoa(pool, DELETION_STEP)};
+    neo_pg_status status = neo_pg_run(pg, fail_deleted, values, pool, &rows);
+    *more = status == NEO_PG_OK && rows.count && atoi(neo_rows_value(&rows, 0, 0)) == DELETION_STEP;
+    return status;
+}
+
+neo_pg_status neo_outbox_announce_failing(neo_pg *pg, apr_pool_t *pool, int *count)
+{
+    neo_rows rows;
+    const char *values[] = {apr_itoa(pool, NEO_OUTBOX_ANNOUNCED)};
+    neo_pg_status status = neo_pg_run(pg, announce_failing, values, pool, &rows);
+    *count = status == NEO_PG_OK && rows.count ? atoi(neo_rows_value(&rows, 0, 0)) : 0;
+    return status;
+}
+
+neo_pg_status neo_outbox_cleanup(neo_pg *pg, int days, int event_days, apr_pool_t *pool, int *more)
+{
+    neo_rows rows;
+    const char *values[] = {apr_itoa(pool, days), apr_itoa(pool, event_days)};
+    *more = 0;
+    neo_pg_status status = neo_pg_run(pg, partitions, values, pool, &rows);
+    if (status == NEO_PG_OK)
+        status = neo_pg_run(pg, cleanup, values, pool, &rows);
+    if (status == NEO_PG_OK && rows.count)
+        *more = neo_rows_is_true(&rows, 0, 0);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Results of attempts, collected until they are recorded in one statement. */
+#ifndef NEO_WEBHOOKS_RESULTS_H
+#define NEO_WEBHOOKS_RESULTS_H
+
+#include "webhooks/in_flight.h"
+#include "webhooks/outbox.h"
+#include "webhooks/sender.h"
+#include "webhooks/timers.h"
+
+typedef struct neo_results {
+    apr_pool_t *pool;                   /* its own; cleared when the results are recorded */
+    apr_array_header_t *outcomes;       /* of neo_outcome */
+    apr_array_header_t *health_changes; /* of neo_health_change */
+    neo_ms first;                       /* neo_steady_ms of the first result */
+} neo_results;
+
+void neo_results_init(neo_results *results, apr_pool_t *parent, int max);
+void neo_results_clear(neo_results *results, int max);
+
+/* Adds the result of an attempt; `delays` and `count` are the retry schedule. */
+void neo_results_add(neo_results *results, const neo_in_flight_delivery *delivery, const neo_send_result *result,
+                     const int *delays, int count);
+
+/* Adds a delivery that was not sent. */
+neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_delivery *delivery);
+
+/* Sets timers for the deliveries that are retried. Call it when the results were just recorded. */
+void neo_results_set_timers(const neo_results *results, neo_timers *timers);
+
+/* Logs the subscriptions that were deactivated; `rows` are those of neo_outbox_completed. */
+void neo_results_log_deactivated(const neo_rows *rows);
+
+#endif

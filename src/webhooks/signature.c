@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Builds bodies and signatures (see webhooks/signature.h). */
+#include "webhooks/signature.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/encode.h"
+#include "core/secret.h"
+
+neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, due->payload.len + strlen(due->changes) + 160);
+    neo_buf_printf(&out, "{\"id\":\"%s\",\"event_type\":\"%s\",\"created_at\":\"%s\"", due->id, due->event, due->created_at);
+    neo_buf_puts(&out, due->changes);
+    neo_buf_puts(&out, ",\"payload\":");
+    neo_buf_add(&out, due->payload.ptr, due->payload.len);
+    neo_buf_putc(&out, '}');
+    return neo_buf_text(&out);
+}
+
+/* A signature of Standard Webhooks: over id, timestamp and body, with the decoded secret as key. */
+static const char *standard_signature(const char *signed_head, neo_text body, const char *secret, apr_pool_t *pool)
+{
+    unsigned char key[64], mac[NEO_SHA256_SIZE];
+    const char *text = secret + strlen(NEO_WEBHOOK_SECRET_PREFIX);
+    int len = neo_base64_decode(text, strlen(text), key, sizeof key);
+    neo_text pieces[] = {{signed_head, strlen(signed_head)}, body};
+    neo_hmac_sha256(key, len > 0 ? (apr_size_t)len : 0, pieces, 2, mac);
+    return apr_pstrcat(pool, "v1,", neo_base64(mac, sizeof mac, pool), NULL);
+}
+
+void neo_webhook_sign(const char *id, neo_text body, const char *secret, const char *previous, neo_ms now, apr_pool_t *pool,
+                      const char *headers[NEO_WEBHOOK_HEADERS])
+{
+    unsigned char mac[NEO_SHA256_SIZE];
+    char hex[2 * NEO_SHA256_SIZE + 1];
+    const char *time = apr_ltoa(pool, (long)(now / 1000));
+    const char *head = apr_pstrcat(pool, id, ".", time, ".", NULL);
+    neo_hmac_sha256(secret, strlen(secret), &body, 1, mac);
+    neo_hex(mac, sizeof mac, hex);
+    headers[0] = "Content-Type: application/json";
+    headers[1] = apr_pstrcat(pool, "X-Webhook-Signature: sha256=", hex, NULL);
+    headers[2] = apr_pstrcat(pool, "webhook-id: ", id, NULL);
+    headers[3] = apr_pstrcat(pool, "webhook-timestamp: ", time, NULL);
+    headers[4] = apr_pstrcat(pool, "webhook-signature: ", standard_signature(head, body, secret, pool), previous ? " " : NULL,
+                             previous ? standard_signature(head, body, previous, pool) : NULL, NULL);
+}

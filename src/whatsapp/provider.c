@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests to and responses of WhatsApp's provider (see whatsapp/provider.h). */
+#include "whatsapp/provider.h"
+
+#include <apr_strings.h>
+#include <limits.h>
+#include <string.h>
+
+#define MAX_TEXT      300 /* bytes of a message of the provider */
+#define MAX_ID        255
+#define MIN_TOKEN_LEN 16 /* characters; the provider's tokens are longer */
+#define LIKE_TOKEN    40 /* a run of as many characters can be a token */
+
+/* ---------------------------------------------------------------- requests */
+
+static void set_text(neo_json *object, const char *name, const char *value, apr_pool_t *pool)
+{
+    neo_json_set(object, name, neo_json_make_string(value, pool));
+}
+
+static neo_json *parameter_of(const char *text, apr_pool_t *pool)
+{
+    neo_json *parameter = neo_json_make_object(pool);
+    set_text(parameter, "type", "text", pool);
+    set_text(parameter, "text", text, pool);
+    return parameter;
+}
+
+/* The parameters of the template's body; NULL if there are none. */
+static neo_json *components_of(const neo_json *texts, apr_pool_t *pool)
+{
+    neo_json *components = neo_json_make_array(pool), *body = neo_json_make_object(pool), *list = neo_json_make_array(pool);
+    if (!texts || !neo_json_size(texts))
+        return NULL;
+    for (apr_size_t i = 0; i < neo_json_size(texts); i++)
+        neo_json_append(list, parameter_of(neo_json_string(neo_json_at(texts, i)), pool));
+    set_text(body, "type", "body", pool);
+    neo_json_set(body, "parameters", list);
+    neo_json_append(components, body);
+    return components;
+}
+
+static neo_json *template_of(const neo_outgoing *message, apr_pool_t *pool)
+{
+    neo_json *template = neo_json_make_object(pool), *language = neo_json_make_object(pool);
+    neo_json *components = components_of(message->parameters, pool);
+    set_text(template, "name", message->template_name, pool);
+    set_text(language, "policy", "deterministic", pool);
+    set_text(language, "code", message->template_language, pool);
+    neo_json_set(template, "language", language);
+    if (components)
+        neo_json_set(template, "components", components);
+    return template;
+}
+
+neo_text neo_outgoing_json(const neo_outgoing *message, apr_pool_t *pool)
+{
+    neo_json *body = neo_json_make_object(pool);
+    set_text(body, "messaging_product", "whatsapp", pool);
+    set_text(body, "recipient_type", "individual", pool);
+    set_text(body, "to", message->wa_id ? message->wa_id : message->bsuid, pool);
+    set_text(body, "type", "template", pool);
+    neo_json_set(body, "template", template_of(message, pool));
+    set_text(body, "biz_opaque_callback_data", message->id, pool);
+    return neo_json_text(body, pool);
+}
+
+/* ---------------------------------------------------------------- responses */
+
+/* The provider's error codes (doc/whatsapp.md explains each); the first matching row counts. For any other code the HTTP status
+ * decides. */
+static const struct {
+    int first, last;
+    int subcode; /* 0: any */
+    neo_verdict verdict;
+    int is_about_parameters;
+} codes[] = {
+    {0, 0, 0, NEO_VERDICT_FORBIDDEN, 0},           /* authentication */
+    {2, 2, 0, NEO_VERDICT_LATER, 0},               /* the service is down */
+    {3, 3, 0, NEO_VERDICT_FORBIDDEN, 0},           /* capability or permissions */
+    {4, 4, 0, NEO_VERDICT_LATER, 0},               /* too many calls */
+    {10, 10, 0, NEO_VERDICT_FORBIDDEN, 0},         /* permission */
+    {17, 17, 0, NEO_VERDICT_LATER, 0},             /* too many calls of this user */
+    {33, 33, 0, NEO_VERDICT_FORBIDDEN, 0},         /* the number was deleted */
+    {100, 100, 33, NEO_VERDICT_FORBIDDEN, 0},      /* the number does not exist, or not for this token */
+    {100, 100, 2207051, NEO_VERDICT_FORBIDDEN, 0}, /* the number is not registered */
+    {100, 100, 0, NEO_VERDICT_TEMPLATE, 0},        /* parameter */
+    {104, 104, 0, NEO_VERDICT_FORBIDDEN, 0},       /* a token or a proof is required */
+    {190, 190, 0, NEO_VERDICT_FORBIDDEN, 0},       /* the token expired */
+    {200, 299, 0, NEO_VERDICT_FORBIDDEN, 0},       /* permissions */
+    {368, 368, 0, NEO_VERDICT_FORBIDDEN, 0},       /* the account is blocked for violating a policy */
+    {80007, 80007, 0, NEO_VERDICT_LATER, 0},       /* rate limits */
+    {130429, 130429, 0, NEO_VERDICT_LATER, 0},
+    {131016, 131016, 0, NEO_VERDICT_LATER, 0}, /* unavailable */
+    {131056, 131056, 0, NEO_VERDICT_LATER, 0},
+    {131057, 131057, 0, NEO_VERDICT_LATER, 0},     /* the account is in maintenance */
+    {133004, 133004, 0, NEO_VERDICT_LATER, 0},     /* unavailable */
+    {131005, 131005, 0, NEO_VERDICT_FORBIDDEN, 0}, /* permission */
+    {131031, 131031, 0, NEO_VERDICT_FORBIDDEN, 0}, /* the account is locked */
+    {131042, 131042, 0, NEO_VERDICT_FORBIDDEN, 0}, /* the account's payment */
+    {131045, 131045, 0, NEO_VERDICT_FORBIDDEN, 0}, /* the number is not registered */
+    {133010, 133010, 0, NEO_VERDICT_FORBIDDEN, 0}, /* likewise */
+    {131008, 131009, 0, NEO_VERDICT_TEMPLATE, 1},  /* missing or wrong parameter */
+    {130497, 130497, 0, NEO_VERDICT_FAILED, 0},    /* not allowed in the contact's country */
+    {131026, 131026, 0, NEO_VERDICT_FAILED, 0},    /* undeliverable */
+    {131047, 131049, 0, NEO_VERDICT_FAILED, 0},
+    {131050, 131050, 0, NEO_VERDICT_OPTED_OUT, 0},
+    {132000, 132000, 0, NEO_VERDICT_TEMPLATE, 1}, /* number of parameters */
+    {132012, 132012, 0, NEO_VERDICT_TEMPLATE, 1}, /* format of a parameter */
+    {132018, 132018, 0, NEO_VERDICT_TEMPLATE, 1}, /* likewise */
+    {132001, 132999, 0, NEO_VERDICT_TEMPLATE, 0}, /* template unknown, paused or disabled */
+};
+
+/* The provider quotes what it refuses. Removes the access token and, if `is_suspect`, anything that can be a token. */
+static const char *without_token(const char *text, const char *token, int is_suspect, apr_pool_t *pool)
+{
+    static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    apr_size_t len = token && strlen(token) >= MIN_TOKEN_LEN ? strlen(token) : 0;
+    neo_buf out;
+    neo_buf_init(&out, pool, 256);
+    while (*text) {
+        apr_size_t run = is_suspect ? strspn(text, all) : 0, hidden = 0;
+        if (run >= LIKE_TOKEN)
+            hidden = run;
+        else if (len && strncmp(text, token, len) == 0)
+            hidden = len;
+        if (hidden)
+            neo_buf_puts(&out, "…");
+        else
+            neo_buf_putc(&out, *text);
+        text += hidden ? hidden : 1;
+    }
+    return out.ptr;
+}
+
+/* At most `max` bytes without control characters; NULL if empty. */
+static const char *clean(const char *text, apr_size_t max, apr_pool_t *pool)
+{
+    apr_size_t len = text ? strlen(text) : 0;
+    if (len == 0)
+        return NULL;
+    if (len > max)
+        for (len = max; len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80;)
+            len--;
+    char *copy = apr_pstrmemdup(pool, text, len);
+    for (char *c = copy; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7F)
+            *c = ' ';
+    return copy;
+}
+
+static const char *text_of(const neo_json *object, const char *name, apr_size_t max, apr_pool_t *pool)
+{
+    return clean(object ? neo_json_string(neo_json_get(object, name)) : NULL, max, pool);
+}
+
+/* NULL if it is too long to store. */
+static const char *id_of(const neo_json *object, const char *name, apr_pool_t *pool)
+{
+    const char *id = text_of(object, name, MAX_ID + 1, pool);
+    return id && strlen(id) <= MAX_ID ? id : NULL;
+}
+
+static int int_of(const neo_json *value)
+{
+    long long number = value && neo_json_kind_of(value) == NEO_JSON_INTEGER ? neo_json_integer(value) : 0;
+    return (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
+}
+
+/* What an HTTP status means if the code does not say it. */
+static neo_verdict verdict_of(int http_status)
+{
+    if (http_status == 401 || http_status == 403)
+        return NEO_VERDICT_FORBIDDEN;
+    if (http_status == 429)
+        return NEO_VERDICT_LATER;
+    return http_status >= 500 || http_status == 408 ? NEO_VERDICT_UNKNOWN : NEO_VERDICT_FAILED;
+}
+
+static void judge(const neo_json *error, int http_status, neo_reply *reply)
+{
+    int subcode = int_of(neo_json_get(error, "error_subcode"));
+    reply->code = int_of(neo_json_get(error, "code"));
+    reply->verdict = verdict_of(http_status);
+    for (apr_size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (reply->code >= codes[i].first && reply->code <= codes[i].last &&
+            (!codes[i].subcode || codes[i].subcode == subcode)) {
+            reply->verdict = codes[i].verdict;
+            reply->is_about_parameters = codes[i].is_about_parameters;
+            return;
+        }
+}
+
+/* Returns false if it is not an error of the provider. */
+static int read_error(const neo_json *error, int http_status, const char *token, apr_pool_t *pool, neo_reply *reply)
+{
+    const neo_json *code = neo_json_get(error, "code"), *data = neo_json_get(error, "error_data");
+    const char *const texts[] = {neo_json_string(neo_json_get(error, "message")),
+                                 data ? neo_json_string(neo_json_get(data, "details")) : NULL,
+                                 neo_json_string(neo_json_get(error, "fbtrace_id"))};
+    const char **const stored[] = {&reply->title, &reply->details, &reply->trace};
+    if (!code || neo_json_kind_of(code) != NEO_JSON_INTEGER)
+        return 0;
+    judge(error, http_status, reply);
+    for (int i = 0; i < 3; i++) /* the token is removed before cutting, which could leave half of it */
+        *stored[i] = texts[i]
+                         ? clean(without_token(texts[i], token, reply->verdict == NEO_VERDICT_FORBIDDEN, pool), MAX_TEXT, pool)
+                         : NULL;
+    reply->title = reply->title ? reply->title : "The provider gave no reason.";
+    return 1;
+}
+
+static void read_success(const neo_json *body, apr_pool_t *pool, neo_reply *reply)
+{
+    const neo_json *message = neo_json_at(neo_json_get(body, "messages"), 0);
+    const neo_json *contact = neo_json_at(neo_json_get(body, "contacts"), 0);
+    const char *status = text_of(message, "message_status", MAX_ID, pool);
+    const char *wa_id = id_of(contact, "wa_id", pool);
+    reply->id = id_of(message, "id", pool);
+    if (!reply->id)
+        return;
+    reply->verdict = NEO_VERDICT_ACCEPTED;
+    reply->wa_id = wa_id && strspn(wa_id, "0123456789") == strlen(wa_id) && strlen(wa_id) <= 20 ? wa_id : NULL;
+    reply->bsuid = id_of(contact, "user_id", pool);
+    reply->is_held = status && (strcmp(status, "held_for_quality_assessment") == 0 || strcmp(status, "paused") == 0);
+}
+
+void neo_reply_read(const neo_provider_response *answer, apr_pool_t *pool, neo_reply *reply)
+{
+    const char *wrong;
+    memset(reply, 0, sizeof *reply);
+    reply->verdict = answer->outcome == NEO_PROVIDER_NOT_SENT ? NEO_VERDICT_LATER : NEO_VERDICT_UNKNOWN;
+    if (answer->outcome != NEO_PROVIDER_RESPONDED)
+        return;
+    int status = answer->http_status;
+    reply->http_status = status;
+    const neo_json *body = neo_json_parse(answer->body, pool, &wrong), *error = body ? neo_json_get(body, "error") : NULL;
+    if (status >= 400 && error && read_error(error, status, answer->token, pool, reply))
+        return;
+    reply->details = apr_psprintf(pool, "HTTP status %d", status);
+    if (status == 429) /* refused before processing */
+        reply->verdict = NEO_VERDICT_LATER;
+    else if (status >= 300 && status < 500 && status != 408) /* not by the provider, which would give a reason */
+        reply->verdict = NEO_VERDICT_FORBIDDEN;
+    else if (status >= 200 && status < 300 && body)
+        read_success(body, pool, reply);
+}
