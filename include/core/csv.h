@@ -17,7 +17,7 @@ typedef struct neo_csv_record {
     int line; /* of its start, from 1 */
     int count;
     const char **fields;
-    const char *wrong; /* an error, or NULL. If set, there are no fields, and the next record starts in the next line */
+    const char *error; /* an error, or NULL. If set, there are no fields, and the next record starts in the next line */
 } neo_csv_record;
 
 /* Starts reading. The first line determines the separator. */

@@ -22,9 +22,9 @@ typedef enum neo_json_kind {
 } neo_json_kind;
 
 /* Parses a text that is one JSON value (RFC 8259) in UTF-8, without duplicate keys and NUL characters. On error returns NULL
- * and sets *wrong to a message with line and column. A number beyond a long long or a double is read as 1e300 or -1e300, which
+ * and sets *error to a message with line and column. A number beyond a long long or a double is read as 1e300 or -1e300, which
  * every field refuses: the error then names the field. */
-neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **wrong);
+neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **error);
 
 neo_json_kind neo_json_kind_of(const neo_json *value);
 /* "a string", "an array": for messages. */

@@ -9,15 +9,15 @@
  * else dbname=neoapi. */
 const char *neo_ctl_conninfo(const neo_ctl *ctl);
 
-/* Connects, without a statement timeout. On failure returns NULL and sets *wrong to the error, and what to do. */
-neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **wrong);
+/* Connects, without a statement timeout. On failure returns NULL and sets *error to the error, and what to do. */
+neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **error);
 
-/* The same; *wrong is only the error, *fix what to do. */
-neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const char **wrong, const char **fix);
+/* The same; *error is only the error, *fix what to do. */
+neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const char **error, const char **fix);
 
 /* Connects and sets the role to the schema's owner. Also fails if there is no schema, if it is older than this program, or if
  * the role is not a member of the owner. */
-neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **wrong);
+neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **error);
 
 /* Sets a statement timeout of 30 seconds, for read-only commands that monitoring waits for. */
 const char *neo_ctl_limit_statement_time(const neo_ctl *ctl, neo_pg *pg);

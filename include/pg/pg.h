@@ -67,8 +67,8 @@ void neo_pg_set_log_context(neo_pg *pg, void *log_context); /* for neo_log */
 void neo_pg_set_user_data(neo_pg *pg, void *user_data);
 void *neo_pg_user_data(const neo_pg *pg);
 
-/* Opens a connection that is closed with the pool. Returns NULL and sets *wrong to libpq's message on failure. */
-neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wrong);
+/* Opens a connection that is closed with the pool. Returns NULL and sets *error to libpq's message on failure. */
+neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **error);
 
 /* Whether a connection string has a password. */
 int neo_pg_has_password(const char *conninfo);
@@ -133,8 +133,8 @@ const char *neo_pg_literal(neo_pg *pg, const char *text, apr_pool_t *pool);
 const char *neo_pg_identifier(neo_pg *pg, const char *text, apr_pool_t *pool);
 
 /* Hashes a role's password as PostgreSQL stores it, so that the password never reaches the server or its log. Returns NULL and
- * sets *wrong to libpq's message on failure. */
-const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *password, apr_pool_t *pool, const char **wrong);
+ * sets *error to libpq's message on failure. */
+const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *password, apr_pool_t *pool, const char **error);
 
 /* Listens. Fails with NEO_PG_FAILED and a message in rows->message behind a pooler that assigns server connections by
  * transaction, because notifications would not arrive. */

@@ -19,9 +19,9 @@ const char *neo_lead_column_name(neo_lead_column column);
 /* The column of a CSV heading or one of its synonyms, in any case; -1 if unknown. */
 int neo_lead_column_of(const char *heading);
 
-/* Validates a lead and normalizes its values; an empty one becomes NULL. Returns the number of errors. wrong[i]: the error of a
+/* Validates a lead and normalizes its values; an empty one becomes NULL. Returns the number of errors. error[i]: the error of a
  * column, or NULL. */
-int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *wrong[NEO_LEAD_COLUMNS], apr_pool_t *pool);
+int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *error[NEO_LEAD_COLUMNS], apr_pool_t *pool);
 
 /* Normalizes a telephone number to digits with the country code: "+55 (11) 98765-4321" is "5511987654321". Without + it is
  * Brazilian. Returns NULL, or the error ("must be …"). */

@@ -48,9 +48,9 @@ typedef struct neo_callback_item {
  * 16 of numbers, then at most 16 of accounts, ended by NULL. */
 const char *const *neo_callback_candidates(neo_text raw, apr_pool_t *pool);
 
-/* The items of a callback, in order: an array of neo_callback_item. On error NULL, and *wrong is set. *dropped: the number of
+/* The items of a callback, in order: an array of neo_callback_item. On error NULL, and *error is set. *dropped: the number of
  * messages, statuses and preferences that could not be understood. `stop_texts`: see neo_preference_of_text. */
-apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *stop_texts, apr_pool_t *pool, const char **wrong,
+apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *stop_texts, apr_pool_t *pool, const char **error,
                                       int *dropped);
 
 /* At most `count` items from `first` on as JSON for the database (see sql/0010_whatsapp_receive.sql). */

@@ -9,9 +9,9 @@
 const char *neo_template_path(const char *account, const char *name, apr_pool_t *pool);
 
 /* The text of the template's body, with its placeholders {{1}}, {{2}} and so on. NULL if the response does not have the
- * template; then *wrong says why. */
+ * template; then *error says why. */
 const char *neo_template_read(const neo_provider_response *response, const char *name, const char *language, apr_pool_t *pool,
-                              const char **wrong);
+                              const char **error);
 
 /* The text as the contact reads it. `parameters`: an array of strings, or NULL; a placeholder without a parameter stays. */
 const char *neo_template_fill(const char *text, const neo_json *parameters, apr_pool_t *pool);

@@ -20,16 +20,16 @@ static const char *exec(neo_pg *pg, const char *sql, const char *organization, a
 const char *neo_export_begin(neo_pg *pg, const char *organization, apr_pool_t *pool, neo_json **head)
 {
     neo_rows rows;
-    const char *wrong = exec(pg, "begin isolation level repeatable read read only", NULL, pool, &rows);
-    if (!wrong)
-        wrong = exec(pg, head_sql, organization, pool, &rows);
-    if (!wrong && !rows.count)
-        wrong = neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
-    if (!wrong)
-        *head = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
-    if (!wrong && !(wrong = exec(pg, left_out_sql, organization, pool, &rows)))
-        neo_json_set(*head, "left_out", neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong));
-    return wrong;
+    const char *error = exec(pg, "begin isolation level repeatable read read only", NULL, pool, &rows);
+    if (!error)
+        error = exec(pg, head_sql, organization, pool, &rows);
+    if (!error && !rows.count)
+        error = neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
+    if (!error)
+        *head = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &error);
+    if (!error && !(error = exec(pg, left_out_sql, organization, pool, &rows)))
+        neo_json_set(*head, "left_out", neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &error));
+    return error;
 }
 
 void neo_export_end(neo_pg *pg, apr_pool_t *pool)
@@ -43,9 +43,9 @@ const char *neo_export_count(neo_pg *pg, const neo_resource *resource, const cha
 {
     neo_rows rows;
     const char *sql = apr_psprintf(pool, "select count(*) from neoapi.%s where organization_id = $1", neo_table_of(resource));
-    const char *wrong = exec(pg, sql, organization, pool, &rows);
-    *count = wrong ? 0 : atoll(neo_rows_value(&rows, 0, 0));
-    return wrong;
+    const char *error = exec(pg, sql, organization, pool, &rows);
+    *count = error ? 0 : atoll(neo_rows_value(&rows, 0, 0));
+    return error;
 }
 
 /* `declare` takes no parameters. */

@@ -59,11 +59,11 @@ const char *neo_import_lock(neo_pg *pg, const char *organizations, apr_pool_t *p
 static const char *find_tenant(neo_import *import, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = neo_import_lock(import->pg, apr_pstrcat(pool, "{", import->organization, "}", NULL), pool);
-    if (!wrong)
-        wrong = exec(import, "select tenant_id from neoapi.organization where id = $1", 1, &import->organization, pool, &rows);
-    if (wrong)
-        return wrong;
+    const char *error = neo_import_lock(import->pg, apr_pstrcat(pool, "{", import->organization, "}", NULL), pool);
+    if (!error)
+        error = exec(import, "select tenant_id from neoapi.organization where id = $1", 1, &import->organization, pool, &rows);
+    if (error)
+        return error;
     import->tenant = rows.count ? neo_rows_value(&rows, 0, 0) : NULL;
     return rows.count ? NULL : neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
 }
@@ -100,12 +100,12 @@ const char *neo_import_begin(neo_pg *pg, const char *organization, neo_import_ev
             import->finish[k] = neo_import_references_sql(&import->kinds[k], 1, pool);
     }
     import->find = neo_import_find_sql(import->kinds, pool);
-    const char *wrong = find_tenant(import, pool);
-    if (!wrong)
-        wrong = exec(import, begin_sql, 0, NULL, pool, &rows);
+    const char *error = find_tenant(import, pool);
+    if (!error)
+        error = exec(import, begin_sql, 0, NULL, pool, &rows);
     *made = import;
     *tenant = import->tenant;
-    return wrong;
+    return error;
 }
 
 /* ---------------------------------------------------------------- collect */
@@ -132,10 +132,10 @@ const char *neo_import_find(neo_import *import, neo_import_lookup *lookups, int 
     }
     neo_buf_putc(&list, ']');
     const char *values[] = {import->organization, list.ptr};
-    const char *wrong = exec(import, import->find, 2, values, pool, &rows);
-    for (int r = 0; !wrong && r < rows.count; r++)
+    const char *error = exec(import, import->find, 2, values, pool, &rows);
+    for (int r = 0; !error && r < rows.count; r++)
         lookups[atoi(neo_rows_value(&rows, r, 0))].id = neo_rows_value(&rows, r, 1);
-    return wrong;
+    return error;
 }
 
 static void add_line(const neo_import *import, neo_buf *out, const neo_import_line *line, apr_pool_t *pool)
@@ -197,11 +197,11 @@ static const char *check_index(const neo_import *import, const neo_resource *kin
     const neo_field *field = neo_field_of_unique_index(kind, name, &status);
     const char *sql = neo_import_duplicates_sql(kind, neo_rows_value(index, row, 1), neo_rows_value(index, row, 2),
                                                 neo_rows_value(index, row, 3), pool);
-    const char *wrong = exec(import, sql, 1, &import->organization, pool, &rows);
-    for (int r = 0; !wrong && r < rows.count; r++)
+    const char *error = exec(import, sql, 1, &import->organization, pool, &rows);
+    for (int r = 0; !error && r < rows.count; r++)
         report(data, atoll(neo_rows_value(&rows, r, 0)), field ? field->name : name,
                duplicate_message(&rows, r, kind->name, pool));
-    return wrong;
+    return error;
 }
 
 static const char *check_unique(const neo_import *import, const neo_resource *kind, neo_import_report report, void *data,
@@ -209,56 +209,56 @@ static const char *check_unique(const neo_import *import, const neo_resource *ki
 {
     neo_rows rows;
     const char *table = apr_psprintf(pool, "neoapi.%s", neo_table_of(kind));
-    const char *wrong = exec(import, unique_indexes_sql, 1, &table, pool, &rows);
-    for (int r = 0; !wrong && r < rows.count; r++)
-        wrong = check_index(import, kind, &rows, r, report, data, pool);
-    return wrong;
+    const char *error = exec(import, unique_indexes_sql, 1, &table, pool, &rows);
+    for (int r = 0; !error && r < rows.count; r++)
+        error = check_index(import, kind, &rows, r, report, data, pool);
+    return error;
 }
 
 static const char *check_ids(const neo_import *import, neo_import_report report, void *data, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = exec(import, duplicate_ids_sql, 0, NULL, pool, &rows);
-    for (int r = 0; !wrong && r < rows.count; r++)
+    const char *error = exec(import, duplicate_ids_sql, 0, NULL, pool, &rows);
+    for (int r = 0; !error && r < rows.count; r++)
         report(data, atoll(neo_rows_value(&rows, r, 0)), "id", duplicate_message(&rows, r, "row", pool));
-    return wrong;
+    return error;
 }
 
 static const char *check_leads(const neo_import *import, neo_import_report report, void *data, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = exec(import, foreign_leads_sql, 1, &import->organization, pool, &rows);
-    for (int r = 0; !wrong && r < rows.count; r++)
+    const char *error = exec(import, foreign_leads_sql, 1, &import->organization, pool, &rows);
+    for (int r = 0; !error && r < rows.count; r++)
         report(data, atoll(neo_rows_value(&rows, r, 0)), "id", "is used by a lead of another organization");
-    return wrong;
+    return error;
 }
 
 const char *neo_import_validate(neo_import *import, neo_import_report report, void *data, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = exec(import, index_sql, 0, NULL, pool, &rows);
-    if (!wrong)
-        wrong = check_ids(import, report, data, pool);
-    if (!wrong)
-        wrong = check_leads(import, report, data, pool);
-    for (const neo_resource **k = import->kinds; !wrong && *k; k++)
+    const char *error = exec(import, index_sql, 0, NULL, pool, &rows);
+    if (!error)
+        error = check_ids(import, report, data, pool);
+    if (!error)
+        error = check_leads(import, report, data, pool);
+    for (const neo_resource **k = import->kinds; !error && *k; k++)
         if (!(*k)->import_function) /* which leaves what exists */
-            wrong = check_unique(import, *k, report, data, pool);
-    if (!wrong)
-        wrong = exec(import, neo_import_missing_sql(neo_import_kinds, pool), 1, &import->organization, pool, &rows);
-    for (int r = 0; !wrong && r < rows.count; r++)
+            error = check_unique(import, *k, report, data, pool);
+    if (!error)
+        error = exec(import, neo_import_missing_sql(neo_import_kinds, pool), 1, &import->organization, pool, &rows);
+    for (int r = 0; !error && r < rows.count; r++)
         report(data, atoll(neo_rows_value(&rows, r, 0)), neo_rows_value(&rows, r, 1),
                "refers to a row that is neither in the file nor in the organization");
-    return wrong ? wrong : neo_import_check_rules(import->pg, import->organization, report, data, pool);
+    return error ? error : neo_import_check_rules(import->pg, import->organization, report, data, pool);
 }
 
 const char *neo_import_store_ids(neo_import *import, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = exec(import, store_ids_sql, 1, &import->organization, pool, &rows);
-    while (!wrong && strcmp(neo_rows_value(&rows, 0, 0), "0") != 0)
-        wrong = exec(import, store_ids_sql, 1, &import->organization, pool, &rows);
-    return wrong;
+    const char *error = exec(import, store_ids_sql, 1, &import->organization, pool, &rows);
+    while (!error && strcmp(neo_rows_value(&rows, 0, 0), "0") != 0)
+        error = exec(import, store_ids_sql, 1, &import->organization, pool, &rows);
+    return error;
 }
 
 /* ---------------------------------------------------------------- write */

@@ -24,8 +24,8 @@ enum {
 
 static neo_json *parsed(const neo_rows *rows, int row, int column, apr_pool_t *pool)
 {
-    const char *wrong;
-    return neo_rows_value(rows, row, column) ? neo_json_parse(neo_rows_text(rows, row, column), pool, &wrong) : NULL;
+    const char *error;
+    return neo_rows_value(rows, row, column) ? neo_json_parse(neo_rows_text(rows, row, column), pool, &error) : NULL;
 }
 
 /* What a request may leave to the proposal, an import must have. */

@@ -20,18 +20,18 @@ const char *neo_admin_find_organization(neo_pg *pg, const char *organization, ap
 {
     neo_rows rows;
     const char *values[] = {organization};
-    const char *wrong = exec(pg, "select from neoapi.organization where id = $1", 1, values, pool, &rows);
-    return wrong || rows.count ? wrong : neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
+    const char *error = exec(pg, "select from neoapi.organization where id = $1", 1, values, pool, &rows);
+    return error || rows.count ? error : neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
 }
 
 const char *neo_admin_check_leads(neo_pg *pg, const char *organization, neo_text rows, apr_pool_t *pool, neo_json **problems)
 {
     neo_rows found;
     const char *values[] = {organization, rows.ptr};
-    const char *wrong = exec(pg, problems_sql, 2, values, pool, &found);
-    if (!wrong)
-        *problems = neo_json_parse(neo_rows_text(&found, 0, 0), pool, &wrong);
-    return wrong;
+    const char *error = exec(pg, problems_sql, 2, values, pool, &found);
+    if (!error)
+        *problems = neo_json_parse(neo_rows_text(&found, 0, 0), pool, &error);
+    return error;
 }
 
 const char *neo_admin_add_leads(neo_pg *pg, const char *organization, neo_text rows, apr_pool_t *pool)

@@ -7,9 +7,9 @@
 const char *neo_overview_read(neo_pg *pg, apr_pool_t *pool, neo_json **counts)
 {
     neo_rows rows;
-    const char *wrong = NULL;
+    const char *error = NULL;
     if (neo_pg_exec(pg, overview_sql, 0, NULL, pool, &rows) != NEO_PG_OK)
         return rows.message;
-    *counts = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
-    return wrong;
+    *counts = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &error);
+    return error;
 }

@@ -33,10 +33,10 @@ static const char *exec(const neo_purge *purge, const char *sql, const char *val
 static const char *find(neo_purge *purge, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = purge->tenant ? exec(purge, find_tenant_sql, purge->tenant, pool, &rows)
+    const char *error = purge->tenant ? exec(purge, find_tenant_sql, purge->tenant, pool, &rows)
                                       : exec(purge, find_organization_sql, purge->organization, pool, &rows);
-    if (wrong)
-        return wrong;
+    if (error)
+        return error;
     if (!rows.count)
         return purge->tenant ? neo_admin_missing(NEO_ADMIN_TENANTS) : neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
     purge->name = neo_rows_value(&rows, 0, 0);
@@ -66,10 +66,10 @@ static const char *count(neo_purge *purge, const char *name, const char *sql, co
                          apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = exec(purge, sql, value, pool, &rows);
-    if (!wrong)
+    const char *error = exec(purge, sql, value, pool, &rows);
+    if (!error)
         add_count(what, name, atoll(neo_rows_value(&rows, 0, 0)), pool);
-    return wrong;
+    return error;
 }
 
 /* The rows that are removed at the end, with a tenant and with one organization. */
@@ -86,25 +86,25 @@ static const struct {
 const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what)
 {
     neo_rows rows;
-    const char *wrong = find(purge, pool);
+    const char *error = find(purge, pool);
     *what = neo_json_make_array(pool);
-    if (wrong || (wrong = exec(purge, tables_sql, purge->is_data_only ? "true" : "false", pool, &rows)))
-        return wrong;
+    if (error || (error = exec(purge, tables_sql, purge->is_data_only ? "true" : "false", pool, &rows)))
+        return error;
     purge->tables = apr_array_make(pool, rows.count, sizeof(table));
-    for (int r = 0; !wrong && r < rows.count; r++) {
+    for (int r = 0; !error && r < rows.count; r++) {
         const table t = {neo_rows_value(&rows, r, 0), neo_rows_value(&rows, r, 1)};
         const char *dot = strchr(t.whole, '.');
         APR_ARRAY_PUSH(purge->tables, table) = t;
-        wrong = count(purge, dot ? dot + 1 : t.whole,
+        error = count(purge, dot ? dot + 1 : t.whole,
                       apr_psprintf(pool, "select count(*) from %s where organization_id = any ($1::text[])", t.name),
                       purge->organizations, *what, pool);
     }
-    for (apr_size_t i = 0; !wrong && !purge->is_data_only && i < sizeof accounts / sizeof *accounts; i++) {
+    for (apr_size_t i = 0; !error && !purge->is_data_only && i < sizeof accounts / sizeof *accounts; i++) {
         const char *sql = purge->tenant ? accounts[i].of_tenant : accounts[i].of_organization;
         if (sql)
-            wrong = count(purge, accounts[i].name, sql, purge->tenant ? purge->tenant : purge->organization, *what, pool);
+            error = count(purge, accounts[i].name, sql, purge->tenant ? purge->tenant : purge->organization, *what, pool);
     }
-    return wrong;
+    return error;
 }
 
 /* ---------------------------------------------------------------- removing */
@@ -112,12 +112,12 @@ const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what)
 const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = neo_import_lock(purge->pg, purge->organizations, pool);
-    if (wrong || purge->is_data_only)
-        return wrong;
-    wrong = purge->tenant ? exec(purge, revoke_tenant_sql, purge->tenant, pool, &rows)
+    const char *error = neo_import_lock(purge->pg, purge->organizations, pool);
+    if (error || purge->is_data_only)
+        return error;
+    error = purge->tenant ? exec(purge, revoke_tenant_sql, purge->tenant, pool, &rows)
                           : exec(purge, revoke_organization_sql, purge->organization, pool, &rows);
-    return wrong ? wrong : exec(purge, deactivate_subscriptions_sql, purge->organizations, pool, &rows);
+    return error ? error : exec(purge, deactivate_subscriptions_sql, purge->organizations, pool, &rows);
 }
 
 /* Rows that others have locked are left for the end, when a step that waits holds few locks itself. A row that was changed
@@ -161,7 +161,7 @@ const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *remove
     if (purge->table == purge->tables->nelts)
         return end_pass(purge, is_over);
     int is_left;
-    const char *wrong = remove_some(purge, APR_ARRAY_IDX(purge->tables, purge->table, table).name, pool, removed, &is_left);
+    const char *error = remove_some(purge, APR_ARRAY_IDX(purge->tables, purge->table, table).name, pool, removed, &is_left);
     purge->since_pass += *removed;
     purge->missed = is_left && !*removed ? purge->missed + 1 : 0;
     if (purge->missed == MAX_MISSED) {
@@ -172,7 +172,7 @@ const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *remove
         purge->table += purge->is_at_end;
         purge->is_at_end = !purge->is_at_end;
     }
-    return wrong;
+    return error;
 }
 
 /* An organization that was created meanwhile stays, and with it the tenant. */

@@ -63,7 +63,7 @@ static neo_pg_status check_rules(neo_work *w, neo_item *i, const neo_json *befor
 /* Reads what the item changes, and sets the body to be validated: of an update, with its changes; of a deletion, none. */
 static void read_item(neo_work *w, neo_item *i)
 {
-    const char *wrong;
+    const char *error;
     const neo_resource *resource = resource_of(w);
     neo_text current = w->items[i->first].current;
     int is_create = i->method == NEO_METHOD_CREATE, is_update = i->method == NEO_METHOD_UPDATE;
@@ -72,7 +72,7 @@ static void read_item(neo_work *w, neo_item *i)
     if (!is_create && !current.ptr)
         i->problem = neo_call_not_found(w->call, i->operation->external_id);
     else if (is_update || (!is_create && resource->preconditions)) {
-        i->before = neo_json_parse(current, w->call->pool, &wrong);
+        i->before = neo_json_parse(current, w->call->pool, &error);
         i->problem = i->before ? NULL : neo_problem_internal(w->call->pool);
     }
     if (!i->problem)
@@ -238,8 +238,8 @@ static int shares_external_id(const neo_item *a, const neo_item *b)
 
 static int has_external_id(const neo_work *w, neo_text current, const char *external_id)
 {
-    const char *wrong, *text;
-    const neo_json *parsed = current.ptr ? neo_json_parse(current, w->call->pool, &wrong) : NULL;
+    const char *error, *text;
+    const neo_json *parsed = current.ptr ? neo_json_parse(current, w->call->pool, &error) : NULL;
     return (text = neo_json_string_at(parsed, "external_id")) && strcmp(text, external_id) == 0;
 }
 

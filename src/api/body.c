@@ -42,7 +42,7 @@ static neo_problem *check_media_type(neo_call *call)
 neo_problem *neo_call_read_body(neo_call *call)
 {
     const neo_request *request = call->request;
-    const char *wrong;
+    const char *error;
     if (!(call->match.operation->accepts & NEO_ACCEPTS_BODY))
         return NULL;
     neo_problem *problem = request->host->body(request->context, call->site->max_body, &call->raw);
@@ -56,10 +56,10 @@ neo_problem *neo_call_read_body(neo_call *call)
     problem = problem ? problem : check_coding(call);
     if (problem)
         return problem;
-    call->body = neo_json_parse(call->raw, call->pool, &wrong);
+    call->body = neo_json_parse(call->raw, call->pool, &error);
     if (!call->body)
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_MALFORMED_JSON, "", "body", "is not well-formed JSON: %s",
-                          wrong);
+                          error);
     return problem;
 }
 

@@ -321,12 +321,12 @@ static reply record(neo_call *call, const apr_array_header_t *items, const char 
 /* Parses the body, whose signature has been verified. */
 static reply read_items(neo_call *call, const char *signer)
 {
-    const char *wrong = "";
+    const char *error = "";
     int dropped;
     void *log_context = call->request->log_context;
-    apr_array_header_t *items = neo_callback_read(call->raw, call->site->stop_texts, call->pool, &wrong, &dropped);
+    apr_array_header_t *items = neo_callback_read(call->raw, call->site->stop_texts, call->pool, &error, &dropped);
     if (!items) {
-        neo_log(NEO_LOG_CALLBACK_UNREAD, log_context, "cannot read a callback: %s", wrong);
+        neo_log(NEO_LOG_CALLBACK_UNREAD, log_context, "cannot read a callback: %s", error);
         return (reply){400, "not a callback\n"};
     }
     if (dropped)

@@ -27,8 +27,8 @@ static neo_problem *read_conversation(neo_call *call, neo_result *result)
 /* Checks the patch against the conversation as it was read. */
 static neo_problem *check_patch(neo_call *call, neo_text current, neo_json **clean)
 {
-    const char *wrong;
-    neo_json *before = neo_json_parse(current, call->pool, &wrong);
+    const char *error;
+    neo_json *before = neo_json_parse(current, call->pool, &error);
     neo_problem *problem = before ? neo_call_check_if_match(call, current) : neo_problem_internal(call->pool);
     return problem ? problem : neo_validate_patch(&neo_conversation_changes, before, call->body, call->pool, clean);
 }

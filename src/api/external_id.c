@@ -8,7 +8,7 @@
 #include "core/json.h"
 #include "sql/external_id.h"
 
-static neo_problem *wrong(const neo_call *call, neo_code code, const char *what)
+static neo_problem *error(const neo_call *call, neo_code code, const char *what)
 {
     neo_problem *problem = NULL;
     neo_problem_field(&problem, call->pool, code, call->match.resource->name, "external_id", "%s", what);
@@ -27,7 +27,7 @@ static neo_problem *read_external_id(neo_call *call)
     call->match.id = "";
     call->external_id = id;
     return is_text ? NULL
-                   : wrong(call, NEO_VALIDATION_PARAMETER_INVALID, "must be percent-encoded UTF-8 without control characters");
+                   : error(call, NEO_VALIDATION_PARAMETER_INVALID, "must be percent-encoded UTF-8 without control characters");
 }
 
 /* Sets call->match.id; "": no resource has the external id. */
@@ -60,7 +60,7 @@ static neo_problem *complete_body(neo_call *call)
     const neo_json *own = neo_json_get(call->body, "external_id");
     const char *text = neo_json_string_at(call->body, "external_id");
     if (own && !(text && strcmp(text, call->external_id) == 0))
-        return wrong(call, NEO_VALIDATION_FIELD_INVALID, "must be that of the path, or absent");
+        return error(call, NEO_VALIDATION_FIELD_INVALID, "must be that of the path, or absent");
     if (!own && neo_json_kind_of(call->body) == NEO_JSON_OBJECT)
         neo_json_set(call->body, "external_id", neo_json_make_string(call->external_id, call->pool));
     return NULL;

@@ -54,9 +54,9 @@ static neo_json *times_of(const neo_resource *resource, const neo_json *row, neo
     neo_json_set(times, "updated_at", neo_json_make_string(text, pool));
     for (const neo_field *f = resource->fields; f->name; f++) {
         neo_json *value = f->type == NEO_TIMESTAMP && f->flags & NEO_SERVER ? neo_json_get(row, f->name) : NULL;
-        const char *wrong = value ? check_time(resource, f, row, now) : NULL;
-        if (wrong)
-            neo_problem_field(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name, f->name, "%s", wrong);
+        const char *error = value ? check_time(resource, f, row, now) : NULL;
+        if (error)
+            neo_problem_field(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name, f->name, "%s", error);
         else if (value)
             neo_json_set(times, f->name, value);
     }

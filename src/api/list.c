@@ -39,10 +39,10 @@ static const char *read_value(neo_call *call, const neo_filter *filter, const ch
         APR_ARRAY_PUSH(values, const char *) = *v;
     if (all)
         return NULL;
-    const char *wrong = neo_condition_value(filter, prefix_of(call), text, call->pool, &APR_ARRAY_PUSH(values, const char *));
-    if (wrong && neo_filter_accepts_several(filter) && strchr(text, ','))
-        return apr_pstrcat(call->pool, wrong, "; a comma between values must not be percent-encoded", NULL);
-    return wrong;
+    const char *error = neo_condition_value(filter, prefix_of(call), text, call->pool, &APR_ARRAY_PUSH(values, const char *));
+    if (error && neo_filter_accepts_several(filter) && strchr(text, ','))
+        return apr_pstrcat(call->pool, error, "; a comma between values must not be percent-encoded", NULL);
+    return error;
 }
 
 /* Returns NULL and sets *condition, or returns the error of a value. */
@@ -50,11 +50,11 @@ static const char *read_values(neo_call *call, const neo_filter *filter, const c
                                neo_condition *condition)
 {
     apr_array_header_t *values = apr_array_make(call->pool, count, sizeof(const char *));
-    const char *wrong = count > MAX_VALUES ? apr_psprintf(call->pool, "must have at most %d values", MAX_VALUES) : NULL;
-    for (int i = 0; i < count && !wrong; i++)
-        wrong = read_value(call, filter, texts[i], values);
+    const char *error = count > MAX_VALUES ? apr_psprintf(call->pool, "must have at most %d values", MAX_VALUES) : NULL;
+    for (int i = 0; i < count && !error; i++)
+        error = read_value(call, filter, texts[i], values);
     *condition = (neo_condition){filter, (const char *const *)values->elts, values->nelts};
-    return wrong;
+    return error;
 }
 
 static void read_filters(neo_call *call, const neo_filter *filters, neo_listing *list, neo_problem **problem)
@@ -64,9 +64,9 @@ static void read_filters(neo_call *call, const neo_filter *filters, neo_listing 
         const char *const *texts = neo_call_values(call, f->name, &count);
         if (!count)
             continue;
-        const char *wrong = read_values(call, f, texts, count, &APR_ARRAY_PUSH(list->conditions, neo_condition));
-        if (wrong)
-            neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", f->name, "%s", wrong);
+        const char *error = read_values(call, f, texts, count, &APR_ARRAY_PUSH(list->conditions, neo_condition));
+        if (error)
+            neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", f->name, "%s", error);
         for (int i = 0; i < count; i++)
             neo_buf_puts(&list->filters, apr_pstrcat(call->pool, i ? "" : "&", i ? "" : f->name, i ? "," : "=",
                                                      apr_pescape_urlencoded(call->pool, texts[i]), NULL));

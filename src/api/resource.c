@@ -309,8 +309,8 @@ static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, cons
 
 static neo_problem *patch(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result)
 {
-    const char *wrong;
-    neo_json *clean = NULL, *before = neo_json_parse(current, call->pool, &wrong);
+    const char *error;
+    neo_json *clean = NULL, *before = neo_json_parse(current, call->pool, &error);
     if (!before)
         return neo_problem_internal(call->pool);
     neo_json *merged = neo_json_merge_patch(before, call->body, call->pool);
@@ -324,9 +324,9 @@ static neo_problem *patch(neo_call *call, neo_pg *pg, const char *version, neo_t
 
 static neo_problem *replace(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result)
 {
-    const char *wrong;
+    const char *error;
     neo_json *clean, *before = NULL;
-    if (call->match.resource->preconditions && !(before = neo_json_parse(current, call->pool, &wrong)))
+    if (call->match.resource->preconditions && !(before = neo_json_parse(current, call->pool, &error)))
         return neo_problem_internal(call->pool);
     neo_problem *problem = validate(call, pg, &clean);
     return problem ? problem : update(call, pg, version, before, clean, result);
@@ -335,13 +335,13 @@ static neo_problem *replace(neo_call *call, neo_pg *pg, const char *version, neo
 /* `current` is empty if the resource has no rules. */
 static neo_problem *check_deletion(neo_call *call, neo_pg *pg, neo_text current)
 {
-    const char *wrong;
+    const char *error;
     neo_rule_input input = {.resource = call->match.resource, .id = call->match.id};
     neo_problem *problem;
     neo_rows rows;
     if (!input.resource->preconditions)
         return NULL;
-    if (!(input.before = neo_json_parse(current, call->pool, &wrong)))
+    if (!(input.before = neo_json_parse(current, call->pool, &error)))
         return neo_problem_internal(call->pool);
     neo_pg_status status = neo_call_check_rules(call, pg, &input, &problem, &rows);
     return status == NEO_PG_OK ? problem : neo_call_failed(call, status, &rows);

@@ -132,8 +132,8 @@ static neo_problem *prefer_not_found(neo_call *call, neo_problem *problem)
 /* The representation with the secret at its field's position. */
 static neo_text with_secret(neo_call *call, neo_text body, const char *secret)
 {
-    const char *wrong;
-    neo_json *all = neo_json_make_object(call->pool), *parsed = neo_json_parse(body, call->pool, &wrong);
+    const char *error;
+    neo_json *all = neo_json_make_object(call->pool), *parsed = neo_json_parse(body, call->pool, &error);
     for (const neo_field *f = call->match.resource->fields; parsed && f->name; f++) {
         neo_json *value = f->flags & NEO_SECRET ? neo_json_make_string(secret, call->pool) : neo_json_get(parsed, f->name);
         if (value)

@@ -145,15 +145,15 @@ static void log_reply(const neo_call *call, const char *number, const char *mess
 static const char *fetch_template(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const char *token)
 {
     const neo_request *request = call->request;
-    const char *wrong = "", *account = neo_rows_value(begun, 0, NEO_CONVERSATION_ACCOUNT);
+    const char *error = "", *account = neo_rows_value(begun, 0, NEO_CONVERSATION_ACCOUNT);
     neo_provider_response answer;
     request->host->call_provider(request->context, neo_template_path(account, start->template_name, call->pool), token,
                                  (neo_text){NULL, 0}, &answer);
-    const char *text = neo_template_read(&answer, start->template_name, start->template_language, call->pool, &wrong);
+    const char *text = neo_template_read(&answer, start->template_name, start->template_language, call->pool, &error);
     if (!text)
         neo_log(NEO_LOG_NO_TEMPLATE, request->log_context,
                 "Meta does not return the text of template %s (%s) of account %s (%s)", start->template_name,
-                start->template_language, account, wrong);
+                start->template_language, account, error);
     neo_pg *pg = request->host->acquire(request->context);
     if (pg) {
         neo_whatsapp_store_template(pg, &call->actor, account, start, text, call->pool);

@@ -252,15 +252,15 @@ const char *neo_keys_read(neo_keys *keys, const char *path, apr_pool_t *pool)
     apr_status_t rv = apr_file_open(&file, path, APR_FOPEN_READ | APR_FOPEN_BUFFERED, 0, pool);
     if (rv != APR_SUCCESS)
         return apr_psprintf(pool, "key file %s cannot be read: %s", path, apr_strerror(rv, why, sizeof why));
-    const char *wrong = check_owner_only(file, path, pool);
-    while (!wrong && read_line(file, line, sizeof line))
+    const char *error = check_owner_only(file, path, pool);
+    while (!error && read_line(file, line, sizeof line))
         if (*line && *line != '#')
-            wrong = add_key(keys, line, path, pool);
+            error = add_key(keys, line, path, pool);
     OPENSSL_cleanse(line, sizeof line);
     apr_file_close(file);
-    if (!wrong && keys->count == 0)
-        wrong = apr_psprintf(pool, "key file %s has no key", path);
-    return wrong;
+    if (!error && keys->count == 0)
+        error = apr_psprintf(pool, "key file %s has no key", path);
+    return error;
 }
 
 /* ---------------------------------------------------------------- TLS */
@@ -314,10 +314,10 @@ const char *neo_certificate_check(const char *certificate, const char *key, cons
     BIO *in = BIO_new_file(certificate, "r"), *key_in = BIO_new_file(key, "r");
     X509 *x509 = in ? PEM_read_bio_X509(in, NULL, no_passphrase, NULL) : NULL;
     EVP_PKEY *pkey = key_in ? PEM_read_bio_PrivateKey(key_in, NULL, no_passphrase, NULL) : NULL;
-    const char *wrong = compare_certificate(x509, pkey, certificate, key, host, days, pool);
+    const char *error = compare_certificate(x509, pkey, certificate, key, host, days, pool);
     X509_free(x509);
     EVP_PKEY_free(pkey);
     BIO_free(in);
     BIO_free(key_in);
-    return wrong;
+    return error;
 }

@@ -42,7 +42,7 @@ static int is_after_field(const neo_csv *csv)
     return csv->at == csv->end || *csv->at == csv->separator || is_line_end(*csv->at);
 }
 
-static const char *read_quoted(neo_csv *csv, apr_pool_t *pool, const char **wrong)
+static const char *read_quoted(neo_csv *csv, apr_pool_t *pool, const char **error)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 64);
@@ -56,11 +56,11 @@ static const char *read_quoted(neo_csv *csv, apr_pool_t *pool, const char **wron
         neo_buf_putc(&out, *csv->at);
     }
     if (csv->at == csv->end)
-        *wrong = "the quotation mark that opens here is not closed";
+        *error = "the quotation mark that opens here is not closed";
     else {
         csv->at++;
         if (!is_after_field(csv))
-            *wrong = "text follows a closing quotation mark; double a quotation mark inside quotes";
+            *error = "text follows a closing quotation mark; double a quotation mark inside quotes";
     }
     return out.ptr;
 }
@@ -93,21 +93,21 @@ static void read_record(neo_csv *csv, apr_pool_t *pool, neo_csv_record *record)
     apr_array_header_t *fields = apr_array_make(pool, 8, sizeof(const char *));
     const char *from = csv->at;
     *record = (neo_csv_record){.line = csv->line};
-    for (int more = 1; more && !record->wrong;) {
+    for (int more = 1; more && !record->error;) {
         while (csv->at < csv->end && *csv->at == ' ')
             csv->at++;
         int is_quoted = csv->at < csv->end && *csv->at == '"';
-        APR_ARRAY_PUSH(fields, const char *) = is_quoted ? read_quoted(csv, pool, &record->wrong) : read_bare(csv, pool);
+        APR_ARRAY_PUSH(fields, const char *) = is_quoted ? read_quoted(csv, pool, &record->error) : read_bare(csv, pool);
         more = csv->at < csv->end && *csv->at == csv->separator;
         csv->at += more;
     }
     while (csv->at < csv->end && !is_line_end(*csv->at))
         csv->at++;
     const char *bytes = check_bytes(from, csv->at);
-    record->wrong = bytes ? bytes : record->wrong;
+    record->error = bytes ? bytes : record->error;
     if (csv->at < csv->end)
         pass_line_end(csv);
-    record->count = record->wrong ? 0 : fields->nelts;
+    record->count = record->error ? 0 : fields->nelts;
     record->fields = (const char **)(void *)fields->elts;
 }
 
@@ -115,7 +115,7 @@ int neo_csv_next(neo_csv *csv, apr_pool_t *pool, neo_csv_record *record)
 {
     while (csv->at < csv->end) {
         read_record(csv, pool, record);
-        if (record->wrong || record->count > 1 || *record->fields[0])
+        if (record->error || record->count > 1 || *record->fields[0])
             return 1;
     }
     return 0;

@@ -101,15 +101,15 @@ static const char *words_of(json_error_t *error)
     return is_null ? "\\u0000 is not allowed in strings" : error->text;
 }
 
-neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **wrong)
+neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **error)
 {
-    json_error_t error;
-    json_t *value = load(text, &error);
-    if (!value && json_error_code(&error) == json_error_numeric_overflow)
-        value = load(with_large_numbers(text, pool), &error);
+    json_error_t cause;
+    json_t *value = load(text, &cause);
+    if (!value && json_error_code(&cause) == json_error_numeric_overflow)
+        value = load(with_large_numbers(text, pool), &cause);
     if (!value) {
-        const char *words = words_of(&error);
-        *wrong = apr_psprintf(pool, "%s (line %d, column %d)", words, error.line, error.column);
+        const char *words = words_of(&cause);
+        *error = apr_psprintf(pool, "%s (line %d, column %d)", words, cause.line, cause.column);
         return NULL;
     }
     return owned(value, pool);

@@ -39,9 +39,9 @@ static int is_given(const neo_ctl *ctl, const neo_ctl_parameter *parameter)
 
 static const char *add_given(neo_ctl *ctl, const neo_ctl_parameter *parameter, const char *value)
 {
-    const char *wrong = value ? neo_ctl_value_check(parameter->kind, value, ctl->pool) : NULL;
-    if (wrong)
-        return apr_psprintf(ctl->pool, "%s %s", display_name(ctl, parameter), wrong);
+    const char *error = value ? neo_ctl_value_check(parameter->kind, value, ctl->pool) : NULL;
+    if (error)
+        return apr_psprintf(ctl->pool, "%s %s", display_name(ctl, parameter), error);
     if (is_given(ctl, parameter) && !(parameter->flags & NEO_CTL_REPEATED))
         return apr_psprintf(ctl->pool, "%s is given twice", display_name(ctl, parameter));
     APR_ARRAY_PUSH(ctl->given, neo_ctl_given) = (neo_ctl_given){parameter, value};
@@ -156,15 +156,15 @@ static const char *find_missing(const neo_ctl *ctl)
 const char *neo_ctl_read(neo_ctl *ctl, int argc, const char *const *argv)
 {
     reader r = {.ctl = ctl, .argv = argv, .argc = argc, .at = 1};
-    const char *wrong = NULL;
+    const char *error = NULL;
     ctl->given = apr_array_make(ctl->pool, 8, sizeof(neo_ctl_given));
-    while (!wrong && r.at < argc)
-        wrong = read_word(&r);
+    while (!error && r.at < argc)
+        error = read_word(&r);
     ctl->json = neo_ctl_value(ctl, "json") != NULL;
     ctl->quiet = neo_ctl_value(ctl, "quiet") != NULL;
-    if (!wrong && !neo_ctl_value(ctl, "help") && !neo_ctl_value(ctl, "version"))
-        wrong = find_missing(ctl);
-    return wrong;
+    if (!error && !neo_ctl_value(ctl, "help") && !neo_ctl_value(ctl, "version"))
+        error = find_missing(ctl);
+    return error;
 }
 
 const char *neo_ctl_value(const neo_ctl *ctl, const char *name)

@@ -53,7 +53,7 @@ static const char *errors_in(char *output, apr_pool_t *pool)
 void neo_doctor_read_httpd(neo_doctor_context *p)
 {
     int status;
-    const char *wrong;
+    const char *error;
     if (geteuid() != 0)
         p->httpd_skipped = "only root can check httpd's configuration";
     else if (access(apr_pstrcat(p->pool, p->httpd_dir, "/envvars", NULL), F_OK) != 0)
@@ -66,7 +66,7 @@ void neo_doctor_read_httpd(neo_doctor_context *p)
         p->httpd_skipped = "apachectl is not installed";
     else if (line) {
         const neo_text text = {line, strcspn(line, "\n")};
-        p->httpd = neo_json_parse(text, p->pool, &wrong);
+        p->httpd = neo_json_parse(text, p->pool, &error);
         p->site = neo_json_at(neo_json_get(p->httpd, "sites"), 0);
     } else if (status == 0) {
         p->httpd_error = "httpd does not load the module";

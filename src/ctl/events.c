@@ -6,12 +6,12 @@
 
 static neo_ctl_exit begin_epoch(neo_ctl *ctl)
 {
-    const char *wrong, *begun_at;
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    const char *error, *begun_at;
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
-        wrong = neo_admin_begin_event_epoch(pg, ctl->pool, &begun_at);
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
+        error = neo_admin_begin_event_epoch(pg, ctl->pool, &begun_at);
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error);
     neo_json *report = neo_json_make_object(ctl->pool);
     neo_json_set(report, "begun_at", neo_json_make_string(begun_at, ctl->pool));
     neo_ctl_print(ctl, report);

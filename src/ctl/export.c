@@ -61,16 +61,16 @@ static const char *put_line(const work *w, const char *name, neo_text value)
 /* The header line: format, organization, time, number of rows. */
 static const char *put_head(work *w, neo_json *head)
 {
-    const char *wrong = NULL;
+    const char *error = NULL;
     long long count;
     neo_json *rows = neo_json_make_object(w->ctl->pool);
-    for (const neo_resource **k = w->kinds; *k && !wrong; k++)
-        if (!(wrong = neo_export_count(w->pg, *k, w->organization, w->ctl->pool, &count))) {
+    for (const neo_resource **k = w->kinds; *k && !error; k++)
+        if (!(error = neo_export_count(w->pg, *k, w->organization, w->ctl->pool, &count))) {
             neo_json_set(rows, (*k)->name, neo_json_make_integer(count, w->ctl->pool));
             w->all += count;
         }
-    if (wrong)
-        return wrong;
+    if (error)
+        return error;
     w->left_out = neo_json_get(head, "left_out");
     neo_json_set(head, "format", neo_json_make_integer(NEO_TRANSFER_FORMAT, w->ctl->pool));
     neo_json_set(head, "rows", rows);
@@ -80,16 +80,16 @@ static const char *put_head(work *w, neo_json *head)
 static const char *put_kind(work *w, const neo_resource *kind, apr_pool_t *scratch)
 {
     neo_rows rows = {.count = 1};
-    const char *wrong = neo_export_open(w->pg, kind, w->organization, scratch);
-    while (!wrong && rows.count) {
+    const char *error = neo_export_open(w->pg, kind, w->organization, scratch);
+    while (!error && rows.count) {
         apr_pool_clear(scratch);
-        wrong = neo_export_next(w->pg, scratch, &rows);
-        for (int r = 0; !wrong && r < rows.count; r++)
-            wrong = put_line(w, kind->name, neo_rows_text(&rows, r, 0));
-        w->rows += wrong ? 0 : rows.count;
+        error = neo_export_next(w->pg, scratch, &rows);
+        for (int r = 0; !error && r < rows.count; r++)
+            error = put_line(w, kind->name, neo_rows_text(&rows, r, 0));
+        w->rows += error ? 0 : rows.count;
         neo_ctl_progress_show(&w->progress, w->rows, w->rows, w->all);
     }
-    return wrong ? apr_pstrdup(w->ctl->pool, wrong) : NULL;
+    return error ? apr_pstrdup(w->ctl->pool, error) : NULL;
 }
 
 static const char *put_all(work *w)
@@ -97,19 +97,19 @@ static const char *put_all(work *w)
     neo_json *head;
     apr_pool_t *scratch;
     apr_pool_create(&scratch, w->ctl->pool);
-    const char *wrong = neo_export_begin(w->pg, w->organization, w->ctl->pool, &head);
-    if (!wrong)
-        wrong = put_head(w, head);
+    const char *error = neo_export_begin(w->pg, w->organization, w->ctl->pool, &head);
+    if (!error)
+        error = put_head(w, head);
     neo_ctl_progress_begin(&w->progress, w->ctl, "exporting");
     if (w->out == stdout && neo_ctl_is_terminal(stdout))
         w->progress.is_shown = 0; /* the lines are shown there */
-    for (const neo_resource **k = w->kinds; *k && !wrong; k++)
-        wrong = put_kind(w, *k, scratch);
+    for (const neo_resource **k = w->kinds; *k && !error; k++)
+        error = put_kind(w, *k, scratch);
     neo_ctl_progress_end(&w->progress);
     neo_export_end(w->pg, scratch);
-    if (!wrong && (fflush(w->out) != 0 || (w->out != stdout && fsync(fileno(w->out)) != 0)))
-        wrong = apr_psprintf(w->ctl->pool, "the export cannot be written: %s", strerror(errno));
-    return wrong;
+    if (!error && (fflush(w->out) != 0 || (w->out != stdout && fsync(fileno(w->out)) != 0)))
+        error = apr_psprintf(w->ctl->pool, "the export cannot be written: %s", strerror(errno));
+    return error;
 }
 
 /* ---------------------------------------------------------------- file */
@@ -131,14 +131,14 @@ static const char *export_to_file(work *w, const char *path)
     w->out = fd < 0 ? NULL : fdopen(fd, "w");
     if (!w->out)
         return apr_psprintf(w->ctl->pool, "%s cannot be written: %s", part, strerror(errno));
-    const char *wrong = put_all(w);
-    if (fclose(w->out) != 0 && !wrong)
-        wrong = apr_psprintf(w->ctl->pool, "%s cannot be written: %s", part, strerror(errno));
-    if (!wrong && rename(part, path) != 0)
-        wrong = apr_psprintf(w->ctl->pool, "%s cannot be renamed to %s: %s", part, path, strerror(errno));
-    if (wrong)
+    const char *error = put_all(w);
+    if (fclose(w->out) != 0 && !error)
+        error = apr_psprintf(w->ctl->pool, "%s cannot be written: %s", part, strerror(errno));
+    if (!error && rename(part, path) != 0)
+        error = apr_psprintf(w->ctl->pool, "%s cannot be renamed to %s: %s", part, path, strerror(errno));
+    if (error)
         unlink(part);
-    return wrong;
+    return error;
 }
 
 static void report_left_out(const work *w)
@@ -166,13 +166,13 @@ static void report(const work *w, const char *path)
 
 static neo_ctl_exit run(neo_ctl *ctl)
 {
-    const char *wrong, *path = neo_ctl_value(ctl, "output");
+    const char *error, *path = neo_ctl_value(ctl, "output");
     work w = {.ctl = ctl, .organization = neo_ctl_value(ctl, "organization"), .kinds = kinds_of(ctl->pool), .out = stdout};
-    w.pg = neo_ctl_open(ctl, &wrong);
+    w.pg = neo_ctl_open(ctl, &error);
     if (w.pg)
-        wrong = path ? export_to_file(&w, path) : put_all(&w);
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
+        error = path ? export_to_file(&w, path) : put_all(&w);
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error);
     if (path)
         report(&w, path);
     return NEO_CTL_OK;

@@ -105,14 +105,14 @@ static neo_ctl_exit report(const neo_import_job *job, const neo_import_batch *su
 static neo_ctl_exit write_all(neo_import_job *job)
 {
     neo_import_batch sum = {0}, batch = {0};
-    const char *wrong = NULL;
+    const char *error = NULL;
     apr_pool_t *pool;
     long long rows = job->rows - job->skipped;
     apr_pool_create(&pool, job->ctl->pool);
     neo_ctl_progress_begin(&job->progress, job->ctl, "writing");
-    while (!wrong && !batch.is_done && !is_interrupted) {
+    while (!error && !batch.is_done && !is_interrupted) {
         apr_pool_clear(pool);
-        wrong = neo_import_write(job->import, pool, &batch);
+        error = neo_import_write(job->import, pool, &batch);
         sum.rows += batch.rows;
         sum.created += batch.created;
         sum.updated += batch.updated;
@@ -120,12 +120,12 @@ static neo_ctl_exit write_all(neo_import_job *job)
         neo_ctl_progress_show(&job->progress, sum.rows, sum.rows, rows);
     }
     neo_ctl_progress_end(&job->progress);
-    if (!wrong && batch.is_done)
+    if (!error && batch.is_done)
         return report(job, &sum, 1);
     return neo_ctl_fail(job->ctl,
                         "stopped with %" APR_INT64_T_FMT " of %" APR_INT64_T_FMT
                         " rows written: %s. Run the same command again to resume.",
-                        (apr_int64_t)sum.rows, (apr_int64_t)rows, wrong ? wrong : "interrupted");
+                        (apr_int64_t)sum.rows, (apr_int64_t)rows, error ? error : "interrupted");
 }
 
 /* ---------------------------------------------------------------- the command */
@@ -146,14 +146,14 @@ static const char *collect(neo_import_job *job, neo_pg *pg)
     neo_import_events events = neo_ctl_value(job->ctl, "no-events")       ? NEO_IMPORT_NO_EVENTS
                                : neo_ctl_value(job->ctl, "send-webhooks") ? NEO_IMPORT_WEBHOOKS
                                                                           : NEO_IMPORT_EVENTS;
-    const char *wrong = neo_import_begin(pg, job->organization, events, job->ctl->pool, &job->import, &job->tenant);
+    const char *error = neo_import_begin(pg, job->organization, events, job->ctl->pool, &job->import, &job->tenant);
     neo_ctl_progress_begin(&job->progress, job->ctl, "checking");
-    if (!wrong)
-        wrong = neo_import_job_read(job);
-    if (!wrong)
-        wrong = neo_import_validate(job->import, neo_import_job_add_problem, job, job->ctl->pool);
+    if (!error)
+        error = neo_import_job_read(job);
+    if (!error)
+        error = neo_import_validate(job->import, neo_import_job_add_problem, job, job->ctl->pool);
     neo_ctl_progress_end(&job->progress);
-    return wrong;
+    return error;
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
@@ -163,20 +163,20 @@ static neo_ctl_exit run(neo_ctl *ctl)
                           .problems = apr_array_make(ctl->pool, 16, sizeof(neo_import_problem))};
     if (neo_ctl_value(ctl, "no-events") && neo_ctl_value(ctl, "send-webhooks"))
         return neo_ctl_usage_error(ctl, "--no-events and --send-webhooks cannot be combined");
-    const char *wrong = open_file(&job, neo_ctl_value(ctl, "file"));
-    neo_pg *pg = wrong ? NULL : neo_ctl_open(ctl, &wrong);
+    const char *error = open_file(&job, neo_ctl_value(ctl, "file"));
+    neo_pg *pg = error ? NULL : neo_ctl_open(ctl, &error);
     if (pg)
-        wrong = collect(&job, pg);
+        error = collect(&job, pg);
     if (job.in)
         fclose(job.in);
-    if (wrong)
-        return neo_ctl_fail(ctl, "nothing was imported: %s", wrong);
+    if (error)
+        return neo_ctl_fail(ctl, "nothing was imported: %s", error);
     if (job.problem_count)
         return refuse(&job);
     if (neo_ctl_value(ctl, "check"))
         return report(&job, NULL, 0);
-    if ((wrong = neo_import_store_ids(job.import, ctl->pool)))
-        return neo_ctl_fail(ctl, "nothing was imported: %s", wrong);
+    if ((error = neo_import_store_ids(job.import, ctl->pool)))
+        return neo_ctl_fail(ctl, "nothing was imported: %s", error);
     stop_on_signals();
     return write_all(&job);
 }

@@ -47,8 +47,8 @@ void neo_import_job_add_problem(void *data, long long number, const char *field,
 
 static void read_head(neo_import_job *job, neo_text text, long long number)
 {
-    const char *wrong;
-    neo_json *head = neo_json_get(neo_json_parse(text, job->ctl->pool, &wrong), NEO_TRANSFER_HEAD);
+    const char *error;
+    neo_json *head = neo_json_get(neo_json_parse(text, job->ctl->pool, &error), NEO_TRANSFER_HEAD);
     neo_json *format = neo_json_kind_of(head) == NEO_JSON_OBJECT ? neo_json_get(head, "format") : NULL;
     if (job->head || job->rows)
         neo_import_job_add_problem(job, number, NULL, "is a header and not the first line");
@@ -165,24 +165,24 @@ static int is_importable(const neo_import_job *job, const neo_resource *kind)
 }
 
 /* Removes "line 1, " from the parser's message: it sees one line only. */
-static void add_syntax_problem(const chunk *c, long long number, const char *wrong)
+static void add_syntax_problem(const chunk *c, long long number, const char *error)
 {
     static const char own[] = "line 1, ";
-    const char *at = strstr(wrong, own);
+    const char *at = strstr(error, own);
     if (at)
-        wrong = apr_pstrcat(c->pool, apr_pstrmemdup(c->pool, wrong, (apr_size_t)(at - wrong)), at + strlen(own), NULL);
-    neo_import_job_add_problem(c->job, number, NULL, apr_pstrcat(c->pool, "is not JSON: ", wrong, NULL));
+        error = apr_pstrcat(c->pool, apr_pstrmemdup(c->pool, error, (apr_size_t)(at - error)), at + strlen(own), NULL);
+    neo_import_job_add_problem(c->job, number, NULL, apr_pstrcat(c->pool, "is not JSON: ", error, NULL));
 }
 
 static void read_line_text(chunk *c, neo_text text, long long number)
 {
-    const char *wrong;
-    neo_json *whole = neo_json_parse(text, c->pool, &wrong);
+    const char *error;
+    neo_json *whole = neo_json_parse(text, c->pool, &error);
     void *member =
         whole && neo_json_kind_of(whole) == NEO_JSON_OBJECT && neo_json_size(whole) == 1 ? neo_json_first(whole) : NULL;
     const neo_resource *kind = member ? neo_import_kind_named(neo_json_member_key(member)) : NULL;
     if (!whole)
-        add_syntax_problem(c, number, wrong);
+        add_syntax_problem(c, number, error);
     else if (member && strcmp(neo_json_member_key(member), NEO_TRANSFER_HEAD) == 0)
         read_head(c->job, text, number);
     else if (!kind)
@@ -213,11 +213,11 @@ static void add_problems_of(neo_import_job *job, long long number, const neo_pro
 static const char *finish_chunk(chunk *c)
 {
     neo_import_job *job = c->job;
-    const char *wrong = NULL;
+    const char *error = NULL;
     if (c->lookups->nelts)
-        wrong = neo_import_find(job->import, (neo_import_lookup *)c->lookups->elts, c->lookups->nelts, c->pool);
+        error = neo_import_find(job->import, (neo_import_lookup *)c->lookups->elts, c->lookups->nelts, c->pool);
     neo_import_line *rows = apr_pcalloc(c->pool, (apr_size_t)(c->lines->nelts + 1) * sizeof *rows);
-    for (int i = 0; !wrong && i < c->lines->nelts; i++) {
+    for (int i = 0; !error && i < c->lines->nelts; i++) {
         line *l = &APR_ARRAY_IDX(c->lines, i, line);
         neo_json *row, *clean;
         c->renamed = l;
@@ -230,9 +230,9 @@ static const char *finish_chunk(chunk *c)
         if (problem)
             add_problems_of(job, l->number, problem);
     }
-    if (!wrong && c->lines->nelts)
-        wrong = neo_import_collect(job->import, rows, c->lines->nelts, c->pool);
-    return wrong ? apr_pstrdup(job->ctl->pool, wrong) : NULL;
+    if (!error && c->lines->nelts)
+        error = neo_import_collect(job->import, rows, c->lines->nelts, c->pool);
+    return error ? apr_pstrdup(job->ctl->pool, error) : NULL;
 }
 
 /* Reads the next line without its line break. Returns 0 at the end of the file. */
@@ -296,7 +296,7 @@ static void check_counts(neo_import_job *job)
 
 const char *neo_import_job_read(neo_import_job *job)
 {
-    const char *wrong = NULL;
+    const char *error = NULL;
     char *buffer = NULL;
     size_t capacity = 0;
     apr_pool_t *pool;
@@ -306,14 +306,14 @@ const char *neo_import_job_read(neo_import_job *job)
         kinds++;
     job->counts = apr_pcalloc(job->ctl->pool, (apr_size_t)kinds * sizeof *job->counts);
     apr_pool_create(&pool, job->ctl->pool);
-    for (int is_done = 0; !wrong && !is_done; apr_pool_clear(pool)) {
-        wrong = read_chunk(job, pool, &buffer, &capacity, &is_done);
+    for (int is_done = 0; !error && !is_done; apr_pool_clear(pool)) {
+        error = read_chunk(job, pool, &buffer, &capacity, &is_done);
         neo_ctl_progress_show(&job->progress, job->rows, job->bytes, job->size);
     }
-    if (!wrong && ferror(job->in))
-        wrong = apr_psprintf(job->ctl->pool, "the file cannot be read: %s", strerror(errno));
+    if (!error && ferror(job->in))
+        error = apr_psprintf(job->ctl->pool, "the file cannot be read: %s", strerror(errno));
     free(buffer);
-    if (!wrong && job->head)
+    if (!error && job->head)
         check_counts(job);
-    return wrong;
+    return error;
 }

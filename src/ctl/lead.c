@@ -50,8 +50,8 @@ static const char *read_heading(import *i, const neo_csv_record *record)
 {
     int seen[NEO_LEAD_COLUMNS] = {0};
     apr_pool_t *pool = i->ctl->pool;
-    if (record->wrong)
-        return apr_psprintf(pool, "line %d: %s", record->line, record->wrong);
+    if (record->error)
+        return apr_psprintf(pool, "line %d: %s", record->line, record->error);
     if (record->count >= (int)(sizeof i->columns / sizeof *i->columns))
         return "too many columns";
     for (int c = 0; c < record->count; c++) {
@@ -111,11 +111,11 @@ static int is_repeated(import *i, int line, const char *phone)
 /* `pool` is cleared after this row. */
 static void read_row(import *i, const neo_csv_record *record, apr_pool_t *pool)
 {
-    const char *values[NEO_LEAD_COLUMNS] = {0}, *wrong[NEO_LEAD_COLUMNS];
+    const char *values[NEO_LEAD_COLUMNS] = {0}, *error[NEO_LEAD_COLUMNS];
     int columns = 0;
     i->rows++;
-    if (record->wrong) {
-        add_problem(i, record->line, record->wrong);
+    if (record->error) {
+        add_problem(i, record->line, record->error);
         return;
     }
     while (i->columns[columns] >= 0)
@@ -126,10 +126,10 @@ static void read_row(import *i, const neo_csv_record *record, apr_pool_t *pool)
     }
     for (int c = 0; c < record->count; c++)
         values[i->columns[c]] = record->fields[c];
-    int count = neo_lead_check(values, wrong, pool);
+    int count = neo_lead_check(values, error, pool);
     for (int c = 0; c < NEO_LEAD_COLUMNS; c++)
-        if (wrong[c])
-            add_problem(i, record->line, apr_pstrcat(pool, neo_lead_column_name((neo_lead_column)c), ": ", wrong[c], NULL));
+        if (error[c])
+            add_problem(i, record->line, apr_pstrcat(pool, neo_lead_column_name((neo_lead_column)c), ": ", error[c], NULL));
     if (!count && !is_repeated(i, record->line, values[NEO_LEAD_PHONE]))
         add_lead(i, record->line, values);
 }
@@ -139,20 +139,20 @@ static const char *read_file(import *i)
     apr_pool_t *pool;
     neo_csv csv;
     neo_csv_record record;
-    const char *wrong = NULL;
+    const char *error = NULL;
     neo_csv_begin(&csv, i->text);
     apr_pool_create(&pool, i->ctl->pool);
     if (!neo_csv_next(&csv, pool, &record))
-        wrong = "the file is empty; its first line must name the columns: name, phone, email, party_id";
+        error = "the file is empty; its first line must name the columns: name, phone, email, party_id";
     else
-        wrong = read_heading(i, &record);
-    while (!wrong && neo_csv_next(&csv, pool, &record)) {
+        error = read_heading(i, &record);
+    while (!error && neo_csv_next(&csv, pool, &record)) {
         read_row(i, &record, pool);
         apr_pool_clear(pool);
     }
     end_chunk(i);
     apr_pool_destroy(pool);
-    return wrong;
+    return error;
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -162,12 +162,12 @@ typedef const char *(*step)(import *i, neo_pg *pg, neo_text rows, apr_pool_t *po
 static const char *check_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool)
 {
     neo_json *problems;
-    const char *wrong = neo_admin_check_leads(pg, neo_ctl_value(i->ctl, "organization"), rows, pool, &problems);
-    for (apr_size_t p = 0; !wrong && p < neo_json_size(problems); p++) {
+    const char *error = neo_admin_check_leads(pg, neo_ctl_value(i->ctl, "organization"), rows, pool, &problems);
+    for (apr_size_t p = 0; !error && p < neo_json_size(problems); p++) {
         const neo_json *one = neo_json_at(problems, p);
         add_problem(i, (int)neo_json_integer(neo_json_get(one, "line")), neo_json_string(neo_json_get(one, "message")));
     }
-    return wrong;
+    return error;
 }
 
 static const char *add_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool)
@@ -178,27 +178,27 @@ static const char *add_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t *p
 static const char *each_chunk(import *i, neo_pg *pg, const char *what, step run_step)
 {
     apr_pool_t *pool;
-    const char *wrong = NULL;
+    const char *error = NULL;
     apr_pool_create(&pool, i->ctl->pool);
-    for (int c = 0; c < i->chunks->nelts && !wrong; c++) {
-        wrong = run_step(i, pg, APR_ARRAY_IDX(i->chunks, c, neo_text), pool);
-        wrong = wrong ? apr_pstrdup(i->ctl->pool, wrong) : NULL;
+    for (int c = 0; c < i->chunks->nelts && !error; c++) {
+        error = run_step(i, pg, APR_ARRAY_IDX(i->chunks, c, neo_text), pool);
+        error = error ? apr_pstrdup(i->ctl->pool, error) : NULL;
         apr_pool_clear(pool);
         show_progress(i, what, c + 1 == i->chunks->nelts ? i->rows : (c + 1) * CHUNK, i->rows);
     }
     apr_pool_destroy(pool);
-    return wrong;
+    return error;
 }
 
 /* Checks everything before writing, in one transaction. */
 static const char *write_rows(import *i, neo_pg *pg)
 {
-    const char *wrong = neo_ctl_exec(i->ctl, pg, "begin");
-    if (!wrong)
-        wrong = each_chunk(i, pg, "checked", check_chunk);
-    if (!wrong && !i->problems)
-        wrong = each_chunk(i, pg, "written", add_chunk);
-    return wrong || i->problems ? wrong : neo_ctl_exec(i->ctl, pg, "commit"); /* closing the connection rolls back */
+    const char *error = neo_ctl_exec(i->ctl, pg, "begin");
+    if (!error)
+        error = each_chunk(i, pg, "checked", check_chunk);
+    if (!error && !i->problems)
+        error = each_chunk(i, pg, "written", add_chunk);
+    return error || i->problems ? error : neo_ctl_exec(i->ctl, pg, "commit"); /* closing the connection rolls back */
 }
 
 static neo_ctl_exit report(const import *i)
@@ -215,20 +215,20 @@ static neo_ctl_exit report(const import *i)
 
 static neo_ctl_exit run_import(neo_ctl *ctl)
 {
-    const char *wrong, *path = neo_ctl_value(ctl, "file");
+    const char *error, *path = neo_ctl_value(ctl, "file");
 import i = {.ctl = ctl, .path = strcmp(path, "-") ? path: "standard input" };
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     i.phones = apr_hash_make(ctl->pool);
     i.chunks = apr_array_make(ctl->pool, 16, sizeof(neo_text));
     if (pg)
-        wrong = neo_admin_find_organization(pg, neo_ctl_value(ctl, "organization"), ctl->pool);
-    if (!wrong)
-        wrong = neo_ctl_read_all(path, MAX_FILE, ctl->pool, &i.text);
-    if (!wrong && (wrong = read_file(&i)))
-        return neo_ctl_fail(ctl, "%s: %s", i.path, wrong);
-    if (!wrong)
-        wrong = write_rows(&i, pg);
-    return wrong ? neo_ctl_fail(ctl, "%s", wrong) : report(&i);
+        error = neo_admin_find_organization(pg, neo_ctl_value(ctl, "organization"), ctl->pool);
+    if (!error)
+        error = neo_ctl_read_all(path, MAX_FILE, ctl->pool, &i.text);
+    if (!error && (error = read_file(&i)))
+        return neo_ctl_fail(ctl, "%s: %s", i.path, error);
+    if (!error)
+        error = write_rows(&i, pg);
+    return error ? neo_ctl_fail(ctl, "%s", error) : report(&i);
 }
 
 /* ---------------------------------------------------------------- the table */

@@ -36,9 +36,9 @@ static void prepare_process(void)
 
 static neo_ctl_exit run(neo_ctl *ctl, int argc, const char *const *argv)
 {
-    const char *wrong = neo_ctl_read(ctl, argc, argv);
-    if (wrong)
-        return neo_ctl_usage_error(ctl, "%s", wrong);
+    const char *error = neo_ctl_read(ctl, argc, argv);
+    if (error)
+        return neo_ctl_usage_error(ctl, "%s", error);
     if (neo_ctl_value(ctl, "help")) {
         neo_ctl_help(ctl);
         return NEO_CTL_OK;

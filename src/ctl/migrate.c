@@ -31,11 +31,11 @@ const char *neo_ctl_apply_migrations(const neo_ctl *ctl, neo_pg *pg, const char 
 {
     int version = 0;
     progress p = {ctl, neo_json_make_array(ctl->pool), neo_json_make_array(ctl->pool)};
-    const char *wrong = neo_migrate(pg, runtime, report_migration, report_blocked, &p, ctl->pool);
-    if (!wrong && neo_schema_version(pg, ctl->pool, &version) != NEO_PG_OK)
-        wrong = "the schema's version cannot be read";
-    if (wrong)
-        return wrong;
+    const char *error = neo_migrate(pg, runtime, report_migration, report_blocked, &p, ctl->pool);
+    if (!error && neo_schema_version(pg, ctl->pool, &version) != NEO_PG_OK)
+        error = "the schema's version cannot be read";
+    if (error)
+        return error;
     neo_ctl_say(ctl, "the schema is at version %d%s", version,
                 neo_json_size(p.applied) + neo_json_size(p.installed) ? "" : "; nothing to do");
     neo_json_set(report, "version", neo_json_make_integer(version, ctl->pool));
@@ -85,19 +85,19 @@ static const char *migrate(const neo_ctl *ctl, neo_pg *pg, neo_json *report)
         return "this database has no schema; create it with: neoapictl setup";
     if (neo_ctl_value(ctl, "dry-run"))
         return report_pending(ctl, pg, report);
-    const char *wrong = neo_ctl_apply_migrations(ctl, pg, runtime, report);
-    return wrong ? wrong : neo_admin_make_partitions(pg, ctl->pool);
+    const char *error = neo_ctl_apply_migrations(ctl, pg, runtime, report);
+    return error ? error : neo_admin_make_partitions(pg, ctl->pool);
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
 {
-    const char *wrong;
+    const char *error;
     neo_json *report = neo_json_make_object(ctl->pool);
-    neo_pg *pg = neo_ctl_connect(ctl, neo_ctl_conninfo(ctl), &wrong);
+    neo_pg *pg = neo_ctl_connect(ctl, neo_ctl_conninfo(ctl), &error);
     if (pg)
-        wrong = migrate(ctl, pg, report);
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
+        error = migrate(ctl, pg, report);
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error);
     if (ctl->json)
         neo_ctl_print(ctl, report);
     return NEO_CTL_OK;

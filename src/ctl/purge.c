@@ -47,38 +47,38 @@ static const char *remove_all(const neo_ctl *ctl, neo_purge *purge, long long al
     apr_pool_t *pool;
     long long some;
     int is_over = 0;
-    const char *wrong = neo_purge_close(purge, ctl->pool);
-    if (!wrong && !purge->is_data_only)
+    const char *error = neo_purge_close(purge, ctl->pool);
+    if (!error && !purge->is_data_only)
         neo_ctl_await_cache_sync(ctl, purge->pg, "The credentials are revoked");
     apr_pool_create(&pool, ctl->pool);
     neo_ctl_progress_begin(&progress, ctl, "removing");
-    while (!wrong && !is_over) {
+    while (!error && !is_over) {
         apr_pool_clear(pool);
-        wrong = neo_purge_step(purge, pool, &some, &is_over);
+        error = neo_purge_step(purge, pool, &some, &is_over);
         *removed += some;
         neo_ctl_progress_show(&progress, *removed, *removed, all);
     }
     neo_ctl_progress_end(&progress);
-    return wrong ? wrong : neo_purge_finish(purge, ctl->pool);
+    return error ? error : neo_purge_finish(purge, ctl->pool);
 }
 
 static neo_ctl_exit run_purge(neo_ctl *ctl, neo_purge *purge)
 {
-    const char *wrong;
+    const char *error;
     neo_json *what = NULL;
     long long removed = 0;
-    purge->pg = neo_ctl_open(ctl, &wrong);
+    purge->pg = neo_ctl_open(ctl, &error);
     if (purge->pg)
-        wrong = neo_purge_begin(purge, ctl->pool, &what);
-    if (!wrong && neo_ctl_value(ctl, "dry-run")) {
+        error = neo_purge_begin(purge, ctl->pool, &what);
+    if (!error && neo_ctl_value(ctl, "dry-run")) {
         neo_ctl_print(ctl, what);
         return NEO_CTL_OK;
     }
-    if (wrong || (wrong = confirm(ctl, purge, what)))
-        return neo_ctl_fail(ctl, "%s", wrong);
-    if ((wrong = remove_all(ctl, purge, sum_of(what), &removed)))
+    if (error || (error = confirm(ctl, purge, what)))
+        return neo_ctl_fail(ctl, "%s", error);
+    if ((error = remove_all(ctl, purge, sum_of(what), &removed)))
         return neo_ctl_fail(ctl, "stopped with %" APR_INT64_T_FMT " rows removed: %s. Run the same command again to resume.",
-                            (apr_int64_t)removed, wrong);
+                            (apr_int64_t)removed, error);
     neo_json *done = neo_json_make_object(ctl->pool);
     neo_json_set(done, "id", neo_json_make_string(purge->tenant ? purge->tenant : purge->organization, ctl->pool));
     neo_json_set(done, "removed", what);

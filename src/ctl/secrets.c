@@ -24,12 +24,12 @@ const char *neo_ctl_read_all(const char *path, apr_size_t max, apr_pool_t *pool,
     neo_buf_init(&out, pool, sizeof piece);
     while ((got = read(fd, piece, sizeof piece)) > 0 && out.len + (apr_size_t)got <= max)
         neo_buf_add(&out, piece, (apr_size_t)got);
-    int error = errno;
+    int cause = errno;
     if (!is_input)
         close(fd);
     *text = neo_buf_text(&out);
     if (got < 0)
-        return apr_psprintf(pool, "%s cannot be read: %s", path, strerror(error));
+        return apr_psprintf(pool, "%s cannot be read: %s", path, strerror(cause));
     return got > 0 ? apr_psprintf(pool, "%s is larger than %ld bytes", path, (long)max) : NULL;
 }
 
@@ -73,9 +73,9 @@ static const char *unknown_name_in(const char *line, apr_pool_t *pool)
 static const char *read_lines(neo_ctl_secret *secrets, const char *path, apr_pool_t *pool)
 {
     neo_text text;
-    const char *wrong = neo_ctl_read_all(path, MAX_BYTES, pool, &text), *shown = strcmp(path, "-") ? path : "standard input";
-    if (wrong)
-        return wrong;
+    const char *error = neo_ctl_read_all(path, MAX_BYTES, pool, &text), *shown = strcmp(path, "-") ? path : "standard input";
+    if (error)
+        return error;
     char *rest = apr_pstrmemdup(pool, text.ptr, text.len), *line;
     for (int number = 1; (line = strsep(&rest, "\n")); number++) {
         line[strcspn(line, "\r")] = '\0';
@@ -120,20 +120,20 @@ static const char *prompt(neo_ctl_secret *secret, apr_pool_t *pool)
 
 const char *neo_ctl_read_secrets(const neo_ctl *ctl, neo_ctl_secret *secrets)
 {
-    const char *path = neo_ctl_value(ctl, "secrets"), *wrong = NULL;
+    const char *path = neo_ctl_value(ctl, "secrets"), *error = NULL;
     if (path || !isatty(STDIN_FILENO))
-        wrong = read_lines(secrets, path ? path : "-", ctl->pool);
+        error = read_lines(secrets, path ? path : "-", ctl->pool);
     else
-        for (neo_ctl_secret *s = secrets; s->name && !wrong; s++)
-            wrong = prompt(s, ctl->pool);
-    for (neo_ctl_secret *s = secrets; s->name && !wrong; s++) {
+        for (neo_ctl_secret *s = secrets; s->name && !error; s++)
+            error = prompt(s, ctl->pool);
+    for (neo_ctl_secret *s = secrets; s->name && !error; s++) {
         if (s->value && !*s->value)
             s->value = NULL;
         if (s->value)
-            wrong = check_value(s, ctl->pool);
+            error = check_value(s, ctl->pool);
         else if (s->is_needed)
-            wrong = apr_psprintf(ctl->pool, "the %s is missing; use --secrets with a file that has a line %s=...", s->name,
+            error = apr_psprintf(ctl->pool, "the %s is missing; use --secrets with a file that has a line %s=...", s->name,
                                  s->name);
     }
-    return wrong;
+    return error;
 }

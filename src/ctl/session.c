@@ -59,33 +59,33 @@ static const char *find_fix(const char *message, const char *conninfo)
     return "check that PostgreSQL runs (systemctl status postgresql) and that " ADDRESS " has its address";
 }
 
-neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const char **wrong, const char **fix)
+neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const char **error, const char **fix)
 {
     neo_rows rows;
     const char *why, *given = neo_ctl_value(ctl, "database");
-    *wrong = given && neo_pg_has_password(given)
+    *error = given && neo_pg_has_password(given)
                  ? "--database must not have a password, because other users can see the command line"
                  : NULL;
     *fix = "use a password file (~/.pgpass), a service, or NEOAPI_DATABASE";
-    if (*wrong)
+    if (*error)
         return NULL;
     neo_pg *pg = neo_pg_connect(conninfo, ctl->pool, &why);
     if (!pg) {
-        *wrong = apr_psprintf(ctl->pool, "cannot connect to the database: %s", neo_ctl_one_line(why, ctl->pool));
+        *error = apr_psprintf(ctl->pool, "cannot connect to the database: %s", neo_ctl_one_line(why, ctl->pool));
         *fix = find_fix(why, conninfo);
     } else if (neo_pg_exec(pg, SETTINGS, 0, NULL, ctl->pool, &rows) != NEO_PG_OK) {
-        *wrong = rows.message;
+        *error = rows.message;
         *fix = find_fix(rows.message, conninfo);
     }
-    return *wrong ? NULL : pg;
+    return *error ? NULL : pg;
 }
 
-neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **wrong)
+neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **error)
 {
     const char *fix;
-    neo_pg *pg = neo_ctl_connect_or_fix(ctl, conninfo, wrong, &fix);
+    neo_pg *pg = neo_ctl_connect_or_fix(ctl, conninfo, error, &fix);
     if (!pg)
-        *wrong = apr_psprintf(ctl->pool, "%s; fix: %s; neoapictl doctor checks the installation", *wrong, fix);
+        *error = apr_psprintf(ctl->pool, "%s; fix: %s; neoapictl doctor checks the installation", *error, fix);
     return pg;
 }
 
@@ -131,12 +131,12 @@ static const char *check_version(neo_pg *pg, apr_pool_t *pool)
     return NULL;
 }
 
-neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **wrong)
+neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **error)
 {
-    neo_pg *pg = neo_ctl_connect(ctl, neo_ctl_conninfo(ctl), wrong);
+    neo_pg *pg = neo_ctl_connect(ctl, neo_ctl_conninfo(ctl), error);
     if (pg)
-        *wrong = become_owner(pg, ctl->pool);
-    if (pg && !*wrong)
-        *wrong = check_version(pg, ctl->pool);
-    return *wrong ? NULL : pg;
+        *error = become_owner(pg, ctl->pool);
+    if (pg && !*error)
+        *error = check_version(pg, ctl->pool);
+    return *error ? NULL : pg;
 }

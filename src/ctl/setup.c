@@ -37,38 +37,38 @@ static const char *id_of(const setup *s, const char *name)
 static const char *check_server(setup *s)
 {
     const char *values[] = {apr_itoa(s->pool, MIN_SERVER_VERSION)};
-    const char *wrong =
+    const char *error =
         run_sql(s, "cannot read the server's version",
                 "select current_setting('server_version_num')::int >= $1::int, current_setting('server_version')", 1, values);
-    if (!wrong && !neo_rows_is_true(&s->rows, 0, 0))
-        wrong = apr_psprintf(s->pool, "PostgreSQL 15 or newer is required; the server is %s", neo_rows_value(&s->rows, 0, 1));
-    return wrong ? wrong : run_sql(s, "cannot wait for another setup", LOCK_SQL, 0, NULL);
+    if (!error && !neo_rows_is_true(&s->rows, 0, 0))
+        error = apr_psprintf(s->pool, "PostgreSQL 15 or newer is required; the server is %s", neo_rows_value(&s->rows, 0, 1));
+    return error ? error : run_sql(s, "cannot wait for another setup", LOCK_SQL, 0, NULL);
 }
 
 /* Creates a role, or alters it to `kind`: login or nologin. */
 static const char *make_role(setup *s, const char *role, const char *kind)
 {
     const char *values[] = {role};
-    const char *wrong = run_sql(s, "cannot read the role", "select rolcanlogin from pg_roles where rolname = $1", 1, values);
-    if (wrong)
-        return wrong;
+    const char *error = run_sql(s, "cannot read the role", "select rolcanlogin from pg_roles where rolname = $1", 1, values);
+    if (error)
+        return error;
     int exists = s->rows.count > 0, is_valid = exists && (strcmp(kind, "login") != 0 || neo_rows_is_true(&s->rows, 0, 0));
     if (!is_valid)
-        wrong =
+        error =
             run_sql(s, apr_psprintf(s->pool, "cannot create the role %s; connect as a PostgreSQL administrator", role),
                     apr_pstrcat(s->pool, exists ? "alter role " : "create role ", id_of(s, role), " ", kind, NULL), 0, NULL);
-    if (!wrong)
+    if (!error)
         neo_ctl_say(s->ctl, "role %s: %s", role, exists ? "exists" : "created");
-    return wrong;
+    return error;
 }
 
 /* The server logs personal data of rejected rows as DETAIL. Without the privilege to change this, doctor reports it. */
 static const char *hide_details(setup *s, const char *role)
 {
-    const char *wrong = run_sql(s, "cannot read the connected role's privileges",
+    const char *error = run_sql(s, "cannot read the connected role's privileges",
                                 "select has_parameter_privilege('log_error_verbosity', 'set')", 0, NULL);
-    if (wrong || !neo_rows_is_true(&s->rows, 0, 0))
-        return wrong;
+    if (error || !neo_rows_is_true(&s->rows, 0, 0))
+        return error;
     return run_sql(s, "cannot limit what the server logs",
                    apr_psprintf(s->pool, "alter role %s set log_error_verbosity = 'terse'", id_of(s, role)), 0, NULL);
 }
@@ -76,10 +76,10 @@ static const char *hide_details(setup *s, const char *role)
 /* Unless the administrator is a superuser, only members of the owner can act as it. */
 static const char *join_owner(setup *s)
 {
-    const char *wrong = run_sql(s, "cannot read the connected role",
+    const char *error = run_sql(s, "cannot read the connected role",
                                 "select rolsuper, current_user from pg_roles where rolname = current_user", 0, NULL);
-    if (wrong || neo_rows_is_true(&s->rows, 0, 0))
-        return wrong;
+    if (error || neo_rows_is_true(&s->rows, 0, 0))
+        return error;
     const char *self = id_of(s, neo_rows_value(&s->rows, 0, 1));
     return run_sql(s, apr_psprintf(s->pool, "cannot act as %s; connect as a PostgreSQL administrator", s->owner),
                    apr_psprintf(s->pool, "grant %s to %s", id_of(s, s->owner), self), 0, NULL);
@@ -88,9 +88,9 @@ static const char *join_owner(setup *s)
 /* The role for neoapictl, a member of the owner. With peer authentication the role root lets the user root administer. */
 static const char *make_admin(setup *s)
 {
-    const char *wrong = s->admin ? make_role(s, s->admin, "login") : NULL;
-    if (!s->admin || wrong)
-        return wrong;
+    const char *error = s->admin ? make_role(s, s->admin, "login") : NULL;
+    if (!s->admin || error)
+        return error;
     return run_sql(s, apr_psprintf(s->pool, "cannot let %s act as %s", s->admin, s->owner),
                    apr_psprintf(s->pool, "grant %s to %s", id_of(s, s->owner), id_of(s, s->admin)), 0, NULL);
 }
@@ -98,21 +98,21 @@ static const char *make_admin(setup *s)
 static const char *check_runtime(setup *s)
 {
     const char *values[] = {s->runtime, s->owner};
-    const char *wrong =
+    const char *error =
         run_sql(s, "cannot read the runtime role",
                 "select rolsuper or rolcreaterole or rolcreatedb or rolbypassrls or pg_has_role($1, $2, 'member')"
                 " from pg_roles where rolname = $1",
                 2, values);
-    if (!wrong && neo_rows_is_true(&s->rows, 0, 0))
-        wrong = apr_psprintf(s->pool,
+    if (!error && neo_rows_is_true(&s->rows, 0, 0))
+        error = apr_psprintf(s->pool,
                              "the role %s has too many privileges (superuser, creates roles or databases, bypasses row "
                              "security, or is a member of %s); choose another --runtime-role",
                              s->runtime, s->owner);
-    return wrong;
+    return error;
 }
 
-/* Returns the first line of the file. On failure returns NULL and sets *wrong. */
-static const char *read_password(setup *s, const char *path, const char **wrong)
+/* Returns the first line of the file. On failure returns NULL and sets *error. */
+static const char *read_password(setup *s, const char *path, const char **error)
 {
     apr_file_t *file;
     char why[120], line[512];
@@ -123,21 +123,21 @@ static const char *read_password(setup *s, const char *path, const char **wrong)
     }
     line[rv == APR_SUCCESS ? strcspn(line, "\r\n") : 0] = '\0';
     if (rv != APR_SUCCESS && rv != APR_EOF)
-        *wrong = apr_psprintf(s->pool, "the password file %s cannot be read: %s", path, apr_strerror(rv, why, sizeof why));
+        *error = apr_psprintf(s->pool, "the password file %s cannot be read: %s", path, apr_strerror(rv, why, sizeof why));
     else if (!*line || strlen(line) == sizeof line - 1)
-        *wrong = apr_psprintf(s->pool, "the first line of the password file %s must be a password of at most %d bytes", path,
+        *error = apr_psprintf(s->pool, "the first line of the password file %s must be a password of at most %d bytes", path,
                               (int)sizeof line - 2);
-    return *wrong ? NULL : apr_pstrdup(s->pool, line);
+    return *error ? NULL : apr_pstrdup(s->pool, line);
 }
 
 /* Sends only the SCRAM verifier, because the server may log statements. */
 static const char *set_password(setup *s, const char *role, const char *option)
 {
-    const char *wrong = NULL, *path = neo_ctl_value(s->ctl, option);
-    const char *password = path ? read_password(s, path, &wrong) : NULL;
-    const char *verifier = password ? neo_pg_password_verifier(s->pg, role, password, s->pool, &wrong) : NULL;
+    const char *error = NULL, *path = neo_ctl_value(s->ctl, option);
+    const char *password = path ? read_password(s, path, &error) : NULL;
+    const char *verifier = password ? neo_pg_password_verifier(s->pg, role, password, s->pool, &error) : NULL;
     if (!verifier)
-        return wrong;
+        return error;
     return run_sql(s, "cannot set the password",
                    apr_psprintf(s->pool, "alter role %s password %s", id_of(s, role), neo_pg_literal(s->pg, verifier, s->pool)),
                    0, NULL);
@@ -147,11 +147,11 @@ static const char *set_password(setup *s, const char *role, const char *option)
 static const char *make_database(setup *s)
 {
     const char *values[] = {s->database};
-    const char *wrong =
+    const char *error =
         run_sql(s, "cannot read the database",
                 "select pg_get_userbyid(datdba), pg_encoding_to_char(encoding) from pg_database where datname = $1", 1, values);
-    if (wrong)
-        return wrong;
+    if (error)
+        return error;
     if (s->rows.count && strcmp(neo_rows_value(&s->rows, 0, 0), s->owner) != 0)
         return apr_psprintf(
             s->pool,
@@ -163,13 +163,13 @@ static const char *make_database(setup *s)
                             s->database, neo_rows_value(&s->rows, 0, 1));
     int exists = s->rows.count > 0;
     if (!exists)
-        wrong = run_sql(s, apr_psprintf(s->pool, "cannot create the database %s", s->database),
+        error = run_sql(s, apr_psprintf(s->pool, "cannot create the database %s", s->database),
                         apr_psprintf(s->pool, "create database %s owner %s template template0 encoding 'UTF8' locale 'C.UTF-8'",
                                      id_of(s, s->database), id_of(s, s->owner)),
                         0, NULL);
-    if (!wrong)
+    if (!error)
         neo_ctl_say(s->ctl, "database %s: %s", s->database, exists ? "exists" : "created");
-    return wrong;
+    return error;
 }
 
 /* The connection string for another database: libpq uses the last of repeated settings. */
@@ -200,30 +200,30 @@ static const char *grant_runtime_access(setup *s)
 
 static const char *make_roles(setup *s)
 {
-    const char *wrong = make_role(s, s->owner, "nologin");
-    if (!wrong)
-        wrong = make_role(s, s->runtime, "login");
-    if (!wrong)
-        wrong = check_runtime(s);
-    if (!wrong)
-        wrong = hide_details(s, s->runtime);
-    if (!wrong)
-        wrong = set_password(s, s->runtime, "runtime-password-file");
-    if (!wrong)
-        wrong = make_admin(s);
-    if (!wrong)
-        wrong = set_password(s, s->admin, "admin-password-file");
-    return wrong ? wrong : join_owner(s);
+    const char *error = make_role(s, s->owner, "nologin");
+    if (!error)
+        error = make_role(s, s->runtime, "login");
+    if (!error)
+        error = check_runtime(s);
+    if (!error)
+        error = hide_details(s, s->runtime);
+    if (!error)
+        error = set_password(s, s->runtime, "runtime-password-file");
+    if (!error)
+        error = make_admin(s);
+    if (!error)
+        error = set_password(s, s->admin, "admin-password-file");
+    return error ? error : join_owner(s);
 }
 
 /* The connection string may name the database that does not exist yet; then connects to "postgres". */
 static const char *connect_somewhere(setup *s)
 {
-    const char *wrong, *ignored, *conninfo = neo_ctl_conninfo(s->ctl);
-    s->pg = neo_ctl_connect(s->ctl, conninfo, &wrong);
+    const char *error, *ignored, *conninfo = neo_ctl_conninfo(s->ctl);
+    s->pg = neo_ctl_connect(s->ctl, conninfo, &error);
     if (!s->pg)
         s->pg = neo_ctl_connect(s->ctl, conninfo_of(s, "postgres"), &ignored);
-    return s->pg ? NULL : wrong;
+    return s->pg ? NULL : error;
 }
 
 static void note_result(setup *s, const char *name, const char *value)
@@ -237,54 +237,54 @@ static const char *make_first(setup *s)
     char tenant[NEO_ID_SIZE], organization[NEO_ID_SIZE], key[NEO_ID_SIZE], secret[NEO_SECRET_SIZE] = "";
     neo_id_issue(tenant, "tnt_");
     neo_id_issue(organization, "org_");
-    const char *wrong =
+    const char *error =
         neo_admin_create(s->pg, NEO_ADMIN_TENANTS, neo_admin_settings(s->pool, "id", tenant, "name", s->tenant, NULL), s->pool);
-    if (!wrong)
-        wrong = neo_admin_create(s->pg, NEO_ADMIN_ORGANIZATIONS,
+    if (!error)
+        error = neo_admin_create(s->pg, NEO_ADMIN_ORGANIZATIONS,
                                  neo_admin_settings(s->pool, "id", organization, "tenant_id", tenant, "name", s->tenant, NULL),
                                  s->pool);
-    if (!wrong)
-        wrong = neo_admin_create_credential(
+    if (!error)
+        error = neo_admin_create_credential(
             s->pg, NEO_ADMIN_KEYS,
             neo_admin_settings(s->pool, "organization_id", organization, "role", "org_admin", "name", "first key", NULL),
             s->pool, key, secret);
     note_result(s, "tenant", tenant);
     note_result(s, "organization", organization);
     note_result(s, "secret", secret);
-    return wrong;
+    return error;
 }
 
 static const char *make_tenant(setup *s)
 {
     const char *values[] = {s->tenant};
-    const char *wrong = run_sql(s, "cannot read the tenant", "select from neoapi.tenant where name = $1", 1, values);
-    if (!wrong && s->rows.count)
+    const char *error = run_sql(s, "cannot read the tenant", "select from neoapi.tenant where name = $1", 1, values);
+    if (!error && s->rows.count)
         neo_ctl_say(s->ctl, "tenant %s: exists", s->tenant);
-    if (wrong || s->rows.count)
-        return wrong;
+    if (error || s->rows.count)
+        return error;
     s->first = neo_json_make_object(s->pool);
-    wrong = run_sql(s, "cannot begin", "begin", 0, NULL);
-    return wrong ? wrong : make_first(s);
+    error = run_sql(s, "cannot begin", "begin", 0, NULL);
+    return error ? error : make_first(s);
 }
 
 static const char *set_up(setup *s, neo_json *report)
 {
-    const char *wrong = connect_somewhere(s);
-    if (!wrong)
-        wrong = check_server(s);
-    if (!wrong)
-        wrong = make_roles(s);
-    if (!wrong)
-        wrong = make_database(s);
-    if (!wrong)
-        s->pg = neo_ctl_connect(s->ctl, conninfo_of(s, s->database), &wrong);
-    if (!wrong)
-        wrong = revoke_public_access(s);
-    if (!wrong)
-        wrong = neo_ctl_apply_migrations(s->ctl, s->pg, s->runtime, report);
-    if (!wrong)
-        wrong = grant_runtime_access(s);
-    return wrong || !s->tenant ? wrong : make_tenant(s);
+    const char *error = connect_somewhere(s);
+    if (!error)
+        error = check_server(s);
+    if (!error)
+        error = make_roles(s);
+    if (!error)
+        error = make_database(s);
+    if (!error)
+        s->pg = neo_ctl_connect(s->ctl, conninfo_of(s, s->database), &error);
+    if (!error)
+        error = revoke_public_access(s);
+    if (!error)
+        error = neo_ctl_apply_migrations(s->ctl, s->pg, s->runtime, report);
+    if (!error)
+        error = grant_runtime_access(s);
+    return error || !s->tenant ? error : make_tenant(s);
 }
 
 /* Commits after the secret was printed: if it cannot be, nothing is created. */
@@ -301,10 +301,10 @@ static neo_ctl_exit show(setup *s, neo_json *report)
     if (!ctl->json)
         neo_ctl_print(ctl, s->first);
     neo_ctl_say(ctl, "Store the secret: it is shown only once. Clients send it in the header X-API-Key.");
-    const char *wrong = neo_ctl_flush(ctl);
-    if (!wrong)
-        wrong = run_sql(s, "the first tenant was shown but may not exist", "commit", 0, NULL);
-    return wrong ? neo_ctl_fail(ctl, "%s", wrong) : NEO_CTL_OK;
+    const char *error = neo_ctl_flush(ctl);
+    if (!error)
+        error = run_sql(s, "the first tenant was shown but may not exist", "commit", 0, NULL);
+    return error ? neo_ctl_fail(ctl, "%s", error) : NEO_CTL_OK;
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
@@ -327,9 +327,9 @@ static neo_ctl_exit run(neo_ctl *ctl)
     neo_json_set(report, "database", neo_json_make_string(s.database, ctl->pool));
     neo_json_set(report, "owner", neo_json_make_string(s.owner, ctl->pool));
     neo_json_set(report, "runtime_role", neo_json_make_string(s.runtime, ctl->pool));
-    const char *wrong = set_up(&s, report);
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
+    const char *error = set_up(&s, report);
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error);
     return show(&s, report);
 }
 

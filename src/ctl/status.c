@@ -66,9 +66,9 @@ static void warn_about_webhooks(const status_view *l, const neo_json *counts)
 static const char *view_counts(const status_view *l, neo_pg *pg)
 {
     neo_json *counts;
-    const char *wrong = neo_overview_read(pg, l->ctl->pool, &counts);
-    if (wrong)
-        return wrong;
+    const char *error = neo_overview_read(pg, l->ctl->pool, &counts);
+    if (error)
+        return error;
     for (void *m = neo_json_first(counts); m; m = neo_json_next(counts, m))
         neo_json_set(l->shown, neo_json_member_key(m), neo_json_member_value(m));
     warn_about_webhooks(l, counts);
@@ -167,15 +167,15 @@ static void print(const status_view *l)
 
 static neo_ctl_exit run(neo_ctl *ctl)
 {
-    const char *wrong;
+    const char *error;
     status_view l = {ctl, neo_json_make_object(ctl->pool), neo_json_make_array(ctl->pool)};
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
-        wrong = neo_ctl_limit_statement_time(ctl, pg);
-    for (apr_size_t i = 0; !wrong && i < sizeof views / sizeof *views; i++)
-        wrong = views[i](&l, pg);
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
+        error = neo_ctl_limit_statement_time(ctl, pg);
+    for (apr_size_t i = 0; !error && i < sizeof views / sizeof *views; i++)
+        error = views[i](&l, pg);
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error);
     print(&l);
     return neo_json_size(l.warnings) ? NEO_CTL_WARNING : NEO_CTL_OK;
 }

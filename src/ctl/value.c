@@ -137,16 +137,16 @@ static const char *check_provider_id(const char *text, apr_pool_t *pool)
 /* A DNS name. Lowercase only, as it is compared with certificates and URLs. */
 static const char *check_host(const char *text, apr_pool_t *pool)
 {
-    static const char wrong[] = "must be the host name that clients use, in lowercase letters, such as api.example.com";
+    static const char error[] = "must be the host name that clients use, in lowercase letters, such as api.example.com";
     apr_size_t label = 0, len = strlen(text);
     (void)pool;
     if (len > 253 || strspn(text, "0123456789.") == len)
-        return wrong;
+        return error;
     for (const char *c = text;; c++) {
         int is_end = *c == '.' || *c == '\0';
         if (is_end ? label == 0 || label > 63 || c[-1] == '-' || c[-(int)label] == '-'
                    : !strchr("abcdefghijklmnopqrstuvwxyz0123456789-", *c))
-            return wrong;
+            return error;
         if (*c == '\0')
             return NULL;
         label = is_end ? 0 : label + 1;

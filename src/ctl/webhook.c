@@ -16,22 +16,22 @@
 
 static neo_ctl_exit deliveries(neo_ctl *ctl)
 {
-    const char *wrong;
+    const char *error;
     neo_json *list;
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
-        wrong = neo_admin_list_deliveries(pg, neo_ctl_value(ctl, "subscription"), neo_ctl_value(ctl, "status"),
+        error = neo_admin_list_deliveries(pg, neo_ctl_value(ctl, "subscription"), neo_ctl_value(ctl, "status"),
                                           neo_ctl_value(ctl, "limit"), ctl->pool, &list);
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error);
     neo_ctl_print(ctl, list);
     return NEO_CTL_OK;
 }
 
-static neo_ctl_exit print_result(const neo_ctl *ctl, const char *wrong, neo_json *answer, int is_waiting)
+static neo_ctl_exit print_result(const neo_ctl *ctl, const char *error, neo_json *answer, int is_waiting)
 {
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error);
     neo_ctl_print(ctl, answer);
     if (is_waiting)
         neo_ctl_say(ctl, "The subscription is inactive: pending deliveries wait until it is active again.");
@@ -40,13 +40,13 @@ static neo_ctl_exit print_result(const neo_ctl *ctl, const char *wrong, neo_json
 
 static neo_ctl_exit retry(neo_ctl *ctl)
 {
-    const char *wrong;
+    const char *error;
     neo_json *answer = NULL;
     int is_waiting = 0;
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
-        wrong = neo_admin_retry(pg, neo_ctl_value(ctl, "delivery"), ctl->pool, &answer, &is_waiting);
-    return print_result(ctl, wrong, answer, is_waiting);
+        error = neo_admin_retry(pg, neo_ctl_value(ctl, "delivery"), ctl->pool, &answer, &is_waiting);
+    return print_result(ctl, error, answer, is_waiting);
 }
 
 /* Sets a member to the time in an option, which was validated with the command line. */
@@ -71,17 +71,17 @@ static void add_values(neo_json *body, const neo_ctl *ctl, const char *member, c
 
 static neo_ctl_exit recover(neo_ctl *ctl)
 {
-    const char *wrong;
+    const char *error;
     neo_json *answer = NULL, *body = neo_json_make_object(ctl->pool);
     int is_waiting = 0;
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     add_time(body, ctl, "since");
     add_time(body, ctl, "until");
     add_values(body, ctl, "statuses", "status");
     add_values(body, ctl, "event_types", "event");
     if (pg)
-        wrong = neo_admin_recover(pg, neo_ctl_value(ctl, "subscription"), body, ctl->pool, &answer, &is_waiting);
-    return print_result(ctl, wrong, answer, is_waiting);
+        error = neo_admin_recover(pg, neo_ctl_value(ctl, "subscription"), body, ctl->pool, &answer, &is_waiting);
+    return print_result(ctl, error, answer, is_waiting);
 }
 
 /* ---------------------------------------------------------------- tail */
@@ -127,10 +127,10 @@ static void print_attempt(const neo_ctl *ctl, neo_json *attempt)
 static const char *print_new_attempts(const neo_ctl *ctl, neo_pg *pg, neo_follower *follower)
 {
     neo_json *list;
-    const char *wrong = neo_admin_follow(pg, follower, ctl->pool, &list);
-    for (apr_size_t i = 0; !wrong && i < neo_json_size(list); i++)
+    const char *error = neo_admin_follow(pg, follower, ctl->pool, &list);
+    for (apr_size_t i = 0; !error && i < neo_json_size(list); i++)
         print_attempt(ctl, neo_json_at(list, i));
-    return wrong ? wrong : neo_ctl_flush(ctl);
+    return error ? error : neo_ctl_flush(ctl);
 }
 
 /* Polls with two pools in turn, because the follower refers to texts of the previous poll. If the database is slow, it polls
@@ -141,32 +141,32 @@ static const char *follow(const neo_ctl *ctl, neo_pg *pg, const char *seconds)
     apr_pool_t *pools[2];
     neo_follower follower = {.organization = neo_ctl_value(ctl, "organization")};
     apr_time_t begun = apr_time_now(), until = seconds ? begun + apr_time_from_sec(apr_atoi64(seconds)) : 0;
-    const char *wrong = NULL;
+    const char *error = NULL;
     apr_pool_create(&pools[0], ctl->pool);
     apr_pool_create(&pools[1], ctl->pool);
-    for (int turn = 0, is_last = 0; !wrong && !is_last; turn = !turn) {
+    for (int turn = 0, is_last = 0; !error && !is_last; turn = !turn) {
         apr_pool_clear(pools[turn]);
         now.pool = pools[turn];
         apr_time_t before = apr_time_now();
         is_last = is_over || (until && before >= until);
-        wrong = print_new_attempts(&now, pg, &follower);
+        error = print_new_attempts(&now, pg, &follower);
         apr_time_t pause = 2 * (apr_time_now() - before), min_pause = apr_time_from_msec(POLL_INTERVAL_MS);
-        if (!wrong && !is_last && !is_over)
+        if (!error && !is_last && !is_over)
             apr_sleep(pause > min_pause ? pause : min_pause);
     }
-    return wrong ? apr_pstrdup(ctl->pool, wrong) : NULL;
+    return error ? apr_pstrdup(ctl->pool, error) : NULL;
 }
 
 static neo_ctl_exit tail(neo_ctl *ctl)
 {
-    const char *wrong;
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    const char *error;
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg) {
         end_on_signals();
         neo_ctl_say(ctl, "Following delivery attempts. Press Ctrl-C to stop.");
-        wrong = follow(ctl, pg, neo_ctl_value(ctl, "for"));
+        error = follow(ctl, pg, neo_ctl_value(ctl, "for"));
     }
-    return wrong ? neo_ctl_fail(ctl, "%s", wrong) : NEO_CTL_OK;
+    return error ? neo_ctl_fail(ctl, "%s", error) : NEO_CTL_OK;
 }
 
 /* ---------------------------------------------------------------- the table */

@@ -27,11 +27,11 @@ static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, 
         [VERIFY_TOKEN] = {"verify_token", "Verify token of the callback", 0, 1, NULL},
         {0},
     };
-    const char *wrong = neo_keys_read(&keys, neo_ctl_value(ctl, "key-file"), ctl->pool);
-    if (wrong)
-        return apr_pstrcat(ctl->pool, "--key-file: ", wrong, NULL);
-    if ((wrong = neo_ctl_read_secrets(ctl, secrets)))
-        return wrong;
+    const char *error = neo_keys_read(&keys, neo_ctl_value(ctl, "key-file"), ctl->pool);
+    if (error)
+        return apr_pstrcat(ctl->pool, "--key-file: ", error, NULL);
+    if ((error = neo_ctl_read_secrets(ctl, secrets)))
+        return error;
     const char *token = secrets[ACCESS_TOKEN].value, *secret = secrets[APP_SECRET].value;
     *verify_token = secrets[VERIFY_TOKEN].value;
     if (token)
@@ -57,15 +57,15 @@ static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, 
 static neo_ctl_exit create(neo_ctl *ctl)
 {
     char id[NEO_ID_SIZE];
-    const char *wrong, *verify_token;
+    const char *error, *verify_token;
     apr_array_header_t *settings = neo_ctl_settings(ctl);
     neo_id_issue(id, "wan_");
     neo_admin_set(settings, "id", id);
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
-    if (pg && !(wrong = read_secrets(ctl, id, 1, settings, &verify_token)) && !(wrong = neo_ctl_exec(ctl, pg, "begin")))
-        wrong = neo_admin_create(pg, NEO_ADMIN_NUMBERS, settings, ctl->pool);
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
+    neo_pg *pg = neo_ctl_open(ctl, &error);
+    if (pg && !(error = read_secrets(ctl, id, 1, settings, &verify_token)) && !(error = neo_ctl_exec(ctl, pg, "begin")))
+        error = neo_admin_create(pg, NEO_ADMIN_NUMBERS, settings, ctl->pool);
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error);
     neo_json *made = neo_json_make_object(ctl->pool);
     neo_json_set(made, "id", neo_json_make_string(id, ctl->pool));
     neo_json_set(made, "verify_token", neo_json_make_string(verify_token, ctl->pool));
@@ -73,25 +73,25 @@ static neo_ctl_exit create(neo_ctl *ctl)
     neo_ctl_say(
         ctl, "In the app's WhatsApp settings at Meta, enter the callback's address and this verify token, and subscribe to the "
              "fields messages and user_preferences. The token is shown only once.");
-    if ((wrong = neo_ctl_flush(ctl)) || (wrong = neo_ctl_exec(ctl, pg, "commit")))
-        return neo_ctl_fail(ctl, "%s", wrong);
+    if ((error = neo_ctl_flush(ctl)) || (error = neo_ctl_exec(ctl, pg, "commit")))
+        return neo_ctl_fail(ctl, "%s", error);
     return NEO_CTL_OK;
 }
 
 static neo_ctl_exit change(neo_ctl *ctl)
 {
-    const char *wrong, *verify_token, *id = neo_ctl_value(ctl, "number");
+    const char *error, *verify_token, *id = neo_ctl_value(ctl, "number");
     apr_array_header_t *settings = neo_ctl_settings(ctl);
     int given = settings->nelts, asks_for_secrets = neo_ctl_value(ctl, "secrets") || !given;
-    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg && asks_for_secrets)
-        wrong = read_secrets(ctl, id, 0, settings, &verify_token);
-    if (!wrong && asks_for_secrets && settings->nelts == given)
-        wrong = "nothing was changed, because no secret was given";
-    if (!wrong)
-        wrong = neo_admin_change(pg, NEO_ADMIN_NUMBERS, id, settings, ctl->pool);
-    if (wrong)
-        return neo_ctl_fail(ctl, "%s", wrong);
+        error = read_secrets(ctl, id, 0, settings, &verify_token);
+    if (!error && asks_for_secrets && settings->nelts == given)
+        error = "nothing was changed, because no secret was given";
+    if (!error)
+        error = neo_admin_change(pg, NEO_ADMIN_NUMBERS, id, settings, ctl->pool);
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error);
     neo_json *done = neo_json_make_object(ctl->pool);
     neo_json_set(done, "id", neo_json_make_string(id, ctl->pool));
     neo_ctl_print(ctl, done);

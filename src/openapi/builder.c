@@ -9,12 +9,12 @@
 
 neo_json *neo_openapi_json(apr_pool_t *pool, const char *fmt, ...)
 {
-    const char *wrong;
+    const char *error;
     va_list args;
     va_start(args, fmt);
     const char *text = apr_pvsprintf(pool, fmt, args);
     va_end(args);
-    neo_json *value = neo_json_parse((neo_text){text, strlen(text)}, pool, &wrong);
+    neo_json *value = neo_json_parse((neo_text){text, strlen(text)}, pool, &error);
     if (!value)
         abort(); /* a mistake in the source */
     return value;

@@ -63,7 +63,7 @@ static apr_status_t finish(void *conn)
     return APR_SUCCESS;
 }
 
-neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wrong)
+neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **error)
 {
     PGconn *conn = PQconnectdb(conninfo);
     if (!conn)
@@ -71,7 +71,7 @@ neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wron
     apr_pool_cleanup_register(pool, conn, finish, apr_pool_cleanup_null);
     neo_pg *pg = PQstatus(conn) == CONNECTION_OK ? neo_pg_of(conn) : NULL;
     if (!pg)
-        *wrong = apr_pstrdup(pool, PQerrorMessage(conn));
+        *error = apr_pstrdup(pool, PQerrorMessage(conn));
     return pg;
 }
 
@@ -411,10 +411,10 @@ const char *neo_pg_identifier(neo_pg *pg, const char *text, apr_pool_t *pool)
     return quoted(PQescapeIdentifier(pg->conn, text, strlen(text)), pool);
 }
 
-const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *password, apr_pool_t *pool, const char **wrong)
+const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *password, apr_pool_t *pool, const char **error)
 {
     const char *verifier = quoted(PQencryptPasswordConn(pg->conn, password, role, NULL), pool);
     if (!verifier)
-        *wrong = one_line(PQerrorMessage(pg->conn), pool);
+        *error = one_line(PQerrorMessage(pg->conn), pool);
     return verifier;
 }

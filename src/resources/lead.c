@@ -158,17 +158,17 @@ const neo_resource neo_lead = {
     .has_foreign_keys = 1,
 };
 
-int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *wrong[NEO_LEAD_COLUMNS], apr_pool_t *pool)
+int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *error[NEO_LEAD_COLUMNS], apr_pool_t *pool)
 {
     int count = 0;
     for (int c = 0; c < NEO_LEAD_COLUMNS; c++) {
         const neo_field *field = neo_field_named(fields, headings[c].heading);
         const char *value = values[c] ? in_one_line(values[c], pool) : "";
         values[c] = *value ? field->normalize ? field->normalize(value, pool) : value : NULL;
-        wrong[c] = values[c]                       ? neo_check(field, neo_json_make_string(values[c], pool), NULL, pool)
+        error[c] = values[c]                       ? neo_check(field, neo_json_make_string(values[c], pool), NULL, pool)
                    : (field->flags & NEO_REQUIRED) ? "is required"
                                                    : NULL;
-        count += wrong[c] != NULL;
+        count += error[c] != NULL;
     }
     return count;
 }

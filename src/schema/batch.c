@@ -57,7 +57,7 @@ typedef struct {
     neo_problem *problem;
 } reader;
 
-static void wrong(reader *r, neo_code code, const char *path, const char *message)
+static void error(reader *r, neo_code code, const char *path, const char *message)
 {
     neo_problem_field(&r->problem, r->pool, code, r->resource->name, path, "%s", message);
 }
@@ -78,7 +78,7 @@ static neo_json *member(const neo_json *object, const char *name)
 static int is(reader *r, const neo_json *value, neo_json_kind kind, const char *path)
 {
     if (!value)
-        wrong(r, NEO_VALIDATION_FIELD_REQUIRED, path, "is required");
+        error(r, NEO_VALIDATION_FIELD_REQUIRED, path, "is required");
     else if (neo_json_kind_of(value) != kind)
         neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_FIELD_INVALID, r->resource->name, path, "must be %s, not %s",
                           neo_json_kind_name(kind), neo_json_kind_name(neo_json_kind_of(value)));
@@ -93,9 +93,9 @@ static void check_names(reader *r, neo_json *object, const char *const *names, c
         while (*n && strcmp(*n, key) != 0)
             n++;
         if (!*n && strlen(key) <= MAX_SHOWN)
-            wrong(r, NEO_VALIDATION_UNKNOWN_FIELD, join(r, path, key), "is not a field of a batch");
+            error(r, NEO_VALIDATION_UNKNOWN_FIELD, join(r, path, key), "is not a field of a batch");
         else if (!*n)
-            wrong(r, NEO_VALIDATION_UNKNOWN_FIELD, *path ? path : "body", "has an unknown field");
+            error(r, NEO_VALIDATION_UNKNOWN_FIELD, *path ? path : "body", "has an unknown field");
     }
 }
 
@@ -124,7 +124,7 @@ static int read_method(reader *r, const neo_json *object, const char *path, neo_
     for (*method = 0; *method < NEO_METHODS; ++*method)
         if (neo_batch_has_method(r->resource, *method) && strcmp(neo_methods[*method], neo_json_string(value)) == 0)
             return 1;
-    wrong(r, NEO_VALIDATION_FIELD_INVALID, at,
+    error(r, NEO_VALIDATION_FIELD_INVALID, at,
           neo_has_external_id(r->resource) ? "must be create, update, delete, upsert or merge"
                                            : "must be create, update or delete");
     return 0;
@@ -140,7 +140,7 @@ static void read_id(reader *r, const neo_json *sent, const char *path, neo_batch
     if (operation->external_id)
         return;
     if (has_id && value && neo_json_kind_of(value) == NEO_JSON_OBJECT && neo_has_external_id(r->resource)) {
-        wrong(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "id"), "must be a string or {\"external_id\": \"…\"}");
+        error(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "id"), "must be a string or {\"external_id\": \"…\"}");
         return;
     }
     const neo_json *id = read_member(r, sent, operation->method, has_id, "id", NEO_JSON_STRING, path);
@@ -158,7 +158,7 @@ static void read_external_id(reader *r, const neo_json *sent, const char *path, 
     const neo_json *own = neo_json_get(operation->data, "external_id");
     const char *text = neo_json_string_at(operation->data, "external_id");
     if (own && !(text && strcmp(text, operation->external_id) == 0))
-        wrong(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "external_id"), "must be that of data, which may leave it out");
+        error(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "external_id"), "must be that of data, which may leave it out");
     else
         neo_json_set(operation->data, "external_id", neo_json_make_string(operation->external_id, r->pool));
 }
@@ -171,7 +171,7 @@ static void read_if_match(reader *r, const neo_json *sent, const char *path, neo
         value = read_member(r, sent, operation->method, is_allowed, "if_match", NEO_JSON_STRING, path);
     operation->if_match = value ? neo_json_string(value) : NULL;
     if (value && !neo_entity_tags_are_valid(operation->if_match))
-        wrong(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "if_match"), NEO_ENTITY_TAGS_FORM);
+        error(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "if_match"), NEO_ENTITY_TAGS_FORM);
 }
 
 static void read_operation(reader *r, neo_json *sent, const char *path, neo_batch_operation *operation)
@@ -200,7 +200,7 @@ static void read_operations(reader *r, const neo_json *list, neo_batch *batch)
         neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_BATCH_TOO_LARGE, "", "operations",
                           "must have at most %d elements, not %d", NEO_BATCH_MAX_OPERATIONS, (int)count);
     else if (count == 0)
-        wrong(r, NEO_VALIDATION_FIELD_INVALID, "operations", "must have at least one element");
+        error(r, NEO_VALIDATION_FIELD_INVALID, "operations", "must have at least one element");
     if (count == 0 || count > NEO_BATCH_MAX_OPERATIONS)
         return;
     batch->count = (int)count;

@@ -14,7 +14,7 @@ typedef struct {
 } checked_body;
 
 /* Whether the field, or something in it, already has an error: a second one would not help. */
-static int is_wrong(const checked_body *b, const char *path)
+static int has_error(const checked_body *b, const char *path)
 {
     size_t len = strlen(path);
     for (int i = 0; *b->problem && (*b->problem)->items && i < (*b->problem)->items->nelts; i++) {
@@ -27,7 +27,7 @@ static int is_wrong(const checked_body *b, const char *path)
 
 static void add_error(const checked_body *b, neo_code code, const char *path, const char *message)
 {
-    if (!is_wrong(b, path))
+    if (!has_error(b, path))
         neo_problem_field(b->problem, b->pool, code, b->resource->name, path, "%s", message);
 }
 

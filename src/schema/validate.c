@@ -30,7 +30,7 @@ static const char *path_of(const place *at, apr_pool_t *pool)
     return *in ? apr_pstrcat(pool, in, ".", at->name, NULL) : at->name;
 }
 
-static void wrong(walk *w, neo_code code, const place *at, const char *message)
+static void error(walk *w, neo_code code, const place *at, const char *message)
 {
     neo_problem_field(&w->problem, w->pool, code, w->resource->name, path_of(at, w->pool), "%s", message);
 }
@@ -68,7 +68,7 @@ static void check_names(walk *w, const neo_field *fields, neo_json *object, cons
         const char *key = neo_json_member_key(m);
         const neo_field *field = neo_field_named(fields, key);
         if (!field)
-            wrong(w, NEO_VALIDATION_UNKNOWN_FIELD, &(place){in, shown(w, key), 0}, "is not a field of this resource");
+            error(w, NEO_VALIDATION_UNKNOWN_FIELD, &(place){in, shown(w, key), 0}, "is not a field of this resource");
         else
             check_names_within(w, field, neo_json_member_value(m), &(place){in, key, 0});
     }
@@ -102,7 +102,7 @@ static neo_json *clean_list(walk *w, const neo_field *field, const neo_json *lis
         place at = {in, NULL, i};
         neo_json *stored = clean_value(w, &element, neo_json_at(list, i), NULL, &at);
         if (stored && field->type == NEO_REFERENCE_LIST && is_there_before(clean, neo_json_string(stored)))
-            wrong(w, NEO_VALIDATION_FIELD_INVALID, &at, "must not repeat an earlier element");
+            error(w, NEO_VALIDATION_FIELD_INVALID, &at, "must not repeat an earlier element");
         else if (stored)
             neo_json_append(clean, stored);
     }
@@ -154,7 +154,7 @@ static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, c
         value = neo_json_make_string(field->normalize(neo_json_string(value), w->pool), w->pool);
     const char *message = neo_check(field, value, beside, w->pool);
     if (message) {
-        wrong(w, NEO_VALIDATION_FIELD_INVALID, at, message);
+        error(w, NEO_VALIDATION_FIELD_INVALID, at, message);
         return NULL;
     }
     if (field->type == NEO_TIMESTAMP)
@@ -177,7 +177,7 @@ static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object
             stored = f->type == NEO_BOOLEAN ? neo_json_make_boolean(strcmp(f->default_value, "true") == 0, w->pool)
                                             : neo_json_make_string(f->default_value, w->pool);
         else if (f->flags & NEO_REQUIRED)
-            wrong(w, NEO_VALIDATION_FIELD_REQUIRED, &at, "is required");
+            error(w, NEO_VALIDATION_FIELD_REQUIRED, &at, "is required");
         if (stored)
             neo_json_set(clean, f->name, stored);
     }

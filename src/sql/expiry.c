@@ -71,10 +71,10 @@ static neo_json *changed(neo_json *before, const char *to, apr_pool_t *pool)
 /* No row is written if another process was first. */
 static neo_pg_status expire(neo_pg *pg, const neo_rows *due, int row, apr_pool_t *pool)
 {
-    const char *wrong, *to = neo_rows_value(due, row, TO);
+    const char *error, *to = neo_rows_value(due, row, TO);
     const neo_actor actor = {
         .organization = neo_rows_value(due, row, ORGANIZATION), .tenant = neo_rows_value(due, row, TENANT), .name = ACTOR};
-    neo_json *before = neo_json_parse(neo_rows_text(due, row, CURRENT), pool, &wrong);
+    neo_json *before = neo_json_parse(neo_rows_text(due, row, CURRENT), pool, &error);
     neo_rule_input input = {
         .resource = neo_resource_named(neo_rows_value(due, row, NAME)), .id = neo_rows_value(due, row, ID), .before = before};
     neo_change change = {.id = input.id, .version = neo_rows_value(due, row, VERSION)};

@@ -147,22 +147,22 @@ static const char *run_sql(const run *r, const char *sql, neo_rows *rows)
 static const char *become_owner(const run *r)
 {
     neo_rows rows;
-    const char *wrong = run_sql(r, owner_sql, &rows);
-    if (wrong)
-        return wrong;
+    const char *error = run_sql(r, owner_sql, &rows);
+    if (error)
+        return error;
     if (rows.count == 0)
         return run_sql(r, "create schema neoapi", &rows);
     const char *owner = neo_pg_identifier(r->pg, neo_rows_value(&rows, 0, 0), r->pool);
-    wrong = run_sql(r, apr_pstrcat(r->pool, "set local role ", owner, NULL), &rows);
-    return wrong ? apr_psprintf(r->pool, "this role may not act as %s, which owns the schema: %s", owner, wrong) : NULL;
+    error = run_sql(r, apr_pstrcat(r->pool, "set local role ", owner, NULL), &rows);
+    return error ? apr_psprintf(r->pool, "this role may not act as %s, which owns the schema: %s", owner, error) : NULL;
 }
 
 static const char *make_record(const run *r)
 {
     neo_rows rows;
-    const char *wrong = run_sql(r, recorded_sql, &rows);
-    if (wrong || rows.count)
-        return wrong;
+    const char *error = run_sql(r, recorded_sql, &rows);
+    if (error || rows.count)
+        return error;
     const char *sql = apr_pstrcat(r->pool, filled_in(record_sql, neo_pg_identifier(r->pg, r->runtime, r->pool), r->pool),
                                   "; insert into neoapi.setting (name, value) values ('runtime_role', ",
                                   neo_pg_literal(r->pg, r->runtime, r->pool), ")", NULL);
@@ -172,11 +172,11 @@ static const char *make_record(const run *r)
 static const char *check_runtime(const run *r)
 {
     neo_rows rows;
-    const char *wrong = run_sql(r, runtime_sql, &rows);
-    const char *recorded = !wrong && rows.count ? neo_rows_value(&rows, 0, 0) : r->runtime;
+    const char *error = run_sql(r, runtime_sql, &rows);
+    const char *recorded = !error && rows.count ? neo_rows_value(&rows, 0, 0) : r->runtime;
     if (strcmp(recorded, r->runtime) != 0)
         return apr_psprintf(r->pool, "the schema was made for the runtime role %s, not for %s", recorded, r->runtime);
-    return wrong;
+    return error;
 }
 
 static const neo_migration *migration_after(int version)
@@ -192,14 +192,14 @@ static const char *apply(const run *r, const neo_migration *migration)
     neo_rows rows;
     if (r->progress && !r->retries)
         r->progress(migration, r->data);
-    const char *wrong = run_sql(r, filled_in(migration->sql, neo_pg_identifier(r->pg, r->runtime, r->pool), r->pool), &rows);
-    if (!wrong && migration->number)
-        wrong = run_sql(
+    const char *error = run_sql(r, filled_in(migration->sql, neo_pg_identifier(r->pg, r->runtime, r->pool), r->pool), &rows);
+    if (!error && migration->number)
+        error = run_sql(
             r,
             apr_psprintf(r->pool, "insert into neoapi.schema_migration (number, name, checksum) values (%d, %s, '%s')",
                          migration->number, neo_pg_literal(r->pg, migration->name, r->pool), checksum_of(migration, r->pool)),
             &rows);
-    return wrong ? apr_psprintf(r->pool, "migration %s failed and was rolled back: %s", migration->name, wrong) : NULL;
+    return error ? apr_psprintf(r->pool, "migration %s failed and was rolled back: %s", migration->name, error) : NULL;
 }
 
 /* Installs the functions that differ from this build's. */
@@ -207,14 +207,14 @@ static const char *install_functions(const run *r)
 {
     const neo_resource **outdated;
     neo_rows rows;
-    const char *wrong = NULL;
+    const char *error = NULL;
     if (neo_representation_outdated(r->pg, r->pool, &outdated, &rows) != NEO_PG_OK)
         return rows.message;
-    for (; *outdated && !wrong; outdated++) {
+    for (; *outdated && !error; outdated++) {
         neo_migration script = neo_representation_script(*outdated, r->pool);
-        wrong = apply(r, &script);
+        error = apply(r, &script);
     }
-    return wrong;
+    return error;
 }
 
 /* Applies the next migration in the open transaction, and with the last one, or if there is none, the functions. A schema that
@@ -222,47 +222,47 @@ static const char *install_functions(const run *r)
 static const char *apply_next(const run *r, int *left)
 {
     neo_rows rows;
-    const char *wrong = become_owner(r);
-    if (!wrong)
-        wrong = make_record(r);
-    if (!wrong)
-        wrong = check_runtime(r);
-    if (!wrong)
-        wrong = run_sql(r, applied_sql, &rows);
-    if (!wrong)
-        wrong = foreign_migration_in(&rows, r->pool);
-    if (!wrong)
-        wrong = run_sql(r, version_sql, &rows);
-    if (wrong)
-        return wrong;
+    const char *error = become_owner(r);
+    if (!error)
+        error = make_record(r);
+    if (!error)
+        error = check_runtime(r);
+    if (!error)
+        error = run_sql(r, applied_sql, &rows);
+    if (!error)
+        error = foreign_migration_in(&rows, r->pool);
+    if (!error)
+        error = run_sql(r, version_sql, &rows);
+    if (error)
+        return error;
     int version = atoi(neo_rows_value(&rows, 0, 0));
     const neo_migration *next = migration_after(version);
     *left = next != NULL;
     if (next) {
-        wrong = apply(r, next);
+        error = apply(r, next);
         version = next->number;
     }
-    return wrong || version != neo_schema_needed() ? wrong : install_functions(r);
+    return error || version != neo_schema_needed() ? error : install_functions(r);
 }
 
 /* Applies the next migration in a separate transaction. */
 static const char *migrate_next(const run *r, int *left)
 {
     neo_rows rows;
-    const char *wrong = run_sql(r, begin_sql, &rows);
+    const char *error = run_sql(r, begin_sql, &rows);
     *r->is_blocked = 0;
-    if (!wrong)
-        wrong = apply_next(r, left);
-    const char *unfinished = run_sql(r, wrong ? "rollback" : "commit", &rows);
-    if (!wrong && unfinished)
-        wrong = apr_psprintf(r->pool, "it is unknown whether the last migration was committed; run this again: %s", unfinished);
-    return wrong;
+    if (!error)
+        error = apply_next(r, left);
+    const char *unfinished = run_sql(r, error ? "rollback" : "commit", &rows);
+    if (!error && unfinished)
+        error = apr_psprintf(r->pool, "it is unknown whether the last migration was committed; run this again: %s", unfinished);
+    return error;
 }
 
 static const char *blockers(const run *r)
 {
     neo_rows rows;
-    const char *wrong = run_sql(r, blockers_sql, &rows), *found = wrong ? NULL : neo_rows_value(&rows, 0, 0);
+    const char *error = run_sql(r, blockers_sql, &rows), *found = error ? NULL : neo_rows_value(&rows, 0, 0);
     return found ? found : "a process that has ended";
 }
 
@@ -271,21 +271,21 @@ const char *neo_migrate(neo_pg *pg, const char *runtime, neo_migrate_progress pr
 {
     int is_blocked = 0;
     run r = {pg, runtime, progress, blocked, data, pool, 0, &is_blocked};
-    const char *wrong = NULL;
-    for (int left = 1; left && !wrong;) {
-        wrong = migrate_next(&r, &left);
+    const char *error = NULL;
+    for (int left = 1; left && !error;) {
+        error = migrate_next(&r, &left);
         if (!is_blocked) {
             r.retries = 0;
             continue;
         }
         const char *who = blockers(&r);
         if (r.retries++ == MAX_RETRIES)
-            return apr_psprintf(pool, "%s; blocked by: %s; end that, or run this again later", wrong, who);
+            return apr_psprintf(pool, "%s; blocked by: %s; end that, or run this again later", error, who);
         if (r.blocked)
             r.blocked(who, data);
-        wrong = NULL;
+        error = NULL;
         left = 1;
         apr_sleep(RETRY_DELAY);
     }
-    return wrong;
+    return error;
 }

@@ -15,8 +15,8 @@ void neo_rule_input_make_statements(apr_pool_t *pool)
 
 static const neo_json *parsed(const neo_rows *rows, int column, apr_pool_t *pool)
 {
-    const char *wrong;
-    return neo_rows_value(rows, 0, column) ? neo_json_parse(neo_rows_text(rows, 0, column), pool, &wrong) : NULL;
+    const char *error;
+    return neo_rows_value(rows, 0, column) ? neo_json_parse(neo_rows_text(rows, 0, column), pool, &error) : NULL;
 }
 
 neo_pg_status neo_rule_input_read(neo_pg *pg, const neo_actor *actor, neo_rule_input *input, apr_pool_t *pool, neo_rows *rows)

@@ -381,16 +381,16 @@ static void read_change(reader *r, const neo_json *value)
     }
 }
 
-apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *stop_texts, apr_pool_t *pool, const char **wrong,
+apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *stop_texts, apr_pool_t *pool, const char **error,
                                       int *dropped)
 {
-    neo_json *whole = neo_json_parse(repaired(raw, pool), pool, wrong), *entries = whole ? neo_json_get(whole, "entry") : NULL;
+    neo_json *whole = neo_json_parse(repaired(raw, pool), pool, error), *entries = whole ? neo_json_get(whole, "entry") : NULL;
     reader r = {.pool = pool, .stop_texts = stop_texts, .dropped = dropped};
     *dropped = 0;
     if (!whole)
         return NULL;
     if (!entries || neo_json_kind_of(entries) != NEO_JSON_ARRAY) {
-        *wrong = "\"entry\" is missing or not an array";
+        *error = "\"entry\" is missing or not an array";
         return NULL;
     }
     r.items = apr_array_make(pool, 8, sizeof(neo_callback_item));

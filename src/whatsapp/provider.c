@@ -227,14 +227,14 @@ static void read_success(const neo_json *body, apr_pool_t *pool, neo_reply *repl
 
 void neo_reply_read(const neo_provider_response *answer, apr_pool_t *pool, neo_reply *reply)
 {
-    const char *wrong;
+    const char *unparsable;
     memset(reply, 0, sizeof *reply);
     reply->verdict = answer->outcome == NEO_PROVIDER_NOT_SENT ? NEO_VERDICT_LATER : NEO_VERDICT_UNKNOWN;
     if (answer->outcome != NEO_PROVIDER_RESPONDED)
         return;
     int status = answer->http_status;
     reply->http_status = status;
-    const neo_json *body = neo_json_parse(answer->body, pool, &wrong), *error = body ? neo_json_get(body, "error") : NULL;
+    const neo_json *body = neo_json_parse(answer->body, pool, &unparsable), *error = body ? neo_json_get(body, "error") : NULL;
     if (status >= 400 && error && read_error(error, status, answer->token, pool, reply))
         return;
     reply->details = apr_psprintf(pool, "HTTP status %d", status);

@@ -34,23 +34,23 @@ static const char *body_of(const neo_json *template)
 }
 
 const char *neo_template_read(const neo_provider_response *response, const char *name, const char *language, apr_pool_t *pool,
-                              const char **wrong)
+                              const char **error)
 {
     const neo_json *answer = NULL, *list;
-    *wrong = "not in the list";
+    *error = "not in the list";
     if (response->outcome != NEO_PROVIDER_RESPONDED)
-        *wrong = response->error;
+        *error = response->error;
     else if (response->http_status != 200)
-        *wrong = apr_psprintf(pool, "HTTP status %d", response->http_status);
+        *error = apr_psprintf(pool, "HTTP status %d", response->http_status);
     else
-        answer = neo_json_parse(response->body, pool, wrong);
+        answer = neo_json_parse(response->body, pool, error);
     list = answer ? neo_json_get(answer, "data") : NULL;
     if (answer && !list)
-        *wrong = "no list in the response";
+        *error = "no list in the response";
     for (apr_size_t i = 0; list && i < neo_json_size(list); i++) {
         const neo_json *template = neo_json_at(list, i);
         if (has(template, "name", name) && has(template, "language", language)) {
-            *wrong = "it has no text";
+            *error = "it has no text";
             return body_of(template);
         }
     }

@@ -121,15 +121,15 @@ static void check_parsed(const neo_json *body, apr_pool_t *pool)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     apr_pool_t *pool = input_pool();
-    const char *wrong = NULL;
+    const char *error = NULL;
     if (size < 1)
         return 0;
-    neo_json *body = neo_json_parse((neo_text){(const char *)data + 1, size - 1}, pool, &wrong);
+    neo_json *body = neo_json_parse((neo_text){(const char *)data + 1, size - 1}, pool, &error);
     if (body) {
         check_parsed(body, pool);
         check_body(data[0], body, pool);
     } else
-        check_text(wrong);
+        check_text(error);
     apr_pool_clear(pool);
     return 0;
 }

@@ -33,8 +33,8 @@ static void check_item(const neo_callback_item *item)
 /* The JSON for the database is an array with an object for each item. */
 static void check_items_json(const apr_array_header_t *items, apr_pool_t *pool)
 {
-    const char *wrong = NULL;
-    const neo_json *list = neo_json_parse(neo_callback_items_json(items, 0, items->nelts, pool), pool, &wrong);
+    const char *error = NULL;
+    const neo_json *list = neo_json_parse(neo_callback_items_json(items, 0, items->nelts, pool), pool, &error);
     EXPECT(list && neo_json_kind_of(list) == NEO_JSON_ARRAY && neo_json_size(list) == (apr_size_t)items->nelts);
     for (int i = 0; i < items->nelts; i++) {
         const neo_callback_item *item = &APR_ARRAY_IDX(items, i, neo_callback_item);
@@ -45,10 +45,10 @@ static void check_items_json(const apr_array_header_t *items, apr_pool_t *pool)
 
 static void check_callback(neo_text raw, apr_pool_t *pool)
 {
-    const char *wrong = NULL;
+    const char *error = NULL;
     int dropped = -1;
-    const apr_array_header_t *items = neo_callback_read(raw, NULL, pool, &wrong, &dropped);
-    EXPECT(items ? dropped >= 0 : wrong && *wrong);
+    const apr_array_header_t *items = neo_callback_read(raw, NULL, pool, &error, &dropped);
+    EXPECT(items ? dropped >= 0 : error && *error);
     for (int i = 0; items && i < items->nelts; i++)
         check_item(&APR_ARRAY_IDX(items, i, neo_callback_item));
     if (items)

@@ -30,7 +30,7 @@ static void check_written(const neo_csv_record *record, apr_pool_t *pool)
     write_record(&out, record);
     neo_csv_begin(&csv, neo_buf_text(&out));
     EXPECT(neo_csv_next(&csv, pool, &again) && again.count == 2);
-    EXPECT(neo_csv_next(&csv, pool, &again) && !again.wrong && again.count == record->count && again.line == 2);
+    EXPECT(neo_csv_next(&csv, pool, &again) && !again.error && again.count == record->count && again.line == 2);
     for (int f = 0; f < record->count; f++)
         EXPECT(strcmp(again.fields[f], record->fields[f]) == 0);
     EXPECT(!neo_csv_next(&csv, pool, &again));
@@ -39,12 +39,12 @@ static void check_written(const neo_csv_record *record, apr_pool_t *pool)
 /* A valid lead is unchanged if it is parsed again. A stored phone has no plus sign. */
 static void check_lead(const neo_csv_record *record, apr_pool_t *pool)
 {
-    const char *values[NEO_LEAD_COLUMNS] = {0}, *again[NEO_LEAD_COLUMNS], *wrong[NEO_LEAD_COLUMNS];
+    const char *values[NEO_LEAD_COLUMNS] = {0}, *again[NEO_LEAD_COLUMNS], *error[NEO_LEAD_COLUMNS];
     for (int c = 0; c < NEO_LEAD_COLUMNS && c < record->count; c++)
         values[c] = record->fields[c];
-    int count = neo_lead_check(values, wrong, pool);
+    int count = neo_lead_check(values, error, pool);
     for (int c = 0; c < NEO_LEAD_COLUMNS; c++) {
-        check_text(wrong[c]);
+        check_text(error[c]);
         if (values[c])
             check_utf8(values[c]);
         again[c] = values[c];
@@ -53,7 +53,7 @@ static void check_lead(const neo_csv_record *record, apr_pool_t *pool)
         return;
     check_digits(values[NEO_LEAD_PHONE]);
     again[NEO_LEAD_PHONE] = apr_pstrcat(pool, "+", values[NEO_LEAD_PHONE], NULL);
-    EXPECT(neo_lead_check(again, wrong, pool) == 0);
+    EXPECT(neo_lead_check(again, error, pool) == 0);
     for (int c = 0; c < NEO_LEAD_COLUMNS; c++)
         EXPECT(values[c] ? again[c] && strcmp(values[c], again[c]) == 0 : !again[c]);
     check_digits(neo_phone_key(values[NEO_LEAD_PHONE], pool));
@@ -69,8 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (neo_csv_next(&csv, pool, &record)) {
         EXPECT(record.line > line);
         line = record.line;
-        EXPECT(record.wrong ? record.count == 0 : record.count > 0);
-        check_text(record.wrong);
+        EXPECT(record.error ? record.count == 0 : record.count > 0);
+        check_text(record.error);
         for (int f = 0; f < record.count; f++)
             check_utf8(record.fields[f]);
         if (record.count) {

@@ -66,9 +66,9 @@ static inline void check_utf8(const char *text)
 /* The text must be JSON in UTF-8. Returns its value. */
 static inline neo_json *check_json(neo_text text, apr_pool_t *pool)
 {
-    const char *wrong = NULL;
+    const char *error = NULL;
     EXPECT(neo_utf8_is_valid(text.ptr, text.len));
-    neo_json *value = neo_json_parse(text, pool, &wrong);
+    neo_json *value = neo_json_parse(text, pool, &error);
     EXPECT(value);
     return value;
 }

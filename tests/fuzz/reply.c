@@ -42,8 +42,8 @@ static void check_reply(const neo_provider_response *response, apr_pool_t *pool)
 /* The same bytes as a list of templates. */
 static void check_template(const neo_provider_response *response, apr_pool_t *pool)
 {
-    const char *wrong = NULL, *text = neo_template_read(response, "visit", "pt_BR", pool, &wrong);
-    EXPECT(text || wrong);
+    const char *error = NULL, *text = neo_template_read(response, "visit", "pt_BR", pool, &error);
+    EXPECT(text || error);
     if (text)
         EXPECT(response->http_status == 200 && *text && *neo_template_fill(text, NULL, pool));
 }

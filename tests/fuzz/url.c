@@ -62,9 +62,9 @@ static void check_url(const neo_resource *resource, const char *name, const char
     const neo_field *field = neo_field_named(resource->fields, name);
     endpoint ours, theirs;
     field = field->fields ? neo_field_named(field->fields, "url") : field;
-    const char *wrong = neo_check(field, neo_json_make_string(url, pool), NULL, pool);
-    check_text(wrong);
-    if (wrong)
+    const char *error = neo_check(field, neo_json_make_string(url, pool), NULL, pool);
+    check_text(error);
+    if (error)
         return;
     CURLU *parsed = curl_url();
     read_as_ours(url, &ours);

@@ -29,11 +29,11 @@ static int print(neo_text text)
 
 static int print_yaml(apr_pool_t *pool)
 {
-    const char *wrong;
-    neo_json *value = neo_json_parse(read_all(stdin, pool), pool, &wrong);
+    const char *error;
+    neo_json *value = neo_json_parse(read_all(stdin, pool), pool, &error);
     if (value)
         return print(neo_yaml_text(value, pool));
-    fprintf(stderr, "print: %s\n", wrong);
+    fprintf(stderr, "print: %s\n", error);
     return 1;
 }
 

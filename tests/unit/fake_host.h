@@ -222,10 +222,10 @@ static inline const char *header_of(const fake_host *host, const char *name)
 
 static inline neo_json *body_of(const fake_host *host, apr_pool_t *pool)
 {
-    const char *wrong = "";
-    neo_json *body = neo_json_parse(host->response.body, pool, &wrong);
+    const char *error = "";
+    neo_json *body = neo_json_parse(host->response.body, pool, &error);
     if (!body)
-        fail_msg("the body is no JSON (%s): %.*s", wrong, (int)host->response.body.len, host->response.body.ptr);
+        fail_msg("the body is no JSON (%s): %.*s", error, (int)host->response.body.len, host->response.body.ptr);
     return body;
 }
 

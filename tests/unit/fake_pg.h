@@ -367,11 +367,11 @@ static inline fake_pg *fake_start(fake_answer answer, void *data, apr_pool_t *po
 
 static inline neo_pg *fake_connect(fake_pg *fake, apr_pool_t *pool)
 {
-    const char *wrong = "";
+    const char *error = "";
     const char *dsn = apr_psprintf(pool, "host=%s port=5432 dbname=x user=x gssencmode=disable", fake->directory);
-    neo_pg *pg = neo_pg_connect(dsn, pool, &wrong);
+    neo_pg *pg = neo_pg_connect(dsn, pool, &error);
     if (!pg)
-        fail_msg("no connection to the fake server: %s", wrong);
+        fail_msg("no connection to the fake server: %s", error);
     return pg;
 }
 

@@ -12,13 +12,13 @@
 /* A callback with one change; `value` has what follows the metadata. */
 static apr_array_header_t *read_value(const char *value, int *dropped, apr_pool_t *pool)
 {
-    const char *wrong = "";
+    const char *error = "";
     const char *text = apr_psprintf(
         pool, "{\"entry\":[{\"id\":\"10203040506\",\"changes\":[{\"value\":{\"metadata\":{\"phone_number_id\":\"%s\"},%s}}]}]}",
         NUMBER, value);
-    apr_array_header_t *items = neo_callback_read(text_of(text), NULL, pool, &wrong, dropped);
+    apr_array_header_t *items = neo_callback_read(text_of(text), NULL, pool, &error, dropped);
     if (!items)
-        fail_msg("%s: %s", wrong, text);
+        fail_msg("%s: %s", error, text);
     return items;
 }
 
@@ -226,10 +226,10 @@ static void a_malformed_callback_is_reported(void **state)
 {
     static const char *const none[] = {"", "x", "[]", "{}", "{\"entry\":{}}", "{\"entry\":[", "7"};
     for (int i = 0; i < COUNT(none); i++) {
-        const char *wrong = NULL;
+        const char *error = NULL;
         int dropped;
-        assert_null(neo_callback_read(text_of(none[i]), NULL, *state, &wrong, &dropped));
-        assert_non_null(wrong);
+        assert_null(neo_callback_read(text_of(none[i]), NULL, *state, &error, &dropped));
+        assert_non_null(error);
     }
 }
 
@@ -248,14 +248,14 @@ static void candidates_are_found_without_parsing(void **state)
 static void items_are_json(void **state)
 {
     int dropped;
-    const char *wrong = "";
+    const char *error = "";
     neo_text text = neo_callback_items_json(
         read_value("\"messages\":[{\"id\":\"wamid.\\\"1\",\"from\":\"5511987654321\",\"type\":\"text\",\"text\":"
                    "{\"body\":\"\\\"\\n\"}}],"
                    "\"statuses\":[{\"id\":\"wamid.2\",\"status\":\"failed\",\"errors\":[{\"code\":0}]}]",
                    &dropped, *state),
         0, 2, *state);
-    neo_json *items = neo_json_parse(text, *state, &wrong);
+    neo_json *items = neo_json_parse(text, *state, &error);
     assert_non_null(items);
     assert_int_equal(neo_json_size(items), 2);
     assert_string_equal(neo_json_string(neo_json_get(neo_json_at(items, 0), "body")), "\"\n");

@@ -93,21 +93,21 @@ static void an_offset_is_taken_into_account(void **state)
     assert_parses("2026-02-01T03:30:10.123+13:45", 1769867110123LL);
     assert_parses("2026-01-30T13:46:10.123-23:59", 1769867110123LL);
     assert_parses("2026-01-31t13:45:10.123z", 1769867110123LL);
-    static const char *const wrong[] = {"+24:00",  "+00:60", "+1:00",  "+0100", "+01",    "+01:0", "+01:000",
+    static const char *const error[] = {"+24:00",  "+00:60", "+1:00",  "+0100", "+01",    "+01:0", "+01:000",
                                         "-",       "+",      "Z ",     " Z",    "ZZ",     "UTC",   "",
                                         "+01:00Z", "+-1:00", "+01:-1", "+:",    "+01:0a", "+a1:00"};
-    for (int i = 0; i < COUNT(wrong); i++) {
+    for (int i = 0; i < COUNT(error); i++) {
         char text[64];
-        snprintf(text, sizeof text, "2026-01-31T13:45:10%s", wrong[i]);
+        snprintf(text, sizeof text, "2026-01-31T13:45:10%s", error[i]);
         assert_refused(text);
-        snprintf(text, sizeof text, "2026-01-31T13:45:10.123%s", wrong[i]);
+        snprintf(text, sizeof text, "2026-01-31T13:45:10.123%s", error[i]);
         assert_refused(text);
     }
 }
 
 static void an_invalid_date_time_is_refused(void **state)
 {
-    static const char *const wrong[] = {
+    static const char *const error[] = {
         "",
         "now",
         "2026",
@@ -133,22 +133,22 @@ static void an_invalid_date_time_is_refused(void **state)
         "\xD9\xA2\xD9\xA0\xD9\xA2\xD9\xA6-01-31T13:45:10Z",
     };
     (void)state;
-    for (int i = 0; i < COUNT(wrong); i++)
-        assert_refused(wrong[i]);
+    for (int i = 0; i < COUNT(error); i++)
+        assert_refused(error[i]);
 }
 
 static void a_day_that_the_month_does_not_have_is_refused(void **state)
 {
-    static const char *const wrong[] = {"2026-00-10", "2026-13-10", "2026-01-00", "2026-01-32", "2026-02-29", "2024-02-30",
+    static const char *const error[] = {"2026-00-10", "2026-13-10", "2026-01-00", "2026-01-32", "2026-02-29", "2024-02-30",
                                         "2100-02-29", "2026-04-31", "2026-06-31", "2026-09-31", "2026-11-31"};
     static const char *const right[] = {"2024-02-29", "2000-02-29", "2400-02-29", "2026-02-28",
                                         "2026-01-31", "2026-12-31", "2026-04-30"};
     char text[64];
     (void)state;
-    for (int i = 0; i < COUNT(wrong); i++) {
-        snprintf(text, sizeof text, "%sT00:00:00Z", wrong[i]);
+    for (int i = 0; i < COUNT(error); i++) {
+        snprintf(text, sizeof text, "%sT00:00:00Z", error[i]);
         assert_refused(text);
-        assert_false(neo_date_is_valid(wrong[i]));
+        assert_false(neo_date_is_valid(error[i]));
     }
     for (int i = 0; i < COUNT(right); i++) {
         neo_ms ms;
@@ -188,11 +188,11 @@ static void a_timestamp_after_the_year_9999_is_refused(void **state)
 
 static void a_date_is_ten_characters_and_nothing_else(void **state)
 {
-    static const char *const wrong[] = {"",           "2026-02-2",  "2026-02-28T", "2026-02-28 ", "2026-2-28", "20260228",
+    static const char *const error[] = {"",           "2026-02-2",  "2026-02-28T", "2026-02-28 ", "2026-2-28", "20260228",
                                         "28-02-2026", "2026-02_28", "1799-12-31",  "+026-02-28",  "2026-02-2x"};
     (void)state;
-    for (int i = 0; i < COUNT(wrong); i++)
-        assert_false(neo_date_is_valid(wrong[i]));
+    for (int i = 0; i < COUNT(error); i++)
+        assert_false(neo_date_is_valid(error[i]));
     assert_true(neo_date_is_valid("1800-01-01"));
     assert_true(neo_date_is_valid("1969-07-20"));
     assert_true(neo_date_is_valid("9999-12-31"));

@@ -233,9 +233,9 @@ static void threads_can_seal_concurrently(void **state)
     for (int i = 0; i < COUNT(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, seal_often, &keys), 0);
     for (int i = 0; i < COUNT(threads); i++) {
-        void *wrong;
-        assert_int_equal(pthread_join(threads[i], &wrong), 0);
-        assert_null(wrong);
+        void *error;
+        assert_int_equal(pthread_join(threads[i], &error), 0);
+        assert_null(error);
     }
 }
 
@@ -257,19 +257,19 @@ static const char *write_file(const char *text, mode_t mode, apr_pool_t *pool)
 static const char *key_file_error(neo_keys *keys, const char *text, mode_t mode, apr_pool_t *pool)
 {
     const char *path = write_file(text, mode, pool);
-    const char *wrong = neo_keys_read(keys, path, pool);
+    const char *error = neo_keys_read(keys, path, pool);
     assert_int_equal(unlink(path), 0);
-    if (wrong)
-        assert_non_null(strstr(wrong, path));
-    return wrong;
+    if (error)
+        assert_non_null(strstr(error, path));
+    return error;
 }
 
 static void assert_key_file_error(const char *text, mode_t mode, const char *of, apr_pool_t *pool)
 {
     neo_keys keys;
-    const char *wrong = key_file_error(&keys, text, mode, pool);
-    if (!wrong || !strstr(wrong, of))
-        fail_msg("the error is \"%s\", not \"%s\"", wrong ? wrong : "(none)", of);
+    const char *error = key_file_error(&keys, text, mode, pool);
+    if (!error || !strstr(error, of))
+        fail_msg("the error is \"%s\", not \"%s\"", error ? error : "(none)", of);
 }
 
 #define KEY_A "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
@@ -344,19 +344,19 @@ static void a_missing_file_is_named(void **state)
     neo_keys keys;
     const char *path = write_file("", 0600, *state);
     assert_int_equal(unlink(path), 0);
-    const char *wrong = neo_keys_read(&keys, path, *state);
-    assert_non_null(wrong);
-    assert_non_null(strstr(wrong, path));
-    assert_non_null(strstr(wrong, "cannot be read"));
+    const char *error = neo_keys_read(&keys, path, *state);
+    assert_non_null(error);
+    assert_non_null(strstr(error, path));
+    assert_non_null(strstr(error, "cannot be read"));
     assert_int_equal(keys.count, 0);
 }
 
 static void a_directory_is_no_key_file(void **state)
 {
     neo_keys keys;
-    const char *wrong = neo_keys_read(&keys, "/", *state);
-    assert_non_null(wrong);
-    assert_non_null(strstr(wrong, "not a regular file"));
+    const char *error = neo_keys_read(&keys, "/", *state);
+    assert_non_null(error);
+    assert_non_null(strstr(error, "not a regular file"));
 }
 
 int main(void)

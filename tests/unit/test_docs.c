@@ -36,15 +36,15 @@ static void every_page_of_the_navigation_exists(void **state)
 
 static void a_page_has_no_placeholders_and_no_external_resources(void **state)
 {
-    static const char *const wrong[] = {"{{", "<style", " style=", " onclick=", "@import", "javascript:", "<script>"};
+    static const char *const error[] = {"{{", "<style", " style=", " onclick=", "@import", "javascript:", "<script>"};
     for (int i = 0; i < neo_docs_count; i++) {
         if (!is_page(&neo_docs[i]))
             continue;
         neo_text page = neo_docs_content(&neo_docs[i], neo_operations(), BASE, *state);
         assert_int_equal(strlen(page.ptr), page.len);
-        for (int w = 0; w < COUNT(wrong); w++)
-            if (strstr(page.ptr, wrong[w]))
-                fail_msg("%s has %s", neo_docs[i].path, wrong[w]);
+        for (int w = 0; w < COUNT(error); w++)
+            if (strstr(page.ptr, error[w]))
+                fail_msg("%s has %s", neo_docs[i].path, error[w]);
         assert_int_equal(strstr(page.ptr, "\"reference.") != NULL, neo_docs[i].calls_api);
     }
 }

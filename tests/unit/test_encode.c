@@ -68,14 +68,14 @@ static void base64_with_unused_bits_that_are_not_zero_is_refused(void **state)
 
 static void base64_with_a_broken_end_is_refused(void **state)
 {
-    static const char *const wrong[] = {"A",    "AAAAA",  "=",     "==",    "====",   "A=",     "A==",
+    static const char *const error[] = {"A",    "AAAAA",  "=",     "==",    "====",   "A=",     "A==",
                                         "A===", "AA=",    "AA===", "AAA==", "AAAA=",  "AAAA==", "=AAA",
                                         "AA=A", "AA==AA", "AAA=A", "A=AA",  "AAAAA=", "AAAAAA="};
     unsigned char out[64];
     (void)state;
-    for (int i = 0; i < COUNT(wrong); i++)
-        if (decode(wrong[i], out) != -1)
-            fail_msg("%s was read", wrong[i]);
+    for (int i = 0; i < COUNT(error); i++)
+        if (decode(error[i], out) != -1)
+            fail_msg("%s was read", error[i]);
 }
 
 static void base64_has_no_other_characters(void **state)
@@ -206,7 +206,7 @@ static void integers_are_read_to_the_limits_of_their_type(void **state)
 
 static void invalid_and_large_integers_are_refused(void **state)
 {
-    static const char *const wrong[] = {"",
+    static const char *const error[] = {"",
                                         "-",
                                         "+",
                                         "+1",
@@ -235,9 +235,9 @@ static void invalid_and_large_integers_are_refused(void **state)
                                         "99999999999999999999999999"};
     long long value;
     (void)state;
-    for (int i = 0; i < COUNT(wrong); i++)
-        if (neo_integer_parse(wrong[i], &value))
-            fail_msg("\"%s\" was read", wrong[i]);
+    for (int i = 0; i < COUNT(error); i++)
+        if (neo_integer_parse(error[i], &value))
+            fail_msg("\"%s\" was read", error[i]);
 }
 
 /* UTF-8 */
@@ -273,7 +273,7 @@ static void every_code_point_but_the_surrogates_is_well_formed(void **state)
 
 static void malformed_sequences_are_refused_at_any_position(void **state)
 {
-    static const char *const wrong[] = {
+    static const char *const error[] = {
         "\x80", /* a continuation alone */
         "\xBF",
         "\xC0\x80", /* overlong */
@@ -301,10 +301,10 @@ static void malformed_sequences_are_refused_at_any_position(void **state)
     };
     char text[32];
     (void)state;
-    for (int i = 0; i < COUNT(wrong); i++)
+    for (int i = 0; i < COUNT(error); i++)
         for (int before = 0; before < 2; before++)
             for (int after = 0; after < 2; after++) {
-                int len = snprintf(text, sizeof text, "%s%s%s", before ? "\xC3\xA9" : "", wrong[i], after ? "z" : "");
+                int len = snprintf(text, sizeof text, "%s%s%s", before ? "\xC3\xA9" : "", error[i], after ? "z" : "");
                 if (neo_utf8_is_valid(text, (apr_size_t)len))
                     fail_msg("case %d was taken", i);
             }

@@ -85,10 +85,10 @@ static void every_error_of_a_batch_has_its_anchor(void **state)
         "{\"operations\":[{\"method\":\"create\",\"id\":\"x\"},{\"method\":\"update\",\"id\":1,\"data\":1},"
         "{\"method\":\"delete\",\"data\":{}}]}",
     };
-    const char *page = page_of(*state), *wrong;
+    const char *page = page_of(*state), *error;
     neo_batch batch;
     for (int i = 0; i < COUNT(bodies); i++) {
-        neo_json *body = neo_json_parse(text_of(bodies[i]), *state, &wrong);
+        neo_json *body = neo_json_parse(text_of(bodies[i]), *state, &error);
         assert_item_anchors(page, neo_batch_read(&neo_party, body, *state, &batch), *state);
         for (int n = 0; n < batch.count; n++)
             assert_item_anchors(page, batch.operations[n].problem, *state);

@@ -211,11 +211,11 @@ static void every_packed_bit_changes_one_digit(void **state)
 
 static void an_id_with_another_prefix_is_refused(void **state)
 {
-    static const char *const wrong[] = {"brp_", "BRK_", "brk-", "bro_", "_brk", "nbr_", "whs_"};
+    static const char *const error[] = {"brp_", "BRK_", "brk-", "bro_", "_brk", "nbr_", "whs_"};
     issued i = issue("brk_");
     (void)state;
-    for (int p = 0; p < COUNT(wrong); p++)
-        assert_false(neo_id_is(i.id, wrong[p]));
+    for (int p = 0; p < COUNT(error); p++)
+        assert_false(neo_id_is(i.id, error[p]));
     assert_false(neo_id_is(i.id + NEO_PREFIX_LEN, "brk_"));
 }
 

@@ -10,11 +10,11 @@
 
 static const char *error_of(neo_text text, apr_pool_t *pool)
 {
-    const char *wrong = NULL;
-    if (neo_json_parse(text, pool, &wrong))
+    const char *error = NULL;
+    if (neo_json_parse(text, pool, &error))
         fail_msg("%.60s was accepted", text.ptr);
-    assert_non_null(wrong);
-    return wrong;
+    assert_non_null(error);
+    return error;
 }
 
 static const char *text_of_json(const neo_json *value, apr_pool_t *pool)
@@ -117,20 +117,20 @@ static void malformed_json_is_refused(void **state)
 static void an_error_has_line_and_column_and_no_input(void **state)
 {
     static const char text[] = "{\n  \"name\": \"Ana\",\n  \"creci\" \"<script>near\xFF\"\n}";
-    const char *wrong = error_of(text_of(text), *state);
-    assert_non_null(strstr(wrong, "line 3"));
-    assert_non_null(strstr(wrong, "column"));
-    assert_null(strstr(wrong, "near"));
-    assert_null(strstr(wrong, "script"));
-    assert_true(neo_utf8_is_valid(wrong, strlen(wrong)));
+    const char *error = error_of(text_of(text), *state);
+    assert_non_null(strstr(error, "line 3"));
+    assert_non_null(strstr(error, "column"));
+    assert_null(strstr(error, "near"));
+    assert_null(strstr(error, "script"));
+    assert_true(neo_utf8_is_valid(error, strlen(error)));
 }
 
 static void a_repeated_key_is_refused_at_any_depth(void **state)
 {
-    static const char *const wrong[] = {"{\"a\":1,\"a\":1}", "{\"a\":{\"b\":1,\"c\":2,\"b\":3}}", "[{\"a\":null,\"a\":null}]",
+    static const char *const error[] = {"{\"a\":1,\"a\":1}", "{\"a\":{\"b\":1,\"c\":2,\"b\":3}}", "[{\"a\":null,\"a\":null}]",
                                         "{\"a\":1,\"\\u0061\":2}", "{\"\":1,\"\":2}"};
-    for (int i = 0; i < COUNT(wrong); i++)
-        assert_non_null(strstr(error_of(text_of(wrong[i]), *state), "duplicate object key"));
+    for (int i = 0; i < COUNT(error); i++)
+        assert_non_null(strstr(error_of(text_of(error[i]), *state), "duplicate object key"));
     parse_json("{\"a\":1,\"A\":2,\"b\":{\"a\":3}}", *state);
 }
 
@@ -149,12 +149,12 @@ static void nul_is_refused_everywhere(void **state)
 
 static void invalid_utf8_is_refused(void **state)
 {
-    static const char *const wrong[] = {
+    static const char *const error[] = {
         "\"\xFF\"",   "\"\xC0\x80\"", "\"\xE0\x80\xAF\"", "\"\xED\xA0\x80\"", "\"\xF4\x90\x80\x80\"",
         "\"S\xE3o\"", "\"\xC3\"",     "{\"\xFF\":1}",     "\xFF\xFE{\0}\0",   "\"\xF0\x9F\x8F\"",
         "\x80"};
-    for (int i = 0; i < COUNT(wrong); i++) {
-        const char *message = error_of(text_of(wrong[i]), *state);
+    for (int i = 0; i < COUNT(error); i++) {
+        const char *message = error_of(text_of(error[i]), *state);
         assert_true(neo_utf8_is_valid(message, strlen(message)));
     }
 }
@@ -173,9 +173,9 @@ static neo_text nested(int depth, apr_pool_t *pool)
 
 static void deep_nesting_is_parsed_or_refused(void **state)
 {
-    const char *wrong = NULL;
+    const char *error = NULL;
     neo_text deep = nested(1000, *state);
-    neo_json *value = neo_json_parse(deep, *state, &wrong);
+    neo_json *value = neo_json_parse(deep, *state, &error);
     assert_non_null(value);
     assert_string_equal(text_of_json(value, *state), deep.ptr);
     assert_non_null(strstr(error_of(nested(3000, *state), *state), "depth"));
@@ -230,7 +230,7 @@ static void a_number_out_of_range_becomes_one_that_no_field_accepts(void **state
 
 static void malformed_json_is_refused_beside_a_large_number(void **state)
 {
-    static const char *const wrong[] = {"[1e999",
+    static const char *const error[] = {"[1e999",
                                         "[1e999,]",
                                         "[1e999 1e999]",
                                         "1e999x",
@@ -245,8 +245,8 @@ static void malformed_json_is_refused_beside_a_large_number(void **state)
                                         "[1e999,\"a\nb\"]",
                                         "1e999 2",
                                         "[1e999]\""};
-    for (int i = 0; i < COUNT(wrong); i++)
-        error_of(text_of(wrong[i]), *state);
+    for (int i = 0; i < COUNT(error); i++)
+        error_of(text_of(error[i]), *state);
     error_of((neo_text){"[1e999]\0", 8}, *state);
 }
 

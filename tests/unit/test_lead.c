@@ -21,7 +21,7 @@ static const char *table_of(const char *text, apr_pool_t *pool)
         neo_buf_printf(&out, "%d:", record.line);
         for (int i = 0; i < record.count; i++)
             neo_buf_printf(&out, "%s%s", i ? "|" : "", record.fields[i]);
-        neo_buf_puts(&out, record.wrong ? "!;" : ";");
+        neo_buf_puts(&out, record.error ? "!;" : ";");
     }
     return out.ptr;
 }
@@ -56,9 +56,9 @@ static void nul_is_refused(void **state)
     neo_csv csv;
     neo_csv_record record;
     neo_csv_begin(&csv, (neo_text){text, sizeof text - 1});
-    assert_true(neo_csv_next(&csv, *state, &record) && !record.wrong);
-    assert_true(neo_csv_next(&csv, *state, &record) && record.wrong);
-    assert_true(neo_csv_next(&csv, *state, &record) && !record.wrong);
+    assert_true(neo_csv_next(&csv, *state, &record) && !record.error);
+    assert_true(neo_csv_next(&csv, *state, &record) && record.error);
+    assert_true(neo_csv_next(&csv, *state, &record) && !record.error);
 }
 
 /* ---------------------------------------------------------------- telephone numbers */
@@ -119,16 +119,16 @@ static void phone_keys_are_those_of_the_database(void **state)
 
 static void every_wrong_value_is_reported(void **state)
 {
-    const char *values[NEO_LEAD_COLUMNS] = {" ", "x", "nobody", "brk_1"}, *wrong[NEO_LEAD_COLUMNS];
-    assert_int_equal(neo_lead_check(values, wrong, *state), 4);
+    const char *values[NEO_LEAD_COLUMNS] = {" ", "x", "nobody", "brk_1"}, *error[NEO_LEAD_COLUMNS];
+    assert_int_equal(neo_lead_check(values, error, *state), 4);
     for (int c = 0; c < NEO_LEAD_COLUMNS; c++)
-        assert_non_null(wrong[c]);
+        assert_non_null(error[c]);
 }
 
 static void a_lead_is_normalized(void **state)
 {
-    const char *values[NEO_LEAD_COLUMNS] = {" Ana\n Paula ", "11 98765-4321", "", NULL}, *wrong[NEO_LEAD_COLUMNS];
-    assert_int_equal(neo_lead_check(values, wrong, *state), 0);
+    const char *values[NEO_LEAD_COLUMNS] = {" Ana\n Paula ", "11 98765-4321", "", NULL}, *error[NEO_LEAD_COLUMNS];
+    assert_int_equal(neo_lead_check(values, error, *state), 0);
     assert_string_equal(values[NEO_LEAD_NAME], "Ana Paula");
     assert_string_equal(values[NEO_LEAD_PHONE], "5511987654321");
     assert_null(values[NEO_LEAD_EMAIL]);

@@ -11,9 +11,9 @@ static void a_failed_connection_has_a_reason(void **state)
     static const char *const infos[] = {"host=/nonexistent dbname=none", "no such option=1",
                                         "service=no_such_service_of_neoapi"};
     for (int i = 0; i < COUNT(infos); i++) {
-        const char *wrong = NULL;
-        assert_null(neo_pg_connect(infos[i], *state, &wrong));
-        assert_true(wrong && *wrong);
+        const char *error = NULL;
+        assert_null(neo_pg_connect(infos[i], *state, &error));
+        assert_true(error && *error);
     }
 }
 

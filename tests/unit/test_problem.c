@@ -15,10 +15,10 @@ static const neo_problem_frame frame = {"/public/v1/brokers", REQUEST, DOCS};
 
 static neo_json *document_of(const neo_problem *problem, const neo_problem_frame *with, apr_pool_t *pool)
 {
-    const char *wrong = NULL;
-    neo_json *value = neo_json_parse(neo_problem_json(problem, with, pool), pool, &wrong);
+    const char *error = NULL;
+    neo_json *value = neo_json_parse(neo_problem_json(problem, with, pool), pool, &error);
     if (!value)
-        fail_msg("the document of %s is not JSON: %s", problem->code, wrong);
+        fail_msg("the document of %s is not JSON: %s", problem->code, error);
     return value;
 }
 

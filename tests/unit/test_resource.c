@@ -86,16 +86,16 @@ static int is_value(const neo_field *f, const char *text)
 
 static void check_example(const neo_field *f, apr_pool_t *pool)
 {
-    const char *wrong;
+    const char *error;
     assert_true(f->doc && f->doc[strlen(f->doc) - 1] == '.');
     if (f->fields && !f->example)
         return;
-    neo_json *example = neo_json_parse(text_of(f->example), pool, &wrong);
+    neo_json *example = neo_json_parse(text_of(f->example), pool, &error);
     assert_non_null(example);
     neo_field as_sent = *f;
     as_sent.max = f->type == NEO_STRING && !f->max ? 100 : f->max; /* service fields have no maximum */
-    if ((wrong = neo_check(&as_sent, example, neo_json_make_object(pool), pool)))
-        fail_msg("%s %s", f->name, wrong);
+    if ((error = neo_check(&as_sent, example, neo_json_make_object(pool), pool)))
+        fail_msg("%s %s", f->name, error);
     if (f->default_value && f->type == NEO_ENUM)
         assert_true(is_value(f, f->default_value));
 }

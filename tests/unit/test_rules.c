@@ -8,10 +8,10 @@
 
 static int passes(neo_rule rule, const char *text, apr_pool_t *pool)
 {
-    const char *wrong = rule(neo_json_make_string(text, pool), pool);
-    if (wrong)
-        assert_memory_equal(wrong, "must ", 5);
-    return !wrong;
+    const char *error = rule(neo_json_make_string(text, pool), pool);
+    if (error)
+        assert_memory_equal(error, "must ", 5);
+    return !error;
 }
 
 static const char *repeated(char c, int times, apr_pool_t *pool)
@@ -36,7 +36,7 @@ static void an_address_of_the_usual_form_is_an_email(void **state)
 
 static void other_texts_are_not_emails(void **state)
 {
-    static const char *const wrong[] = {
+    static const char *const error[] = {
         "ana",
         "@",
         "@example.com",
@@ -63,9 +63,9 @@ static void other_texts_are_not_emails(void **state)
         "ana,b@c.com",
         "a@b,c@d",
     };
-    for (int i = 0; i < COUNT(wrong); i++)
-        if (passes(neo_rule_email, wrong[i], *state))
-            fail_msg("%s was taken", wrong[i]);
+    for (int i = 0; i < COUNT(error); i++)
+        if (passes(neo_rule_email, error[i], *state))
+            fail_msg("%s was taken", error[i]);
 }
 
 static void the_parts_of_an_email_have_maximum_lengths(void **state)
@@ -82,11 +82,11 @@ static void the_parts_of_an_email_have_maximum_lengths(void **state)
 static void punctuation_alone_has_no_letter_or_digit(void **state)
 {
     static const char *const right[] = {"1", "a", "Z", "--7--", "CRECI-SP 123456-F", "\xC3\xA9x"};
-    static const char *const wrong[] = {"-", "./ -", "--", "_", "\xC3\xA9", "\xD9\xA1", "\xE2\x80\x94"};
+    static const char *const error[] = {"-", "./ -", "--", "_", "\xC3\xA9", "\xD9\xA1", "\xE2\x80\x94"};
     for (int i = 0; i < COUNT(right); i++)
         assert_true(passes(neo_rule_has_alphanumeric, right[i], *state));
-    for (int i = 0; i < COUNT(wrong); i++)
-        assert_false(passes(neo_rule_has_alphanumeric, wrong[i], *state));
+    for (int i = 0; i < COUNT(error); i++)
+        assert_false(passes(neo_rule_has_alphanumeric, error[i], *state));
 }
 
 int main(void)

@@ -183,12 +183,12 @@ static void rule_and_pattern_agree_on_every_character_of_an_address(void **state
 static void a_port_follows_a_colon(void **state)
 {
     static const char *const right[] = {"https://[2001:db8::1]:80/", "https://[::1]/", "http://a.:65535", "https://127.1?x"};
-    static const char *const wrong[] = {"https://[::1].80/", "https://[::1]80/", "https://a:0/", "https://a:65536/",
+    static const char *const error[] = {"https://[::1].80/", "https://[::1]80/", "https://a:0/", "https://a:65536/",
                                         "https://a:/"};
     for (int i = 0; i < COUNT(right); i++)
         assert_null(neo_rule_webhook_url(neo_json_make_string(right[i], *state), *state));
-    for (int i = 0; i < COUNT(wrong); i++)
-        assert_non_null(neo_rule_webhook_url(neo_json_make_string(wrong[i], *state), *state));
+    for (int i = 0; i < COUNT(error); i++)
+        assert_non_null(neo_rule_webhook_url(neo_json_make_string(error[i], *state), *state));
 }
 
 static void a_media_type_has_two_names(void **state)
@@ -206,14 +206,14 @@ static void a_media_type_has_two_names(void **state)
 static void a_digest_has_64_digits_and_is_kept_in_lower_case(void **state)
 {
     static const char digest[] = "9F86D081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
-    char longer[70], wrong[70];
+    char longer[70], error[70];
     snprintf(longer, sizeof longer, "%s0", digest);
-    snprintf(wrong, sizeof wrong, "g%s", digest + 1);
+    snprintf(error, sizeof error, "g%s", digest + 1);
     assert_true(passes_exactly(neo_rule_sha256, neo_normalize_lower_case, NEO_PATTERN_SHA256, digest, *state));
     assert_memory_equal(neo_normalize_lower_case(digest, *state), "9f86d081884c", 12);
     assert_false(passes_exactly(neo_rule_sha256, neo_normalize_lower_case, NEO_PATTERN_SHA256, digest + 1, *state));
     assert_false(passes_exactly(neo_rule_sha256, neo_normalize_lower_case, NEO_PATTERN_SHA256, longer, *state));
-    assert_false(passes_exactly(neo_rule_sha256, neo_normalize_lower_case, NEO_PATTERN_SHA256, wrong, *state));
+    assert_false(passes_exactly(neo_rule_sha256, neo_normalize_lower_case, NEO_PATTERN_SHA256, error, *state));
 }
 
 int main(void)

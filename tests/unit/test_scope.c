@@ -11,11 +11,11 @@ _Static_assert(COUNT(areas) == NEO_AREAS, "every area is tested");
 
 static neo_json *json_of(neo_scopes scopes, apr_pool_t *pool)
 {
-    const char *wrong;
+    const char *error;
     neo_buf out;
     neo_buf_init(&out, pool, 0);
     neo_scopes_json(&out, scopes);
-    neo_json *list = neo_json_parse(neo_buf_text(&out), pool, &wrong);
+    neo_json *list = neo_json_parse(neo_buf_text(&out), pool, &error);
     assert_non_null(list);
     return list;
 }
@@ -56,7 +56,7 @@ static void the_scopes_of_the_reference_are_known(void **state)
 
 static void other_texts_are_not_scopes(void **state)
 {
-    static const char *const wrong[] = {"",
+    static const char *const error[] = {"",
                                         "brokers",
                                         ":",
                                         "brokers:",
@@ -78,9 +78,9 @@ static void other_texts_are_not_scopes(void **state)
                                         "brokers:delete"};
     neo_scopes scope;
     (void)state;
-    for (int i = 0; i < COUNT(wrong); i++)
-        if (neo_scope_parse(wrong[i], &scope))
-            fail_msg("\"%s\" was taken for a scope", wrong[i]);
+    for (int i = 0; i < COUNT(error); i++)
+        if (neo_scope_parse(error[i], &scope))
+            fail_msg("\"%s\" was taken for a scope", error[i]);
 }
 
 static void a_set_is_written_in_the_order_of_the_areas(void **state)
@@ -105,12 +105,12 @@ static void roles_have_the_scopes_of_the_reference(void **state)
 
 static void there_are_no_other_roles(void **state)
 {
-    static const char *const wrong[] = {"", "org_", "admin", "ORG_ADMIN", "org_admin ", "org_admins", "org_owner"};
+    static const char *const error[] = {"", "org_", "admin", "ORG_ADMIN", "org_admin ", "org_admins", "org_owner"};
     neo_scopes scopes;
     int n = 0;
     (void)state;
-    for (int i = 0; i < COUNT(wrong); i++)
-        assert_false(neo_role_scopes(wrong[i], &scopes));
+    for (int i = 0; i < COUNT(error); i++)
+        assert_false(neo_role_scopes(error[i], &scopes));
     for (; neo_role_names[n]; n++)
         assert_int_not_equal(role(neo_role_names[n]), 0);
     assert_int_equal(n, 3);

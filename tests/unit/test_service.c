@@ -142,7 +142,7 @@ static void a_request_without_a_valid_credential_is_unauthorized(void **state)
     fake_key *key = key_of("org_admin", *state), *other = key_of("org_admin", *state);
     fixture s = fixture_with(key, *state);
     const char *swapped = apr_pstrcat(*state, apr_pstrndup(*state, key->secret, NEO_ID_LEN), other->secret + NEO_ID_LEN, NULL);
-    const char *const wrong[] = {
+    const char *const error[] = {
         "x",
         " ",
         key->credential.id,
@@ -155,9 +155,9 @@ static void a_request_without_a_valid_credential_is_unauthorized(void **state)
     };
     assert_refused(s.site, caller(NULL, *state), "GET", "me", 401, "unauthorized.auth_required", *state);
     assert_refused(s.site, caller("", *state), "GET", "me", 401, "unauthorized.auth_required", *state);
-    for (int i = 0; i < 2 * COUNT(wrong); i++) {
-        fake_host *host = caller(wrong[i % COUNT(wrong)], *state);
-        if (i >= COUNT(wrong)) /* also after the right one was verified */
+    for (int i = 0; i < 2 * COUNT(error); i++) {
+        fake_host *host = caller(error[i % COUNT(error)], *state);
+        if (i >= COUNT(error)) /* also after the right one was verified */
             assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
         assert_refused(s.site, host, "GET", "me", 401, "unauthorized.invalid_credential", *state);
         assert_non_null(header_of(host, "WWW-Authenticate"));

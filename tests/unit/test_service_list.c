@@ -55,7 +55,7 @@ static int list(fixture *s, const char *query, apr_pool_t *pool)
     return ask(s->site, s->host, "GET", apr_pstrcat(pool, "brokers", *query ? "?" : "", query, NULL), pool);
 }
 
-static void assert_wrong(fixture *s, const char *query, const char *code, const char *field, apr_pool_t *pool)
+static void assert_error(fixture *s, const char *query, const char *code, const char *field, apr_pool_t *pool)
 {
     int before = s->host->acquired;
     assert_refused(s->site, s->host, "GET", apr_pstrcat(pool, "brokers?", query, NULL), 400, code, pool);
@@ -156,7 +156,7 @@ static void an_invalid_query_is_refused_with_its_parameter(void **state)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     for (int i = 0; i < COUNT(invalid_queries); i++)
-        assert_wrong(s, invalid_queries[i][0], invalid_queries[i][1], invalid_queries[i][2], *state);
+        assert_error(s, invalid_queries[i][0], invalid_queries[i][1], invalid_queries[i][2], *state);
 }
 
 static void all_problems_of_a_query_are_reported_together(void **state)
@@ -180,7 +180,7 @@ static void a_long_name_is_not_repeated_whole(void **state)
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     char *name = apr_pcalloc(*state, 5001);
     memset(name, 'x', 5000);
-    assert_wrong(s, name, "validation.unknown_parameter", "a name of 5000 bytes", *state);
+    assert_error(s, name, "validation.unknown_parameter", "a name of 5000 bytes", *state);
     assert_true(s->host->response.body.len < 1000);
 }
 
@@ -193,7 +193,7 @@ static void a_filter_has_at_most_a_hundred_values(void **state)
     assert_int_equal(list(s, values, *state), 200);
     for (int i = 15; i <= 101; i++)
         values = apr_psprintf(*state, i % 2 ? "%s,%d" : "%s&creci=%d", values, i);
-    assert_wrong(s, values, "validation.parameter_invalid", "creci", *state);
+    assert_error(s, values, "validation.parameter_invalid", "creci", *state);
 }
 
 /* The values that the statement compares creci with. */
@@ -222,7 +222,7 @@ static void a_substring_search_needs_three_characters(void **state)
     static const char *const queries[] = {"q=ab", "q=a+b", "q=%C3%A3%C3%A9", "q=ae%CC%81"};
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     for (int i = 0; i < COUNT(queries); i++)
-        assert_wrong(s, queries[i], "validation.parameter_invalid", "q", *state);
+        assert_error(s, queries[i], "validation.parameter_invalid", "q", *state);
 }
 
 static void a_filtered_list_that_times_out_has_its_own_code(void **state)
@@ -281,7 +281,7 @@ static int list_with(fixture *s, const char *query, const char *cursor, apr_pool
 
 static void assert_cursor_refused(fixture *s, const char *query, const char *cursor, const char *code, apr_pool_t *pool)
 {
-    assert_wrong(s, apr_pstrcat(pool, query, "&cursor=", apr_pescape_urlencoded(pool, cursor), NULL), code, "cursor", pool);
+    assert_error(s, apr_pstrcat(pool, query, "&cursor=", apr_pescape_urlencoded(pool, cursor), NULL), code, "cursor", pool);
 }
 
 static void a_cursor_continues_after_its_page(void **state)

@@ -12,21 +12,21 @@
 static const char *value_of(const char *filter, const char *text, apr_pool_t *pool)
 {
     const char *value = NULL;
-    const char *wrong = neo_condition_value(neo_filter_named(&neo_broker, filter), "brk_", text, pool, &value);
-    if (wrong)
-        fail_msg("%s=%s was refused: %s", filter, text, wrong);
+    const char *error = neo_condition_value(neo_filter_named(&neo_broker, filter), "brk_", text, pool, &value);
+    if (error)
+        fail_msg("%s=%s was refused: %s", filter, text, error);
     return value;
 }
 
 static const char *error_of(const char *filter, const char *text, apr_pool_t *pool)
 {
     const char *value = NULL;
-    const char *wrong = neo_condition_value(neo_filter_named(&neo_broker, filter), "brk_", text, pool, &value);
-    if (!wrong)
+    const char *error = neo_condition_value(neo_filter_named(&neo_broker, filter), "brk_", text, pool, &value);
+    if (!error)
         fail_msg("%s=%s was taken", filter, text);
-    assert_memory_equal(wrong, "must ", 5);
-    assert_true(neo_utf8_is_valid(wrong, strlen(wrong)));
-    return wrong;
+    assert_memory_equal(error, "must ", 5);
+    assert_true(neo_utf8_is_valid(error, strlen(error)));
+    return error;
 }
 
 static void a_text_is_compared_unchanged(void **state)
@@ -70,29 +70,29 @@ static void an_enumeration_accepts_only_its_values(void **state)
 static int accepts(const neo_resource *resource, const char *filter, const char *text, apr_pool_t *pool)
 {
     const char *value = NULL;
-    const char *wrong = neo_condition_value(neo_filter_named(resource, filter), resource->prefix, text, pool, &value);
-    assert_true(wrong ? strncmp(wrong, "must ", 5) == 0 : strcmp(value, text) == 0);
-    return !wrong;
+    const char *error = neo_condition_value(neo_filter_named(resource, filter), resource->prefix, text, pool, &value);
+    assert_true(error ? strncmp(error, "must ", 5) == 0 : strcmp(value, text) == 0);
+    return !error;
 }
 
 static void an_integer_is_one_that_the_database_can_hold(void **state)
 {
     static const char *const right[] = {"0", "-1", "9223372036854775807"};
-    static const char *const wrong[] = {"", "x", "1.0", "1e3", " 1", "+1", "0x1", "9223372036854775808"};
+    static const char *const error[] = {"", "x", "1.0", "1e3", " 1", "+1", "0x1", "9223372036854775808"};
     for (int i = 0; i < COUNT(right); i++)
         assert_true(accepts(&neo_property, "sale_price_gte", right[i], *state));
-    for (int i = 0; i < COUNT(wrong); i++)
-        assert_false(accepts(&neo_property, "bedrooms_gte", wrong[i], *state));
+    for (int i = 0; i < COUNT(error); i++)
+        assert_false(accepts(&neo_property, "bedrooms_gte", error[i], *state));
 }
 
 static void a_date_is_one_of_the_calendar(void **state)
 {
     static const char *const right[] = {"2026-02-28", "2028-02-29", "9999-12-31"};
-    static const char *const wrong[] = {"", "2026-02-29", "2026-1-1", "28/02/2026", "today", "2026-01-31T00:00:00Z"};
+    static const char *const error[] = {"", "2026-02-29", "2026-1-1", "28/02/2026", "today", "2026-01-31T00:00:00Z"};
     for (int i = 0; i < COUNT(right); i++)
         assert_true(accepts(&neo_proposal, "valid_until_lte", right[i], *state));
-    for (int i = 0; i < COUNT(wrong); i++)
-        assert_false(accepts(&neo_contract, "end_date_lte", wrong[i], *state));
+    for (int i = 0; i < COUNT(error); i++)
+        assert_false(accepts(&neo_contract, "end_date_lte", error[i], *state));
 }
 
 static void an_empty_value_is_refused_by_every_filter(void **state)

@@ -28,19 +28,19 @@ static void placeholders_are_replaced(void **state)
         assert_string_equal(filled(cases[i][0], cases[i][1], *state), cases[i][2]);
 }
 
-static const char *read_from(int status, const char *body, const char **wrong, apr_pool_t *pool)
+static const char *read_from(int status, const char *body, const char **error, apr_pool_t *pool)
 {
     neo_provider_response response = {NEO_PROVIDER_RESPONDED, NULL, status, text_of(body), NULL};
-    return neo_template_read(&response, "visit", "pt_BR", pool, wrong);
+    return neo_template_read(&response, "visit", "pt_BR", pool, error);
 }
 
 static void the_body_in_the_language_is_read(void **state)
 {
-    const char *wrong;
+    const char *error;
     assert_string_equal(read_from(200,
                                   LIST("[{\"type\":\"HEADER\",\"format\":\"TEXT\",\"text\":\"Novo\"},"
                                        "{\"type\":\"BODY\",\"text\":\"Olá {{1}}\"}]"),
-                                  &wrong, *state),
+                                  &error, *state),
                         "Olá {{1}}");
 }
 
@@ -59,17 +59,17 @@ static void other_responses_have_no_text(void **state)
         "<html>",
         "",
     };
-    const char *wrong;
+    const char *error;
     for (int i = 0; i < COUNT(bodies); i++) {
-        wrong = NULL;
-        assert_null(read_from(200, bodies[i], &wrong, *state));
-        assert_non_null(wrong);
+        error = NULL;
+        assert_null(read_from(200, bodies[i], &error, *state));
+        assert_non_null(error);
     }
-    assert_null(read_from(403, LIST("[{\"type\":\"BODY\",\"text\":\"Hi\"}]"), &wrong, *state));
-    assert_string_equal(wrong, "HTTP status 403");
+    assert_null(read_from(403, LIST("[{\"type\":\"BODY\",\"text\":\"Hi\"}]"), &error, *state));
+    assert_string_equal(error, "HTTP status 403");
     neo_provider_response none = {NEO_PROVIDER_NO_RESPONSE, "timeout", 0, {"", 0}, NULL};
-    assert_null(neo_template_read(&none, "visit", "pt_BR", *state, &wrong));
-    assert_string_equal(wrong, "timeout");
+    assert_null(neo_template_read(&none, "visit", "pt_BR", *state, &error));
+    assert_string_equal(error, "timeout");
 }
 
 int main(void)
