@@ -29,7 +29,7 @@ const char *neo_admin_follow(neo_pg *pg, neo_follower *follower, apr_pool_t *poo
 /* Creates the partitions of the next days, as the courier does, and drops none. */
 const char *neo_admin_make_partitions(neo_pg *pg, apr_pool_t *pool);
 
-/* Begins a new epoch of the event log (see sql/0004_webhooks.sql), and sets *begun_at to its beginning. */
+/* Begins a new epoch of the event log (see sql/0003_webhooks.sql), and sets *begun_at to its beginning. */
 const char *neo_admin_begin_event_epoch(neo_pg *pg, apr_pool_t *pool, const char **begun_at);
 
 #endif

@@ -53,7 +53,7 @@ const char *const *neo_callback_candidates(neo_text raw, apr_pool_t *pool);
 apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *stop_texts, apr_pool_t *pool, const char **error,
                                       int *dropped);
 
-/* At most `count` items from `first` on as JSON for the database (see sql/0010_whatsapp_receive.sql). */
+/* At most `count` items from `first` on as JSON for the database (see sql/0004_whatsapp.sql). */
 neo_text neo_callback_items_json(const apr_array_header_t *items, int first, int count, apr_pool_t *pool);
 
 #endif

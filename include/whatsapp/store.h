@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* WhatsApp conversations: started by requests, continued by the provider's callbacks. Functions of the schema do the work
- * (sql/0009_whatsapp_send.sql, sql/0010_whatsapp_receive.sql), each in one round trip and one transaction. */
+ * (sql/0004_whatsapp.sql), each in one round trip and one transaction. */
 #ifndef NEO_WHATSAPP_STORE_H
 #define NEO_WHATSAPP_STORE_H
 

@@ -81,7 +81,7 @@ const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **di
     return NULL;
 }
 
-/* Must agree with neoapi.whatsapp_phone_key in sql/0005_whatsapp.sql. */
+/* Must agree with neoapi.whatsapp_phone_key in sql/0004_whatsapp.sql. */
 const char *neo_phone_key(const char *digits, apr_pool_t *pool)
 {
     int is_whole = strlen(digits) == 13 && strspn(digits, "0123456789") == 13;
@@ -125,7 +125,7 @@ static const char *in_one_line(const char *text, apr_pool_t *pool)
     return line;
 }
 
-/* The columns are those of sql/0005_whatsapp.sql. Leads are not in the OpenAPI document. */
+/* The columns are those of sql/0004_whatsapp.sql. Leads are not in the OpenAPI document. */
 static const neo_field fields[] = {
     {.name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "Id of the lead."},
     {.name = "name",

@@ -137,7 +137,7 @@ static const neo_field last_message[] = {
     {0},
 };
 
-/* The columns are those of sql/0005_whatsapp.sql. */
+/* The columns are those of sql/0004_whatsapp.sql. */
 static const neo_field conversation[] = {
     IDENTIFIER("id", "wac_", NEO_ALWAYS, "Id of the conversation.", SAMPLE_CONVERSATION),
     IDENTIFIER("number_id", "wan_", NEO_ALWAYS, "Id of the organization's number.", SAMPLE_NUMBER),

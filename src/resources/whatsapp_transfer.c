@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* WhatsApp conversations and messages, as they are exported and imported. The fields and their order are those of
- * sql/0012_whatsapp_transfer.sql. Texts are the contacts' own, so they are not checked. */
+ * sql/0004_whatsapp.sql. Texts are the contacts' own, so they are not checked. */
 #include "resources/lead.h"
 
 #define MAX_ID         255
