@@ -11,7 +11,7 @@
 
 #include "core/secret.h"
 #include "pg/pg.h"
-#include "schema/scope.h"
+#include "resources/scope.h"
 
 typedef enum neo_admin_noun {
     NEO_ADMIN_TENANTS,

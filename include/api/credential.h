@@ -7,7 +7,7 @@
 #include "core/id.h"
 #include "pg/pg.h"
 #include "resources/plan_limits.h"
-#include "schema/scope.h"
+#include "resources/scope.h"
 
 /* An API key or a personal access token, with its tenant's plan. The texts belong to the pool that it was read with. */
 typedef struct neo_credential {

@@ -6,7 +6,6 @@
 
 #include "core/json.h"
 #include "core/problem.h"
-#include "schema/scope.h"
 
 typedef enum neo_type {
     NEO_STRING,    /* min to max code points, no control characters */
@@ -175,13 +174,13 @@ typedef struct neo_precondition {
 typedef void (*neo_body_rule)(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
 
 struct neo_resource {
-    const char *name;       /* "broker": in error codes and event types */
-    const char *table;      /* in SQL; NULL: `name` */
-    const char *collection; /* "brokers": in paths */
-    const char *prefix;     /* "brk_" */
-    const char *title;      /* "Broker": the schema in OpenAPI */
-    const char *tag_doc;    /* for the documentation */
-    neo_area area;
+    const char *name;                      /* "broker": in error codes and event types */
+    const char *table;                     /* in SQL; NULL: `name` */
+    const char *collection;                /* "brokers": in paths */
+    const char *prefix;                    /* "brk_" */
+    const char *title;                     /* "Broker": the schema in OpenAPI */
+    const char *tag_doc;                   /* for the documentation */
+    int area;                              /* neo_area of its scopes (see resources/list.h) */
     int has_events;                        /* its changes are events */
     const neo_field *fields;               /* in the order of responses, ended by a field without a name */
     const neo_filter *filters;             /* besides the common ones, ended by a filter without a name; NULL: none */
@@ -198,7 +197,7 @@ struct neo_resource {
     const char *finish_function; /* likewise, called for each line after all lines have been written; NULL: none */
 };
 
-/* Every resource, ended by NULL. */
+/* Every resource, ended by NULL (see resources/list.h). */
 extern const neo_resource *const neo_resources[];
 
 /* The filters that every list has. */
@@ -211,23 +210,6 @@ extern const neo_resource *const neo_resources[];
      .doc = "`created_at` at this time or earlier.", .example = "\"2026-01-31T23:59:59.999Z\""}
 /* clang-format on */
 extern const neo_filter neo_common_filters[];
-
-/* neo_broker and so on. */
-#define NEO_DECLARATION(name, AREA, collection) extern const neo_resource neo_##name;
-NEO_RESOURCE_LIST(NEO_DECLARATION)
-
-/* Imported and exported by neoapictl, but not part of the API. */
-extern const neo_resource neo_lead, neo_whatsapp_opt_out, neo_whatsapp_conversation, neo_whatsapp_message;
-
-/* The body of POST /webhooks/{id}/recover, and the values of its `statuses`, ended by NULL. */
-extern const neo_resource neo_recovery;
-extern const char *const neo_recovery_statuses[];
-
-/* The body and the response of POST /whatsapp/conversations; a conversation as it is read. */
-extern const neo_resource neo_whatsapp, neo_whatsapp_started, neo_conversation, neo_conversation_changes;
-
-/* The filters of the lists of deliveries, of conversations and of their messages. */
-extern const neo_filter neo_delivery_filters[], neo_conversation_filters[], neo_message_filters[];
 
 /* Look-ups by name; NULL if there is none. */
 const neo_resource *neo_resource_of_collection(const char *collection);

@@ -5,7 +5,7 @@
 
 #include "core/encode.h"
 #include "list.h"
-#include "schema/event.h"
+#include "resources/event.h"
 #include "sql/event_page.h"
 
 #define NOW      "now"

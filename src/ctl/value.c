@@ -9,9 +9,9 @@
 #include "core/clock.h"
 #include "core/encode.h"
 #include "core/id.h"
-#include "schema/event.h"
+#include "resources/event.h"
+#include "resources/scope.h"
 #include "schema/rules.h"
-#include "schema/scope.h"
 
 #define MAX_NAME       200
 #define MAX_GRACE      2592000 /* 30 days */

@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "resources/list.h"
 #include "schema/resource.h"
 
 const neo_doc *neo_docs_at(const char *path)

@@ -9,7 +9,8 @@
 #include "openapi/parts.h"
 #include "openapi/schema.h"
 #include "openapi/yaml.h"
-#include "schema/event.h"
+#include "resources/event.h"
+#include "resources/scope.h"
 
 /* ---------------------------------------------------------------- parameters */
 

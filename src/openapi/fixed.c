@@ -5,6 +5,7 @@
 
 #include "openapi/parts.h"
 #include "openapi/schema.h"
+#include "resources/scope.h"
 
 /* Embedded by the Makefile. */
 extern const char neo_openapi_json_text[], neo_openapi_introduction[];

@@ -7,7 +7,7 @@
 
 #include "openapi/parts.h"
 #include "openapi/schema.h"
-#include "schema/fields.h"
+#include "resources/fields.h"
 #include "schema/validate.h"
 
 #define REQUEST_ID    "req_01kga4ssqb0d4f7h2k5n9q1s6v"

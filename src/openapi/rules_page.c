@@ -5,6 +5,7 @@
 
 #include "openapi/docs.h"
 #include "openapi/html.h"
+#include "resources/list.h"
 #include "schema/business_rules.h"
 
 static int is_among(const char *const *names, const char *name)

@@ -6,6 +6,7 @@
 
 #include "openapi/parts.h"
 #include "openapi/schema.h"
+#include "resources/list.h"
 
 static const char *const happened[] = {"created", "updated", "deleted"};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Brokers: people and firms with their registration number (CRECI). */
-#include "schema/fields.h"
+#include "resources/fields.h"
 #include "schema/rules.h"
 
 static const char *const visibilities[] = {"private", "restricted", "public", NULL};

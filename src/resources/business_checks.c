@@ -4,6 +4,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "resources/list.h"
 #include "schema/business_rules.h"
 
 static int is(const neo_json *object, const char *name, const char *text)

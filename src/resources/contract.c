@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contracts of sale, rental, exclusive listing and management. */
+#include "resources/fields.h"
 #include "schema/business_rules.h"
-#include "schema/fields.h"
 #include "schema/rules.h"
 
 static const char *const kinds[] = {"sale", "rental", "exclusive_listing", "management", NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Documents: files and certificates of properties, parties, proposals, contracts and brokers. */
-#include "schema/fields.h"
+#include "resources/fields.h"
 #include "schema/rules.h"
 
 static const char *const kinds[] = {"matricula",

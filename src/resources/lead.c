@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "resources/list.h"
 #include "schema/check.h"
 #include "schema/rules.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "resources/lead.h"
+#include "resources/list.h"
 #include "schema/rules.h"
 
 /* WhatsApp has contacts whose numbers our rule refuses; their opt-outs must not be lost. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parties: people and companies that buy, sell, let, rent or guarantee. */
-#include "schema/fields.h"
+#include "resources/fields.h"
 #include "schema/rules.h"
 
 static const char *const kinds[] = {"person", "company", NULL};

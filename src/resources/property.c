@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Properties for sale and for rent. */
+#include "resources/fields.h"
 #include "schema/business_rules.h"
-#include "schema/fields.h"
 #include "schema/rules.h"
 
 static const char *const transaction_types[] = {"sale", "rent", "sale_rent", NULL};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Proposals: offers to buy or rent a property. */
+#include "resources/fields.h"
 #include "schema/business_rules.h"
-#include "schema/fields.h"
 #include "schema/rules.h"
 
 static const char *const kinds[] = {"purchase", "rental", NULL};

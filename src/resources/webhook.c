@@ -2,8 +2,8 @@
 /* Webhook subscriptions. src/delivery/ sends the events. */
 #include <string.h>
 
-#include "schema/event.h"
-#include "schema/fields.h"
+#include "resources/event.h"
+#include "resources/fields.h"
 #include "schema/rules.h"
 
 #define EVENTS(name, AREA, collection)   #name ".created", #name ".updated", #name ".deleted",

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/id.h"
-#include "schema/fields.h"
+#include "resources/fields.h"
 #include "schema/rules.h"
 
 #define SAMPLE_LEAD         "led_01kgexq2m4c7f1h5k9n3r6t8w0"

@@ -2,6 +2,7 @@
 /* WhatsApp conversations and messages, as they are exported and imported. The fields and their order are those of
  * sql/0004_whatsapp.sql. Texts are the contacts' own, so they are not checked. */
 #include "resources/lead.h"
+#include "resources/list.h"
 
 #define MAX_ID         255
 #define MAX_TEXT       200000 /* characters */

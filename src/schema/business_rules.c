@@ -41,12 +41,12 @@ static const neo_json *body(const neo_rule_input *input)
 
 const char *neo_rule_property_id(const neo_rule_input *input)
 {
-    return input->resource == &neo_property ? input->id : neo_json_string_at(body(input), "property_id");
+    return strcmp(input->resource->name, "property") == 0 ? input->id : neo_json_string_at(body(input), "property_id");
 }
 
 const char *neo_rule_proposal_id(const neo_rule_input *input)
 {
-    return input->resource == &neo_proposal ? input->id : neo_json_string_at(body(input), "proposal_id");
+    return strcmp(input->resource->name, "proposal") == 0 ? input->id : neo_json_string_at(body(input), "proposal_id");
 }
 
 /* The effect of the new status, whatever the status of the other resource. */

@@ -14,10 +14,6 @@
 
 /* ---------------------------------------------------------------- kinds and their order */
 
-#define ADDRESS(name, AREA, collection) &neo_##name,
-const neo_resource *const neo_import_kinds[] = {NEO_RESOURCE_LIST(ADDRESS) ADDRESS(lead, , ) ADDRESS(whatsapp_opt_out, , )
-                                                    ADDRESS(whatsapp_conversation, , ) ADDRESS(whatsapp_message, , ) NULL};
-
 const neo_resource *neo_import_kind_named(const char *name)
 {
     const neo_resource *const *k = neo_import_kinds;

@@ -1,34 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of resources, the filters of every list, look-ups (see schema/resource.h). */
+/* The orders of lists, look-ups (see schema/resource.h). */
 #include "schema/resource.h"
 
 #include <string.h>
-
-#include "schema/fields.h"
-
-#define ADDRESS(name, AREA, collection) &neo_##name,
-const neo_resource *const neo_resources[] = {NEO_RESOURCE_LIST(ADDRESS) NULL};
-
-const neo_filter neo_common_filters[] = {
-    NEO_FILTER_IDS(NEO_SAMPLE_BROKER),
-    NEO_FILTER_CREATED_GTE,
-    NEO_FILTER_CREATED_LTE,
-    {.name = "updated_gte",
-     .kind = NEO_FILTER_FROM,
-     .value = NEO_VALUE_TIMESTAMP,
-     .left = "t.updated_at",
-     .right = "%s::timestamptz",
-     .doc = "`updated_at` at this time or later.",
-     .example = "\"2026-02-01T00:00:00Z\""},
-    {.name = "updated_lte",
-     .kind = NEO_FILTER_TO,
-     .value = NEO_VALUE_TIMESTAMP,
-     .left = "t.updated_at",
-     .right = "%s::timestamptz",
-     .doc = "`updated_at` at this time or earlier.",
-     .example = "\"2026-02-28T23:59:59.999Z\""},
-    {0},
-};
 
 const neo_order neo_orders[] = {
     [NEO_NEWEST_FIRST] = {"-created_at", NULL, 1},

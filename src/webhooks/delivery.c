@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "schema/resource_list.h"
+#include "resources/list.h"
 #include "webhooks/delivery.sql.h"
 
 static const char *const sources[NEO_DELIVERY_KINDS] = {

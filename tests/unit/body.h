@@ -5,7 +5,7 @@
 
 #include "unit.h"
 
-#include "schema/fields.h"
+#include "resources/fields.h"
 #include "schema/validate.h"
 
 static const struct {

@@ -4,6 +4,7 @@
 
 #include <apr_strings.h>
 
+#include "resources/list.h"
 #include "schema/batch.h"
 
 #define BROKER "brk_01jd3x8m5t9w2q7r4y6z0a1b3c"

@@ -2,6 +2,7 @@
 /* Rules between resources: which writes read related resources, and which are refused. */
 #include "unit.h"
 
+#include "resources/list.h"
 #include "schema/business_rules.h"
 
 #define PROPERTY "\"property_id\":\"prp_1\""

@@ -6,6 +6,7 @@
 
 #include "api/routing.h"
 #include "openapi/docs.h"
+#include "resources/list.h"
 #include "schema/resource.h"
 
 #define BASE "https://api.example.com/public/v1/"

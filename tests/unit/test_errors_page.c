@@ -7,6 +7,7 @@
 
 #include "api/routing.h"
 #include "openapi/docs.h"
+#include "resources/list.h"
 #include "schema/batch.h"
 #include "schema/resource.h"
 

@@ -10,6 +10,7 @@
 #include "core/id.h"
 #include "openapi/document.h"
 #include "openapi/schema.h"
+#include "resources/scope.h"
 #include "schema/validate.h"
 
 #define BASE "https://api.example.com/public/v1/"

@@ -9,7 +9,7 @@
 #include "openapi/document.h"
 #include "openapi/parts.h"
 #include "openapi/schema.h"
-#include "schema/event.h"
+#include "resources/event.h"
 
 static neo_openapi_builder builder_of(apr_pool_t *pool)
 {

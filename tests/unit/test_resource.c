@@ -5,8 +5,8 @@
 #include <ctype.h>
 
 #include "core/id.h"
+#include "resources/fields.h"
 #include "schema/check.h"
-#include "schema/fields.h"
 
 typedef void (*field_check)(const neo_field *field, apr_pool_t *pool);
 

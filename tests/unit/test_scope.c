@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "core/json.h"
-#include "schema/scope.h"
+#include "resources/scope.h"
 
 #define COLLECTION(name, AREA, collection) collection,
 static const char *const areas[] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp"};

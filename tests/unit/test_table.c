@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 
 #include "core/encode.h"
+#include "resources/list.h"
 #include "sql/reference.h"
 #include "sql/table.h"
 

@@ -2,6 +2,7 @@
 /* Transitions of status, and the errors. */
 #include "unit.h"
 
+#include "resources/list.h"
 #include "schema/transition.h"
 
 /* The detail of the error; NULL if the change is allowed. */

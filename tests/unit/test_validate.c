@@ -6,6 +6,7 @@
 #include <apr_strings.h>
 
 #include "core/encode.h"
+#include "resources/list.h"
 #include "schema/validate.h"
 
 #define NAMED "\"name\":\"Ana\""

@@ -2,6 +2,7 @@
 /* Validation of merge patches. */
 #include "unit.h"
 
+#include "resources/list.h"
 #include "schema/validate.h"
 
 /* A broker as in responses. */

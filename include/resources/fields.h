@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fields that several resources have. They are macros, since a constant table can include rows only as text. */
-#ifndef NEO_SCHEMA_FIELDS_H
-#define NEO_SCHEMA_FIELDS_H
+#ifndef NEO_RESOURCES_FIELDS_H
+#define NEO_RESOURCES_FIELDS_H
 
-#include "schema/resource.h"
+#include "resources/list.h"
 
 /* Ids in examples, so that the examples of all resources refer to each other. */
 #define NEO_SAMPLE_BROKER   "brk_01kga4ssqb9w2q7r4y6z0a1b3c"

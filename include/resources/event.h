@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The event log as the API has it: types of events and the scopes that read them, filters. */
-#ifndef NEO_SCHEMA_EVENT_H
-#define NEO_SCHEMA_EVENT_H
+#ifndef NEO_RESOURCES_EVENT_H
+#define NEO_RESOURCES_EVENT_H
 
-#include "schema/resource.h"
+#include "resources/scope.h"
 
 /* For routes and the OpenAPI document; its schema is in openapi.json. */
 extern const neo_resource neo_event_log;

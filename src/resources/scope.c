@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scopes and roles (see schema/scope.h). */
-#include "schema/scope.h"
+/* Scopes and roles (see resources/scope.h). */
+#include "resources/scope.h"
 
 #include <apr_strings.h>
 #include <string.h>

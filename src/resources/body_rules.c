@@ -3,7 +3,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "schema/fields.h"
+#include "resources/fields.h"
 #include "schema/rules.h"
 
 typedef struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects and enumerations that several resources have (see schema/fields.h). */
-#include "schema/fields.h"
+/* Objects and enumerations that several resources have (see resources/fields.h). */
+#include "resources/fields.h"
 #include "schema/rules.h"
 
 const char *const neo_states[] = {"AC", "AL", "AP", "AM", "BA", "CE", "DF", "ES", "GO", "MA", "MT", "MS", "MG", "PA",
@@ -81,3 +81,24 @@ const neo_field neo_bank_account_fields[] = {
 
 const neo_field neo_address_fields[] = {ADDRESS(0)};
 const neo_field neo_place_fields[] = {ADDRESS(NEO_REQUIRED)};
+
+const neo_filter neo_common_filters[] = {
+    NEO_FILTER_IDS(NEO_SAMPLE_BROKER),
+    NEO_FILTER_CREATED_GTE,
+    NEO_FILTER_CREATED_LTE,
+    {.name = "updated_gte",
+     .kind = NEO_FILTER_FROM,
+     .value = NEO_VALUE_TIMESTAMP,
+     .left = "t.updated_at",
+     .right = "%s::timestamptz",
+     .doc = "`updated_at` at this time or later.",
+     .example = "\"2026-02-01T00:00:00Z\""},
+    {.name = "updated_lte",
+     .kind = NEO_FILTER_TO,
+     .value = NEO_VALUE_TIMESTAMP,
+     .left = "t.updated_at",
+     .right = "%s::timestamptz",
+     .doc = "`updated_at` at this time or earlier.",
+     .example = "\"2026-02-28T23:59:59.999Z\""},
+    {0},
+};

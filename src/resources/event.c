@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The event log: the types of events, who may read them, and the filters of the list. */
-#include "schema/event.h"
+#include "resources/event.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-#include "schema/fields.h"
+#include "resources/fields.h"
+#include "resources/scope.h"
 
 /* ---------------------------------------------------------------- types */
 

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scopes and roles of credentials. A scope is "brokers:read" or "brokers:write"; a set of scopes is a bit mask. */
-#ifndef NEO_SCHEMA_SCOPE_H
-#define NEO_SCHEMA_SCOPE_H
+#ifndef NEO_RESOURCES_SCOPE_H
+#define NEO_RESOURCES_SCOPE_H
 
 #include <apr_pools.h>
 
 #include "core/json.h"
-#include "schema/resource_list.h"
-
-#define NEO_AREA_OF(name, AREA, collection) NEO_AREA_##AREA,
-typedef enum neo_area { NEO_RESOURCE_LIST(NEO_AREA_OF) NEO_AREA_WHATSAPP, NEO_AREAS } neo_area;
+#include "resources/list.h"
 
 typedef unsigned int neo_scopes;
 

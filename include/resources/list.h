@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of resources. It declares each resource's table, scopes and events. */
+#ifndef NEO_RESOURCES_LIST_H
+#define NEO_RESOURCES_LIST_H
+
+#include "schema/resource.h"
+
+/* Resources with events, in the order of the OpenAPI document: X(name, AREA, "collection"). */
+#define NEO_RESOURCES_WITH_EVENTS(X)                                                                                           \
+    X(broker, BROKERS, "brokers")                                                                                              \
+    X(property, PROPERTIES, "properties")                                                                                      \
+    X(party, PARTIES, "parties")                                                                                               \
+    X(proposal, PROPOSALS, "proposals")                                                                                        \
+    X(contract, CONTRACTS, "contracts")                                                                                        \
+    X(document, DOCUMENTS, "documents")
+
+/* All resources. */
+#define NEO_RESOURCE_LIST(X) NEO_RESOURCES_WITH_EVENTS(X) X(webhook, WEBHOOKS, "webhooks")
+
+/* The areas of scopes. */
+#define NEO_AREA_OF(name, AREA, collection) NEO_AREA_##AREA,
+typedef enum neo_area { NEO_RESOURCE_LIST(NEO_AREA_OF) NEO_AREA_WHATSAPP, NEO_AREAS } neo_area;
+
+/* neo_broker and so on. */
+#define NEO_DECLARATION(name, AREA, collection) extern const neo_resource neo_##name;
+NEO_RESOURCE_LIST(NEO_DECLARATION)
+
+/* Imported and exported by neoapictl, but not part of the API. */
+extern const neo_resource neo_lead, neo_whatsapp_opt_out, neo_whatsapp_conversation, neo_whatsapp_message;
+
+/* The body of POST /webhooks/{id}/recover, and the values of its `statuses`, ended by NULL. */
+extern const neo_resource neo_recovery;
+extern const char *const neo_recovery_statuses[];
+
+/* The body and the response of POST /whatsapp/conversations; a conversation as it is read. */
+extern const neo_resource neo_whatsapp, neo_whatsapp_started, neo_conversation, neo_conversation_changes;
+
+/* The filters of the lists of deliveries, of conversations and of their messages. */
+extern const neo_filter neo_delivery_filters[], neo_conversation_filters[], neo_message_filters[];
+
+#endif
