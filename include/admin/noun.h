@@ -11,23 +11,11 @@
 
 #include "core/secret.h"
 #include "pg/pg.h"
+#include "resources/noun.h"
 #include "resources/scope.h"
 
-typedef enum neo_admin_noun {
-    NEO_ADMIN_TENANTS,
-    NEO_ADMIN_ORGANIZATIONS,
-    NEO_ADMIN_USERS,
-    NEO_ADMIN_PLANS,
-    NEO_ADMIN_KEYS,
-    NEO_ADMIN_TOKENS,
-    NEO_ADMIN_WEBHOOKS, /* only listed */
-    NEO_ADMIN_NUMBERS,
-    NEO_ADMIN_LEADS,
-    NEO_ADMIN_NOUNS
-} neo_admin_noun;
-
-/* A column and its value in PostgreSQL's text format; NULL is null. "organizations" of a token are rows of another table: the
- * value is an array of ids, in the order of display. */
+/* A column and its value in PostgreSQL's text format; NULL is null. "allowed_organization_ids" of a token are rows of another
+ * table: the value is an array of ids, in the order of display. */
 typedef struct neo_admin_setting {
     const char *column;
     const char *value;
@@ -37,22 +25,15 @@ typedef struct neo_admin_setting {
 apr_array_header_t *neo_admin_settings(apr_pool_t *pool, ...);
 void neo_admin_set(apr_array_header_t *settings, const char *column, const char *value);
 
-/* The column that identifies a row: "id", or a plan's "name". */
-const char *neo_admin_key(neo_admin_noun what);
-/* The error message for a row that does not exist. */
-const char *neo_admin_missing(neo_admin_noun what);
-
-/* Sets *list to a JSON array of objects, oldest first: of the rows that have the filter's value, or all if that is NULL.
- * `columns` (", name, plan") follow the key, if the noun has no listing of its own. */
-const char *neo_admin_list(neo_pg *pg, neo_admin_noun what, const char *columns, neo_admin_setting filter, apr_pool_t *pool,
-                           neo_json **list);
+/* Sets *list to a JSON array of objects, oldest first: of the rows that have the filter's value, or all if that is NULL. */
+const char *neo_admin_list(neo_pg *pg, const neo_noun *noun, neo_admin_setting filter, apr_pool_t *pool, neo_json **list);
 
 /* Inserts a row. Its key is among the settings. */
-const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const apr_array_header_t *settings, apr_pool_t *pool);
+const char *neo_admin_create(neo_pg *pg, const neo_noun *noun, const apr_array_header_t *settings, apr_pool_t *pool);
 
 /* Inserts an API key or token with a secret; its id and hash are added to the settings. The caller's transaction must roll back
  * an error. */
-const char *neo_admin_create_credential(neo_pg *pg, neo_admin_noun what, apr_array_header_t *settings, apr_pool_t *pool,
+const char *neo_admin_create_credential(neo_pg *pg, const neo_noun *noun, apr_array_header_t *settings, apr_pool_t *pool,
                                         char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
 
 /* A new secret for a key or token that is not revoked; the current one stays valid for `seconds`. If the one before that is
@@ -67,11 +48,19 @@ const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_p
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool);
 
 /* Changes one row: all settings or none. A plan's `id` is its name. */
-const char *neo_admin_change(neo_pg *pg, neo_admin_noun what, const char *id, const apr_array_header_t *settings,
+const char *neo_admin_change(neo_pg *pg, const neo_noun *noun, const char *id, const apr_array_header_t *settings,
                              apr_pool_t *pool);
 
 /* Removes one row, unless others depend on it: the error message names them. The conversations of a number or a lead can be
  * removed with it. */
-const char *neo_admin_remove(neo_pg *pg, neo_admin_noun what, const char *id, int with_conversations, apr_pool_t *pool);
+const char *neo_admin_remove(neo_pg *pg, const neo_noun *noun, const char *id, int with_conversations, apr_pool_t *pool);
+
+/* Runs a statement. Returns NULL, or an error message that says what a violated constraint means. */
+const char *neo_admin_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
+                           neo_rows *rows);
+
+/* Runs a statement that ends with "returning true"; returns `missing` if it affects no row. */
+const char *neo_admin_exec_on_one(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
+                                  const char *missing);
 
 #endif

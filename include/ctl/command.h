@@ -15,44 +15,19 @@ typedef enum neo_ctl_exit {
     NEO_CTL_UNCONFIRMED = 4, /* the change is committed, but not every server has confirmed it */
 } neo_ctl_exit;
 
-enum neo_ctl_parameter_flags {
-    NEO_CTL_REQUIRED = 1,
-    NEO_CTL_REPEATED = 2, /* may be given several times */
-};
-
-/* How a command uses its noun. Bits, because they are also flags of the noun's fields: the commands that have the field. */
-typedef enum neo_ctl_use {
-    NEO_CTL_ARGUMENT = 4, /* only of fields: an argument of `create` */
-    NEO_CTL_CREATE = 8,
-    NEO_CTL_CHANGE = 16,
-    NEO_CTL_LIST = 32,  /* which the field filters */
-    NEO_CTL_WHICH = 64, /* only of commands: the argument is one row */
-} neo_ctl_use;
-
-/* An argument, or an option: "tenant" is --tenant. */
-typedef struct neo_ctl_parameter {
-    const char *name;
-    neo_ctl_kind kind;
-    unsigned int flags;
-    const char *default_value; /* or NULL */
-    const char *summary;
-} neo_ctl_parameter;
-
 typedef struct neo_ctl neo_ctl;
 typedef struct neo_ctl_command neo_ctl_command;
-
-typedef struct neo_ctl_noun neo_ctl_noun; /* see ctl/noun.h */
 
 struct neo_ctl_command {
     const char *group;
     const char *verb; /* "create", "number create"; NULL: the group is the command */
     const char *summary;
-    const char *details;                /* more sentences for --help, or NULL */
-    const neo_ctl_parameter *arguments; /* all required; terminated by a NULL name; NULL for none */
-    const neo_ctl_parameter *options;   /* likewise */
+    const char *details;            /* more sentences for --help, or NULL */
+    const neo_parameter *arguments; /* all required; terminated by a NULL name; NULL for none */
+    const neo_parameter *options;   /* also terminated by a NULL name; NULL for none */
     neo_ctl_exit (*run)(neo_ctl *ctl);
-    const neo_ctl_noun *noun; /* from which missing arguments and options are derived; or NULL */
-    neo_ctl_use use;
+    const neo_noun *noun; /* from which arguments, options and `run` are derived, see ctl/noun.h; or NULL */
+    neo_use use;
 };
 
 /* The parsed command line. */
@@ -66,7 +41,7 @@ struct neo_ctl {
 };
 
 typedef struct neo_ctl_given {
-    const neo_ctl_parameter *parameter;
+    const neo_parameter *parameter;
     const char *value; /* NULL for a flag */
 } neo_ctl_given;
 
@@ -101,7 +76,7 @@ void neo_ctl_make_commands(apr_pool_t *pool);
 NEO_CTL_GROUP_LIST(NEO_CTL_DECLARATION)
 
 /* The options of every command, terminated by a NULL name. */
-extern const neo_ctl_parameter neo_ctl_globals[];
+extern const neo_parameter neo_ctl_globals[];
 
 /* Reads the command line into `ctl`, whose pool is set. Returns NULL, or an error. */
 const char *neo_ctl_read(neo_ctl *ctl, int argc, const char *const *argv);

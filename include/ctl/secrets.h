@@ -18,8 +18,8 @@ typedef struct neo_ctl_secret {
 const char *neo_ctl_read_secrets(const neo_ctl *ctl, neo_ctl_secret *secrets);
 
 /* clang-format off */
-#define NEO_CTL_KEY_FILE_OPTION(flags)                                                                                         \
-    {"key-file", NEO_CTL_FILE, flags, "/etc/neoapi/key", "the file in httpd's NeoAPIKeyFile, which encrypts the secrets"}
+#define NEO_CTL_KEY_FILE_OPTION                                                                                                \
+    {"key-file", NEO_KIND_FILE, 0, "/etc/neoapi/key", "the file in httpd's NeoAPIKeyFile, which encrypts the secrets"}
 /* clang-format on */
 
 /* Reads a file of at most `max` bytes; "-" is standard input. Returns NULL, or an error. */

@@ -4,8 +4,8 @@
 #ifndef NEO_RESOURCES_PLAN_LIMITS_H
 #define NEO_RESOURCES_PLAN_LIMITS_H
 
-/* Column; option; kind of its value: NEO_CTL_<kind>, of which LIMIT accepts "unlimited", which is null in the database and 0 in
- * neo_credential; default, NULL if the option is required; summary; summary in `plan change --help`, NULL for the same. */
+/* Column; option; kind of its value: NEO_KIND_<kind>, of which LIMIT accepts "unlimited", which is null in the database and 0
+ * in neo_credential; default, NULL if the option is required; summary; summary in `plan change --help`, NULL for the same. */
 /* clang-format off */
 #define NEO_PLAN_LIMITS(X)                                                                                                     \
     X(requests, "requests", COUNT, NULL, "requests per window and credential", NULL)                                           \

@@ -4,24 +4,24 @@
 #include <string.h>
 
 #include "admin/change.sql.h"
-#include "exec.h"
+#include "admin/noun.h"
 #include "sql/write.h"
 
 /* ---------------------------------------------------------------- creating */
 
 /* The organizations of a token are rows of another table. */
-static int are_organizations(neo_admin_noun what, const neo_admin_setting *setting)
+static int are_organizations(const neo_noun *noun, const neo_admin_setting *setting)
 {
-    return what == NEO_ADMIN_TOKENS && strcmp(setting->column, "organizations") == 0;
+    return noun == &neo_noun_token && strcmp(setting->column, "allowed_organization_ids") == 0;
 }
 
-static const char *set_organizations(neo_pg *pg, neo_admin_noun what, const char *id, const apr_array_header_t *settings,
+static const char *set_organizations(neo_pg *pg, const neo_noun *noun, const char *id, const apr_array_header_t *settings,
                                      apr_pool_t *pool)
 {
     neo_rows rows;
     const char *error = NULL;
     for (int i = 0; i < settings->nelts && !error; i++)
-        if (are_organizations(what, &APR_ARRAY_IDX(settings, i, neo_admin_setting))) {
+        if (are_organizations(noun, &APR_ARRAY_IDX(settings, i, neo_admin_setting))) {
             const char *values[] = {id, APR_ARRAY_IDX(settings, i, neo_admin_setting).value};
             error =
                 neo_admin_exec(pg, "delete from neoapi.token_organization where credential_id = $1", 1, values, pool, &rows);
@@ -31,9 +31,8 @@ static const char *set_organizations(neo_pg *pg, neo_admin_noun what, const char
     return error;
 }
 
-const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const apr_array_header_t *settings, apr_pool_t *pool)
+const char *neo_admin_create(neo_pg *pg, const neo_noun *noun, const apr_array_header_t *settings, apr_pool_t *pool)
 {
-    const neo_admin_row *row = &neo_admin_rows[what];
     const char **values = apr_palloc(pool, (apr_size_t)settings->nelts * sizeof *values), *id = NULL, *from = "", *error;
     int used = 0;
     neo_buf columns, parameters;
@@ -41,45 +40,44 @@ const char *neo_admin_create(neo_pg *pg, neo_admin_noun what, const apr_array_he
     neo_buf_init(&parameters, pool, 128);
     for (int i = 0; i < settings->nelts; i++) {
         const neo_admin_setting *s = &APR_ARRAY_IDX(settings, i, neo_admin_setting);
-        if (are_organizations(what, s))
+        if (are_organizations(noun, s))
             continue;
         values[used++] = s->value;
         neo_buf_printf(&columns, "%s%s", used > 1 ? ", " : "", s->column);
         neo_buf_printf(&parameters, "%s$%d", used > 1 ? ", " : "", used);
-        if (strcmp(s->column, row->key) == 0)
+        if (strcmp(s->column, noun->key) == 0)
             id = s->value;
-        if (row->parent && strcmp(s->column, row->parent) == 0)
-            from = apr_psprintf(pool, ", p.tenant_id from neoapi.%s p where p.id = $%d", neo_admin_rows[row->parent_noun].table,
-                                used);
+        if (noun->parent && strcmp(s->column, noun->parent) == 0)
+            from = apr_psprintf(pool, ", p.tenant_id from neoapi.%s p where p.id = $%d", noun->parent_noun->table, used);
     }
     error = neo_admin_exec_on_one(pg,
-                                  apr_psprintf(pool, "insert into neoapi.%s (%s%s) select %s%s returning true", row->table,
-                                               columns.ptr, row->parent ? ", tenant_id" : "", parameters.ptr, from),
-                                  used, values, pool, neo_admin_rows[row->parent_noun].missing);
-    return error ? error : set_organizations(pg, what, id, settings, pool);
+                                  apr_psprintf(pool, "insert into neoapi.%s (%s%s) select %s%s returning true", noun->table,
+                                               columns.ptr, noun->parent ? ", tenant_id" : "", parameters.ptr, from),
+                                  used, values, pool, noun->parent ? noun->parent_noun->missing : NULL);
+    return error ? error : set_organizations(pg, noun, id, settings, pool);
 }
 
 /* ---------------------------------------------------------------- changing */
 
-static const char *change(neo_pg *pg, neo_admin_noun what, const char *id, const apr_array_header_t *settings, apr_pool_t *pool)
+static const char *change(neo_pg *pg, const neo_noun *noun, const char *id, const apr_array_header_t *settings,
+                          apr_pool_t *pool)
 {
-    const neo_admin_row *row = &neo_admin_rows[what];
     const char **values = apr_palloc(pool, (apr_size_t)(settings->nelts + 1) * sizeof *values), *error;
     int used = 1;
     neo_buf sql;
     neo_buf_init(&sql, pool, 256);
-    neo_buf_printf(&sql, "update neoapi.%s set %s = %s", row->table, row->key, row->key);
+    neo_buf_printf(&sql, "update neoapi.%s set %s = %s", noun->table, noun->key, noun->key);
     values[0] = id;
     for (int i = 0; i < settings->nelts; i++) {
         const neo_admin_setting *s = &APR_ARRAY_IDX(settings, i, neo_admin_setting);
-        if (!are_organizations(what, s)) {
+        if (!are_organizations(noun, s)) {
             values[used++] = s->value;
             neo_buf_printf(&sql, ", %s = $%d", s->column, used);
         }
     }
-    neo_buf_printf(&sql, " where %s = $1%s returning true", row->key, row->condition ? row->condition : "");
-    error = neo_admin_exec_on_one(pg, sql.ptr, used, values, pool, row->missing);
-    return error ? error : set_organizations(pg, what, id, settings, pool);
+    neo_buf_printf(&sql, " where %s = $1%s returning true", noun->key, noun->condition ? noun->condition : "");
+    error = neo_admin_exec_on_one(pg, sql.ptr, used, values, pool, noun->missing);
+    return error ? error : set_organizations(pg, noun, id, settings, pool);
 }
 
 /* Commits, or rolls back after an error. */
@@ -90,12 +88,12 @@ static const char *end(neo_pg *pg, const char *error, apr_pool_t *pool)
     return error ? error : at_end;
 }
 
-const char *neo_admin_change(neo_pg *pg, neo_admin_noun what, const char *id, const apr_array_header_t *settings,
+const char *neo_admin_change(neo_pg *pg, const neo_noun *noun, const char *id, const apr_array_header_t *settings,
                              apr_pool_t *pool)
 {
     neo_rows rows;
     const char *error = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
-    return error ? error : end(pg, change(pg, what, id, settings, pool), pool);
+    return error ? error : end(pg, change(pg, noun, id, settings, pool), pool);
 }
 
 /* Why a credential was not rotated. */
@@ -110,7 +108,7 @@ static const char *why_not_rotated(neo_pg *pg, const char *id, apr_pool_t *pool)
     if (error)
         return error;
     if (!rows.count)
-        return neo_admin_missing(strncmp(id, NEO_KEY_PREFIX, NEO_PREFIX_LEN) == 0 ? NEO_ADMIN_KEYS : NEO_ADMIN_TOKENS);
+        return strncmp(id, NEO_KEY_PREFIX, NEO_PREFIX_LEN) == 0 ? neo_noun_key.missing : neo_noun_token.missing;
     if (neo_rows_is_true(&rows, 0, 0))
         return "it is revoked, which cannot be undone; create another one";
     return apr_psprintf(pool,
@@ -134,27 +132,27 @@ const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, in
 
 /* Rows that depend on another one: their names, and the statement that counts them ($1 is the other one). */
 static const struct {
-    neo_admin_noun what;
+    const neo_noun *noun;
     const char *one, *several, *sql;
 } dependents[] = {
-    {NEO_ADMIN_PLANS, "tenant", "tenants", "select count(*) from neoapi.tenant where plan = $1"},
-    {NEO_ADMIN_TENANTS, "organization", "organizations", "select count(*) from neoapi.organization where tenant_id = $1"},
-    {NEO_ADMIN_TENANTS, "user", "users", "select count(*) from neoapi.app_user where tenant_id = $1"},
-    {NEO_ADMIN_ORGANIZATIONS, "API key that works", "API keys that work",
+    {&neo_noun_plan, "tenant", "tenants", "select count(*) from neoapi.tenant where plan = $1"},
+    {&neo_noun_tenant, "organization", "organizations", "select count(*) from neoapi.organization where tenant_id = $1"},
+    {&neo_noun_tenant, "user", "users", "select count(*) from neoapi.app_user where tenant_id = $1"},
+    {&neo_noun_organization, "API key that works", "API keys that work",
      "select count(*) from neoapi.credential where organization_id = $1 and revoked_at is null"},
-    {NEO_ADMIN_ORGANIZATIONS, "token that reaches it", "tokens that reach it",
+    {&neo_noun_organization, "token that reaches it", "tokens that reach it",
      "select count(*) from neoapi.token_organization o join neoapi.credential c on c.id = o.credential_id"
      " where o.organization_id = $1 and c.revoked_at is null"},
-    {NEO_ADMIN_ORGANIZATIONS, "WhatsApp number", "WhatsApp numbers",
+    {&neo_noun_organization, "WhatsApp number", "WhatsApp numbers",
      "select count(*) from neoapi.whatsapp_number where organization_id = $1"},
-    {NEO_ADMIN_ORGANIZATIONS, "lead", "leads", "select count(*) from neoapi.lead where organization_id = $1"},
-    {NEO_ADMIN_ORGANIZATIONS, "WhatsApp opt-out", "WhatsApp opt-outs",
+    {&neo_noun_organization, "lead", "leads", "select count(*) from neoapi.lead where organization_id = $1"},
+    {&neo_noun_organization, "WhatsApp opt-out", "WhatsApp opt-outs",
      "select count(*) from neoapi.whatsapp_opt_out where organization_id = $1"},
-    {NEO_ADMIN_USERS, "token that works", "tokens that work",
+    {&neo_noun_user, "token that works", "tokens that work",
      "select count(*) from neoapi.credential where user_id = $1 and revoked_at is null"},
-    {NEO_ADMIN_NUMBERS, "conversation", "conversations",
+    {&neo_noun_number, "conversation", "conversations",
      "select count(*) from neoapi.whatsapp_conversation where number_id = $1"},
-    {NEO_ADMIN_LEADS, "conversation", "conversations", "select count(*) from neoapi.whatsapp_conversation where lead_id = $1"},
+    {&neo_noun_lead, "conversation", "conversations", "select count(*) from neoapi.whatsapp_conversation where lead_id = $1"},
 };
 
 static void add_reason(neo_buf *reasons, const char *count, const char *one, const char *several)
@@ -186,47 +184,47 @@ static const char *count_resources(neo_pg *pg, const char *id, neo_buf *reasons,
 }
 
 /* Why a row cannot be removed; NULL if it can. */
-static const char *why_not_removable(neo_pg *pg, neo_admin_noun what, const char *id, apr_pool_t *pool)
+static const char *why_not_removable(neo_pg *pg, const neo_noun *noun, const char *id, apr_pool_t *pool)
 {
     const char *error = NULL, *number = "0";
     neo_buf reasons;
     neo_buf_init(&reasons, pool, 128);
-    if (what == NEO_ADMIN_PLANS && strcmp(id, "default") == 0)
+    if (noun == &neo_noun_plan && strcmp(id, "default") == 0)
         return "the default plan cannot be removed, because new tenants get it; it can be changed";
     for (apr_size_t i = 0; i < sizeof dependents / sizeof *dependents && !error; i++)
-        if (dependents[i].what == what && !(error = count(pg, dependents[i].sql, id, pool, &number)))
+        if (dependents[i].noun == noun && !(error = count(pg, dependents[i].sql, id, pool, &number)))
             add_reason(&reasons, number, dependents[i].one, dependents[i].several);
-    if (!error && what == NEO_ADMIN_ORGANIZATIONS)
+    if (!error && noun == &neo_noun_organization)
         error = count_resources(pg, id, &reasons, pool);
     if (error || !reasons.len)
         return error;
     return apr_psprintf(pool, "it still has %s; %s", reasons.ptr,
-                        what == NEO_ADMIN_PLANS   ? "give them another plan first with: neoapictl tenant change"
-                        : what == NEO_ADMIN_USERS ? "revoke them first with: neoapictl token revoke"
-                        : what == NEO_ADMIN_NUMBERS || what == NEO_ADMIN_LEADS
+                        noun == &neo_noun_plan   ? "give them another plan first with: neoapictl tenant change"
+                        : noun == &neo_noun_user ? "revoke them first with: neoapictl token revoke"
+                        : noun == &neo_noun_number || noun == &neo_noun_lead
                             ? "with --with-conversations they are removed, too, with their messages and opt-outs"
                             : "remove them first, or remove everything with: neoapictl purge");
 }
 
 /* The statements that remove what belongs to a row ($1). */
 static const struct {
-    neo_admin_noun what;
+    const neo_noun *noun;
     const char *sql;
 } belongings[] = {
-    {NEO_ADMIN_USERS, "delete from neoapi.credential where user_id = $1"},
-    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.credential where organization_id = $1"},
-    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.token_organization where organization_id = $1"},
-    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.idempotency_key where organization_id = $1"},
-    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.imported_id where organization_id = $1"},
-    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.webhook_attempt where organization_id = $1"},
-    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.webhook_delivery where organization_id = $1"},
-    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.event where organization_id = $1"},
-    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.whatsapp_template where organization_id = $1"},
+    {&neo_noun_user, "delete from neoapi.credential where user_id = $1"},
+    {&neo_noun_organization, "delete from neoapi.credential where organization_id = $1"},
+    {&neo_noun_organization, "delete from neoapi.token_organization where organization_id = $1"},
+    {&neo_noun_organization, "delete from neoapi.idempotency_key where organization_id = $1"},
+    {&neo_noun_organization, "delete from neoapi.imported_id where organization_id = $1"},
+    {&neo_noun_organization, "delete from neoapi.webhook_attempt where organization_id = $1"},
+    {&neo_noun_organization, "delete from neoapi.webhook_delivery where organization_id = $1"},
+    {&neo_noun_organization, "delete from neoapi.event where organization_id = $1"},
+    {&neo_noun_organization, "delete from neoapi.whatsapp_template where organization_id = $1"},
 };
 
 /* Removes the conversations of a number or with a lead, with their messages. A lead's opt-outs are removed, too; a number's are
  * kept. The caller has locked the number or lead. */
-static const char *remove_conversations(neo_pg *pg, neo_admin_noun what, const char *id, apr_pool_t *pool)
+static const char *remove_conversations(neo_pg *pg, const neo_noun *noun, const char *id, apr_pool_t *pool)
 {
     static const char *const steps[] = {
         "select from neoapi.whatsapp_conversation where %s = $1 order by organization_id, id for update",
@@ -238,8 +236,8 @@ static const char *remove_conversations(neo_pg *pg, neo_admin_noun what, const c
         "delete from neoapi.whatsapp_conversation where %s = $1",
     };
     neo_rows rows;
-    const char *error = what == NEO_ADMIN_LEADS ? neo_admin_exec(pg, remove_opt_outs_sql, 1, &id, pool, &rows) : NULL;
-    const char *column = what == NEO_ADMIN_NUMBERS ? "number_id" : "lead_id";
+    const char *error = noun == &neo_noun_lead ? neo_admin_exec(pg, remove_opt_outs_sql, 1, &id, pool, &rows) : NULL;
+    const char *column = noun == &neo_noun_number ? "number_id" : "lead_id";
     for (apr_size_t i = 0; i < sizeof steps / sizeof *steps && !error; i++) {
         const char *gap = strstr(steps[i], "%s");
         const char *sql =
@@ -249,30 +247,29 @@ static const char *remove_conversations(neo_pg *pg, neo_admin_noun what, const c
     return error;
 }
 
-static const char *remove_row(neo_pg *pg, neo_admin_noun what, const char *id, int with_conversations, apr_pool_t *pool)
+static const char *remove_row(neo_pg *pg, const neo_noun *noun, const char *id, int with_conversations, apr_pool_t *pool)
 {
     neo_rows rows;
-    const neo_admin_row *row = &neo_admin_rows[what];
-    const char *values[] = {id}, *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", row->table, row->key,
-                                                        row->condition ? row->condition : "");
+    const char *values[] = {id}, *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", noun->table, noun->key,
+                                                        noun->condition ? noun->condition : "");
     const char *error =
-        neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", of_row), 1, values, pool, row->missing);
+        neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", of_row), 1, values, pool, noun->missing);
     if (!error && with_conversations)
-        error = remove_conversations(pg, what, id, pool);
-    if (!error && (what == NEO_ADMIN_KEYS || what == NEO_ADMIN_TOKENS))
+        error = remove_conversations(pg, noun, id, pool);
+    if (!error && (noun == &neo_noun_key || noun == &neo_noun_token))
         error = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s and revoked_at is not null", of_row), 1, values,
                                       pool, "it is not revoked; revoke it first");
     if (!error)
-        error = why_not_removable(pg, what, id, pool);
+        error = why_not_removable(pg, noun, id, pool);
     for (apr_size_t i = 0; i < sizeof belongings / sizeof *belongings && !error; i++)
-        if (belongings[i].what == what)
+        if (belongings[i].noun == noun)
             error = neo_admin_exec(pg, belongings[i].sql, 1, values, pool, &rows);
     return error ? error : neo_admin_exec(pg, apr_psprintf(pool, "delete %s", of_row), 1, values, pool, &rows);
 }
 
-const char *neo_admin_remove(neo_pg *pg, neo_admin_noun what, const char *id, int with_conversations, apr_pool_t *pool)
+const char *neo_admin_remove(neo_pg *pg, const neo_noun *noun, const char *id, int with_conversations, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *error = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
-    return error ? error : end(pg, remove_row(pg, what, id, with_conversations, pool), pool);
+    return error ? error : end(pg, remove_row(pg, noun, id, with_conversations, pool), pool);
 }

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Changes of what neoapictl administers (see admin_change.c).
+-- Changes of what neoapictl administers (see change.c).
 
 -- $1 token, $2 organizations as an array.
 -- name: set_organizations

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "admin/export.sql.h"
-#include "exec.h"
+#include "resources/noun.h"
 #include "sql/migrate.h"
 #include "sql/write.h"
 
@@ -24,7 +24,7 @@ const char *neo_export_begin(neo_pg *pg, const char *organization, apr_pool_t *p
     if (!error)
         error = exec(pg, head_sql, organization, pool, &rows);
     if (!error && !rows.count)
-        error = neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
+        error = neo_noun_organization.missing;
     if (!error)
         *head = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &error);
     if (!error && !(error = exec(pg, left_out_sql, organization, pool, &rows)))

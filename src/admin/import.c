@@ -10,8 +10,9 @@
 #include "admin/import.sql.h"
 #include "core/clock.h"
 #include "core/id.h"
-#include "exec.h"
 #include "import_sql.h"
+#include "resources/list.h"
+#include "resources/noun.h"
 #include "schema/import.h"
 #include "schema/references.h"
 #include "sql/write.h"
@@ -65,7 +66,7 @@ static const char *find_tenant(neo_import *import, apr_pool_t *pool)
     if (error)
         return error;
     import->tenant = rows.count ? neo_rows_value(&rows, 0, 0) : NULL;
-    return rows.count ? NULL : neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
+    return rows.count ? NULL : neo_noun_organization.missing;
 }
 
 /* Whether a kind's rows can refer to rows that are written after them. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists, creates and revokes what neoapictl administers: tenants, users, plans, credentials (see admin/noun.h). */
-#include "exec.h"
+#include "admin/noun.h"
 
 #include <apr_strings.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "admin/noun.sql.h"
 #include "core/encode.h"
 
 /* The error messages of violated constraints. */
@@ -68,27 +67,6 @@ const char *neo_admin_exec_on_one(neo_pg *pg, const char *sql, int params, const
     return error || rows.count ? error : missing;
 }
 
-#define MISSING(noun, command) "no such " noun "; see: neoapictl " command " list"
-#define CREATED_AT             ", neoapi.format_timestamp(created_at) as created_at"
-
-/* clang-format off */
-const neo_admin_row neo_admin_rows[NEO_ADMIN_NOUNS] = {
-    [NEO_ADMIN_TENANTS] = {"tenant", "id", .missing = MISSING("tenant", "tenant"), .listed_last = CREATED_AT},
-    [NEO_ADMIN_ORGANIZATIONS] = {"organization", "id", .missing = MISSING("organization", "organization"),
-                                 .listed_last = CREATED_AT},
-    [NEO_ADMIN_USERS] = {"app_user", "id", .missing = MISSING("user", "user"), .listed_last = CREATED_AT},
-    [NEO_ADMIN_PLANS] = {"plan", "name", .missing = MISSING("plan", "plan")},
-    [NEO_ADMIN_KEYS] = {"credential", "id", " and id like 'nbr\\_%'", .missing = MISSING("key", "key"), .listing = keys_sql,
-                        .parent = "organization_id", .parent_noun = NEO_ADMIN_ORGANIZATIONS},
-    [NEO_ADMIN_TOKENS] = {"credential", "id", " and id like 'pat\\_%'", .missing = MISSING("token", "token"),
-                          .listing = tokens_sql, .parent = "user_id", .parent_noun = NEO_ADMIN_USERS},
-    [NEO_ADMIN_WEBHOOKS] = {NULL, "id", .missing = MISSING("subscription", "webhook"), .listing = webhooks_sql},
-    [NEO_ADMIN_NUMBERS] = {"whatsapp_number", "id", .missing = MISSING("number", "whatsapp number"),
-                           .listed_last = CREATED_AT},
-    [NEO_ADMIN_LEADS] = {"lead", "id", .missing = MISSING("lead", "lead"), .listing = leads_sql},
-};
-/* clang-format on */
-
 void neo_admin_set(apr_array_header_t *settings, const char *column, const char *value)
 {
     APR_ARRAY_PUSH(settings, neo_admin_setting) = (neo_admin_setting){column, value};
@@ -105,31 +83,22 @@ apr_array_header_t *neo_admin_settings(apr_pool_t *pool, ...)
     return settings;
 }
 
-const char *neo_admin_missing(neo_admin_noun what)
-{
-    return neo_admin_rows[what].missing;
-}
-
-const char *neo_admin_key(neo_admin_noun what)
-{
-    return neo_admin_rows[what].key;
-}
-
-const char *neo_admin_list(neo_pg *pg, neo_admin_noun what, const char *columns, neo_admin_setting filter, apr_pool_t *pool,
-                           neo_json **list)
+const char *neo_admin_list(neo_pg *pg, const neo_noun *noun, neo_admin_setting filter, apr_pool_t *pool, neo_json **list)
 {
     neo_rows rows;
     neo_buf sql;
-    const neo_admin_row *row = &neo_admin_rows[what];
     neo_buf_init(&sql, pool, 512);
-    neo_buf_puts(&sql, "select coalesce(json_agg(l), '[]') from (select ");
-    if (row->listing)
-        neo_buf_printf(&sql, "* from (%s) r", row->listing);
-    else
-        neo_buf_printf(&sql, "%s%s%s from neoapi.%s", row->key, columns, row->listed_last ? row->listed_last : "", row->table);
+    neo_buf_printf(&sql, "select coalesce(json_agg(l), '[]') from (select t.%s", noun->key);
+    for (const neo_noun_field *f = noun->fields; f->column; f++)
+        if (f->parameter.kind != NEO_KIND_FLAG && strcmp(f->column, noun->key) != 0) {
+            const char *value = f->listed ? f->listed : apr_pstrcat(pool, "t.", f->column, NULL);
+            neo_buf_printf(&sql, f->parameter.kind == NEO_KIND_TIME ? ", neoapi.format_timestamp(%s) as %s" : ", %s as %s",
+                           value, f->column);
+        }
+    neo_buf_printf(&sql, " from neoapi.%s t where true%s", noun->table, noun->condition ? noun->condition : "");
     if (filter.value)
-        neo_buf_printf(&sql, " where %s = $1", filter.column);
-    neo_buf_printf(&sql, " order by %s) l", row->key);
+        neo_buf_printf(&sql, " and t.%s = $1", filter.column);
+    neo_buf_printf(&sql, " order by t.%s) l", noun->key);
     const char *error = neo_admin_exec(pg, sql.ptr, filter.value != NULL, &filter.value, pool, &rows);
     if (!error)
         *list = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &error);
@@ -144,14 +113,14 @@ const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_p
     return hex;
 }
 
-const char *neo_admin_create_credential(neo_pg *pg, neo_admin_noun what, apr_array_header_t *settings, apr_pool_t *pool,
+const char *neo_admin_create_credential(neo_pg *pg, const neo_noun *noun, apr_array_header_t *settings, apr_pool_t *pool,
                                         char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
 {
     unsigned char hash[NEO_SHA256_SIZE];
-    neo_secret_make(secret, id, hash, what == NEO_ADMIN_KEYS ? NEO_KEY_PREFIX : NEO_TOKEN_PREFIX);
+    neo_secret_make(secret, id, hash, noun == &neo_noun_key ? NEO_KEY_PREFIX : NEO_TOKEN_PREFIX);
     neo_admin_set(settings, "id", id);
     neo_admin_set(settings, "secret_hash", neo_admin_hash_text(hash, pool));
-    return neo_admin_create(pg, what, settings, pool);
+    return neo_admin_create(pg, noun, settings, pool);
 }
 
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool)

@@ -10,7 +10,7 @@
 
 #include "admin/import.h"
 #include "admin/purge.sql.h"
-#include "exec.h"
+#include "resources/noun.h"
 
 #define STEP_ROWS   5000
 #define MAX_IDLE    10                 /* consecutive passes that removed nothing because they were held up */
@@ -38,7 +38,7 @@ static const char *find(neo_purge *purge, apr_pool_t *pool)
     if (error)
         return error;
     if (!rows.count)
-        return purge->tenant ? neo_admin_missing(NEO_ADMIN_TENANTS) : neo_admin_missing(NEO_ADMIN_ORGANIZATIONS);
+        return purge->tenant ? neo_noun_tenant.missing : neo_noun_organization.missing;
     purge->name = neo_rows_value(&rows, 0, 0);
     purge->organizations = neo_rows_value(&rows, 0, 1);
     return NULL;

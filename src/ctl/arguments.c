@@ -1,9 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses the command line (see ctl/command.h). */
+/* The list of command groups, the global options, and the parser of the command line (see ctl/command.h). */
 #include <apr_strings.h>
 #include <string.h>
 
-#include "ctl/command.h"
+#include "ctl/noun.h"
+
+/* ---------------------------------------------------------------- the tables */
+
+#define NEO_CTL_GROUP(name) neo_ctl_##name,
+static const neo_ctl_command *const tables[] = {NEO_CTL_GROUP_LIST(NEO_CTL_GROUP) NULL};
+
+const neo_ctl_command *neo_ctl_groups[sizeof tables / sizeof *tables];
+
+void neo_ctl_make_commands(apr_pool_t *pool)
+{
+    for (int i = 0; tables[i]; i++) {
+        apr_size_t count = 1;
+        while (tables[i][count - 1].group)
+            count++;
+        neo_ctl_command *commands = apr_pmemdup(pool, tables[i], count * sizeof *commands);
+        for (neo_ctl_command *c = commands; c->group; c++)
+            if (c->noun)
+                neo_ctl_derive_command(c, pool);
+        neo_ctl_groups[i] = commands;
+    }
+}
+
+const neo_parameter neo_ctl_globals[] = {
+    {"database", NEO_KIND_CONNINFO, 0, NULL,
+     "the database: a libpq connection string without a password, or service=NAME; defaults to $NEOAPI_DATABASE, then to "
+     "service=neoapi_admin or service=neoapi if it is defined, then to dbname=neoapi"},
+    {"json", NEO_KIND_FLAG, 0, NULL, "print JSON"},
+    {"quiet", NEO_KIND_FLAG, 0, NULL, "print only results: no notes, headings or progress"},
+    {"help", NEO_KIND_FLAG, 0, NULL, "show this help"},
+    {"version", NEO_KIND_FLAG, 0, NULL, "show the version"},
+    {0},
+};
+
+/* ---------------------------------------------------------------- the parser */
 
 typedef struct {
     neo_ctl *ctl;
@@ -13,7 +47,7 @@ typedef struct {
     int options_end; /* after "--" */
 } reader;
 
-static const neo_ctl_parameter *find(const neo_ctl_parameter *list, const char *name, apr_size_t len)
+static const neo_parameter *find(const neo_parameter *list, const char *name, apr_size_t len)
 {
     for (; list && list->name; list++)
         if (strlen(list->name) == len && strncmp(list->name, name, len) == 0)
@@ -22,14 +56,14 @@ static const neo_ctl_parameter *find(const neo_ctl_parameter *list, const char *
 }
 
 /* The name in messages: --role, or NAME. */
-static const char *display_name(const neo_ctl *ctl, const neo_ctl_parameter *parameter)
+static const char *display_name(const neo_ctl *ctl, const neo_parameter *parameter)
 {
     if (find(ctl->command ? ctl->command->arguments : NULL, parameter->name, strlen(parameter->name)) == parameter)
         return neo_ctl_placeholder(parameter->kind);
     return apr_pstrcat(ctl->pool, "--", parameter->name, NULL);
 }
 
-static int is_given(const neo_ctl *ctl, const neo_ctl_parameter *parameter)
+static int is_given(const neo_ctl *ctl, const neo_parameter *parameter)
 {
     for (int i = 0; i < ctl->given->nelts; i++)
         if (APR_ARRAY_IDX(ctl->given, i, neo_ctl_given).parameter == parameter)
@@ -37,12 +71,12 @@ static int is_given(const neo_ctl *ctl, const neo_ctl_parameter *parameter)
     return 0;
 }
 
-static const char *add_given(neo_ctl *ctl, const neo_ctl_parameter *parameter, const char *value)
+static const char *add_given(neo_ctl *ctl, const neo_parameter *parameter, const char *value)
 {
     const char *error = value ? neo_ctl_value_check(parameter->kind, value, ctl->pool) : NULL;
     if (error)
         return apr_psprintf(ctl->pool, "%s %s", display_name(ctl, parameter), error);
-    if (is_given(ctl, parameter) && !(parameter->flags & NEO_CTL_REPEATED))
+    if (is_given(ctl, parameter) && !(parameter->flags & NEO_PARAMETER_REPEATED))
         return apr_psprintf(ctl->pool, "%s is given twice", display_name(ctl, parameter));
     APR_ARRAY_PUSH(ctl->given, neo_ctl_given) = (neo_ctl_given){parameter, value};
     return NULL;
@@ -54,13 +88,13 @@ static const char *read_option(reader *r, const char *word)
     neo_ctl *ctl = r->ctl;
     const char *name = strcmp(word, "-h") == 0 ? "help" : word + 2, *equals = strchr(name, '=');
     apr_size_t len = equals ? (apr_size_t)(equals - name) : strlen(name);
-    const neo_ctl_parameter *option = find(neo_ctl_globals, name, len);
+    const neo_parameter *option = find(neo_ctl_globals, name, len);
     if (!option && ctl->command)
         option = find(ctl->command->options, name, len);
     if (!option || (word[1] != '-' && strcmp(word, "-h") != 0))
         return apr_psprintf(ctl->pool, "unknown option %s%s", word,
                             ctl->command ? "" : " before the command; options of a command follow it");
-    if (option->kind == NEO_CTL_FLAG)
+    if (option->kind == NEO_KIND_FLAG)
         return equals ? apr_psprintf(ctl->pool, "--%s takes no value", option->name) : add_given(ctl, option, NULL);
     if (!equals && r->at == r->argc)
         return apr_psprintf(ctl->pool, "--%s needs a value: --%s %s", option->name, option->name,
@@ -114,7 +148,7 @@ static const char *read_verb(neo_ctl *ctl, const char *word)
 
 static const char *read_argument(reader *r, const char *word)
 {
-    const neo_ctl_parameter *arguments = r->ctl->command->arguments;
+    const neo_parameter *arguments = r->ctl->command->arguments;
     int count = 0;
     while (arguments && arguments[count].name)
         count++;
@@ -144,11 +178,11 @@ static const char *find_missing(const neo_ctl *ctl)
     if (!ctl->command)
         return apr_psprintf(ctl->pool, "the command after \"%s%s%s\" is missing", ctl->group, ctl->verb ? " " : "",
                             ctl->verb ? ctl->verb : "");
-    for (const neo_ctl_parameter *p = ctl->command->arguments; p && p->name; p++)
+    for (const neo_parameter *p = ctl->command->arguments; p && p->name; p++)
         if (!is_given(ctl, p))
             return apr_psprintf(ctl->pool, "%s is missing", display_name(ctl, p));
-    for (const neo_ctl_parameter *p = ctl->command->options; p && p->name; p++)
-        if (p->flags & NEO_CTL_REQUIRED && !is_given(ctl, p))
+    for (const neo_parameter *p = ctl->command->options; p && p->name; p++)
+        if (p->flags & NEO_PARAMETER_REQUIRED && !is_given(ctl, p))
             return apr_psprintf(ctl->pool, "%s is missing", display_name(ctl, p));
     return NULL;
 }
@@ -176,7 +210,7 @@ const char *neo_ctl_value(const neo_ctl *ctl, const char *name)
             return given->value ? given->value : "";
     }
     if (ctl->command) {
-        const neo_ctl_parameter *option = find(ctl->command->options, name, strlen(name));
+        const neo_parameter *option = find(ctl->command->options, name, strlen(name));
         default_value = option ? option->default_value : NULL;
     }
     return default_value;

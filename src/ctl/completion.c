@@ -49,21 +49,21 @@ static const char tail[] = "        esac ;;\n"
                            "complete -F _neoapictl neoapictl\n";
 
 /* Adds the options whose names are not in `all`. */
-static void add_distinct(apr_array_header_t *all, const neo_ctl_parameter *options)
+static void add_distinct(apr_array_header_t *all, const neo_parameter *options)
 {
     for (; options && options->name; options++) {
         int i = 0;
-        while (i < all->nelts && strcmp(APR_ARRAY_IDX(all, i, const neo_ctl_parameter *)->name, options->name) != 0)
+        while (i < all->nelts && strcmp(APR_ARRAY_IDX(all, i, const neo_parameter *)->name, options->name) != 0)
             i++;
         if (i == all->nelts)
-            APR_ARRAY_PUSH(all, const neo_ctl_parameter *) = options;
+            APR_ARRAY_PUSH(all, const neo_parameter *) = options;
     }
 }
 
 /* Every option of any command, once. */
 static apr_array_header_t *distinct_options(apr_pool_t *pool)
 {
-    apr_array_header_t *all = apr_array_make(pool, 32, sizeof(const neo_ctl_parameter *));
+    apr_array_header_t *all = apr_array_make(pool, 32, sizeof(const neo_parameter *));
     add_distinct(all, neo_ctl_globals);
     for (int i = 0; neo_ctl_groups[i]; i++)
         for (const neo_ctl_command *c = neo_ctl_groups[i]; c->group; c++)
@@ -76,8 +76,8 @@ static void put_values_pattern(neo_buf *out, const apr_array_header_t *options)
 {
     const char *separator = "        ";
     for (int i = 0; i < options->nelts; i++) {
-        const neo_ctl_parameter *option = APR_ARRAY_IDX(options, i, const neo_ctl_parameter *);
-        if (option->kind != NEO_CTL_FLAG) {
+        const neo_parameter *option = APR_ARRAY_IDX(options, i, const neo_parameter *);
+        if (option->kind != NEO_KIND_FLAG) {
             neo_buf_printf(out, "%s--%s", separator, option->name);
             separator = " | ";
         }
@@ -90,15 +90,15 @@ static void put_words(neo_buf *out, const apr_array_header_t *words)
         neo_buf_printf(out, "%s%s", i ? " " : "", APR_ARRAY_IDX(words, i, const char *));
 }
 
-static int is_path(const neo_ctl_parameter *p)
+static int is_path(const neo_parameter *p)
 {
-    return p->kind == NEO_CTL_FILE || p->kind == NEO_CTL_FOLDER;
+    return p->kind == NEO_KIND_FILE || p->kind == NEO_KIND_FOLDER;
 }
 
 /* The completion of an option's value. */
-static void put_option(neo_buf *out, const neo_ctl_parameter *option)
+static void put_option(neo_buf *out, const neo_parameter *option)
 {
-    if (option->kind == NEO_CTL_FLAG)
+    if (option->kind == NEO_KIND_FLAG)
         return;
     neo_buf_printf(out, "    --%s) %s=\"", option->name, is_path(option) ? "files" : "words");
     if (is_path(option))
@@ -108,7 +108,7 @@ static void put_option(neo_buf *out, const neo_ctl_parameter *option)
     neo_buf_puts(out, "\" ;;\n");
 }
 
-static void put_names(neo_buf *out, const neo_ctl_parameter *options)
+static void put_names(neo_buf *out, const neo_parameter *options)
 {
     for (; options && options->name; options++)
         neo_buf_printf(out, "--%s ", options->name);
@@ -116,7 +116,7 @@ static void put_names(neo_buf *out, const neo_ctl_parameter *options)
 
 static int expects_file(const neo_ctl_command *command)
 {
-    for (const neo_ctl_parameter *p = command->arguments; p && p->name; p++)
+    for (const neo_parameter *p = command->arguments; p && p->name; p++)
         if (is_path(p))
             return 1;
     return 0;
@@ -180,7 +180,7 @@ static neo_ctl_exit run_bash(neo_ctl *ctl)
     put_values_pattern(&out, options);
     neo_buf_puts(&out, after_values);
     for (int i = 0; i < options->nelts; i++)
-        put_option(&out, APR_ARRAY_IDX(options, i, const neo_ctl_parameter *));
+        put_option(&out, APR_ARRAY_IDX(options, i, const neo_parameter *));
     neo_buf_puts(&out, after_options);
     for (int i = 0; neo_ctl_groups[i]; i++)
         put_group(&out, neo_ctl_groups[i]);

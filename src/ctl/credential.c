@@ -1,66 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates, rotates and revokes credentials (see ctl/credential.h). */
-#include "ctl/credential.h"
-
+/* neoapictl key, token: manages API keys and personal access tokens. */
 #include <string.h>
 
 #include "ctl/noun.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
 
-static void show(const neo_ctl *ctl, const char *id, const char *secret)
+/* ---------------------------------------------------------------- secrets */
+
+/* Creates a credential, or replaces its secret. */
+typedef const char *(*secret_maker)(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
+
+/* Commits after the secret was printed: if it cannot be, nothing is changed. */
+static neo_ctl_exit make_secret(neo_ctl *ctl, secret_maker make, neo_pg **pg)
 {
+    const char *error;
+    char id[NEO_ID_SIZE], secret[NEO_SECRET_SIZE];
+    *pg = neo_ctl_open(ctl, &error);
+    if (*pg)
+        error = neo_ctl_exec(ctl, *pg, "begin");
+    if (!error)
+        error = make(ctl, *pg, id, secret);
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error); /* closing the connection rolls back */
     neo_json *made = neo_json_make_object(ctl->pool);
     neo_json_set(made, "id", neo_json_make_string(id, ctl->pool));
     neo_json_set(made, "secret", neo_json_make_string(secret, ctl->pool));
     neo_ctl_print(ctl, made);
     neo_ctl_say(ctl, "Store the secret: it is shown only once. Clients send it in the header X-API-Key.");
+    if ((error = neo_ctl_flush(ctl)))
+        return neo_ctl_fail(ctl, "%s", error);
+    if ((error = neo_ctl_exec(ctl, *pg, "commit")))
+        return neo_ctl_fail(ctl, "the secret of %s was shown but may not be valid: %s", id, error);
+    return NEO_CTL_OK;
 }
 
-/* Creates a credential, or replaces its secret. */
-typedef const char *(*maker)(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
-
-static neo_ctl_exit create(neo_ctl *ctl, maker make, neo_pg **connection)
+static const char *insert_credential(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
 {
-    const char *error;
-    char id[NEO_ID_SIZE], secret[NEO_SECRET_SIZE];
-    neo_pg *pg = neo_ctl_open(ctl, &error);
-    *connection = pg;
-    if (pg)
-        error = neo_ctl_exec(ctl, pg, "begin");
-    if (!error)
-        error = make(ctl, pg, id, secret);
-    if (!error) {
-        show(ctl, id, secret);
-        error = neo_ctl_flush(ctl);
-        if (!error && (error = neo_ctl_exec(ctl, pg, "commit")))
-            return neo_ctl_fail(ctl, "the secret of %s was shown but may not be valid: %s", id, error);
-    }
-    return error ? neo_ctl_fail(ctl, "%s", error) : NEO_CTL_OK; /* closing the connection rolls back */
+    return neo_admin_create_credential(pg, ctl->command->noun, neo_ctl_settings(ctl), ctl->pool, id, secret);
 }
 
-static const char *insert(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
-{
-    return neo_admin_create_credential(pg, ctl->command->noun->what, neo_ctl_settings(ctl), ctl->pool, id, secret);
-}
-
-neo_ctl_exit neo_ctl_create_credential(neo_ctl *ctl)
+static neo_ctl_exit create_credential(neo_ctl *ctl)
 {
     neo_pg *pg;
-    return create(ctl, insert, &pg);
+    return make_secret(ctl, insert_credential, &pg);
 }
 
-static const char *rotate(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
+static const char *replace_secret(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
 {
     memcpy(id, neo_ctl_value(ctl, "id"), NEO_ID_SIZE);
     return neo_admin_rotate(pg, id, neo_ctl_value(ctl, "grace"), neo_ctl_value(ctl, "end-previous") != NULL, ctl->pool, secret);
 }
 
-neo_ctl_exit neo_ctl_rotate(neo_ctl *ctl)
+static neo_ctl_exit rotate_credential(neo_ctl *ctl)
 {
     neo_pg *pg;
     const char *grace = neo_ctl_value(ctl, "grace");
-    neo_ctl_exit status = create(ctl, rotate, &pg);
+    neo_ctl_exit status = make_secret(ctl, replace_secret, &pg);
     if (status != NEO_CTL_OK)
         return status;
     if (strcmp(grace, "0") == 0)
@@ -70,13 +66,7 @@ neo_ctl_exit neo_ctl_rotate(neo_ctl *ctl)
     return neo_ctl_await_cache_sync(ctl, pg, "The secret was replaced");
 }
 
-const neo_ctl_parameter neo_ctl_rotate_options[] = {
-    {"grace", NEO_CTL_GRACE, 0, "86400", "how long the old secret stays valid; 0: not at all"},
-    {"end-previous", NEO_CTL_FLAG, 0, NULL, "end a secret that is still valid from an earlier rotation at once"},
-    {0},
-};
-
-neo_ctl_exit neo_ctl_revoke(neo_ctl *ctl)
+static neo_ctl_exit revoke_credential(neo_ctl *ctl)
 {
     const char *error;
     neo_pg *pg = neo_ctl_open(ctl, &error);
@@ -84,3 +74,95 @@ neo_ctl_exit neo_ctl_revoke(neo_ctl *ctl)
         error = neo_admin_revoke(pg, neo_ctl_value(ctl, "id"), ctl->pool);
     return neo_ctl_finish_change(ctl, pg, error, "Revoked");
 }
+
+/* ---------------------------------------------------------------- scopes of a key */
+
+/* The scopes in --scope, or 0. */
+static neo_scopes requested_scopes(const neo_ctl *ctl)
+{
+    neo_scopes all = 0, one = 0;
+    apr_array_header_t *texts = neo_ctl_values(ctl, "scope");
+    for (int i = 0; i < texts->nelts; i++)
+        if (neo_scope_parse(APR_ARRAY_IDX(texts, i, const char *), &one))
+            all |= one;
+    return all;
+}
+
+/* Runs the command, unless the role, if one is given, does not have all scopes in --scope. */
+static neo_ctl_exit run_with_scopes(neo_ctl *ctl, neo_ctl_exit (*run)(neo_ctl *ctl))
+{
+    neo_scopes role_scopes = 0;
+    const char *role = neo_ctl_value(ctl, "role");
+    neo_scopes excess = role && neo_role_scopes(role, &role_scopes) ? requested_scopes(ctl) & ~role_scopes : 0;
+    return excess ? neo_ctl_usage_error(ctl, "the role %s does not have the scope %s", role, neo_scope_text(excess, ctl->pool))
+                  : run(ctl);
+}
+
+static neo_ctl_exit create_key(neo_ctl *ctl)
+{
+    return run_with_scopes(ctl, create_credential);
+}
+
+static neo_ctl_exit change_key(neo_ctl *ctl)
+{
+    if (requested_scopes(ctl) && !neo_ctl_value(ctl, "role"))
+        return neo_ctl_usage_error(ctl, "--scope needs --role");
+    if (requested_scopes(ctl) && neo_ctl_value(ctl, "every-scope"))
+        return neo_ctl_usage_error(ctl, "--scope and --every-scope cannot be combined");
+    return run_with_scopes(ctl, neo_ctl_run_change);
+}
+
+/* ---------------------------------------------------------------- the tables */
+
+static const neo_parameter rotate_options[] = {
+    {"grace", NEO_KIND_GRACE, 0, "86400", "how long the old secret stays valid; 0: not at all"},
+    {"end-previous", NEO_KIND_FLAG, 0, NULL, "end a secret that is still valid from an earlier rotation at once"},
+    {0},
+};
+
+#define SHOWN_ONCE "The secret is shown only once, because only its hash is stored."
+
+#define UNCONFIRMED                                                                                                            \
+    "Waits until every server has confirmed it, for at most three seconds. Then nothing is in progress with it any more. If "  \
+    "one has not, the exit status is 4: it is revoked, but that server may accept it, or execute a write that it has begun, "  \
+    "for 15 seconds more."
+
+static const neo_parameter revoke_key_arguments[] = {
+    {"id", NEO_KIND_KEY_ID, 0, NULL, "the key's id: the first 30 characters of its secret"},
+    {0},
+};
+
+const neo_ctl_command neo_ctl_key[] = {
+    {"key", "create", "Create an API key and show its secret.",
+     SHOWN_ONCE " Without --scope the key has all scopes of its role.", NULL, NULL, create_key, &neo_noun_key, NEO_USE_CREATE},
+    {"key", "list", "List the API keys.", .noun = &neo_noun_key, .use = NEO_USE_LIST},
+    {"key", "revoke", "Revoke an API key permanently. Takes effect on all servers at once.", UNCONFIRMED, revoke_key_arguments,
+     NULL, revoke_credential, &neo_noun_key, NEO_USE_ONE},
+    {"key", "rotate", "Give an API key a new secret and show it. The old one stays valid for a while.",
+     "The key's id does not change. " SHOWN_ONCE, NULL, rotate_options, rotate_credential, &neo_noun_key, NEO_USE_ONE},
+    {"key", "change", "Change an API key's name, role or scopes. Takes effect on all servers at once.",
+     "If a key restricted to scopes gets a new role, it keeps those that the role has, unless --scope or --every-scope is "
+     "given.",
+     NULL, NULL, change_key, &neo_noun_key, NEO_USE_CHANGE},
+    {"key", "remove", "Remove a revoked API key from the list.", .noun = &neo_noun_key, .use = NEO_USE_ONE},
+    {0},
+};
+
+static const neo_parameter revoke_token_arguments[] = {
+    {"id", NEO_KIND_TOKEN_ID, 0, NULL, "the token's id: the first 30 characters of its secret"},
+    {0},
+};
+
+const neo_ctl_command neo_ctl_token[] = {
+    {"token", "create", "Create a personal access token for a user and show its secret.", SHOWN_ONCE, NULL, NULL,
+     create_credential, &neo_noun_token, NEO_USE_CREATE},
+    {"token", "list", "List the personal access tokens.", .noun = &neo_noun_token, .use = NEO_USE_LIST},
+    {"token", "revoke", "Revoke a personal access token permanently. Takes effect on all servers at once.", UNCONFIRMED,
+     revoke_token_arguments, NULL, revoke_credential, &neo_noun_token, NEO_USE_ONE},
+    {"token", "rotate", "Give a personal access token a new secret and show it. The old one stays valid for a while.",
+     "The token's id does not change. " SHOWN_ONCE, NULL, rotate_options, rotate_credential, &neo_noun_token, NEO_USE_ONE},
+    {"token", "change", "Change a token's name or organizations. Takes effect on all servers at once.", .noun = &neo_noun_token,
+     .use = NEO_USE_CHANGE},
+    {"token", "remove", "Remove a revoked personal access token from the list.", .noun = &neo_noun_token, .use = NEO_USE_ONE},
+    {0},
+};

@@ -371,10 +371,10 @@ static neo_ctl_exit run(neo_ctl *ctl)
     return failed ? NEO_CTL_FAILED : NEO_CTL_OK;
 }
 
-static const neo_ctl_parameter options[] = {
-    {"key-file", NEO_CTL_FILE, 0, NULL,
+static const neo_parameter options[] = {
+    {"key-file", NEO_KIND_FILE, 0, NULL,
      "the file in httpd's NeoAPIKeyFile; if not given, it is read from httpd's configuration, otherwise " NEO_DOCTOR_KEY_FILE},
-    {"httpd-conf", NEO_CTL_FOLDER, 0, "/etc/apache2", "the directory of httpd's configuration (APACHE_CONFDIR)"},
+    {"httpd-conf", NEO_KIND_FOLDER, 0, "/etc/apache2", "the directory of httpd's configuration (APACHE_CONFDIR)"},
     {0},
 };
 

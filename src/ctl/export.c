@@ -178,13 +178,13 @@ static neo_ctl_exit run(neo_ctl *ctl)
     return NEO_CTL_OK;
 }
 
-static const neo_ctl_parameter arguments[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "the organization's id"},
+static const neo_parameter arguments[] = {
+    {"organization", NEO_KIND_ORGANIZATION_ID, 0, NULL, "the organization's id"},
     {0},
 };
 
-static const neo_ctl_parameter options[] = {
-    {"output", NEO_CTL_FILE, 0, NULL,
+static const neo_parameter options[] = {
+    {"output", NEO_KIND_FILE, 0, NULL,
      "the file, which only its owner can read; it is renamed when it is complete; otherwise standard output"},
     {0},
 };

@@ -54,17 +54,17 @@ static const char *command_name(const neo_ctl_command *command, apr_pool_t *pool
     return command->verb ? apr_pstrcat(pool, command->group, " ", command->verb, NULL) : command->group;
 }
 
-static const char *option_label(const neo_ctl_parameter *option, apr_pool_t *pool)
+static const char *option_label(const neo_parameter *option, apr_pool_t *pool)
 {
     const char *placeholder = neo_ctl_placeholder(option->kind);
     return apr_pstrcat(pool, "--", option->name, placeholder ? " " : NULL, placeholder, NULL);
 }
 
-static void put_option_synopsis(neo_buf *out, const neo_ctl_parameter *option)
+static void put_option_synopsis(neo_buf *out, const neo_parameter *option)
 {
     const char *label = option_label(option, out->pool);
-    const char *more = option->flags & NEO_CTL_REPEATED ? "..." : "";
-    if (option->flags & NEO_CTL_REQUIRED)
+    const char *more = option->flags & NEO_PARAMETER_REPEATED ? "..." : "";
+    if (option->flags & NEO_PARAMETER_REQUIRED)
         neo_buf_printf(out, " %s%s%s%s", label, *more ? " [" : "", *more ? label : "", *more ? "]..." : "");
     else
         neo_buf_printf(out, " [%s]%s", label, more);
@@ -75,21 +75,21 @@ const char *neo_ctl_synopsis(const neo_ctl_command *command, apr_pool_t *pool)
     neo_buf out;
     neo_buf_init(&out, pool, 128);
     neo_buf_puts(&out, command_name(command, pool));
-    for (const neo_ctl_parameter *p = command->options; p && p->name; p++)
+    for (const neo_parameter *p = command->options; p && p->name; p++)
         put_option_synopsis(&out, p);
-    for (const neo_ctl_parameter *p = command->arguments; p && p->name; p++)
+    for (const neo_parameter *p = command->arguments; p && p->name; p++)
         neo_buf_printf(&out, " %s", neo_ctl_placeholder(p->kind));
     return out.ptr;
 }
 
-static const char *option_summary(const neo_ctl_parameter *option, apr_pool_t *pool)
+static const char *option_summary(const neo_parameter *option, apr_pool_t *pool)
 {
     const char *default_value = option->default_value ? apr_pstrcat(pool, " (default: ", option->default_value, ")", NULL) : "";
-    const char *repeated = option->flags & NEO_CTL_REPEATED ? "; may be repeated" : "";
+    const char *repeated = option->flags & NEO_PARAMETER_REPEATED ? "; may be repeated" : "";
     return apr_pstrcat(pool, option->summary, default_value, repeated, NULL);
 }
 
-static void put_options(neo_buf *out, const char *title, const neo_ctl_parameter *options)
+static void put_options(neo_buf *out, const char *title, const neo_parameter *options)
 {
     if (!options || !options->name)
         return;
@@ -107,7 +107,7 @@ static void put_command(neo_buf *out, const neo_ctl_command *command)
         put_text(out, command->details);
     if (command->arguments)
         neo_buf_puts(out, "\nArguments:\n");
-    for (const neo_ctl_parameter *p = command->arguments; p && p->name; p++)
+    for (const neo_parameter *p = command->arguments; p && p->name; p++)
         put_summary(out, neo_ctl_placeholder(p->kind), p->summary);
     put_options(out, "Options", command->options);
 }

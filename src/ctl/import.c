@@ -181,17 +181,17 @@ static neo_ctl_exit run(neo_ctl *ctl)
     return write_all(&job);
 }
 
-static const neo_ctl_parameter arguments[] = {
-    {"file", NEO_CTL_FILE, 0, NULL, "lines of JSON as `export` writes them; - is standard input"},
+static const neo_parameter arguments[] = {
+    {"file", NEO_KIND_FILE, 0, NULL, "lines of JSON as `export` writes them; - is standard input"},
     {0},
 };
 
-static const neo_ctl_parameter options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "the organization to import into"},
-    {"check", NEO_CTL_FLAG, 0, NULL, "check everything and write nothing"},
-    {"send-webhooks", NEO_CTL_FLAG, 0, NULL,
+static const neo_parameter options[] = {
+    {"organization", NEO_KIND_ORGANIZATION_ID, NEO_PARAMETER_REQUIRED, NULL, "the organization to import into"},
+    {"check", NEO_KIND_FLAG, 0, NULL, "check everything and write nothing"},
+    {"send-webhooks", NEO_KIND_FLAG, 0, NULL,
      "send webhook events for the rows that are created or changed; by default none are sent"},
-    {"no-events", NEO_CTL_FLAG, 0, NULL, "do not record the rows that are created or changed in the event log"},
+    {"no-events", NEO_KIND_FLAG, 0, NULL, "do not record the rows that are created or changed in the event log"},
     {0},
 };
 

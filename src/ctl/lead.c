@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "admin/lead.h"
 #include "core/csv.h"
+#include "ctl/lead.sql.h"
 #include "ctl/noun.h"
 #include "ctl/output.h"
 #include "ctl/secrets.h"
@@ -159,20 +159,37 @@ static const char *read_file(import *i)
 
 typedef const char *(*step)(import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool);
 
+/* $1 of a statement is the organization, $2 the rows. */
+static const char *run_statement(const import *i, neo_pg *pg, const char *sql, neo_text rows, const char *id_block,
+                                 apr_pool_t *pool, neo_rows *result)
+{
+    const char *values[] = {neo_ctl_value(i->ctl, "organization"), rows.ptr, id_block};
+    neo_pg_status status = neo_pg_exec(pg, sql, id_block ? 3 : 2, values, pool, result);
+    if (status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION)
+        return "leads or parties were changed at the same time; try again";
+    return status == NEO_PG_OK ? NULL : result->message;
+}
+
 static const char *check_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool)
 {
-    neo_json *problems;
-    const char *error = neo_admin_check_leads(pg, neo_ctl_value(i->ctl, "organization"), rows, pool, &problems);
+    neo_rows found;
+    neo_json *problems = NULL;
+    const char *error = run_statement(i, pg, problems_sql, rows, NULL, pool, &found);
+    if (!error)
+        problems = neo_json_parse(neo_rows_text(&found, 0, 0), pool, &error);
     for (apr_size_t p = 0; !error && p < neo_json_size(problems); p++) {
         const neo_json *one = neo_json_at(problems, p);
-        add_problem(i, (int)neo_json_integer(neo_json_get(one, "line")), neo_json_string(neo_json_get(one, "message")));
+        add_problem(i, (int)neo_json_integer(neo_json_get(one, "line")), neo_json_string_at(one, "message"));
     }
     return error;
 }
 
 static const char *add_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool)
 {
-    return neo_admin_add_leads(pg, neo_ctl_value(i->ctl, "organization"), rows, pool);
+    neo_rows made;
+    char id_block[NEO_ID_BLOCK_SIZE];
+    neo_id_issue_block(id_block, "led_");
+    return run_statement(i, pg, add_sql, rows, id_block, pool, &made);
 }
 
 static const char *each_chunk(import *i, neo_pg *pg, const char *what, step run_step)
@@ -215,13 +232,14 @@ static neo_ctl_exit report(const import *i)
 
 static neo_ctl_exit run_import(neo_ctl *ctl)
 {
-    const char *error, *path = neo_ctl_value(ctl, "file");
+    const char *error, *path = neo_ctl_value(ctl, "file"), *organization = neo_ctl_value(ctl, "organization");
 import i = {.ctl = ctl, .path = strcmp(path, "-") ? path: "standard input" };
     neo_pg *pg = neo_ctl_open(ctl, &error);
     i.phones = apr_hash_make(ctl->pool);
     i.chunks = apr_array_make(ctl->pool, 16, sizeof(neo_text));
     if (pg)
-        error = neo_admin_find_organization(pg, neo_ctl_value(ctl, "organization"), ctl->pool);
+        error = neo_admin_exec_on_one(pg, "select from neoapi.organization where id = $1", 1, &organization, ctl->pool,
+                                      neo_noun_organization.missing);
     if (!error)
         error = neo_ctl_read_all(path, MAX_FILE, ctl->pool, &i.text);
     if (!error && (error = read_file(&i)))
@@ -233,28 +251,25 @@ import i = {.ctl = ctl, .path = strcmp(path, "-") ? path: "standard input" };
 
 /* ---------------------------------------------------------------- the table */
 
-static const neo_ctl_parameter import_arguments[] = {
-    {"file", NEO_CTL_FILE, 0, NULL, "a CSV file in UTF-8; - is standard input"},
+static const neo_parameter import_arguments[] = {
+    {"file", NEO_KIND_FILE, 0, NULL, "a CSV file in UTF-8; - is standard input"},
     {0},
 };
 
-static const neo_ctl_parameter import_options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "the organization to import into"},
+static const neo_parameter import_options[] = {
+    {"organization", NEO_KIND_ORGANIZATION_ID, NEO_PARAMETER_REQUIRED, NULL, "the organization to import into"},
     {0},
 };
-
-static const neo_ctl_noun lead = {
-    NEO_ADMIN_LEADS, {"lead", NEO_CTL_LEAD_ID, 0, NULL, "the lead's id"}, neo_ctl_filtered_by_organization};
 
 const neo_ctl_command neo_ctl_lead[] = {
     {"lead", "import", "Import leads from a CSV file: all rows or none.",
      "The first line names the columns, in any order: name, phone, and optionally email and party_id. The separator is a comma "
      "or a semicolon. Numbers without a country code are Brazilian. Errors are printed with their line numbers.",
      import_arguments, import_options, run_import, NULL, 0},
-    {"lead", "list", "List the leads.", NULL, NULL, NULL, neo_ctl_run_list, &lead, NEO_CTL_LIST},
+    {"lead", "list", "List the leads.", .noun = &neo_noun_lead, .use = NEO_USE_LIST},
     {"lead", "remove", "Remove a lead, for example at the person's request.",
      "A lead with conversations is removed only with --with-conversations, which also removes its opt-outs. Responses stored "
      "for repeated requests expire within a day. This cannot be undone.",
-     NULL, neo_ctl_remove_options, neo_ctl_run_remove, &lead, NEO_CTL_WHICH},
+     NULL, neo_ctl_remove_options, NULL, &neo_noun_lead, NEO_USE_ONE},
     {0},
 };

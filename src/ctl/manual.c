@@ -77,7 +77,7 @@ static void put_text(neo_buf *out, const char *text)
 }
 
 /* A paragraph with a hanging label. */
-static void put_entry(neo_buf *out, const neo_ctl_parameter *parameter, int is_option)
+static void put_entry(neo_buf *out, const neo_parameter *parameter, int is_option)
 {
     const char *placeholder = neo_ctl_placeholder(parameter->kind);
     neo_buf_puts(out, ".TP\n");
@@ -98,10 +98,10 @@ static void put_entry(neo_buf *out, const neo_ctl_parameter *parameter, int is_o
         put_text(out, parameter->default_value);
         neo_buf_putc(out, ')');
     }
-    neo_buf_puts(out, parameter->flags & NEO_CTL_REPEATED ? "; may be repeated.\n" : ".\n");
+    neo_buf_puts(out, parameter->flags & NEO_PARAMETER_REPEATED ? "; may be repeated.\n" : ".\n");
 }
 
-static void put_entries(neo_buf *out, const neo_ctl_parameter *parameters, int are_options)
+static void put_entries(neo_buf *out, const neo_parameter *parameters, int are_options)
 {
     for (; parameters && parameters->name; parameters++)
         put_entry(out, parameters, are_options);

@@ -2,7 +2,6 @@
 /* neoapictl migrate: updates the schema. */
 #include "sql/representation.h"
 
-#include "admin/webhook.h"
 #include "ctl/migrate.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
@@ -86,7 +85,7 @@ static const char *migrate(const neo_ctl *ctl, neo_pg *pg, neo_json *report)
     if (neo_ctl_value(ctl, "dry-run"))
         return report_pending(ctl, pg, report);
     const char *error = neo_ctl_apply_migrations(ctl, pg, runtime, report);
-    return error ? error : neo_admin_make_partitions(pg, ctl->pool);
+    return error ? error : neo_ctl_exec(ctl, pg, "select neoapi.maintain_partitions(36500, 36500)"); /* and drops none */
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
@@ -103,8 +102,8 @@ static neo_ctl_exit run(neo_ctl *ctl)
     return NEO_CTL_OK;
 }
 
-static const neo_ctl_parameter options[] = {
-    {"dry-run", NEO_CTL_FLAG, 0, NULL, "show what would be applied and change nothing"},
+static const neo_parameter options[] = {
+    {"dry-run", NEO_KIND_FLAG, 0, NULL, "show what would be applied and change nothing"},
     {0},
 };
 

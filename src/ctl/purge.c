@@ -104,29 +104,29 @@ static neo_ctl_exit purge_organization(neo_ctl *ctl)
 /* clang-format off */
 #define YES                                                                                                                    \
     {                                                                                                                          \
-        "yes", NEO_CTL_FLAG, 0, NULL, "do not ask for confirmation"                                                            \
+        "yes", NEO_KIND_FLAG, 0, NULL, "do not ask for confirmation"                                                            \
     }
 #define DRY_RUN                                                                                                                \
     {                                                                                                                          \
-        "dry-run", NEO_CTL_FLAG, 0, NULL, "show what would be removed and remove nothing"                                      \
+        "dry-run", NEO_KIND_FLAG, 0, NULL, "show what would be removed and remove nothing"                                      \
     }
 /* clang-format on */
 
-static const neo_ctl_parameter of_tenant[] = {
-    {"tenant", NEO_CTL_TENANT_ID, 0, NULL, "the tenant's id"},
+static const neo_parameter of_tenant[] = {
+    {"tenant", NEO_KIND_TENANT_ID, 0, NULL, "the tenant's id"},
     {0},
 };
 
-static const neo_ctl_parameter of_organization[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "the organization's id"},
+static const neo_parameter of_organization[] = {
+    {"organization", NEO_KIND_ORGANIZATION_ID, 0, NULL, "the organization's id"},
     {0},
 };
 
-static const neo_ctl_parameter tenant_options[] = {YES, DRY_RUN, {0}};
-static const neo_ctl_parameter organization_options[] = {
+static const neo_parameter tenant_options[] = {YES, DRY_RUN, {0}};
+static const neo_parameter organization_options[] = {
     YES,
     DRY_RUN,
-    {"data-only", NEO_CTL_FLAG, 0, NULL,
+    {"data-only", NEO_KIND_FLAG, 0, NULL,
      "keep the organization with its keys, tokens, webhook subscriptions and WhatsApp numbers; rows that are written "
      "during the purge may remain"},
     {0},

@@ -70,7 +70,7 @@ static neo_ctl_exit run(neo_ctl *ctl)
     return report(ctl, error, &counts, renewed);
 }
 
-static const neo_ctl_parameter options[] = {NEO_CTL_KEY_FILE_OPTION(0), {0}};
+static const neo_parameter options[] = {NEO_CTL_KEY_FILE_OPTION, {0}};
 
 const neo_ctl_command neo_ctl_reencrypt[] = {
     {"reencrypt", NULL, "Encrypt all stored secrets with the first key of the key file.",

@@ -238,14 +238,14 @@ static const char *make_first(setup *s)
     neo_id_issue(tenant, "tnt_");
     neo_id_issue(organization, "org_");
     const char *error =
-        neo_admin_create(s->pg, NEO_ADMIN_TENANTS, neo_admin_settings(s->pool, "id", tenant, "name", s->tenant, NULL), s->pool);
+        neo_admin_create(s->pg, &neo_noun_tenant, neo_admin_settings(s->pool, "id", tenant, "name", s->tenant, NULL), s->pool);
     if (!error)
-        error = neo_admin_create(s->pg, NEO_ADMIN_ORGANIZATIONS,
+        error = neo_admin_create(s->pg, &neo_noun_organization,
                                  neo_admin_settings(s->pool, "id", organization, "tenant_id", tenant, "name", s->tenant, NULL),
                                  s->pool);
     if (!error)
         error = neo_admin_create_credential(
-            s->pg, NEO_ADMIN_KEYS,
+            s->pg, &neo_noun_key,
             neo_admin_settings(s->pool, "organization_id", organization, "role", "org_admin", "name", "first key", NULL),
             s->pool, key, secret);
     note_result(s, "tenant", tenant);
@@ -333,16 +333,16 @@ static neo_ctl_exit run(neo_ctl *ctl)
     return show(&s, report);
 }
 
-static const neo_ctl_parameter options[] = {
-    {"database-name", NEO_CTL_IDENTIFIER, 0, "neoapi", "the database"},
-    {"owner", NEO_CTL_IDENTIFIER, 0, "neoapi_owner", "the role that owns the database; it cannot log in"},
-    {"runtime-role", NEO_CTL_IDENTIFIER, 0, "neoapi", "the role that httpd connects as; it cannot change the schema"},
-    {"runtime-password-file", NEO_CTL_FILE, 0, NULL,
+static const neo_parameter options[] = {
+    {"database-name", NEO_KIND_IDENTIFIER, 0, "neoapi", "the database"},
+    {"owner", NEO_KIND_IDENTIFIER, 0, "neoapi_owner", "the role that owns the database; it cannot log in"},
+    {"runtime-role", NEO_KIND_IDENTIFIER, 0, "neoapi", "the role that httpd connects as; it cannot change the schema"},
+    {"runtime-password-file", NEO_KIND_FILE, 0, NULL,
      "a file whose first line is the runtime role's password; not needed with peer or certificate authentication"},
-    {"admin-role", NEO_CTL_IDENTIFIER, 0, NULL,
+    {"admin-role", NEO_KIND_IDENTIFIER, 0, NULL,
      "a role that can administer with neoapictl without being a superuser; with peer authentication root"},
-    {"admin-password-file", NEO_CTL_FILE, 0, NULL, "a file whose first line is the administrator role's password"},
-    {"tenant", NEO_CTL_NAME, 0, NULL,
+    {"admin-password-file", NEO_KIND_FILE, 0, NULL, "a file whose first line is the administrator role's password"},
+    {"tenant", NEO_KIND_NAME, 0, NULL,
      "also create a first tenant of this name, with an organization and an API key, whose secret is shown once"},
     {0},
 };

@@ -53,16 +53,16 @@ static neo_ctl_exit create(neo_ctl *ctl)
     return NEO_CTL_OK;
 }
 
-static const neo_ctl_parameter arguments[] = {
-    {"name", NEO_CTL_HOST, 0, NULL, "the host name that clients use"},
+static const neo_parameter arguments[] = {
+    {"name", NEO_KIND_HOST, 0, NULL, "the host name that clients use"},
     {0},
 };
 
-static const neo_ctl_parameter options[] = {
-    {"self-signed", NEO_CTL_FLAG, 0, NULL, "create a self-signed certificate, for a trial"},
-    {"certificate", NEO_CTL_FILE, 0, NULL, "an existing certificate for the name, with its chain, in PEM format"},
-    {"key", NEO_CTL_FILE, 0, NULL, "the key of the certificate, in PEM format"},
-    {"acme", NEO_CTL_EMAIL, 0, NULL,
+static const neo_parameter options[] = {
+    {"self-signed", NEO_KIND_FLAG, 0, NULL, "create a self-signed certificate, for a trial"},
+    {"certificate", NEO_KIND_FILE, 0, NULL, "an existing certificate for the name, with its chain, in PEM format"},
+    {"key", NEO_KIND_FILE, 0, NULL, "the key of the certificate, in PEM format"},
+    {"acme", NEO_KIND_EMAIL, 0, NULL,
      "let mod_md order and renew the certificate, by default from Let's Encrypt, whose terms you accept; the address is for "
      "the authority's messages. Port 80 or 443 must be reachable from the internet"},
     {0},

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/overview.h"
 #include "api/cache_sync.h"
 #include "core/clock.h"
 #include "core/json.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
+#include "ctl/status.sql.h"
 #include "pg/error.h"
 #include "sql/event_log.h"
 #include "sql/migrate.h"
@@ -65,9 +65,12 @@ static void warn_about_webhooks(const status_view *l, const neo_json *counts)
 
 static const char *view_counts(const status_view *l, neo_pg *pg)
 {
-    neo_json *counts;
-    const char *error = neo_overview_read(pg, l->ctl->pool, &counts);
-    if (error)
+    neo_rows rows;
+    const char *error;
+    if (neo_pg_exec(pg, overview_sql, 0, NULL, l->ctl->pool, &rows) != NEO_PG_OK)
+        return rows.message;
+    neo_json *counts = neo_json_parse(neo_rows_text(&rows, 0, 0), l->ctl->pool, &error);
+    if (!counts)
         return error;
     for (void *m = neo_json_first(counts); m; m = neo_json_next(counts, m))
         neo_json_set(l->shown, neo_json_member_key(m), neo_json_member_value(m));
@@ -180,11 +183,11 @@ static neo_ctl_exit run(neo_ctl *ctl)
     return neo_json_size(l.warnings) ? NEO_CTL_WARNING : NEO_CTL_OK;
 }
 
-static const neo_ctl_parameter options[] = {
-    {"max-overdue", NEO_CTL_COUNT, 0, "300", "warn if a delivery is overdue by more seconds"},
-    {"max-log-lag", NEO_CTL_COUNT, 0, "60", "warn if a transaction holds back the event log for more seconds"},
-    {"max-failing", NEO_CTL_COUNT, 0, "3600", "warn if a webhook subscription has been failing for more seconds"},
-    {"max-pending", NEO_CTL_COUNT, 0, NULL, "warn if more deliveries are pending"},
+static const neo_parameter options[] = {
+    {"max-overdue", NEO_KIND_COUNT, 0, "300", "warn if a delivery is overdue by more seconds"},
+    {"max-log-lag", NEO_KIND_COUNT, 0, "60", "warn if a transaction holds back the event log for more seconds"},
+    {"max-failing", NEO_KIND_COUNT, 0, "3600", "warn if a webhook subscription has been failing for more seconds"},
+    {"max-pending", NEO_KIND_COUNT, 0, NULL, "warn if more deliveries are pending"},
     {0},
 };
 

@@ -171,49 +171,49 @@ static const struct {
     const char *prefix;
     apr_array_header_t *(*words)(apr_pool_t *pool);
     const char *(*check)(const char *text, apr_pool_t *pool);
-} kinds[NEO_CTL_KINDS] = {
-    [NEO_CTL_FLAG] = {.placeholder = NULL},
-    [NEO_CTL_NAME] = {.placeholder = "NAME", .check = check_name},
-    [NEO_CTL_PLAN] = {.placeholder = "PLAN", .check = check_plan},
-    [NEO_CTL_EMAIL] = {.placeholder = "EMAIL", .check = check_email},
-    [NEO_CTL_COUNT] = {.placeholder = "N", .check = check_count},
-    [NEO_CTL_LIMIT] = {.placeholder = "LIMIT", .check = check_limit},
-    [NEO_CTL_SECONDS] = {.placeholder = "SECONDS", .check = check_seconds},
-    [NEO_CTL_GRACE] = {.placeholder = "SECONDS", .check = check_grace},
-    [NEO_CTL_ROLE] = {.placeholder = "ROLE", .words = role_words},
-    [NEO_CTL_SCOPE] = {.placeholder = "SCOPE", .words = scope_words},
-    [NEO_CTL_FILE] = {.placeholder = "FILE", .check = check_some},
-    [NEO_CTL_FOLDER] = {.placeholder = "DIR", .check = check_some},
-    [NEO_CTL_CONNINFO] = {.placeholder = "CONNINFO", .check = check_some},
-    [NEO_CTL_IDENTIFIER] = {.placeholder = "NAME", .check = check_identifier},
-    [NEO_CTL_TENANT_ID] = {.placeholder = "TENANT", .prefix = "tnt_"},
-    [NEO_CTL_ORGANIZATION_ID] = {.placeholder = "ORGANIZATION", .prefix = "org_"},
-    [NEO_CTL_USER_ID] = {.placeholder = "USER", .prefix = "usr_"},
-    [NEO_CTL_KEY_ID] = {.placeholder = "ID", .prefix = "nbr_"},
-    [NEO_CTL_TOKEN_ID] = {.placeholder = "ID", .prefix = "pat_"},
-    [NEO_CTL_SUBSCRIPTION_ID] = {.placeholder = "SUBSCRIPTION", .prefix = "whs_"},
-    [NEO_CTL_DELIVERY_ID] = {.placeholder = "DELIVERY", .prefix = "whd_"},
-    [NEO_CTL_DELIVERY_STATUS] = {.placeholder = "STATUS", .words = delivery_status_words},
-    [NEO_CTL_RECOVERY_STATUS] = {.placeholder = "STATUS", .words = recovery_status_words},
-    [NEO_CTL_EVENT_TYPE] = {.placeholder = "TYPE", .words = event_type_words},
-    [NEO_CTL_TIME] = {.placeholder = "TIME", .check = check_time},
-    [NEO_CTL_NUMBER_ID] = {.placeholder = "NUMBER", .prefix = "wan_"},
-    [NEO_CTL_LEAD_ID] = {.placeholder = "LEAD", .prefix = "led_"},
-    [NEO_CTL_HOST] = {.placeholder = "NAME", .check = check_host},
-    [NEO_CTL_PROVIDER_ID] = {.placeholder = "DIGITS", .check = check_provider_id},
+} kinds[NEO_PARAMETER_KINDS] = {
+    [NEO_KIND_FLAG] = {.placeholder = NULL},
+    [NEO_KIND_NAME] = {.placeholder = "NAME", .check = check_name},
+    [NEO_KIND_PLAN] = {.placeholder = "PLAN", .check = check_plan},
+    [NEO_KIND_EMAIL] = {.placeholder = "EMAIL", .check = check_email},
+    [NEO_KIND_COUNT] = {.placeholder = "N", .check = check_count},
+    [NEO_KIND_LIMIT] = {.placeholder = "LIMIT", .check = check_limit},
+    [NEO_KIND_SECONDS] = {.placeholder = "SECONDS", .check = check_seconds},
+    [NEO_KIND_GRACE] = {.placeholder = "SECONDS", .check = check_grace},
+    [NEO_KIND_ROLE] = {.placeholder = "ROLE", .words = role_words},
+    [NEO_KIND_SCOPE] = {.placeholder = "SCOPE", .words = scope_words},
+    [NEO_KIND_FILE] = {.placeholder = "FILE", .check = check_some},
+    [NEO_KIND_FOLDER] = {.placeholder = "DIR", .check = check_some},
+    [NEO_KIND_CONNINFO] = {.placeholder = "CONNINFO", .check = check_some},
+    [NEO_KIND_IDENTIFIER] = {.placeholder = "NAME", .check = check_identifier},
+    [NEO_KIND_TENANT_ID] = {.placeholder = "TENANT", .prefix = "tnt_"},
+    [NEO_KIND_ORGANIZATION_ID] = {.placeholder = "ORGANIZATION", .prefix = "org_"},
+    [NEO_KIND_USER_ID] = {.placeholder = "USER", .prefix = "usr_"},
+    [NEO_KIND_KEY_ID] = {.placeholder = "ID", .prefix = "nbr_"},
+    [NEO_KIND_TOKEN_ID] = {.placeholder = "ID", .prefix = "pat_"},
+    [NEO_KIND_SUBSCRIPTION_ID] = {.placeholder = "SUBSCRIPTION", .prefix = "whs_"},
+    [NEO_KIND_DELIVERY_ID] = {.placeholder = "DELIVERY", .prefix = "whd_"},
+    [NEO_KIND_DELIVERY_STATUS] = {.placeholder = "STATUS", .words = delivery_status_words},
+    [NEO_KIND_RECOVERY_STATUS] = {.placeholder = "STATUS", .words = recovery_status_words},
+    [NEO_KIND_EVENT_TYPE] = {.placeholder = "TYPE", .words = event_type_words},
+    [NEO_KIND_TIME] = {.placeholder = "TIME", .check = check_time},
+    [NEO_KIND_NUMBER_ID] = {.placeholder = "NUMBER", .prefix = "wan_"},
+    [NEO_KIND_LEAD_ID] = {.placeholder = "LEAD", .prefix = "led_"},
+    [NEO_KIND_HOST] = {.placeholder = "NAME", .check = check_host},
+    [NEO_KIND_PROVIDER_ID] = {.placeholder = "DIGITS", .check = check_provider_id},
 };
 
-const char *neo_ctl_placeholder(neo_ctl_kind kind)
+const char *neo_ctl_placeholder(neo_parameter_kind kind)
 {
     return kinds[kind].placeholder;
 }
 
-const char *neo_ctl_id_prefix(neo_ctl_kind kind)
+const char *neo_ctl_id_prefix(neo_parameter_kind kind)
 {
     return kinds[kind].prefix;
 }
 
-apr_array_header_t *neo_ctl_value_words(neo_ctl_kind kind, apr_pool_t *pool)
+apr_array_header_t *neo_ctl_value_words(neo_parameter_kind kind, apr_pool_t *pool)
 {
     return kinds[kind].words ? kinds[kind].words(pool) : NULL;
 }
@@ -238,7 +238,7 @@ static const char *check_words(const apr_array_header_t *words, const char *text
     return out.ptr;
 }
 
-const char *neo_ctl_value_check(neo_ctl_kind kind, const char *text, apr_pool_t *pool)
+const char *neo_ctl_value_check(neo_parameter_kind kind, const char *text, apr_pool_t *pool)
 {
     if (!neo_utf8_is_valid(text, strlen(text)))
         return "must be valid UTF-8";

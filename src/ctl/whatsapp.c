@@ -15,8 +15,8 @@
 enum { ACCESS_TOKEN, APP_SECRET, VERIFY_TOKEN };
 
 /* Reads the secrets, encrypts those that are given for the number, and adds them to the settings. */
-static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, apr_array_header_t *settings,
-                                const char **verify_token)
+static const char *set_secrets(const neo_ctl *ctl, const char *id, int is_new, apr_array_header_t *settings,
+                               const char **verify_token)
 {
     neo_keys keys;
     unsigned char hash[NEO_SHA256_SIZE];
@@ -54,7 +54,7 @@ static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, 
 }
 
 /* Commits after the verify token was printed: if it cannot be, the number is not created. */
-static neo_ctl_exit create(neo_ctl *ctl)
+static neo_ctl_exit create_number(neo_ctl *ctl)
 {
     char id[NEO_ID_SIZE];
     const char *error, *verify_token;
@@ -62,8 +62,8 @@ static neo_ctl_exit create(neo_ctl *ctl)
     neo_id_issue(id, "wan_");
     neo_admin_set(settings, "id", id);
     neo_pg *pg = neo_ctl_open(ctl, &error);
-    if (pg && !(error = read_secrets(ctl, id, 1, settings, &verify_token)) && !(error = neo_ctl_exec(ctl, pg, "begin")))
-        error = neo_admin_create(pg, NEO_ADMIN_NUMBERS, settings, ctl->pool);
+    if (pg && !(error = set_secrets(ctl, id, 1, settings, &verify_token)) && !(error = neo_ctl_exec(ctl, pg, "begin")))
+        error = neo_admin_create(pg, &neo_noun_number, settings, ctl->pool);
     if (error)
         return neo_ctl_fail(ctl, "%s", error);
     neo_json *made = neo_json_make_object(ctl->pool);
@@ -78,66 +78,46 @@ static neo_ctl_exit create(neo_ctl *ctl)
     return NEO_CTL_OK;
 }
 
-static neo_ctl_exit change(neo_ctl *ctl)
+static neo_ctl_exit change_number(neo_ctl *ctl)
 {
     const char *error, *verify_token, *id = neo_ctl_value(ctl, "number");
     apr_array_header_t *settings = neo_ctl_settings(ctl);
     int given = settings->nelts, asks_for_secrets = neo_ctl_value(ctl, "secrets") || !given;
     neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg && asks_for_secrets)
-        error = read_secrets(ctl, id, 0, settings, &verify_token);
+        error = set_secrets(ctl, id, 0, settings, &verify_token);
     if (!error && asks_for_secrets && settings->nelts == given)
         error = "nothing was changed, because no secret was given";
     if (!error)
-        error = neo_admin_change(pg, NEO_ADMIN_NUMBERS, id, settings, ctl->pool);
+        error = neo_admin_change(pg, &neo_noun_number, id, settings, ctl->pool);
     if (error)
         return neo_ctl_fail(ctl, "%s", error);
-    neo_json *done = neo_json_make_object(ctl->pool);
-    neo_json_set(done, "id", neo_json_make_string(id, ctl->pool));
-    neo_ctl_print(ctl, done);
+    neo_ctl_print_key(ctl, id);
     return NEO_CTL_OK;
 }
 
 /* ---------------------------------------------------------------- the table */
 
-static const neo_ctl_field fields[] = {
-    {{"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED | NEO_CTL_CREATE | NEO_CTL_LIST, NULL,
-      "the organization that uses the number"},
-     "organization_id",
-     NULL},
-    {{"display", NEO_CTL_NAME, NEO_CTL_ARGUMENT | NEO_CTL_CHANGE, NULL, "the number as displayed: \"+55 11 4000-1234\""},
-     "display_phone_number",
-     "the number as displayed"},
-    {{"phone-number-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED | NEO_CTL_CREATE, NULL, "the number's id at Meta"},
-     "phone_number_id",
-     NULL},
-    {{"waba-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED | NEO_CTL_CREATE | NEO_CTL_CHANGE, NULL,
-      "the id of the WhatsApp Business Account at Meta"},
-     "waba_id",
-     NULL},
-    {{"secrets", NEO_CTL_FILE, NEO_CTL_CREATE | NEO_CTL_CHANGE, NULL,
-      "a file with the lines access_token=..., app_secret=... and verify_token=...; - is standard input"},
-     NULL,
-     NULL},
-    {NEO_CTL_KEY_FILE_OPTION(NEO_CTL_CREATE | NEO_CTL_CHANGE), NULL, NULL},
-    {{0}, NULL, NULL},
+static const neo_parameter secret_options[] = {
+    {"secrets", NEO_KIND_FILE, 0, NULL,
+     "a file with the lines access_token=..., app_secret=... and verify_token=...; - is standard input"},
+    NEO_CTL_KEY_FILE_OPTION,
+    {0},
 };
-
-static const neo_ctl_noun number = {NEO_ADMIN_NUMBERS, {"number", NEO_CTL_NUMBER_ID, 0, NULL, "the number's id"}, fields};
 
 const neo_ctl_command neo_ctl_whatsapp[] = {
     {"whatsapp", "number create", "Create a WhatsApp number of an organization.",
      "Secrets are read from a file, standard input or the terminal, and stored encrypted. If no verify token is given, one is "
      "generated and shown.",
-     NULL, NULL, create, &number, NEO_CTL_CREATE},
+     NULL, secret_options, create_number, &neo_noun_number, NEO_USE_CREATE},
     {"whatsapp", "number change", "Change a number's secrets, display or WhatsApp Business Account.",
      "What is not given is not changed. With --display or --waba-id, secrets are read only if --secrets is given. The "
      "phone_number_id cannot be changed; if it changes at Meta, create a new number.",
-     NULL, NULL, change, &number, NEO_CTL_CHANGE},
-    {"whatsapp", "number list", "List the numbers.", NULL, NULL, NULL, neo_ctl_run_list, &number, NEO_CTL_LIST},
+     NULL, secret_options, change_number, &neo_noun_number, NEO_USE_CHANGE},
+    {"whatsapp", "number list", "List the numbers.", .noun = &neo_noun_number, .use = NEO_USE_LIST},
     {"whatsapp", "number remove", "Remove a number; it can no longer send or receive.",
      "A number with conversations is removed only with --with-conversations. Its opt-outs are kept, and then count for all "
      "numbers of the organization. This cannot be undone.",
-     NULL, neo_ctl_remove_options, neo_ctl_run_remove, &number, NEO_CTL_WHICH},
+     NULL, neo_ctl_remove_options, NULL, &neo_noun_number, NEO_USE_ONE},
     {0},
 };

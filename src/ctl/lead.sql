@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Leads that neoapictl adds (see lead_admin.c): $1 organization, $2 a JSON array of rows.
+-- Leads that neoapictl adds (see lead.c): $1 organization, $2 a JSON array of rows.
 
 -- name: problems
 select coalesce(json_agg(p order by p.line), '[]')

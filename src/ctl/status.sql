@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Counts what is in the deployment (see overview.c).
+-- Counts what is in the deployment (see status.c).
 -- name: overview
 select json_build_object(
     'tenants', (select count(*) from neoapi.tenant),

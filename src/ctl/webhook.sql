@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deliveries as neoapictl shows them (see webhook_admin.c).
+-- Deliveries as neoapictl shows them (see webhook.c).
 
 -- A delivery t as a list shows it (see neo_listed).
 -- name: delivery

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What neoapictl administers: tenants, plans, keys. From a noun's table of fields, arguments, options and statements of the
+ * commands create, list, change and remove, their help, completion and manual are derived: a field is one row here and one
+ * column in sql/. */
+#ifndef NEO_RESOURCES_NOUN_H
+#define NEO_RESOURCES_NOUN_H
+
+/* The kinds of values on the command line. */
+typedef enum neo_parameter_kind {
+    NEO_KIND_FLAG, /* an option that has no value */
+    NEO_KIND_NAME, /* free text, 1 to 200 characters */
+    NEO_KIND_PLAN,
+    NEO_KIND_EMAIL,
+    NEO_KIND_COUNT,
+    NEO_KIND_LIMIT, /* a count, or "unlimited" */
+    NEO_KIND_SECONDS,
+    NEO_KIND_GRACE, /* seconds, 0 allowed */
+    NEO_KIND_ROLE,
+    NEO_KIND_SCOPE,
+    NEO_KIND_FILE,
+    NEO_KIND_FOLDER,
+    NEO_KIND_CONNINFO,
+    NEO_KIND_IDENTIFIER, /* a role's or database's name in PostgreSQL */
+    NEO_KIND_TENANT_ID,
+    NEO_KIND_ORGANIZATION_ID,
+    NEO_KIND_USER_ID,
+    NEO_KIND_KEY_ID,
+    NEO_KIND_TOKEN_ID,
+    NEO_KIND_SUBSCRIPTION_ID,
+    NEO_KIND_DELIVERY_ID,
+    NEO_KIND_DELIVERY_STATUS,
+    NEO_KIND_RECOVERY_STATUS,
+    NEO_KIND_EVENT_TYPE,
+    NEO_KIND_TIME,
+    NEO_KIND_NUMBER_ID,
+    NEO_KIND_LEAD_ID,
+    NEO_KIND_HOST,        /* a DNS name */
+    NEO_KIND_PROVIDER_ID, /* an id at Meta: digits */
+    NEO_PARAMETER_KINDS
+} neo_parameter_kind;
+
+enum neo_parameter_flags {
+    NEO_PARAMETER_REQUIRED = 1,
+    NEO_PARAMETER_REPEATED = 2, /* may be given several times */
+};
+
+/* How a command uses its noun. Bits, because they are also flags of the noun's fields: the commands that have the field. */
+typedef enum neo_use {
+    NEO_USE_ARGUMENT = 4, /* only of fields: an argument of `create` */
+    NEO_USE_CREATE = 8,
+    NEO_USE_CHANGE = 16,
+    NEO_USE_LIST = 32, /* of a field: it filters the list */
+    NEO_USE_ONE = 64,  /* only of commands: the argument is one row */
+} neo_use;
+
+/* An argument, or an option: "tenant" is --tenant. */
+typedef struct neo_parameter {
+    const char *name;
+    neo_parameter_kind kind;
+    unsigned int flags;
+    const char *default_value; /* or NULL */
+    const char *summary;
+} neo_parameter;
+
+typedef struct neo_noun_field {
+    neo_parameter
+        parameter;      /* of `create`; its flags name the commands that have it. Without a name the field is only listed */
+    const char *column; /* the name in lists. A flag sets it to null and is not listed */
+    const char *listed; /* the SQL expression in lists, in which t is the row; NULL: the column */
+    const char *change_summary; /* in `change --help`, if it is another one; else NULL */
+} neo_noun_field;
+
+typedef struct neo_noun neo_noun;
+struct neo_noun {
+    const char *table, *key;      /* the column that identifies a row */
+    const neo_noun_field *fields; /* in the order of columns in lists; terminated by a NULL column */
+    neo_parameter one;            /* the argument that identifies a row */
+    const char *missing;          /* the error message if a row does not exist */
+    const char *condition;        /* " and …" of its rows, if the table has others; or NULL */
+    const char *parent;           /* the column that refers to the row from which tenant_id is taken; or NULL */
+    const neo_noun *parent_noun;
+};
+
+extern const neo_noun neo_noun_tenant, neo_noun_organization, neo_noun_user, neo_noun_plan, neo_noun_key, neo_noun_token,
+    neo_noun_subscription, neo_noun_number, neo_noun_lead;
+
+#endif
