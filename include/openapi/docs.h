@@ -37,9 +37,8 @@ neo_text neo_docs_content(const neo_doc *document, const neo_operation *const *o
 void neo_errors_articles(neo_buf *out, const neo_operation *const *operations);
 void neo_errors_links(neo_buf *out, const neo_operation *const *operations);
 
-/* Parts of the page of business rules: the diagram and tables of a resource, and the effects on properties. */
-void neo_rules_of_proposals(neo_buf *out, const neo_operation *const *operations);
-void neo_rules_of_contracts(neo_buf *out, const neo_operation *const *operations);
-void neo_rules_of_properties(neo_buf *out, const neo_operation *const *operations);
+/* Adds the tables of a resource on the page of business rules: its transitions, or else the effects of others on it; its rules.
+ */
+void neo_rules_add(neo_buf *out, const neo_resource *resource);
 
 #endif

@@ -15,22 +15,20 @@ struct neo_rule_input {
     neo_json *after;                     /* NULL for a deletion */
     int is_history;                      /* it is imported with a status that it reached elsewhere */
     const char *today;                   /* the date in São Paulo */
-    const neo_json *property, *proposal; /* that it refers to; NULL: none */
-    const char *property_version;        /* see neo_change; NULL: there is no property */
-    /* An active sale or rental of the property, other than this one; NULL: none. */
-    const char *contract_id, *contract_kind;
-    int has_other_contract; /* than this one refers to the proposal */
-    /* An accepted proposal that reserves the property, if possible another one than `proposal`; NULL: none. It reserves it
-     * until all contracts that refer to it have ended. The resource that is written does not count. */
-    const char *reserving_id, *reserving_kind;
-    const char *reserving_contract_id; /* a contract of that proposal that has not ended; NULL: there is none yet */
+    const char *read_version;            /* of the row that an effect changes (see neo_target); NULL: there is none */
+    const neo_json *read[NEO_MAX_READS]; /* in the order of the resource's `reads`; NULL: there is none */
 };
 
-/* The id of the property that the rules are about, the resource itself or the one that it refers to; NULL: none. */
-const char *neo_rule_property_id(const neo_rule_input *input);
+/* The row that an effect changes. If it does not have the version, nothing is written. */
+typedef struct neo_target {
+    const char *id; /* NULL: there is no effect */
+    const char *version;
+    const char *status; /* its new one */
+} neo_target;
 
-/* The id of the proposal, the resource itself or the one that it refers to; NULL: none. */
-const char *neo_rule_proposal_id(const neo_rule_input *input);
+/* The id of the resource of that kind that the rules are about: the one that is written, or the one that it refers to; NULL:
+ * none. */
+const char *neo_rule_related_id(const neo_rule_input *input, const neo_resource *kind);
 
 /* Whether a rule that applies to the write depends on related resources or the date. If not, neo_rules_check only needs
  * `resource`, `id`, `before` and `after`. */
@@ -39,40 +37,7 @@ int neo_rules_need_input(const neo_rule_input *input);
 /* Returns the 409 of the first rule that the write violates, or NULL. Transitions are checked by schema/transition.h. */
 NEO_MUSTCHECK neo_problem *neo_rules_check(const neo_rule_input *input, apr_pool_t *pool);
 
-/* The effect of the write, NULL if there is none. Its resource is the property. */
-const neo_effect *neo_rules_effect(const neo_rule_input *input);
-
-/* ---------------------------------------------------------------- the checks of the tables */
-
-/* Proposals and contracts that no longer change. */
-const char *neo_check_locked_fields(const neo_rule_input *input, apr_pool_t *pool);
-
-/* Proposals and contracts: that no other accepted proposal reserves the property. */
-const char *neo_check_not_reserved(const neo_rule_input *input, apr_pool_t *pool);
-
-/* Proposals. */
-const char *neo_check_transaction_type(const neo_rule_input *input, apr_pool_t *pool);
-const char *neo_check_not_accepted(const neo_rule_input *input, apr_pool_t *pool);
-const char *neo_check_valid_until(const neo_rule_input *input, apr_pool_t *pool);
-
-/* Contracts. */
-const char *neo_check_proposal_is_accepted(const neo_rule_input *input, apr_pool_t *pool);
-const char *neo_check_proposal_matches(const neo_rule_input *input, apr_pool_t *pool);
-const char *neo_check_no_active_contract(const neo_rule_input *input, apr_pool_t *pool);
-const char *neo_check_parties(const neo_rule_input *input, apr_pool_t *pool);
-const char *neo_check_signatures(const neo_rule_input *input, apr_pool_t *pool);
-const char *neo_check_reason(const neo_rule_input *input, apr_pool_t *pool);
-const char *neo_check_is_draft(const neo_rule_input *input, apr_pool_t *pool);
-const char *neo_check_not_last(const neo_rule_input *input, apr_pool_t *pool);
-int neo_applies_to_last_contract(const neo_rule_input *input);
-/* Takes the amount and the parties over from the accepted proposal. */
-void neo_fill_contract(const neo_rule_input *input, apr_pool_t *pool);
-
-/* Properties. */
-const char *neo_check_active_contract(const neo_rule_input *input, apr_pool_t *pool);
-const char *neo_check_reservation(const neo_rule_input *input, apr_pool_t *pool);
-
-/* The roles that a contract of this kind requires before it is signed, ended by NULL: "seller", "buyer". */
-const char *const *neo_contract_roles(const char *kind);
+/* What the write changes in another row. */
+neo_target neo_rules_target(const neo_rule_input *input);
 
 #endif

@@ -135,6 +135,14 @@ typedef struct neo_transition {
 
 typedef struct neo_rule_input neo_rule_input; /* see schema/business_rules.h */
 
+/* What the rules of a resource read of others, with one statement for all. Each is a JSON object or nothing. */
+typedef struct neo_read {
+    const neo_resource *resource; /* the resource that is written, if it is of this kind, or the one that it refers to */
+    const char *sql; /* if `resource` is NULL: selects at most one row. $1 is the organization, $2 the id of the resource that
+                        is written, $3 and so on the ids of those with `resource`. */
+} neo_read;
+enum { NEO_MAX_READS = 8 };
+
 /* A change of status that sets the status of another resource, in the same transaction and with its own event. */
 typedef struct neo_effect {
     const char *state;       /* the new status */
@@ -142,8 +150,10 @@ typedef struct neo_effect {
     const char *through;     /* the field that refers to the other resource */
     const char *const *from; /* the statuses of the other resource that change, ended by NULL */
     const char *becomes;     /* the new status of the other resource */
-    int is_required; /* if the other resource has none of `from`, the change is conflict.property_unavailable; otherwise the
-                        other resource stays as it is */
+    neo_code code;           /* refuses the change if the other resource has none of `from`; 0: that resource stays as it is */
+    const char *unless_with; /* the field with which the other resource can have the new status already; NULL: none */
+    /* Completes "the property … is sold" in the refusal; NULL: nothing. */
+    const char *(*because)(const neo_rule_input *input, apr_pool_t *pool);
     int (*applies)(const neo_rule_input *input); /* NULL: always */
     const char *doc;                             /* of `applies`, or the reason: a sentence for the documentation; NULL: none */
 } neo_effect;
@@ -163,8 +173,8 @@ typedef struct neo_precondition {
     neo_when when;
     const char *const *names; /* ended by NULL */
     neo_code code;
-    int is_time_rule;  /* about today or the present state of others: it does not apply to imported history */
-    const char *reads; /* the field through which `check` depends on related resources or the date; NULL: it does not */
+    int is_time_rule;     /* about today or the present state of others: it does not apply to imported history */
+    const char *reads_if; /* `check` depends on related resources or the date if this field has a value; NULL: never */
     const char *(*check)(const neo_rule_input *input, apr_pool_t *pool);
     const char *doc;    /* a sentence for the documentation: what must hold */
     const char *source; /* of the law; NULL: none */
@@ -188,6 +198,7 @@ struct neo_resource {
     const neo_transition *transitions;     /* of the field `status`, ended by a row without `from`; NULL: all are allowed */
     const neo_effect *effects;             /* ended by a row without `state`; NULL: none */
     const neo_precondition *preconditions; /* ended by a row without `check`; NULL: none */
+    const neo_read *reads;                 /* ended by a row without both; NULL: none, then no rule depends on others */
     void (*fill)(const neo_rule_input *input,
                  apr_pool_t *pool); /* adds to the new body what it leaves to related resources; NULL: nothing */
     int has_batch;                  /* POST …/batch */
@@ -217,6 +228,9 @@ const neo_resource *neo_resource_named(const char *name);
 const neo_field *neo_field_named(const neo_field *fields, const char *name);
 const neo_filter *neo_filter_in(const neo_filter *filters, const char *name);
 const neo_filter *neo_filter_named(const neo_resource *resource, const char *name);
+
+/* The resource whose rows the effects change, one for all effects; NULL: there are none. */
+const neo_resource *neo_effect_target(const neo_resource *resource);
 
 /* Whether clients can give the resource an id of theirs. */
 int neo_has_external_id(const neo_resource *resource);

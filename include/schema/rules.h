@@ -55,10 +55,4 @@ const char *neo_rule_tax_number(const neo_json *value, apr_pool_t *pool);
 const char *neo_normalize_tax_number(const char *text, apr_pool_t *pool);
 #define NEO_PATTERN_TAX_NUMBER "^[0-9A-Za-z./-]{11,18}$"
 
-/* See neo_body_rule. */
-void neo_property_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
-void neo_party_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
-void neo_proposal_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
-void neo_contract_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
-
 #endif

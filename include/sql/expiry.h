@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the transitions that a date causes: proposals and contracts become expired after their last day (see
- * neo_transition). */
+/* Makes the transitions that a date causes (see neo_transition): a resource becomes expired after its last day. */
 #ifndef NEO_SQL_EXPIRY_H
 #define NEO_SQL_EXPIRY_H
 

@@ -9,8 +9,8 @@
 /* Called once in a process. */
 void neo_rule_input_make_statements(apr_pool_t *pool);
 
-/* Sets the members about related resources. Their state may change until the write: neo_table_update checks the version of the
- * property if the write has an effect on it. */
+/* Sets `today`, `read` and `read_version`, with one statement. The related resources may change until the write:
+ * neo_table_update checks the version of the row that an effect changes. */
 NEO_MUSTCHECK neo_pg_status neo_rule_input_read(neo_pg *pg, const neo_actor *actor, neo_rule_input *input, apr_pool_t *pool,
                                                 neo_rows *rows);
 

@@ -6,7 +6,7 @@
 #ifndef NEO_SQL_TABLE_H
 #define NEO_SQL_TABLE_H
 
-#include "schema/resource.h"
+#include "schema/business_rules.h"
 #include "sql/idempotency.h"
 #include "sql/page.h"
 #include "sql/write.h"
@@ -36,13 +36,6 @@ NEO_MUSTCHECK neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resou
 /* The same with the row's version in the second column. */
 NEO_MUSTCHECK neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                                    const char *id, apr_pool_t *pool, neo_rows *rows);
-
-/* The row that the write's effect changes. If it does not have the version, nothing is written. */
-typedef struct neo_target {
-    const char *id; /* NULL: there is no effect */
-    const char *version;
-    const char *status; /* its new one */
-} neo_target;
 
 /* A row to update. */
 typedef struct neo_change {

@@ -5,22 +5,9 @@
 
 #include "admin/import_rules.sql.h"
 #include "import_sql.h"
-#include "schema/business_rules.h"
+#include "resources/rules.h"
 
-enum {
-    NUMBER,
-    KIND,
-    ID,
-    BODY,
-    PROPERTY,
-    PROPOSAL,
-    BEFORE,
-    CONTRACT,
-    CONTRACT_KIND,
-    RESERVING,
-    RESERVING_KIND,
-    RESERVING_CONTRACT
-};
+enum { NUMBER, KIND, ID, BODY, BEFORE, PROPERTY, PROPOSAL, CONTRACT, RESERVATION };
 
 static neo_json *parsed(const neo_rows *rows, int row, int column, apr_pool_t *pool)
 {
@@ -37,13 +24,10 @@ static void check_line(const neo_rows *rows, int row, neo_import_report report, 
                                   .before = parsed(rows, row, BEFORE, pool),
                                   .after = parsed(rows, row, BODY, pool),
                                   .is_history = !neo_rows_value(rows, row, BEFORE),
-                                  .property = parsed(rows, row, PROPERTY, pool),
-                                  .proposal = parsed(rows, row, PROPOSAL, pool),
-                                  .contract_id = neo_rows_value(rows, row, CONTRACT),
-                                  .contract_kind = neo_rows_value(rows, row, CONTRACT_KIND),
-                                  .reserving_id = neo_rows_value(rows, row, RESERVING),
-                                  .reserving_kind = neo_rows_value(rows, row, RESERVING_KIND),
-                                  .reserving_contract_id = neo_rows_value(rows, row, RESERVING_CONTRACT)};
+                                  .read = {[NEO_READ_PROPERTY] = parsed(rows, row, PROPERTY, pool),
+                                           [NEO_READ_PROPOSAL] = parsed(rows, row, PROPOSAL, pool),
+                                           [NEO_READ_CONTRACT] = parsed(rows, row, CONTRACT, pool),
+                                           [NEO_READ_RESERVATION] = parsed(rows, row, RESERVATION, pool)}};
     long long number = atoll(neo_rows_value(rows, row, NUMBER));
     if (!input.after)
         return;

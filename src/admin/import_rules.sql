@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Stores the active contracts and the accepted proposals that determine the properties of the file's proposals and contracts, as they
--- will be after the import (see rule_input.sql): $1 organization.
+-- will be after the import (see src/resources/rules.sql): $1 organization.
 -- name: claims
 with place as materialized (
     select distinct body->>'property_id' as id from import_line where kind in ('proposal', 'contract') and body is not null),
@@ -44,19 +44,19 @@ analyze import_claim;
 -- Proposals and contracts of an import with what they refer to, from the file or the organization, and what else determines the
 -- property (see import_rules.c): $1 organization, $2 the last line of the previous page, $3 the last line of all.
 -- name: related
-select l.number, l.kind, l.id, l.body, coalesce(lp.body::text, p.representation), coalesce(lq.body::text, q.representation),
-    null, a.id, a.type, r.id, r.type, r.open_id
+select l.number, l.kind, l.id, l.body, null, coalesce(lp.body::text, p.representation), coalesce(lq.body::text, q.representation),
+    row_to_json(a), row_to_json(r)
 from import_line l
 left join import_line lp on lp.id = l.body->>'property_id' and lp.kind = 'property'
 left join neoapi.property p on p.organization_id = $1 and p.id = l.body->>'property_id'
 left join import_line lq on lq.id = l.body->>'proposal_id' and lq.kind = 'proposal'
 left join neoapi.proposal q on q.organization_id = $1 and q.id = l.body->>'proposal_id'
 left join lateral (
-    select c.id, c.type from import_claim c
+    select c.id, c.type as kind from import_claim c
     where c.property_id = l.body->>'property_id' and c.kind = 'contract' and c.id <> l.id
     order by c.id limit 1) a on true
 left join lateral (
-    select c.id, c.type, c.open_id from import_claim c
+    select c.id, c.type as kind, c.open_id as contract_id from import_claim c
     where c.property_id = l.body->>'property_id' and c.kind = 'proposal' and c.id <> l.id
         and c.id is distinct from l.body->>'proposal_id'
         and (l.kind = 'contract' or exists (select from import_claim o where o.property_id = c.property_id and o.id = l.id))
@@ -66,7 +66,7 @@ where l.kind in ('proposal', 'contract') and l.body is not null and l.number > $
 order by l.number limit 500;
 
 -- Properties of the organization whose status the file changes, with what it was, and the active contract or the accepted proposal
--- that determines it (see rule_input.sql), as they will be after the import. Parameters as above.
+-- that determines it (see src/resources/rules.sql), as they will be after the import. Parameters as above.
 -- name: changed
 with changed as materialized (
     select l.number, l.id, l.body, p.representation
@@ -93,14 +93,14 @@ ended as (
     from deal
     group by proposal_id),
 reserving as (
-    select distinct on (o.property_id) o.id, o.kind, o.property_id, e.open_id
+    select distinct on (o.property_id) o.id, o.kind, o.property_id, e.open_id as contract_id
     from neoapi.proposal o
     left join import_line n on n.id = o.id
     left join ended e on e.proposal_id = o.id
     where o.organization_id = $1 and o.property_id in (select id from changed)
         and coalesce(n.body->>'status', o.status) = 'accepted' and (e.proposal_id is null or e.open_id is not null)
     order by o.property_id, o.id)
-select h.number, 'property', h.id, h.body, null, null, h.representation, a.id, a.kind, r.id, r.kind, r.open_id
+select h.number, 'property', h.id, h.body, h.representation, null, null, row_to_json(a), row_to_json(r)
 from changed h
 left join active a on a.property_id = h.id
 left join reserving r on r.property_id = h.id

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executes the operations of a batch in one transaction, with the outcome of single requests.
  *
- * First, all rows to be changed are locked in the order of their ids, so that two batches cannot deadlock: the properties that
+ * First, all rows to be changed are locked in the order of their ids, so that two batches cannot deadlock: the rows that
  * effects may change, as in single writes, before the rows of the batch. Then the operations are executed in their order.
  * Successive operations with the same method on different resources share one statement, except those that may have an effect.
  * If it fails because of a constraint, they are executed one by one, each from a savepoint.
@@ -351,9 +351,8 @@ static void reset(neo_work *w)
 /* The id that an update sends for the reference of the effects; NULL: none. */
 static const char *new_target(const neo_resource *resource, const neo_item *i)
 {
-    const neo_field *through = neo_field_named(resource->fields, resource->effects->through);
-    const char *id = neo_json_string_at(i->operation->data, through->name);
-    return id && neo_id_is(id, through->refers->prefix) ? id : NULL;
+    const char *id = neo_json_string_at(i->operation->data, resource->effects->through);
+    return id && neo_id_is(id, neo_effect_target(resource)->prefix) ? id : NULL;
 }
 
 /* Locks the rows that the effects of updates may change: those that the items refer to now, and will refer to. */

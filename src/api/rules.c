@@ -4,7 +4,7 @@
 #include "schema/transition.h"
 #include "sql/rule_input.h"
 
-/* The values that are taken over from a proposal are subject to the rules of the body as well. */
+/* The values that are taken over from related resources are subject to the rules of the body as well. */
 static neo_problem *fill_and_check(const neo_rule_input *input, apr_pool_t *pool)
 {
     const neo_resource *resource = input->resource;
@@ -38,8 +38,7 @@ neo_pg_status neo_call_check_change(neo_call *call, neo_pg *pg, neo_rule_input *
     if (*refusal)
         return NEO_PG_OK;
     neo_pg_status status = neo_call_check_rules(call, pg, input, refusal, rows);
-    const neo_effect *effect = status == NEO_PG_OK && !*refusal ? neo_rules_effect(input) : NULL;
-    if (effect)
-        row->target = (neo_target){neo_rule_property_id(input), input->property_version, effect->becomes};
+    if (status == NEO_PG_OK && !*refusal)
+        row->target = neo_rules_target(input);
     return status;
 }

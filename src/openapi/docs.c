@@ -24,7 +24,7 @@ static void add_events(neo_buf *out, const neo_operation *const *operations)
             neo_buf_printf(out, "<li><code>%s</code></li>\n", *event);
 }
 
-/* Placeholders of pages besides {{base_url}}. */
+/* Placeholders of pages besides {{base_url}} and {{rules_of_…}}, with the collection of a resource. */
 static const struct {
     const char *word;
     void (*add)(neo_buf *out, const neo_operation *const *operations);
@@ -32,9 +32,6 @@ static const struct {
     {"error_articles", neo_errors_articles},
     {"error_links", neo_errors_links},
     {"events", add_events},
-    {"rules_of_proposals", neo_rules_of_proposals},
-    {"rules_of_contracts", neo_rules_of_contracts},
-    {"rules_of_properties", neo_rules_of_properties},
 };
 
 static int is_word(const char *text, size_t len, const char *word)
@@ -59,6 +56,9 @@ static void fill(neo_buf *out, const neo_operation *const *operations, const cha
     for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
         if (is_word(word, len, placeholders[i].word))
             placeholders[i].add(out, operations);
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (is_word(word, len, apr_pstrcat(out->pool, "rules_of_", (*r)->collection, NULL)))
+            neo_rules_add(out, *r);
 }
 
 static void fill_in(neo_buf *out, const neo_operation *const *operations, const char *at, const char *end, const char *base_url)

@@ -5,8 +5,6 @@
 
 #include "openapi/docs.h"
 #include "openapi/html.h"
-#include "resources/list.h"
-#include "schema/business_rules.h"
 
 static int is_among(const char *const *names, const char *name)
 {
@@ -43,11 +41,11 @@ static void add_cell(neo_buf *out, const char *label, const neo_buf *items)
 
 /* ---------------------------------------------------------------- transitions */
 
-static const char *effect_text(const neo_effect *e, apr_pool_t *pool)
+static const char *effect_text(const neo_effect *e, const char *target, apr_pool_t *pool)
 {
     const char *of = e->kind ? apr_psprintf(pool, "`%s`: ", e->kind) : "";
-    return apr_psprintf(pool, "%sthe property changes from %s to `%s`.%s%s", of, list_of(e->from, pool), e->becomes,
-                        e->doc && !e->is_required ? " " : "", e->doc && !e->is_required ? e->doc : "");
+    return apr_psprintf(pool, "%sthe %s changes from %s to `%s`.%s%s", of, target, list_of(e->from, pool), e->becomes,
+                        e->doc && !e->code ? " " : "", e->doc && !e->code ? e->doc : "");
 }
 
 static void add_requirements(neo_buf *items, const neo_resource *resource, const neo_transition *t)
@@ -56,11 +54,12 @@ static void add_requirements(neo_buf *items, const neo_resource *resource, const
         if ((p->when == NEO_ON_STATUS || p->when == NEO_IN_STATUS) && is_among(p->names, t->to))
             add_item(items, p->doc, p->code);
     for (const neo_effect *e = resource->effects; e->state; e++)
-        if (strcmp(e->state, t->to) == 0 && e->is_required)
+        if (strcmp(e->state, t->to) == 0 && e->code)
             add_item(items,
-                     apr_psprintf(items->pool, "%s%s%sthe property is %s.%s%s", e->kind ? "`" : "", e->kind ? e->kind : "",
-                                  e->kind ? "`: " : "", list_of(e->from, items->pool), e->doc ? " " : "", e->doc ? e->doc : ""),
-                     NEO_CONFLICT_PROPERTY_UNAVAILABLE);
+                     apr_psprintf(items->pool, "%s%s%sthe %s is %s.%s%s", e->kind ? "`" : "", e->kind ? e->kind : "",
+                                  e->kind ? "`: " : "", neo_effect_target(resource)->name, list_of(e->from, items->pool),
+                                  e->doc ? " " : "", e->doc ? e->doc : ""),
+                     e->code);
 }
 
 static void add_consequences(neo_buf *items, const neo_resource *resource, const neo_transition *t)
@@ -69,7 +68,7 @@ static void add_consequences(neo_buf *items, const neo_resource *resource, const
         add_item(items, apr_psprintf(items->pool, "`%s` is set.", t->timestamp_field), NEO_CODES);
     for (const neo_effect *e = resource->effects; e->state; e++)
         if (strcmp(e->state, t->to) == 0)
-            add_item(items, effect_text(e, items->pool), NEO_CODES);
+            add_item(items, effect_text(e, neo_effect_target(resource)->name, items->pool), NEO_CODES);
     if (t->after_date)
         add_item(items,
                  apr_psprintf(items->pool, "The service makes this change itself, within a minute after the day in `%s`.",
@@ -138,41 +137,36 @@ static void add_rules(neo_buf *out, const neo_resource *resource)
     neo_buf_puts(out, "</tbody>\n</table>\n");
 }
 
-void neo_rules_of_proposals(neo_buf *out, const neo_operation *const *operations)
-{
-    (void)operations;
-    add_transitions(out, &neo_proposal);
-    add_rules(out, &neo_proposal);
-}
-
-void neo_rules_of_contracts(neo_buf *out, const neo_operation *const *operations)
-{
-    (void)operations;
-    add_transitions(out, &neo_contract);
-    add_rules(out, &neo_contract);
-}
-
 /* ---------------------------------------------------------------- effects */
 
-static void add_effect(neo_buf *out, const neo_resource *resource, const neo_effect *e)
+static void add_effect(neo_buf *out, const neo_resource *resource, const neo_effect *e, const neo_resource *target)
 {
     neo_buf_printf(out,
                    "<tr><td data-label=\"Of a\">%s%s%s</td><td data-label=\"Becoming\"><code>%s</code></td><td "
-                   "data-label=\"Property is\">",
-                   e->kind ? e->kind : "", e->kind ? " " : "", resource->name, e->state);
+                   "data-label=\"%s is\">",
+                   e->kind ? e->kind : "", e->kind ? " " : "", resource->name, e->state, target->title);
     neo_html_add_text(out, list_of(e->from, out->pool));
     neo_buf_printf(out, "</td><td data-label=\"Becomes\"><code>%s</code></td><td data-label=\"Otherwise\">%s</td></tr>\n",
-                   e->becomes, e->is_required ? "refused" : "unchanged");
+                   e->becomes, e->code ? "refused" : "unchanged");
 }
 
-void neo_rules_of_properties(neo_buf *out, const neo_operation *const *operations)
+static void add_effects_on(neo_buf *out, const neo_resource *target)
 {
-    (void)operations;
-    neo_buf_puts(out, "<table>\n<caption>Effects on the property</caption>\n<thead><tr><th>Of a</th><th>Becoming</th>"
-                      "<th>Property is</th><th>Becomes</th><th>Otherwise</th></tr></thead>\n<tbody>\n");
+    neo_buf_printf(out,
+                   "<table>\n<caption>Effects on the %s</caption>\n<thead><tr><th>Of a</th><th>Becoming</th>"
+                   "<th>%s is</th><th>Becomes</th><th>Otherwise</th></tr></thead>\n<tbody>\n",
+                   target->name, target->title);
     for (const neo_resource *const *r = neo_resources; *r; r++)
-        for (const neo_effect *e = (*r)->effects; e && e->state; e++)
-            add_effect(out, *r, e);
+        for (const neo_effect *e = (*r)->effects; e && e->state && neo_effect_target(*r) == target; e++)
+            add_effect(out, *r, e, target);
     neo_buf_puts(out, "</tbody>\n</table>\n");
-    add_rules(out, &neo_property);
+}
+
+void neo_rules_add(neo_buf *out, const neo_resource *resource)
+{
+    if (resource->transitions)
+        add_transitions(out, resource);
+    else
+        add_effects_on(out, resource);
+    add_rules(out, resource);
 }

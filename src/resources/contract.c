@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contracts of sale, rental, exclusive listing and management. */
 #include "resources/fields.h"
-#include "schema/business_rules.h"
-#include "schema/rules.h"
+#include "resources/rules.h"
 
 static const char *const kinds[] = {"sale", "rental", "exclusive_listing", "management", NULL};
 static const char *const statuses[] = {"draft",      "pending_signature", "active",    "completed",
@@ -220,14 +219,16 @@ static const neo_effect effects[] = {
      .through = "property_id",
      .from = available,
      .becomes = "sold",
-     .is_required = 1,
+     .code = NEO_CONFLICT_PROPERTY_UNAVAILABLE,
+     .unless_with = "proposal_id",
      .doc = "With `proposal_id`, it can be `sold` already."},
     {.state = "active",
      .kind = "rental",
      .through = "property_id",
      .from = available,
      .becomes = "rented",
-     .is_required = 1,
+     .code = NEO_CONFLICT_PROPERTY_UNAVAILABLE,
+     .unless_with = "proposal_id",
      .doc = "With `proposal_id`, it can be `rented` already."},
     {.state = "terminated",
      .kind = "sale",
@@ -278,20 +279,20 @@ static const neo_precondition preconditions[] = {
     {.when = NEO_ON_CHANGE,
      .names = of_proposal,
      .code = NEO_CONFLICT_PROPOSAL_NOT_ACCEPTED,
-     .reads = "proposal_id",
+     .reads_if = "proposal_id",
      .check = neo_check_proposal_is_accepted,
      .doc = "The proposal of `proposal_id` is `accepted`.",
      .source = "Código Civil, art. 427 and 434: the accepted offer makes the contract."},
     {.when = NEO_ON_CHANGE,
      .names = of_proposal,
      .code = NEO_CONFLICT_PROPOSAL_MISMATCH,
-     .reads = "proposal_id",
+     .reads_if = "proposal_id",
      .check = neo_check_proposal_matches,
      .doc = "The proposal is for the same property; `purchase` matches `sale`, and `rental` `rental`."},
     {.when = NEO_ON_CHANGE,
      .names = of_proposal,
      .code = NEO_CONFLICT_PROPERTY_UNAVAILABLE,
-     .reads = "proposal_id",
+     .reads_if = "proposal_id",
      .check = neo_check_not_reserved,
      .doc = "No other accepted proposal reserves the property."},
     {.when = NEO_IN_STATUS,
@@ -318,19 +319,19 @@ static const neo_precondition preconditions[] = {
     {.when = NEO_ON_STATUS,
      .names = starts,
      .code = NEO_CONFLICT_PROPERTY_UNAVAILABLE,
-     .reads = "property_id",
+     .reads_if = "property_id",
      .check = neo_check_not_reserved,
      .doc = "`sale`, `rental`: no accepted proposal but that of `proposal_id` reserves the property."},
     {.when = NEO_ON_STATUS,
      .names = starts,
      .code = NEO_CONFLICT_PROPERTY_UNAVAILABLE,
-     .reads = "property_id",
+     .reads_if = "property_id",
      .check = neo_check_no_active_contract,
      .doc = "`sale`, `rental`: no other sale or rental of the property is `active`."},
     {.when = NEO_ON_DELETE, .code = NEO_CONFLICT_NOT_DELETABLE, .check = neo_check_is_draft, .doc = "It is a `draft`."},
     {.when = NEO_ON_DELETE,
      .code = NEO_CONFLICT_NOT_DELETABLE,
-     .reads = "proposal_id",
+     .reads_if = "proposal_id",
      .check = neo_check_not_last,
      .doc = "If the property is `under_contract`, it is not the last contract of its proposal that has not ended; the only one "
             "can "
@@ -378,6 +379,7 @@ const neo_resource neo_contract = {
     .transitions = transitions,
     .effects = effects,
     .preconditions = preconditions,
+    .reads = neo_deal_reads,
     .fill = neo_fill_contract,
     .has_batch = 1,
 };

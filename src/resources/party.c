@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parties: people and companies that buy, sell, let, rent or guarantee. */
 #include "resources/fields.h"
+#include "resources/rules.h"
 #include "schema/rules.h"
 
 static const char *const kinds[] = {"person", "company", NULL};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Properties for sale and for rent. */
 #include "resources/fields.h"
-#include "schema/business_rules.h"
+#include "resources/rules.h"
 #include "schema/rules.h"
 
 static const char *const transaction_types[] = {"sale", "rent", "sale_rent", NULL};
@@ -265,14 +265,14 @@ static const neo_precondition preconditions[] = {
      .names = of_deal,
      .code = NEO_CONFLICT_CONTRACT_ACTIVE,
      .is_time_rule = 1,
-     .reads = "status",
+     .reads_if = "status",
      .check = neo_check_active_contract,
      .doc = "While a sale is `active` the property is `sold`, while a rental is `active` it is `rented`."},
     {.when = NEO_ON_UPDATE,
      .names = of_deal,
      .code = NEO_CONFLICT_PROPERTY_RESERVED,
      .is_time_rule = 1,
-     .reads = "status",
+     .reads_if = "status",
      .check = neo_check_reservation,
      .doc = "While an accepted proposal reserves the property, it is `under_contract`, or `sold` (`purchase`) or `rented` "
             "(`rental`)."},
@@ -371,5 +371,6 @@ const neo_resource neo_property = {
     .filters = filters,
     .rule = neo_property_rule,
     .preconditions = preconditions,
+    .reads = neo_deal_reads,
     .has_batch = 1,
 };

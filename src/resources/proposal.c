@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Proposals: offers to buy or rent a property. */
 #include "resources/fields.h"
-#include "schema/business_rules.h"
+#include "resources/rules.h"
 #include "schema/rules.h"
 
 static const char *const kinds[] = {"purchase", "rental", NULL};
@@ -153,7 +153,12 @@ static const char *const active[] = {"active", NULL}, *const accepted[] = {"acce
                          *const offer[] = {"kind", "property_id", NULL};
 
 static const neo_effect effects[] = {
-    {.state = "accepted", .through = "property_id", .from = active, .becomes = "under_contract", .is_required = 1},
+    {.state = "accepted",
+     .through = "property_id",
+     .from = active,
+     .becomes = "under_contract",
+     .code = NEO_CONFLICT_PROPERTY_UNAVAILABLE,
+     .because = neo_explain_status},
     {0},
 };
 
@@ -168,7 +173,7 @@ static const neo_precondition preconditions[] = {
      .names = offer,
      .code = NEO_CONFLICT_TRANSACTION_TYPE,
      .is_time_rule = 1,
-     .reads = "property_id",
+     .reads_if = "property_id",
      .check = neo_check_transaction_type,
      .doc = "A `purchase` needs a property with the transaction type `sale` or `sale_rent`, a `rental` one with `rent` or "
             "`sale_rent`."},
@@ -176,14 +181,14 @@ static const neo_precondition preconditions[] = {
      .names = accepted,
      .code = NEO_CONFLICT_TRANSACTION_TYPE,
      .is_time_rule = 1,
-     .reads = "property_id",
+     .reads_if = "property_id",
      .check = neo_check_transaction_type,
      .doc = "The kind still matches the property's transaction type."},
     {.when = NEO_ON_STATUS,
      .names = accepted,
      .code = NEO_CONFLICT_PROPOSAL_EXPIRED,
      .is_time_rule = 1,
-     .reads = "valid_until",
+     .reads_if = "valid_until",
      .check = neo_check_valid_until,
      .doc = "`valid_until` is today in São Paulo or later.",
      .source = "Código Civil, art. 428, III: an offer that was not accepted within its time no longer binds; art. 431: a late "
@@ -191,12 +196,12 @@ static const neo_precondition preconditions[] = {
     {.when = NEO_ON_STATUS,
      .names = accepted,
      .code = NEO_CONFLICT_PROPERTY_UNAVAILABLE,
-     .reads = "property_id",
+     .reads_if = "property_id",
      .check = neo_check_not_reserved,
      .doc = "No other accepted proposal reserves the property."},
     {.when = NEO_ON_DELETE,
      .code = NEO_CONFLICT_NOT_DELETABLE,
-     .reads = "property_id",
+     .reads_if = "property_id",
      .check = neo_check_not_accepted,
      .doc = "It is not `accepted`."},
     {0},
@@ -237,5 +242,6 @@ const neo_resource neo_proposal = {
     .transitions = transitions,
     .effects = effects,
     .preconditions = preconditions,
+    .reads = neo_deal_reads,
     .has_batch = 1,
 };

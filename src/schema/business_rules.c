@@ -39,14 +39,22 @@ static const neo_json *body(const neo_rule_input *input)
     return input->after ? input->after : input->before;
 }
 
-const char *neo_rule_property_id(const neo_rule_input *input)
+const char *neo_rule_related_id(const neo_rule_input *input, const neo_resource *kind)
 {
-    return strcmp(input->resource->name, "property") == 0 ? input->id : neo_json_string_at(body(input), "property_id");
+    for (const neo_field *f = input->resource->fields; input->resource != kind && f->name; f++)
+        if (f->type == NEO_REFERENCE && f->refers == kind)
+            return neo_json_string_at(body(input), f->name);
+    return input->resource == kind ? input->id : NULL;
 }
 
-const char *neo_rule_proposal_id(const neo_rule_input *input)
+/* The status of the row that the effects change; NULL: it does not exist. */
+static const char *target_status(const neo_rule_input *input)
 {
-    return strcmp(input->resource->name, "proposal") == 0 ? input->id : neo_json_string_at(body(input), "proposal_id");
+    const neo_resource *target = neo_effect_target(input->resource);
+    int i = 0;
+    while (input->resource->reads[i].resource != target)
+        i++;
+    return neo_json_string_at(input->read[i], "status");
 }
 
 /* The effect of the new status, whatever the status of the other resource. */
@@ -76,18 +84,17 @@ int neo_rules_need_input(const neo_rule_input *input)
     if (effect_of(input) || lacks_value(input))
         return 1;
     for (const neo_precondition *p = input->resource->preconditions; p && p->check; p++)
-        if (p->reads && neo_json_get(body(input), p->reads) && is_triggered(p, input))
+        if (p->reads_if && neo_json_get(body(input), p->reads_if) && is_triggered(p, input))
             return 1;
     return 0;
 }
 
-const neo_effect *neo_rules_effect(const neo_rule_input *input)
+neo_target neo_rules_target(const neo_rule_input *input)
 {
     const neo_effect *effect = effect_of(input);
-    if (!effect || !is_among(effect->from, neo_json_string_at(input->property, "status")) ||
-        (effect->applies && !effect->applies(input)))
-        return NULL;
-    return effect;
+    if (!effect || !is_among(effect->from, target_status(input)) || (effect->applies && !effect->applies(input)))
+        return (neo_target){0};
+    return (neo_target){neo_rule_related_id(input, neo_effect_target(input->resource)), input->read_version, effect->becomes};
 }
 
 static const char *list_of(const char *const *names, apr_pool_t *pool)
@@ -98,27 +105,20 @@ static const char *list_of(const char *const *names, apr_pool_t *pool)
     return list;
 }
 
-/* Whether the property was given the status of the deal before its contract. No other contract is active: that is checked
- * first. */
-static int is_already(const neo_effect *effect, const neo_rule_input *input, const char *status)
-{
-    return neo_json_get(input->after, "proposal_id") && strcmp(status, effect->becomes) == 0;
-}
-
-/* A missing property is not a violation: the statement that writes reports it. */
+/* A missing row is not a violation: the statement that writes reports it. */
 static neo_problem *check_effect(const neo_rule_input *input, apr_pool_t *pool)
 {
     const neo_effect *effect = effect_of(input);
-    const char *status = neo_json_string_at(input->property, "status");
-    if (!effect || !effect->is_required || !status || is_among(effect->from, status) || is_already(effect, input, status))
+    const neo_resource *target = neo_effect_target(input->resource);
+    const char *status = effect && effect->code ? target_status(input) : NULL;
+    if (!status || is_among(effect->from, status) ||
+        (effect->unless_with && neo_json_get(input->after, effect->unless_with) && strcmp(status, effect->becomes) == 0))
         return NULL;
-    const char *because =
-        input->contract_id ? apr_psprintf(pool, " by the active %s contract %s", input->contract_kind, input->contract_id) : "";
-    return neo_problem_make(pool, NEO_CONFLICT_PROPERTY_UNAVAILABLE,
-                            "The %s cannot become %s: the property %s is %s%s. It must be %s; change its status or choose "
-                            "another property.",
-                            input->resource->name, effect->state, neo_rule_property_id(input), status, because,
-                            list_of(effect->from, pool));
+    return neo_problem_make(pool, effect->code,
+                            "The %s cannot become %s: the %s %s is %s%s. It must be %s; change its status or choose "
+                            "another %s.",
+                            input->resource->name, effect->state, target->name, neo_rule_related_id(input, target), status,
+                            effect->because ? effect->because(input, pool) : "", list_of(effect->from, pool), target->name);
 }
 
 neo_problem *neo_rules_check(const neo_rule_input *input, apr_pool_t *pool)

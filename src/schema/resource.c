@@ -55,6 +55,11 @@ const neo_filter *neo_filter_named(const neo_resource *resource, const char *nam
     return own ? own : neo_filter_in(neo_common_filters, name);
 }
 
+const neo_resource *neo_effect_target(const neo_resource *resource)
+{
+    return resource->effects ? neo_field_named(resource->fields, resource->effects->through)->refers : NULL;
+}
+
 static const neo_field *field_of_key(const neo_field *fields, const char *key)
 {
     for (const neo_field *f = fields; f->name; f++) {

@@ -46,7 +46,6 @@ static neo_sql *make_lock(const neo_resource *resource, apr_pool_t *pool)
 
 static neo_sql *make_lock_targets(const neo_resource *resource, apr_pool_t *pool)
 {
-    const char *through = resource->effects->through;
     return neo_sql_make(pool,
                         apr_psprintf(pool,
                                      "with item as materialized (select * from unnest({id[]}::text[], {target[]}::text[]) as i"
@@ -56,8 +55,8 @@ static neo_sql *make_lock_targets(const neo_resource *resource, apr_pool_t *pool
                                      " union select item_target from item)"
                                      " select o.id from wanted join neoapi.%s o on o.organization_id = {organization}"
                                      " and o.id = wanted.id order by o.id for no key update of o",
-                                     through, neo_table_of(resource),
-                                     neo_table_of(neo_field_named(resource->fields, through)->refers)),
+                                     resource->effects->through, neo_table_of(resource),
+                                     neo_table_of(neo_effect_target(resource))),
                         1);
 }
 

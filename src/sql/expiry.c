@@ -85,10 +85,10 @@ static neo_pg_status expire(neo_pg *pg, const neo_rows *due, int row, apr_pool_t
     if (neo_transition_check(input.resource, neo_json_string_at(before, "status"), to, pool, &change.timestamp_field))
         return NEO_PG_FAILED;
     neo_pg_status status = neo_rule_input_read(pg, &actor, &input, pool, &rows);
-    const neo_effect *effect = status == NEO_PG_OK ? neo_rules_effect(&input) : NULL;
-    if (effect)
-        change.target = (neo_target){neo_rule_property_id(&input), input.property_version, effect->becomes};
-    return status == NEO_PG_OK ? neo_table_update(pg, input.resource, &actor, &change, pool, &rows) : status;
+    if (status != NEO_PG_OK)
+        return status;
+    change.target = neo_rules_target(&input);
+    return neo_table_update(pg, input.resource, &actor, &change, pool, &rows);
 }
 
 /* A row that fails does not hold up the others; it is tried again in the next run. */

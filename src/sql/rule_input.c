@@ -2,38 +2,79 @@
 /* Reads the input of the rules (see sql/rule_input.h). */
 #include "sql/rule_input.h"
 
-#include "sql/rule_input.sql.h"
+#include <apr_strings.h>
 
-enum { TODAY, PROPERTY, VERSION, PROPOSAL, CONTRACT, CONTRACT_KIND, HAS_OTHER, RESERVING, RESERVING_KIND, RESERVING_CONTRACT };
+#include "sql/write.h"
 
-static neo_statement *read_input;
+#define TODAY       0
+#define VALUE(read) (1 + 2 * (read)) /* the column of a resource's representation, or of a row as JSON */
+#define XMIN(read)  (2 + 2 * (read)) /* its version, or null */
+#define IS_READ(r)  ((r)->resource || (r)->sql)
+
+/* Resources that read the same share a statement. */
+static struct {
+    const neo_read *reads;
+    const neo_statement *statement;
+} * made;
+
+static const neo_statement *find_statement(const neo_read *reads)
+{
+    int i = 0;
+    while (made[i].reads && made[i].reads != reads)
+        i++;
+    return made[i].statement;
+}
+
+static neo_statement *make_statement(const neo_read *reads, apr_pool_t *pool)
+{
+    int parameters = 2;
+    const char *values = "", *sources = "";
+    for (int i = 0; IS_READ(&reads[i]); i++) {
+        const neo_read *r = &reads[i];
+        values =
+            apr_psprintf(pool, r->resource ? "%s, r%d.representation, r%d.xmin" : "%s, row_to_json(r%d), null", values, i, i);
+        sources = r->resource ? apr_psprintf(pool, "%s left join neoapi.%s r%d on r%d.organization_id = $1 and r%d.id = $%d",
+                                             sources, neo_table_of(r->resource), i, i, i, ++parameters)
+                              : apr_psprintf(pool, "%s left join lateral (%s) r%d on true", sources, r->sql, i);
+    }
+    return neo_statement_make(pool,
+                              apr_pstrcat(pool, "select (now() at time zone 'America/Sao_Paulo')::date", values,
+                                          " from (values (1)) one", sources, NULL),
+                              parameters, 0);
+}
 
 void neo_rule_input_make_statements(apr_pool_t *pool)
 {
-    read_input = neo_statement_make(pool, rule_input_sql, 4, 0);
-}
-
-static const neo_json *parsed(const neo_rows *rows, int column, apr_pool_t *pool)
-{
-    const char *error;
-    return neo_rows_value(rows, 0, column) ? neo_json_parse(neo_rows_text(rows, 0, column), pool, &error) : NULL;
+    int count = 0;
+    while (neo_resources[count])
+        count++;
+    made = apr_pcalloc(pool, (apr_size_t)(count + 1) * sizeof *made);
+    count = 0;
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if ((*r)->reads && !find_statement((*r)->reads)) {
+            made[count].statement = make_statement((*r)->reads, pool);
+            made[count++].reads = (*r)->reads;
+        }
 }
 
 neo_pg_status neo_rule_input_read(neo_pg *pg, const neo_actor *actor, neo_rule_input *input, apr_pool_t *pool, neo_rows *rows)
 {
-    const char *values[] = {actor->organization, neo_rule_property_id(input), neo_rule_proposal_id(input), input->id};
-    neo_pg_status status = neo_pg_run(pg, read_input, values, pool, rows);
+    const neo_read *reads = input->resource->reads;
+    const neo_resource *target = neo_effect_target(input->resource);
+    const char *values[2 + NEO_MAX_READS] = {actor->organization, input->id}, *error;
+    int count = 2;
+    for (const neo_read *r = reads; IS_READ(r); r++)
+        if (r->resource)
+            values[count++] = neo_rule_related_id(input, r->resource);
+    neo_pg_status status = neo_pg_run(pg, find_statement(reads), values, pool, rows);
     if (status != NEO_PG_OK)
         return status;
     input->today = neo_rows_value(rows, 0, TODAY);
-    input->property = parsed(rows, PROPERTY, pool);
-    input->property_version = neo_rows_value(rows, 0, VERSION);
-    input->proposal = parsed(rows, PROPOSAL, pool);
-    input->contract_id = neo_rows_value(rows, 0, CONTRACT);
-    input->contract_kind = neo_rows_value(rows, 0, CONTRACT_KIND);
-    input->has_other_contract = neo_rows_is_true(rows, 0, HAS_OTHER);
-    input->reserving_id = neo_rows_value(rows, 0, RESERVING);
-    input->reserving_kind = neo_rows_value(rows, 0, RESERVING_KIND);
-    input->reserving_contract_id = neo_rows_value(rows, 0, RESERVING_CONTRACT);
+    for (int i = 0; IS_READ(&reads[i]); i++) {
+        input->read[i] =
+            neo_rows_value(rows, 0, VALUE(i)) ? neo_json_parse(neo_rows_text(rows, 0, VALUE(i)), pool, &error) : NULL;
+        if (target && reads[i].resource == target)
+            input->read_version = neo_rows_value(rows, 0, XMIN(i));
+    }
     return status;
 }

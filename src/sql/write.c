@@ -240,12 +240,10 @@ static void add_items(neo_buf *sql, const neo_resource *resource, int has_body, 
     neo_buf_puts(sql, "), ");
 }
 
-/* The resource whose rows the effects change; NULL: there are no effects, as in an import. All effects of a resource are on the
- * same. */
+/* The resource whose rows the effects change; NULL: there are no effects, as in an import. */
 static const neo_resource *target_of(const neo_resource *resource, unsigned int options)
 {
-    return resource->effects && !(options & IMPORT) ? neo_field_named(resource->fields, resource->effects->through)->refers
-                                                    : NULL;
+    return options & IMPORT ? NULL : neo_effect_target(resource);
 }
 
 /* The CTE target: locks the row that the effect changes, before the row itself, if it has the version that was checked. */

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "resources/list.h"
-#include "schema/business_rules.h"
+#include "resources/rules.h"
 
 #define PROPERTY "\"property_id\":\"prp_1\""
 #define PARTIES  "\"parties\":[{\"party_id\":\"pty_1\",\"role\":\"seller\"},{\"party_id\":\"pty_2\",\"role\":\"buyer\"}]"
@@ -82,7 +82,7 @@ static neo_problem *acceptance(const char *property, const char *today, int is_h
 {
     neo_rule_input input =
         input_of(&neo_proposal, "{" PURCHASE ",\"status\":\"submitted\"}", "{" PURCHASE ",\"status\":\"accepted\"}", pool);
-    input.property = json(property, pool);
+    input.read[NEO_READ_PROPERTY] = json(property, pool);
     input.today = today;
     input.is_history = is_history;
     return neo_rules_check(&input, pool);

@@ -107,13 +107,13 @@ static void history_has_the_timestamps_of_its_earlier_statuses(void **state)
     }
 }
 
-/* A creation has no effects (see neo_rules_effect), so no status that requires one may directly follow the first. */
+/* A creation has no effects (see neo_rules_target), so no status that requires one may directly follow the first. */
 static void no_resource_is_created_in_a_status_that_requires_an_effect(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (const neo_effect *e = (*r)->effects; e && e->state; e++) {
             const char *timestamp_field;
-            if (e->is_required)
+            if (e->code)
                 assert_non_null(refusal(*r, NULL, e->state, &timestamp_field, *state));
             assert_non_null(neo_field_named((*r)->fields, e->through)->refers);
         }

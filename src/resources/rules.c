@@ -1,16 +1,131 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The named checks of the rules between resources (see schema/business_rules.h). A related resource that does not exist
- * violates no rule: the statement that writes reports the missing reference. */
+/* The rules that the tables of resources point to: between the fields of a body, and between resources (see resources/rules.h).
+ * A related resource that does not exist violates no rule: the statement that writes reports the missing reference. */
+#include "resources/rules.h"
+
 #include <apr_strings.h>
 #include <string.h>
 
-#include "resources/list.h"
-#include "schema/business_rules.h"
+#include "resources/fields.h"
+#include "resources/rules.sql.h"
+#include "schema/rules.h"
 
 static int is(const neo_json *object, const char *name, const char *text)
 {
     const char *value = neo_json_string_at(object, name);
     return value && strcmp(value, text) == 0;
+}
+
+/* ---------------------------------------------------------------- bodies */
+
+typedef struct {
+    const neo_resource *resource;
+    const neo_json *body;
+    neo_problem **problem;
+    apr_pool_t *pool;
+} checked_body;
+
+/* Whether the field, or something in it, already has an error: a second one would not help. */
+static int has_error(const checked_body *b, const char *path)
+{
+    size_t len = strlen(path);
+    for (int i = 0; *b->problem && (*b->problem)->items && i < (*b->problem)->items->nelts; i++) {
+        const char *field = APR_ARRAY_IDX((*b->problem)->items, i, neo_problem_item).field;
+        if (strncmp(field, path, len) == 0 && (field[len] == '\0' || strchr(".[", field[len])))
+            return 1;
+    }
+    return 0;
+}
+
+static void add_error(const checked_body *b, neo_code code, const char *path, const char *message)
+{
+    if (!has_error(b, path))
+        neo_problem_field(b->problem, b->pool, code, b->resource->name, path, "%s", message);
+}
+
+static void require(const checked_body *b, const char *name, const char *message)
+{
+    if (!neo_json_get(b->body, name))
+        add_error(b, NEO_VALIDATION_FIELD_REQUIRED, name, message);
+}
+
+/* The sum of a member over all elements. It cannot overflow: elements are few, and members below 2^53. */
+static long long sum_of(const neo_json *list, const char *member)
+{
+    long long sum = 0;
+    for (apr_size_t i = 0; i < neo_json_size(list); i++) {
+        const neo_json *part = neo_json_get(neo_json_at(list, i), member);
+        sum += part ? neo_json_integer(part) : 0;
+    }
+    return sum;
+}
+
+static void check_sum(const checked_body *b, const neo_json *list, const char *member, const char *path, long long wanted)
+{
+    long long sum = list ? sum_of(list, member) : wanted;
+    if (sum != wanted)
+        add_error(b, NEO_VALIDATION_FIELD_INVALID, path,
+                  apr_psprintf(b->pool, "must have %s values that sum to %ld, not %ld", member, (long)wanted, (long)sum));
+}
+
+void neo_property_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    const checked_body b = {resource, clean, problem, pool};
+    int is_both = is(clean, "transaction_type", "sale_rent");
+    if (is_both || is(clean, "transaction_type", "sale"))
+        require(&b, "sale_price", "is required when transaction_type is sale or sale_rent");
+    if (is_both || is(clean, "transaction_type", "rent"))
+        require(&b, "rent_price", "is required when transaction_type is rent or sale_rent");
+    check_sum(&b, neo_json_get(clean, "owners"), "share_bps", "owners", NEO_WHOLE_BPS);
+}
+
+void neo_party_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    const checked_body b = {resource, clean, problem, pool};
+    const char *number = neo_json_string_at(clean, "document_number");
+    if (number && is(clean, "kind", "person") && !neo_is_cpf(number))
+        add_error(&b, NEO_VALIDATION_FIELD_INVALID, "document_number", "must be a CPF when kind is person");
+    if (number && is(clean, "kind", "company") && !neo_is_cnpj(number))
+        add_error(&b, NEO_VALIDATION_FIELD_INVALID, "document_number", "must be a CNPJ when kind is company");
+}
+
+void neo_proposal_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    const checked_body b = {resource, clean, problem, pool};
+    const neo_json *amount = neo_json_get(clean, "amount");
+    if (amount)
+        check_sum(&b, neo_json_get(clean, "payment_terms"), "amount", "payment_terms", neo_json_integer(amount));
+}
+
+/* A deposit is at most three rents (Lei 8.245/1991, art. 38, § 2º). */
+static void check_deposit(const checked_body *b, const neo_json *guarantee)
+{
+    const neo_json *amount = neo_json_get(b->body, "amount"), *deposit = guarantee ? neo_json_get(guarantee, "amount") : NULL;
+    if (amount && deposit && is(guarantee, "kind", "deposit") && is(b->body, "kind", "rental") &&
+        neo_json_integer(deposit) > 3 * neo_json_integer(amount))
+        add_error(b, NEO_VALIDATION_FIELD_INVALID, "guarantee.amount",
+                  "must be at most three times amount when kind is deposit");
+}
+
+void neo_contract_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    const checked_body b = {resource, clean, problem, pool};
+    const neo_json *commission = neo_json_get(clean, "commission");
+    if (!neo_json_get(clean, "proposal_id")) {
+        require(&b, "parties", "is required unless proposal_id is set");
+        require(&b, "amount", "is required unless proposal_id is set");
+    }
+    const char *start = neo_json_string_at(clean, "start_date"), *end = neo_json_string_at(clean, "end_date");
+    if (is(clean, "kind", "rental") || is(clean, "kind", "exclusive_listing")) {
+        const char *message = apr_psprintf(pool, "is required when kind is %s", neo_json_string_at(clean, "kind"));
+        require(&b, "start_date", message);
+        require(&b, "end_date", message);
+    }
+    if (start && end && strcmp(end, start) < 0)
+        add_error(&b, NEO_VALIDATION_FIELD_INVALID, "end_date", "must not be before start_date");
+    check_deposit(&b, neo_json_get(clean, "guarantee"));
+    if (commission)
+        check_sum(&b, neo_json_get(commission, "splits"), "bps", "commission.splits", NEO_WHOLE_BPS);
 }
 
 /* ---------------------------------------------------------------- fields that no longer change */
@@ -40,22 +155,43 @@ const char *neo_check_locked_fields(const neo_rule_input *input, apr_pool_t *poo
     return NULL;
 }
 
+/* ---------------------------------------------------------------- what is read */
+
+const neo_read neo_deal_reads[] = {
+    [NEO_READ_PROPERTY] = {.resource = &neo_property},  [NEO_READ_PROPOSAL] = {.resource = &neo_proposal},
+    [NEO_READ_CONTRACT] = {.sql = active_contract_sql}, [NEO_READ_OTHER_CONTRACT] = {.sql = other_contract_sql},
+    [NEO_READ_RESERVATION] = {.sql = reservation_sql},  {0},
+};
+
+static const char *read_id(const neo_rule_input *input, neo_deal_read read)
+{
+    return neo_json_string_at(input->read[read], "id");
+}
+
 /* ---------------------------------------------------------------- reservations */
 
 /* What ends the reservation of the property. */
 static const char *release(const neo_rule_input *input, apr_pool_t *pool)
 {
-    if (input->reserving_contract_id)
-        return apr_psprintf(pool, "cancel the contract %s of that proposal, or terminate it if it is active",
-                            input->reserving_contract_id);
+    const char *contract = neo_json_string_at(input->read[NEO_READ_RESERVATION], "contract_id");
+    if (contract)
+        return apr_psprintf(pool, "cancel the contract %s of that proposal, or terminate it if it is active", contract);
     return input->is_history ? "import the contract of that proposal, with its final status"
                              : "create a contract with that proposal_id and cancel it";
+}
+
+/* The roles that a contract of this kind requires before it is signed, ended by NULL. */
+static const char *const *contract_roles(const char *kind)
+{
+    static const char *const sale[] = {"seller", "buyer", NULL}, *const rental[] = {"landlord", "tenant", NULL},
+                             *const owner[] = {"owner", NULL};
+    return strcmp(kind, "sale") == 0 ? sale : strcmp(kind, "rental") == 0 ? rental : owner;
 }
 
 /* Whether the contract is a sale or rental, not about the service of the agency. */
 static int is_deal(const neo_json *contract)
 {
-    return neo_contract_roles(neo_json_string_at(contract, "kind"))[1] != NULL;
+    return contract_roles(neo_json_string_at(contract, "kind"))[1] != NULL;
 }
 
 /* History can end before it is imported. */
@@ -68,23 +204,24 @@ static int has_ended(const neo_rule_input *input)
 const char *neo_check_not_reserved(const neo_rule_input *input, apr_pool_t *pool)
 {
     int is_contract = input->resource == &neo_contract;
-    const char *proposal = neo_json_string_at(input->after, "proposal_id");
-    if ((is_contract && !is_deal(input->after)) || !input->property || !input->reserving_id || (proposal && !input->proposal) ||
-        is(input->after, "proposal_id", input->reserving_id) || has_ended(input))
+    const char *proposal = neo_json_string_at(input->after, "proposal_id"), *reserving = read_id(input, NEO_READ_RESERVATION);
+    if ((is_contract && !is_deal(input->after)) || !input->read[NEO_READ_PROPERTY] || !reserving ||
+        (proposal && !input->read[NEO_READ_PROPOSAL]) || is(input->after, "proposal_id", reserving) || has_ended(input))
         return NULL;
     return apr_psprintf(
         pool,
         "This %s is not possible: the property %s is %s, and the accepted proposal %s reserves it. Choose another "
         "property, or end that deal first: %s.%s",
-        is_contract ? "contract" : "acceptance", neo_rule_property_id(input), neo_json_string_at(input->property, "status"),
-        input->reserving_id, release(input, pool), is_contract ? " If it is the same deal, send the proposal_id." : "");
+        is_contract ? "contract" : "acceptance", neo_rule_related_id(input, &neo_property),
+        neo_json_string_at(input->read[NEO_READ_PROPERTY], "status"), reserving, release(input, pool),
+        is_contract ? " If it is the same deal, send the proposal_id." : "");
 }
 
 /* ---------------------------------------------------------------- proposals */
 
 const char *neo_check_transaction_type(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const char *type = neo_json_string_at(input->property, "transaction_type"),
+    const char *type = neo_json_string_at(input->read[NEO_READ_PROPERTY], "transaction_type"),
                *kind = neo_json_string_at(input->after, "kind");
     const char *needed = strcmp(kind, "purchase") == 0 ? "sale" : "rent";
     if (!type || strcmp(type, needed) == 0 || strcmp(type, "sale_rent") == 0)
@@ -92,7 +229,7 @@ const char *neo_check_transaction_type(const neo_rule_input *input, apr_pool_t *
     return apr_psprintf(pool,
                         "A %s proposal needs a property with the transaction_type %s or sale_rent; that of %s is %s. "
                         "Change the kind of the proposal or the transaction_type of the property.",
-                        kind, needed, neo_rule_property_id(input), type);
+                        kind, needed, neo_rule_related_id(input, &neo_property), type);
 }
 
 const char *neo_check_valid_until(const neo_rule_input *input, apr_pool_t *pool)
@@ -106,33 +243,43 @@ const char *neo_check_valid_until(const neo_rule_input *input, apr_pool_t *pool)
                         until, input->today);
 }
 
+const char *neo_explain_status(const neo_rule_input *input, apr_pool_t *pool)
+{
+    const neo_json *active = input->read[NEO_READ_CONTRACT];
+    return active ? apr_psprintf(pool, " by the active %s contract %s", neo_json_string_at(active, "kind"),
+                                 neo_json_string_at(active, "id"))
+                  : "";
+}
+
 /* One that a contract refers to cannot be deleted either; conflict.in_use names the contract. */
 const char *neo_check_not_accepted(const neo_rule_input *input, apr_pool_t *pool)
 {
-    if (!is(input->before, "status", "accepted") || input->has_other_contract)
+    if (!is(input->before, "status", "accepted") || input->read[NEO_READ_OTHER_CONTRACT])
         return NULL;
     return apr_psprintf(
         pool,
         "The proposal %s is accepted and reserves its property. If the deal failed, create a contract with that proposal_id "
         "and cancel it; that frees the property %s, and the proposal is kept as the record of the deal.",
-        input->id, neo_rule_property_id(input));
+        input->id, neo_rule_related_id(input, &neo_property));
 }
 
 /* ---------------------------------------------------------------- contracts */
 
 const char *neo_check_proposal_is_accepted(const neo_rule_input *input, apr_pool_t *pool)
 {
-    if (!input->proposal || is(input->proposal, "status", "accepted"))
+    if (!input->read[NEO_READ_PROPOSAL] || is(input->read[NEO_READ_PROPOSAL], "status", "accepted"))
         return NULL;
     return apr_psprintf(pool, "The proposal %s is %s. A contract can only refer to an accepted proposal; accept it first.",
-                        neo_json_string_at(input->after, "proposal_id"), neo_json_string_at(input->proposal, "status"));
+                        neo_json_string_at(input->after, "proposal_id"),
+                        neo_json_string_at(input->read[NEO_READ_PROPOSAL], "status"));
 }
 
 const char *neo_check_proposal_matches(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const char *id = neo_json_string_at(input->after, "proposal_id"), *kind = neo_json_string_at(input->proposal, "kind"),
-               *property = neo_json_string_at(input->proposal, "property_id");
-    if (!input->proposal || !input->property)
+    const neo_json *proposal = input->read[NEO_READ_PROPOSAL];
+    const char *id = neo_json_string_at(input->after, "proposal_id"), *kind = neo_json_string_at(proposal, "kind"),
+               *property = neo_json_string_at(proposal, "property_id");
+    if (!proposal || !input->read[NEO_READ_PROPERTY])
         return NULL;
     if (strcmp(property, neo_json_string_at(input->after, "property_id")) != 0)
         return apr_psprintf(pool, "The proposal %s is for the property %s, not %s. Use the same property_id.", id, property,
@@ -146,20 +293,14 @@ const char *neo_check_proposal_matches(const neo_rule_input *input, apr_pool_t *
 
 const char *neo_check_no_active_contract(const neo_rule_input *input, apr_pool_t *pool)
 {
-    if (!input->contract_id || !is_deal(input->after))
+    const neo_json *active = input->read[NEO_READ_CONTRACT];
+    if (!active || !is_deal(input->after))
         return NULL;
     return apr_psprintf(pool,
                         "The contract cannot be active: the property %s is %s, and its %s contract %s is active. Complete or "
                         "terminate that contract first, or choose another property.",
-                        neo_rule_property_id(input), neo_json_string_at(input->property, "status"), input->contract_kind,
-                        input->contract_id);
-}
-
-const char *const *neo_contract_roles(const char *kind)
-{
-    static const char *const sale[] = {"seller", "buyer", NULL}, *const rental[] = {"landlord", "tenant", NULL},
-                             *const owner[] = {"owner", NULL};
-    return strcmp(kind, "sale") == 0 ? sale : strcmp(kind, "rental") == 0 ? rental : owner;
+                        neo_rule_related_id(input, &neo_property), neo_json_string_at(input->read[NEO_READ_PROPERTY], "status"),
+                        neo_json_string_at(active, "kind"), neo_json_string_at(active, "id"));
 }
 
 /* The owner's side of an exclusive listing or of the management can also be named as seller or landlord. */
@@ -177,7 +318,7 @@ static int has_role(const neo_json *parties, const char *role)
 const char *neo_check_parties(const neo_rule_input *input, apr_pool_t *pool)
 {
     const char *kind = neo_json_string_at(input->after, "kind");
-    for (const char *const *role = neo_contract_roles(kind); *role; role++)
+    for (const char *const *role = contract_roles(kind); *role; role++)
         if (!has_role(neo_json_get(input->after, "parties"), *role))
             return apr_psprintf(pool,
                                 "The contract cannot be %s: a contract of kind %s needs a party with the role %s. Add it to "
@@ -223,18 +364,19 @@ const char *neo_check_is_draft(const neo_rule_input *input, apr_pool_t *pool)
 /* Otherwise the property would stay under_contract although nothing reserves it. A proposal without contracts does. */
 const char *neo_check_not_last(const neo_rule_input *input, apr_pool_t *pool)
 {
-    if (!input->has_other_contract || input->reserving_id || !is(input->property, "status", "under_contract"))
+    if (!input->read[NEO_READ_OTHER_CONTRACT] || input->read[NEO_READ_RESERVATION] ||
+        !is(input->read[NEO_READ_PROPERTY], "status", "under_contract"))
         return NULL;
     return apr_psprintf(
         pool,
         "The contract %s is the last one of the proposal %s that has not ended. Set its status to cancelled, with a "
         "termination_reason; that frees the property %s.",
-        input->id, neo_rule_proposal_id(input), neo_rule_property_id(input));
+        input->id, neo_rule_related_id(input, &neo_proposal), neo_rule_related_id(input, &neo_property));
 }
 
 int neo_applies_to_last_contract(const neo_rule_input *input)
 {
-    return neo_json_get(input->after, "proposal_id") && !input->reserving_id;
+    return neo_json_get(input->after, "proposal_id") && !input->read[NEO_READ_RESERVATION];
 }
 
 static neo_json *party_with(const neo_json *id, const char *role, apr_pool_t *pool)
@@ -253,17 +395,17 @@ static void add_parties(neo_json *parties, const neo_json *ids, const char *role
 
 void neo_fill_contract(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const neo_json *amount = input->proposal ? neo_json_get(input->proposal, "amount") : NULL;
-    const char *const *roles = neo_contract_roles(neo_json_string_at(input->after, "kind"));
-    if (!input->proposal)
+    const neo_json *proposal = input->read[NEO_READ_PROPOSAL];
+    const char *const *roles = contract_roles(neo_json_string_at(input->after, "kind"));
+    if (!proposal)
         return;
     if (!neo_json_get(input->after, "amount"))
-        neo_json_set(input->after, "amount", neo_json_make_integer(neo_json_integer(amount), pool));
+        neo_json_set(input->after, "amount", neo_json_make_integer(neo_json_integer(neo_json_get(proposal, "amount")), pool));
     if (neo_json_get(input->after, "parties") || !roles[1])
         return;
     neo_json *parties = neo_json_make_array(pool);
-    add_parties(parties, neo_json_get(input->proposal, "recipient_ids"), roles[0], pool);
-    add_parties(parties, neo_json_get(input->proposal, "proponent_ids"), roles[1], pool);
+    add_parties(parties, neo_json_get(proposal, "recipient_ids"), roles[0], pool);
+    add_parties(parties, neo_json_get(proposal, "proponent_ids"), roles[1], pool);
     neo_json_set(input->after, "parties", parties);
 }
 
@@ -271,23 +413,24 @@ void neo_fill_contract(const neo_rule_input *input, apr_pool_t *pool)
 
 const char *neo_check_active_contract(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const char *wanted = !input->contract_id || !input->before       ? NULL
-                         : strcmp(input->contract_kind, "sale") == 0 ? "sold"
-                                                                     : "rented";
+    const neo_json *active = input->read[NEO_READ_CONTRACT];
+    const char *wanted = !active || !input->before ? NULL : is(active, "kind", "sale") ? "sold" : "rented";
     if (!wanted || is(input->after, "status", wanted))
         return NULL;
     return apr_psprintf(pool,
                         "the property cannot become %s: the %s contract %s is active, which keeps it %s. To "
                         "change only other fields, leave the status as it is; a PATCH need not send it. To change the status, "
                         "complete or terminate the contract first.",
-                        neo_json_string_at(input->after, "status"), input->contract_kind, input->contract_id, wanted);
+                        neo_json_string_at(input->after, "status"), neo_json_string_at(active, "kind"),
+                        neo_json_string_at(active, "id"), wanted);
 }
 
 const char *neo_check_reservation(const neo_rule_input *input, apr_pool_t *pool)
 {
-    if (!input->reserving_id || !input->before || is(input->after, "status", "under_contract"))
+    const neo_json *reserving = input->read[NEO_READ_RESERVATION];
+    if (!reserving || !input->before || is(input->after, "status", "under_contract"))
         return NULL;
-    const char *done = strcmp(input->reserving_kind, "purchase") == 0 ? "sold" : "rented";
+    const char *done = is(reserving, "kind", "purchase") ? "sold" : "rented";
     if (is(input->after, "status", done))
         return NULL;
     return apr_psprintf(
@@ -295,5 +438,5 @@ const char *neo_check_reservation(const neo_rule_input *input, apr_pool_t *pool)
         "the property cannot become %s, because the accepted proposal %s reserves it: it can be under_contract or "
         "%s. To change only other fields, leave the status as it is; a PATCH need not send it. To free the "
         "property, %s.",
-        neo_json_string_at(input->after, "status"), input->reserving_id, done, release(input, pool));
+        neo_json_string_at(input->after, "status"), neo_json_string_at(reserving, "id"), done, release(input, pool));
 }
