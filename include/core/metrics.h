@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "core/histogram.h"
+#include "core/metric_list.h"
 
 /* The statuses that are counted separately. Any other counts as the first of its class (RFC 9110, section 15). */
 /* clang-format off */
@@ -24,36 +25,27 @@ extern const int neo_statuses[NEO_STATUSES];
 /* 2xx, 3xx, 4xx, 5xx */
 #define NEO_CLASSES 4
 
-/* The outcome of an attempt to deliver a webhook. */
-typedef enum neo_attempt {
-    NEO_ATTEMPT_OK,     /* 2xx */
-    NEO_ATTEMPT_STATUS, /* any other status */
-    NEO_ATTEMPT_TIMEOUT,
-    NEO_ATTEMPT_CONNECTION, /* DNS, TCP or TLS failed, or the connection broke */
-    NEO_ATTEMPT_BLOCKED,    /* by the address guard */
-    NEO_ATTEMPT_NOT_SENT,
-    NEO_ATTEMPT_KINDS
-} neo_attempt;
-/* "success", "http_error" and so on. */
-const char *neo_attempt_name(neo_attempt kind);
-/* The outcome for the courier's error word, such as "timeout"; NULL if there is an HTTP status. */
-neo_attempt neo_attempt_of(const char *error, int http_status);
+/* NEO_COUNT_RATE_LIMITED and so on; NEO_TIME_CONNECTION_WAIT and so on, of which the first NEO_CLASSES are those of requests.
+ */
+#define NEO_METRIC_NONE(...)
+#define NEO_COUNTER_NAME(id, ...)   NEO_COUNT_##id,
+#define NEO_HISTOGRAM_NAME(id, ...) NEO_TIME_##id,
+#define NEO_GAUGE_MEMBER(id, ...)   int id;
+typedef enum neo_counter {
+    NEO_METRIC_LIST(NEO_COUNTER_NAME, NEO_METRIC_NONE, NEO_METRIC_NONE, NEO_METRIC_NONE, NEO_METRIC_NONE) NEO_COUNTERS
+} neo_counter;
+typedef enum neo_timing {
+    NEO_METRIC_LIST(NEO_METRIC_NONE, NEO_HISTOGRAM_NAME, NEO_METRIC_NONE, NEO_METRIC_NONE, NEO_METRIC_NONE) NEO_TIMINGS
+} neo_timing;
+
+/* The counter of an attempt to deliver a webhook with this result: the courier's error word, such as "timeout", or NULL and
+ * the HTTP status. */
+neo_counter neo_attempt_counter(const char *error, int http_status);
 
 /* Counters of the host. Every member must consist of 64-bit integers: they are summed as an array. */
 typedef struct neo_counters {
-    neo_histogram requests[NEO_CLASSES];
-    neo_histogram wait;                      /* for a connection to the database */
-    neo_histogram held;                      /* how long a connection was held */
-    neo_histogram attempts;                  /* to deliver a webhook */
-    neo_histogram create_wait;               /* of creates, for a slot or a group */
-    uint64_t create_statements, create_rows; /* statements of creates and their rows */
-    uint64_t create_repeated;                /* rows that their group did not create, so that they were executed alone */
-    uint64_t limited;                        /* responses with status 429 */
-    uint64_t unknown_numbers;                /* WhatsApp callbacks of numbers that have not been added */
-    uint64_t no_connection;                  /* requests that found no connection */
-    uint64_t clock_steps;                    /* of the system clock, each counted by every process that noticed it */
-    uint64_t outcomes[NEO_ATTEMPT_KINDS];
-    uint64_t delivered, failed; /* deliveries that ended */
+    neo_histogram times[NEO_TIMINGS];
+    uint64_t counts[NEO_COUNTERS];
 } neo_counters;
 
 /* Counters of a route; also only 64-bit integers. */
@@ -64,15 +56,9 @@ typedef struct neo_route_counters {
 
 /* Gauges of one process. */
 typedef struct neo_process {
-    pid_t pid;       /* 0: the slot is free */
-    int connections; /* to the database, at most */
-    int in_use;      /* connections, without those of its listeners */
-    int listening;   /* connections of its listeners */
-    int waiting;     /* threads that wait for a connection */
-    int in_flight;   /* deliveries */
-    int concurrency; /* the maximum of in_flight */
-    int is_delivering;
-    char rest[64 - 8 * sizeof(int)];
+    pid_t pid; /* 0: the slot is free */
+    NEO_METRIC_LIST(NEO_METRIC_NONE, NEO_METRIC_NONE, NEO_GAUGE_MEMBER, NEO_METRIC_NONE, NEO_METRIC_NONE)
+    char rest[64 - 7 * sizeof(int)];
 } neo_process;
 
 typedef struct neo_metrics neo_metrics;
@@ -89,17 +75,11 @@ long long *neo_metrics_clock_offset(neo_metrics *metrics);
 /* ---- writing */
 
 void neo_metrics_request(neo_metrics *metrics, int route, int status, long long took, long long now);
-void neo_metrics_unknown_number(neo_metrics *metrics);
-void neo_metrics_clock_steps(neo_metrics *metrics, int steps);
-void neo_metrics_connection_acquired(neo_metrics *metrics, long long waited, int is_connected);
-void neo_metrics_connection_released(neo_metrics *metrics, long long held);
+void neo_metrics_count(neo_metrics *metrics, neo_counter counter, int times);
+void neo_metrics_time(neo_metrics *metrics, neo_timing timing, long long took);
 
-/* See api/create_queue.h: a create that has waited; a statement of which `repeated` rows are executed again. */
-void neo_metrics_create_waited(neo_metrics *metrics, long long waited);
-void neo_metrics_create_statement(neo_metrics *metrics, int rows, int repeated);
-
-/* `is_end`: this was the last attempt of the delivery. */
-void neo_metrics_attempt(neo_metrics *metrics, neo_attempt kind, int is_end, long long took, long long now);
+/* An attempt with the counter of neo_attempt_counter. `is_end`: it was the last one of the delivery. */
+void neo_metrics_attempt(neo_metrics *metrics, neo_counter outcome, int is_end, long long took, long long now);
 
 /* The process's slot, which only it writes to. The slot of a process that died without unregistering is reused. Never NULL. */
 neo_process *neo_metrics_register(neo_metrics *metrics, pid_t pid);

@@ -10,14 +10,14 @@
 #define NEO_BACKLOG_MAX_SUBSCRIPTIONS 1000  /* subscriptions whose deliveries `due` and `oldest` take into account */
 
 typedef struct neo_backlog {
-    long long pending;    /* deliveries in flight, due or waiting for a retry */
-    int is_estimated;     /* `pending` is an estimate */
-    long long due;        /* deliveries of active subscriptions that could be sent now */
-    int is_more;          /* `due` is a lower bound */
-    long long overdue;    /* milliseconds since the earliest due_at; 0: none is due */
-    neo_ms oldest;        /* creation of the oldest pending delivery; 0: there is none */
-    long long log_holder; /* the transaction that holds back the event log; 0: none */
-    long long log_lag;    /* milliseconds for which it has been running; since it was first seen, if its start is not visible */
+    long long pending;      /* deliveries in flight, due or waiting for a retry */
+    long long is_estimated; /* `pending` is an estimate */
+    long long due;          /* deliveries of active subscriptions that could be sent now */
+    long long is_more;      /* `due` is a lower bound */
+    long long overdue;      /* milliseconds since the earliest due_at; 0: none is due */
+    neo_ms oldest;          /* creation of the oldest pending delivery; 0: there is none */
+    long long log_holder;   /* the transaction that holds back the event log; 0: none */
+    long long log_lag; /* milliseconds for which it has been running; since it was first seen, if its start is not visible */
     long long failing, disabled; /* subscriptions */
     long long messages_stalled;  /* WhatsApp messages that have been pending for over ten minutes */
     neo_job_status jobs[NEO_MAX_JOBS];

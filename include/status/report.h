@@ -13,6 +13,7 @@
 typedef struct neo_report_route {
     const neo_route *route;
     neo_route_counters total, recent; /* since the start, and since report->since */
+    neo_histogram times;              /* of all recent requests */
 } neo_report_route;
 
 typedef struct neo_report {
@@ -27,7 +28,7 @@ typedef struct neo_report {
     /* Set by neo_report_read. */
     long long started, since;
     neo_counters minutes[NEO_MINUTES + 1]; /* see neo_metrics_minutes */
-    neo_counters hour;                     /* the last hour's counters */
+    neo_counters hour, last_minute;        /* the counters of the last hour, and of the last full minute */
     neo_report_route *routes;
     int route_count;
     neo_process sum;

@@ -192,7 +192,7 @@ neo_group_state neo_create_queue_join(neo_create_queue *queue, neo_group_member 
     if (member->state == NEO_GROUP_CREATED)
         apr_pool_cleanup_register(member->pool, member->answer.ptr, free_answer, apr_pool_cleanup_null);
     if (queue->metrics)
-        neo_metrics_create_waited(queue->metrics, member->waited);
+        neo_metrics_time(queue->metrics, NEO_TIME_CREATE_WAIT, member->waited);
     return member->state;
 }
 
@@ -298,6 +298,9 @@ void neo_create_queue_end(neo_create_queue *queue, const neo_group_member *leade
     neo_slot_tuner_count_statement(&queue->tuner);
     pass_slot(queue, leader);
     pthread_mutex_unlock(&queue->mutex);
-    if (queue->metrics && group->count)
-        neo_metrics_create_statement(queue->metrics, group->count, group->count > 1 ? alone : 0);
+    if (queue->metrics && group->count) {
+        neo_metrics_count(queue->metrics, NEO_COUNT_CREATE_STATEMENTS, 1);
+        neo_metrics_count(queue->metrics, NEO_COUNT_CREATE_ROWS, group->count);
+        neo_metrics_count(queue->metrics, NEO_COUNT_CREATE_REPEATED, group->count > 1 ? alone : 0);
+    }
 }

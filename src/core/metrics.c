@@ -248,6 +248,7 @@ enum {
     NEO_STATUS_LIST(STATUS_INDEX)
 };
 _Static_assert(STATUS_505 == NEO_STATUSES - 1, "every status has an index");
+_Static_assert(NEO_TIME_REQUESTS_5XX == NEO_CLASSES - 1, "the first times are those of requests");
 
 /* The index of a status plus one. */
 static const unsigned char indexes[600] = {
@@ -273,76 +274,41 @@ void neo_metrics_request(neo_metrics *metrics, int route, int status, long long 
     neo_counters *counters = counters_of(metrics, shard);
     neo_route_counters *of_route = route_of(metrics, shard, route);
     roll_over(metrics, now);
-    count(&counters->requests[class], took);
+    count(&counters->times[class], took);
     count(&of_route->times[class], took);
     add(&of_route->statuses[slot], 1);
     if (slot == STATUS_429)
-        add(&counters->limited, 1);
+        add(&counters->counts[NEO_COUNT_RATE_LIMITED], 1);
 }
 
-void neo_metrics_unknown_number(neo_metrics *metrics)
+void neo_metrics_count(neo_metrics *metrics, neo_counter counter, int times)
 {
-    add(&counters_of(metrics, shard_here(metrics))->unknown_numbers, 1);
+    if (times)
+        add(&counters_of(metrics, shard_here(metrics))->counts[counter], (uint64_t)times);
 }
 
-void neo_metrics_clock_steps(neo_metrics *metrics, int steps)
+void neo_metrics_time(neo_metrics *metrics, neo_timing timing, long long took)
 {
-    if (steps)
-        add(&counters_of(metrics, shard_here(metrics))->clock_steps, (uint64_t)steps);
+    count(&counters_of(metrics, shard_here(metrics))->times[timing], took);
 }
 
-void neo_metrics_connection_acquired(neo_metrics *metrics, long long waited, int is_connected)
-{
-    neo_counters *counters = counters_of(metrics, shard_here(metrics));
-    count(&counters->wait, waited);
-    if (!is_connected)
-        add(&counters->no_connection, 1);
-}
-
-void neo_metrics_connection_released(neo_metrics *metrics, long long held)
-{
-    count(&counters_of(metrics, shard_here(metrics))->held, held);
-}
-
-void neo_metrics_create_waited(neo_metrics *metrics, long long waited)
-{
-    count(&counters_of(metrics, shard_here(metrics))->create_wait, waited);
-}
-
-void neo_metrics_create_statement(neo_metrics *metrics, int rows, int repeated)
-{
-    neo_counters *counters = counters_of(metrics, shard_here(metrics));
-    add(&counters->create_statements, 1);
-    add(&counters->create_rows, (uint64_t)rows);
-    if (repeated)
-        add(&counters->create_repeated, (uint64_t)repeated);
-}
-
-const char *neo_attempt_name(neo_attempt kind)
-{
-    static const char *const names[NEO_ATTEMPT_KINDS] = {"success",          "http_error", "timeout",
-                                                         "connection_error", "blocked",    "not_sent"};
-    return names[kind];
-}
-
-neo_attempt neo_attempt_of(const char *error, int http_status)
+neo_counter neo_attempt_counter(const char *error, int http_status)
 {
     if (!error)
-        return http_status >= 200 && http_status <= 299 ? NEO_ATTEMPT_OK : NEO_ATTEMPT_STATUS;
-    return strcmp(error, "timeout") == 0           ? NEO_ATTEMPT_TIMEOUT
-           : strcmp(error, "blocked_address") == 0 ? NEO_ATTEMPT_BLOCKED
-           : strcmp(error, "not_sent") == 0        ? NEO_ATTEMPT_NOT_SENT
-                                                   : NEO_ATTEMPT_CONNECTION;
+        return http_status >= 200 && http_status <= 299 ? NEO_COUNT_ATTEMPT_OK : NEO_COUNT_ATTEMPT_STATUS;
+    return strcmp(error, "timeout") == 0           ? NEO_COUNT_ATTEMPT_TIMEOUT
+           : strcmp(error, "blocked_address") == 0 ? NEO_COUNT_ATTEMPT_BLOCKED
+           : strcmp(error, "not_sent") == 0        ? NEO_COUNT_ATTEMPT_NOT_SENT
+                                                   : NEO_COUNT_ATTEMPT_CONNECTION;
 }
 
-void neo_metrics_attempt(neo_metrics *metrics, neo_attempt kind, int is_end, long long took, long long now)
+void neo_metrics_attempt(neo_metrics *metrics, neo_counter outcome, int is_end, long long took, long long now)
 {
-    neo_counters *counters = counters_of(metrics, shard_here(metrics));
     roll_over(metrics, now);
-    count(&counters->attempts, took);
-    add(&counters->outcomes[kind], 1);
+    neo_metrics_time(metrics, NEO_TIME_ATTEMPTS, took);
+    neo_metrics_count(metrics, outcome, 1);
     if (is_end)
-        add(kind == NEO_ATTEMPT_OK ? &counters->delivered : &counters->failed, 1);
+        neo_metrics_count(metrics, outcome == NEO_COUNT_ATTEMPT_OK ? NEO_COUNT_DELIVERED : NEO_COUNT_FAILED, 1);
 }
 
 /* ---------------------------------------------------------------- processes */
@@ -383,12 +349,7 @@ void neo_metrics_current(const neo_metrics *metrics, neo_process *sum, int *proc
         if (!is_alive(__atomic_load_n(&one->pid, __ATOMIC_RELAXED)))
             continue;
         ++*processes;
-        sum->connections += one->connections;
-        sum->in_use += one->in_use;
-        sum->listening += one->listening;
-        sum->waiting += one->waiting;
-        sum->in_flight += one->in_flight;
-        sum->concurrency += one->concurrency;
-        sum->is_delivering += one->is_delivering;
+#define ADD_GAUGE(id, ...) sum->id += one->id;
+        NEO_METRIC_LIST(NEO_METRIC_NONE, NEO_METRIC_NONE, ADD_GAUGE, NEO_METRIC_NONE, NEO_METRIC_NONE)
     }
 }

@@ -233,7 +233,8 @@ static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_p
     lease->spent += lease->since - started;
     __atomic_fetch_sub(&shared->process->waiting, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(gauge_of(shared->process, lease), record != NULL, __ATOMIC_RELAXED);
-    neo_metrics_connection_acquired(shared->metrics, lease->since - started, record != NULL);
+    neo_metrics_time(shared->metrics, NEO_TIME_CONNECTION_WAIT, lease->since - started);
+    neo_metrics_count(shared->metrics, NEO_COUNT_NO_CONNECTION, record == NULL);
     update_backoff(database, lease, record != NULL);
     return record;
 }
@@ -245,7 +246,7 @@ static void close_counted(neo_database *database, neo_db_lease *lease)
     lease->spent += held;
     __atomic_fetch_sub(gauge_of(shared->process, lease), 1, __ATOMIC_RELAXED);
     if (!lease->is_long_held)
-        neo_metrics_connection_released(shared->metrics, held);
+        neo_metrics_time(shared->metrics, NEO_TIME_CONNECTION_USE, held);
     dbd_close(database->server, lease->record);
     if (!lease->is_internal)
         leave_queue(&database->queue);

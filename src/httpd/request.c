@@ -378,8 +378,8 @@ void neo_exchange_count(const neo_exchange *exchange, const neo_response *respon
     apr_time_t now = apr_time_now();
     if (exchange->lease.spent)
         apr_table_setn(r->subprocess_env, "NEOAPI_DB_TIME", apr_ltoa(r->pool, (long)exchange->lease.spent));
-    if (response->is_unknown_number)
-        neo_metrics_unknown_number(neo_shared_metrics_get()->metrics);
-    neo_metrics_clock_steps(neo_shared_metrics_get()->metrics, neo_clock_take_steps());
-    neo_metrics_request(neo_shared_metrics_get()->metrics, response->route, response->status, now - r->request_time, now);
+    neo_metrics *metrics = neo_shared_metrics_get()->metrics;
+    neo_metrics_count(metrics, NEO_COUNT_UNKNOWN_NUMBERS, response->is_unknown_number != 0);
+    neo_metrics_count(metrics, NEO_COUNT_CLOCK_STEPS, neo_clock_take_steps());
+    neo_metrics_request(metrics, response->route, response->status, now - r->request_time, now);
 }

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws the charts of the last hour (see report_parts.h). The outer SVG has no viewBox, so that text is not scaled; the inner
+/* Draws the charts of the last hour (see parts.h). The outer SVG has no viewBox, so that text is not scaled; the inner
  * one stretches the plot. Colours and sizes are in status.css. */
 #include "parts.h"
 
 #include <apr_strings.h>
 #include <math.h>
 #include <string.h>
+
+typedef struct {
+    const char *name;  /* in the legend */
+    const char *class; /* sets the colour */
+    double values[NEO_MINUTES];
+} chart_series;
+
+typedef struct {
+    const char *title, *unit;
+    const chart_series *series;
+    int count;
+    double min;     /* the smallest maximum of the scale */
+    int is_stacked; /* stacked bars; otherwise lines of durations on a logarithmic scale */
+} chart_spec;
 
 typedef struct {
     double min, max;
@@ -25,7 +39,7 @@ static double round_up(double value)
     return value;
 }
 
-static double stack_at(const neo_report_chart *chart, int minute)
+static double stack_at(const chart_spec *chart, int minute)
 {
     double sum = 0;
     for (int i = 0; i < chart->count; i++)
@@ -33,7 +47,7 @@ static double stack_at(const neo_report_chart *chart, int minute)
     return sum;
 }
 
-static scale scale_of(const neo_report_chart *chart)
+static scale scale_of(const chart_spec *chart)
 {
     scale s = {0, 0, !chart->is_stacked};
     for (int m = 0; m < NEO_MINUTES; m++) {
@@ -89,7 +103,7 @@ static void draw_scale(neo_buf *out, const scale *s)
         draw_mark(out, s, value);
 }
 
-static void draw_bars(neo_buf *out, const neo_report_chart *chart, const scale *s)
+static void draw_bars(neo_buf *out, const chart_spec *chart, const scale *s)
 {
     for (int m = 0; m < NEO_MINUTES; m++) {
         double below = 0;
@@ -104,7 +118,7 @@ static void draw_bars(neo_buf *out, const neo_report_chart *chart, const scale *
 }
 
 /* A step per minute with a value; minutes without one interrupt the line. */
-static void draw_line(neo_buf *out, const neo_report_series *series, const scale *s)
+static void draw_line(neo_buf *out, const chart_series *series, const scale *s)
 {
     int is_drawing = 0;
     neo_buf_printf(out, "<path class=\"%s\" d=\"", series->class);
@@ -125,7 +139,7 @@ static void draw_line(neo_buf *out, const neo_report_series *series, const scale
 }
 
 /* Tooltips per minute. */
-static void draw_hints(neo_buf *out, const neo_report_chart *chart)
+static void draw_hints(neo_buf *out, const chart_spec *chart)
 {
     for (int m = 0; m < NEO_MINUTES; m++) {
         if (stack_at(chart, m) <= 0)
@@ -146,7 +160,7 @@ static void draw_hints(neo_buf *out, const neo_report_chart *chart)
     }
 }
 
-static void draw_legend(neo_buf *out, const neo_report_chart *chart)
+static void draw_legend(neo_buf *out, const chart_spec *chart)
 {
     neo_buf_printf(out, "<figcaption><strong>%s</strong> <span>%s</span><ul>", chart->title, chart->unit);
     for (int i = 0; i < chart->count; i++)
@@ -154,7 +168,7 @@ static void draw_legend(neo_buf *out, const neo_report_chart *chart)
     neo_buf_puts(out, "</ul></figcaption>\n");
 }
 
-void neo_report_draw(const neo_report_chart *chart, neo_buf *out)
+static void draw_chart(const chart_spec *chart, neo_buf *out)
 {
     scale s = scale_of(chart);
     neo_buf_puts(out, "<figure>");
@@ -176,24 +190,29 @@ void neo_report_draw(const neo_report_chart *chart, neo_buf *out)
 
 enum { REQUESTS, DURATIONS, DATABASE, WEBHOOKS, CHARTS };
 
-static void put_minute(neo_report_series of[CHARTS][3], const neo_counters *minute, int m)
+static void put_minute(chart_series of[CHARTS][3], const neo_counters *minute, int m)
 {
     static const double parts[] = {0.99, 0.95, 0.5};
-    neo_histogram all = neo_report_all(minute->requests);
-    of[REQUESTS][0].values[m] = (double)(neo_histogram_count(&minute->requests[0]) + neo_histogram_count(&minute->requests[1]));
-    of[REQUESTS][1].values[m] = (double)neo_histogram_count(&minute->requests[2]);
-    of[REQUESTS][2].values[m] = (double)neo_histogram_count(&minute->requests[3]);
+    neo_histogram all = neo_report_all(minute->times);
+    uint64_t classes[NEO_CLASSES];
+    for (int i = 0; i < NEO_CLASSES; i++)
+        classes[i] = neo_histogram_count(&minute->times[i]);
+    of[REQUESTS][0].values[m] = (double)(classes[0] + classes[1]);
+    of[REQUESTS][1].values[m] = (double)classes[2];
+    of[REQUESTS][2].values[m] = (double)classes[3];
     for (int i = 0; i < 3; i++)
         of[DURATIONS][i].values[m] = neo_histogram_quantile(&all, parts[i]);
-    of[DATABASE][0].values[m] = (double)minute->held.sum / 60e6;
-    of[DATABASE][1].values[m] = (double)minute->wait.sum / 60e6;
-    of[WEBHOOKS][0].values[m] = (double)minute->outcomes[NEO_ATTEMPT_OK];
-    of[WEBHOOKS][1].values[m] = (double)neo_report_failures(minute);
+    of[DATABASE][0].values[m] = (double)minute->times[NEO_TIME_CONNECTION_USE].sum / 60e6;
+    of[DATABASE][1].values[m] = (double)minute->times[NEO_TIME_CONNECTION_WAIT].sum / 60e6;
+    uint64_t successes = minute->counts[NEO_COUNT_ATTEMPT_OK],
+             attempts = neo_histogram_count(&minute->times[NEO_TIME_ATTEMPTS]);
+    of[WEBHOOKS][0].values[m] = (double)successes;
+    of[WEBHOOKS][1].values[m] = attempts > successes ? (double)(attempts - successes) : 0;
 }
 
 void neo_report_charts(const neo_report *report, neo_buf *out)
 {
-    neo_report_series series[CHARTS][3] = {
+    chart_series series[CHARTS][3] = {
         [REQUESTS] = {{.name = "2xx, 3xx", .class = "good"},
                       {.name = "4xx", .class = "caller"},
                       {.name = "5xx", .class = "ours"}},
@@ -203,7 +222,7 @@ void neo_report_charts(const neo_report *report, neo_buf *out)
         [DATABASE] = {{.name = "in use", .class = "good"}, {.name = "waiting", .class = "caller"}},
         [WEBHOOKS] = {{.name = "succeeded", .class = "good"}, {.name = "failed", .class = "ours"}},
     };
-    const neo_report_chart charts[CHARTS] = {
+    const chart_spec charts[CHARTS] = {
         {"Requests", "per minute", series[REQUESTS], 3, 2, 1},
         {"Response time", "by minute", series[DURATIONS], 3, 0, 0},
         {"Database connections", "average", series[DATABASE], 2, 0.1, 1},
@@ -215,6 +234,6 @@ void neo_report_charts(const neo_report *report, neo_buf *out)
     }
     neo_buf_puts(out, "<div class=\"charts\">\n");
     for (int i = 0; i < CHARTS; i++)
-        neo_report_draw(&charts[i], out);
+        draw_chart(&charts[i], out);
     neo_buf_puts(out, "</div>\n");
 }

@@ -13,6 +13,7 @@ void neo_report_read(neo_report *report, neo_metrics *metrics, const neo_receive
     report->started = neo_metrics_started(metrics);
     neo_metrics_minutes(metrics, report->now, report->minutes);
     report->hour = neo_report_difference(&report->minutes[0], &report->minutes[NEO_MINUTES]);
+    report->last_minute = neo_report_difference(&report->minutes[NEO_MINUTES - 2], &report->minutes[NEO_MINUTES - 1]);
     report->route_count = neo_routes_count();
     report->routes = apr_palloc(pool, (apr_size_t)report->route_count * sizeof *report->routes);
     for (int i = 0; i < report->route_count; i++) {
@@ -20,6 +21,7 @@ void neo_report_read(neo_report *report, neo_metrics *metrics, const neo_receive
         one->route = neo_route_at(i);
         neo_metrics_route_recent(metrics, i, report->now, &one->recent, &report->since);
         neo_metrics_route(metrics, i, &one->total);
+        one->times = neo_report_all(one->recent.times);
     }
     neo_metrics_current(metrics, &report->sum, &report->processes);
     report->slowest_count = neo_receivers_slowest(receivers, report->now, report->slowest, NEO_REPORT_SLOWEST);
@@ -41,14 +43,6 @@ neo_counters neo_report_difference(const neo_counters *earlier, const neo_counte
     return difference;
 }
 
-uint64_t neo_report_failures(const neo_counters *counters)
-{
-    uint64_t failures = 0;
-    for (int i = 0; i < NEO_ATTEMPT_KINDS; i++)
-        failures += i == NEO_ATTEMPT_OK ? 0 : counters->outcomes[i];
-    return failures;
-}
-
 /* ---------------------------------------------------------------- formatting */
 
 void neo_report_count(neo_buf *out, uint64_t count)
@@ -66,6 +60,14 @@ void neo_report_time(neo_buf *out, double microseconds)
     double ms = microseconds / 1000, value = ms < 1000 ? ms : ms / 1000;
     neo_buf_printf(out, value < 1 ? "%.2f" : value < 10 ? "%.1f" : "%.0f", value);
     neo_buf_puts(out, ms < 1000 ? "&nbsp;ms" : "&nbsp;s");
+}
+
+void neo_report_quantile(neo_buf *out, const neo_histogram *histogram, double quantile)
+{
+    if (neo_histogram_count(histogram))
+        neo_report_time(out, neo_histogram_quantile(histogram, quantile));
+    else
+        neo_buf_puts(out, "–");
 }
 
 void neo_report_age(neo_buf *out, long long microseconds)

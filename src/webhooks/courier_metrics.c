@@ -8,7 +8,6 @@ void neo_courier_metrics_begin(const neo_courier_metrics *metrics, int concurren
 {
     if (!metrics->counters)
         return;
-    __atomic_fetch_add(&metrics->process->is_delivering, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&metrics->process->concurrency, concurrency, __ATOMIC_RELAXED);
 }
 
@@ -23,9 +22,9 @@ void neo_courier_metrics_attempt(const neo_courier_metrics *metrics, const char 
 {
     if (!metrics->counters)
         return;
-    neo_attempt kind = neo_attempt_of(result->error, result->http_status);
+    neo_counter outcome = neo_attempt_counter(result->error, result->http_status);
     long long duration = (long long)result->duration * US_PER_MS, now = neo_now_ms() * US_PER_MS;
-    int is_success = kind == NEO_ATTEMPT_OK;
-    neo_metrics_attempt(metrics->counters, kind, is_success || is_last, duration, now);
+    int is_success = outcome == NEO_COUNT_ATTEMPT_OK;
+    neo_metrics_attempt(metrics->counters, outcome, is_success || is_last, duration, now);
     (void)neo_receivers_attempt(metrics->receivers, host, is_success, duration, now);
 }

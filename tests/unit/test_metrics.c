@@ -34,7 +34,7 @@ static uint64_t all_of(const neo_counters *counters)
 {
     uint64_t all = 0;
     for (int i = 0; i < NEO_CLASSES; i++)
-        all += neo_histogram_count(&counters->requests[i]);
+        all += neo_histogram_count(&counters->times[i]);
     return all;
 }
 
@@ -64,12 +64,12 @@ static void a_request_is_counted_by_route_status_and_time(void **state)
     assert_int_equal(with_status(&route, 503), 0);
     assert_int_equal(route.times[0].count[neo_histogram_bucket(1400)], 1);
     assert_int_equal(route.times[2].sum, 90);
-    neo_metrics_unknown_number(m);
+    neo_metrics_count(m, NEO_COUNT_UNKNOWN_NUMBERS, 1);
     neo_metrics_total(m, &total);
     assert_int_equal(all_of(&total), 3);
-    assert_int_equal(total.limited, 1);
-    assert_int_equal(total.unknown_numbers, 1);
-    assert_int_equal(neo_histogram_count(&total.requests[3]), 1);
+    assert_int_equal(total.counts[NEO_COUNT_RATE_LIMITED], 1);
+    assert_int_equal(total.counts[NEO_COUNT_UNKNOWN_NUMBERS], 1);
+    assert_int_equal(neo_histogram_count(&total.times[NEO_TIME_REQUESTS_5XX]), 1);
 }
 
 static void an_unlisted_status_counts_as_the_first_of_its_class(void **state)
@@ -102,18 +102,20 @@ static void no_count_is_lost_between_processes(void **state)
     assert_int_equal(all_of(&total), 80000);
 }
 
-static void connections_are_counted_with_their_times(void **state)
+static void counts_and_times_are_summed(void **state)
 {
     neo_metrics *m = metrics();
     neo_counters total;
     (void)state;
-    neo_metrics_connection_acquired(m, 40, 1);
-    neo_metrics_connection_released(m, 700);
-    neo_metrics_connection_acquired(m, 3 * SECOND, 0);
+    neo_metrics_time(m, NEO_TIME_CONNECTION_WAIT, 40);
+    neo_metrics_time(m, NEO_TIME_CONNECTION_USE, 700);
+    neo_metrics_time(m, NEO_TIME_CONNECTION_WAIT, 3 * SECOND);
+    neo_metrics_count(m, NEO_COUNT_NO_CONNECTION, 0);
+    neo_metrics_count(m, NEO_COUNT_NO_CONNECTION, 2);
     neo_metrics_total(m, &total);
-    assert_int_equal(neo_histogram_count(&total.wait), 2);
-    assert_int_equal(total.held.sum, 700);
-    assert_int_equal(total.no_connection, 1);
+    assert_int_equal(neo_histogram_count(&total.times[NEO_TIME_CONNECTION_WAIT]), 2);
+    assert_int_equal(total.times[NEO_TIME_CONNECTION_USE].sum, 700);
+    assert_int_equal(total.counts[NEO_COUNT_NO_CONNECTION], 2);
 }
 
 static void attempts_are_counted_by_how_they_end(void **state)
@@ -121,26 +123,26 @@ static void attempts_are_counted_by_how_they_end(void **state)
     static const struct {
         const char *error;
         int status;
-        neo_attempt kind;
+        neo_counter outcome;
     } rows[] = {
-        {NULL, 200, NEO_ATTEMPT_OK},           {NULL, 299, NEO_ATTEMPT_OK},
-        {NULL, 301, NEO_ATTEMPT_STATUS},       {NULL, 500, NEO_ATTEMPT_STATUS},
-        {"timeout", 0, NEO_ATTEMPT_TIMEOUT},   {"blocked_address", 0, NEO_ATTEMPT_BLOCKED},
-        {"not_sent", 0, NEO_ATTEMPT_NOT_SENT}, {"tls_failed", 0, NEO_ATTEMPT_CONNECTION},
+        {NULL, 200, NEO_COUNT_ATTEMPT_OK},           {NULL, 299, NEO_COUNT_ATTEMPT_OK},
+        {NULL, 301, NEO_COUNT_ATTEMPT_STATUS},       {NULL, 500, NEO_COUNT_ATTEMPT_STATUS},
+        {"timeout", 0, NEO_COUNT_ATTEMPT_TIMEOUT},   {"blocked_address", 0, NEO_COUNT_ATTEMPT_BLOCKED},
+        {"not_sent", 0, NEO_COUNT_ATTEMPT_NOT_SENT}, {"tls_failed", 0, NEO_COUNT_ATTEMPT_CONNECTION},
     };
     neo_metrics *m = metrics();
     neo_counters total;
     (void)state;
     for (int i = 0; i < COUNT(rows); i++) {
-        assert_int_equal(neo_attempt_of(rows[i].error, rows[i].status), rows[i].kind);
-        neo_metrics_attempt(m, rows[i].kind, i < 3, 1000, START);
+        assert_int_equal(neo_attempt_counter(rows[i].error, rows[i].status), rows[i].outcome);
+        neo_metrics_attempt(m, rows[i].outcome, i < 3, 1000, START);
     }
     neo_metrics_total(m, &total);
-    assert_int_equal(total.outcomes[NEO_ATTEMPT_OK], 2);
-    assert_int_equal(total.outcomes[NEO_ATTEMPT_STATUS], 2);
-    assert_int_equal(total.delivered, 2);
-    assert_int_equal(total.failed, 1);
-    assert_int_equal(neo_histogram_count(&total.attempts), COUNT(rows));
+    assert_int_equal(total.counts[NEO_COUNT_ATTEMPT_OK], 2);
+    assert_int_equal(total.counts[NEO_COUNT_ATTEMPT_STATUS], 2);
+    assert_int_equal(total.counts[NEO_COUNT_DELIVERED], 2);
+    assert_int_equal(total.counts[NEO_COUNT_FAILED], 1);
+    assert_int_equal(neo_histogram_count(&total.times[NEO_TIME_ATTEMPTS]), COUNT(rows));
 }
 
 /* ---------------------------------------------------------------- the last hour */
@@ -317,7 +319,7 @@ int main(void)
         cmocka_unit_test(a_request_is_counted_by_route_status_and_time),
         cmocka_unit_test(an_unlisted_status_counts_as_the_first_of_its_class),
         cmocka_unit_test(no_count_is_lost_between_processes),
-        cmocka_unit_test(connections_are_counted_with_their_times),
+        cmocka_unit_test(counts_and_times_are_summed),
         cmocka_unit_test(attempts_are_counted_by_how_they_end),
         cmocka_unit_test(each_minute_of_the_last_hour_has_its_own_count),
         cmocka_unit_test(counts_after_a_long_pause_are_in_the_current_minute),

@@ -258,10 +258,11 @@ static void the_report_shows_how_creates_share_statements(void **state)
     fixture *h = new_fixture(*state);
     read_counters(h);
     assert_has(written(h, write_page), "Creates per statement, last hour</dt><dd><b>–</b> wait p95 –, executed alone again: 0");
-    neo_metrics_create_statement(h->metrics, 1, 0);
-    neo_metrics_create_statement(h->metrics, 8, 2);
+    neo_metrics_count(h->metrics, NEO_COUNT_CREATE_STATEMENTS, 2);
+    neo_metrics_count(h->metrics, NEO_COUNT_CREATE_ROWS, 9);
+    neo_metrics_count(h->metrics, NEO_COUNT_CREATE_REPEATED, 2);
     for (int i = 0; i < 9; i++)
-        neo_metrics_create_waited(h->metrics, 900);
+        neo_metrics_time(h->metrics, NEO_TIME_CREATE_WAIT, 900);
     read_counters(h);
     assert_has(written(h, write_page), "Creates per statement, last hour</dt><dd><b>4.5</b> wait p95 ");
     assert_has(written(h, write_page), ", executed alone again: 2</dd>");
