@@ -4,7 +4,7 @@
 # it is dropped; the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS) are taken from there, as everywhere, and those of the demo, whose names
 # are unlikely to be another's: make demo DEMO_PORT=9443 and DEMO_PORT=9443 make demo are the same.
 SETTINGS := BUILD FETCHED SAN APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
-            DEMO_RECEIVER_PORT FUZZ_RUNS BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES TORTURE_MINUTES TORTURE_SEED SOAK SOAK_MINUTES PREFIX DESTDIR
+            DEMO_RECEIVER_PORT FUZZ_RUNS RESOURCE BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES TORTURE_MINUTES TORTURE_SEED SOAK SOAK_MINUTES PREFIX DESTDIR
 $(foreach name,$(filter-out DEMO_%,$(SETTINGS)),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
 
 # The checks are the same for everyone: they ignore the environment, and take no settings.
@@ -24,7 +24,7 @@ NEEDS.check-all      := $(NEEDS.deps)
 NEEDS.check-rest     := $(NEEDS.deps)
 NEEDS.check-manuals  := $(NEEDS.deps)
 NEEDS.openapi-check  := $(NEEDS.deps)
-NEEDS.lint           := check check-all
+NEEDS.lint           := build check check-all
 NEEDS.tidy           := $(NEEDS.deps)
 NEEDS.analyze        := build
 NEEDS.format         := check-all
@@ -35,6 +35,9 @@ NEEDS.demo           := build run
 NEEDS.demo-receiver  := run
 NEEDS.demo-story     := run
 NEEDS.demo-sync      := run check
+NEEDS.sql            := build
+NEEDS.golden         := build
+NEEDS.golden-check   := build
 NEEDS.package        := build package
 NEEDS.package-test   := build package
 NEEDS.bench          := build run bench
@@ -244,11 +247,6 @@ PYTEST := NEOAPI_META_OPENAPI='$(abspath $(META_OPENAPI))' NEOAPI_TEST_BUILD='$(
 e2e: e2e-parallel ## run the end-to-end tests against real servers (PYTEST_ARGS=..., PYTEST_PROCESSES=4, MPM=worker; SAN=1 with the sanitizers)
 	@$(MAKE) --no-print-directory e2e-alone
 
-# It prints the statements that a test checks.
-$(BUILD)/statements: LDFLAGS += -Wl,--wrap=neo_statement_make
-$(BUILD)/statements: $(BUILD)/obj/tests/e2e/statements.o $(LIB)
-	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
-
 e2e-parallel: all $(BUILD)/statements
 	@$(PYTEST) -m '$(MARKS)' -n $(PYTEST_PROCESSES) --dist loadfile tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
@@ -313,7 +311,7 @@ package-test: package ## try the package on throwaway Debian systems: lintian, p
 format: ## format the C files
 	clang-format -i mod_neoapi.c $$(find src include tests -name '*.[ch]')
 
-lint: ## check format, layers, sizes, texts and the tests of SECURITY.md; then that each check can fail
+lint: golden-check ## check format, layers, sizes, texts, the tests of SECURITY.md and tests/golden; then that each check can fail
 	@sh tests/lint/check.sh . format formats guarantees layers licences sizes texts
 	@/usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/lint
 
@@ -342,6 +340,24 @@ $(ANALYZED): | $(SQL_H)
 $(BUILD)/analyzer/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(call run,CHECK,$<) gcc $(CPPFLAGS) $(CFLAGS) $(ANALYZER) -MMD -MP -c -o $@ $<
+
+# ---------------------------------------------------------------- SQL
+
+# It prints the generated statements.
+INTERCEPTED := neo_sql_make neo_statement_make neo_statement_of neo_pg_query neo_pg_read_snapshot neo_pg_limit_time
+$(BUILD)/statements: LDFLAGS += $(INTERCEPTED:%=-Wl,--wrap=%)
+$(BUILD)/statements: $(BUILD)/obj/tests/golden/print.o $(LIB)
+	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
+
+.PHONY: sql golden golden-check
+sql: $(BUILD)/statements ## print the SQL of a resource (RESOURCE=broker)
+	@/usr/bin/python3 -B tests/golden/golden.py show '$(BUILD)/statements' '$(RESOURCE)'
+
+golden: $(BUILD)/statements ## write the SQL of all resources into tests/golden, after a change of the tables or of the generator
+	@/usr/bin/python3 -B tests/golden/golden.py write '$(BUILD)/statements'
+
+golden-check: $(BUILD)/statements
+	@/usr/bin/python3 -B tests/golden/golden.py check '$(BUILD)/statements'
 
 # ---------------------------------------------------------------- openapi
 

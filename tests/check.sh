@@ -65,6 +65,7 @@ computing_rest() {
 
 check() {
     step 'build, warnings as errors' make -s "$jobs" all
+    step 'generated SQL' make -s "$jobs" golden-check
     beside computing
     step 'end-to-end tests' make -s e2e-parallel MARKS='not alone and not unsanitized and not slow'
     finish_beside

@@ -19,9 +19,6 @@ typedef struct neo_batch_row {
     const neo_idempotency *idempotency; /* NULL: none */
 } neo_batch_row;
 
-/* Generates the statements of every resource that has batches; called once in a process. */
-void neo_batch_make_statements(apr_pool_t *pool);
-
 /* Serializes the batches of a resource in an organization: waits for a lock that the transaction holds until it ends. */
 NEO_MUSTCHECK neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                                         apr_pool_t *pool, neo_rows *rows);

@@ -5,7 +5,7 @@
 
 #include "pg/pg.h"
 
-/* Called once in a process, after neo_table_make_statements and neo_rule_input_make_statements. */
+/* Called once in a process, after neo_sql_make_all and neo_rule_input_make_statements. */
 void neo_expiry_make_statements(apr_pool_t *pool);
 
 /* Makes up to NEO_EXPIRY_BATCH due transitions of each resource, each like a request that changes the status: in a separate

@@ -49,6 +49,9 @@ typedef struct neo_listed {
     const char *values; /* "select …" of values, none twice: the list has rows with these in that column; NULL: any */
 } neo_listed;
 
+/* The rows of a resource; `organization` is SQL. */
+neo_listed neo_listed_rows(const neo_resource *resource, const char *organization, apr_pool_t *pool);
+
 /* The SQL of a page without conditions, in the default order; `limit` and `before` are SQL, `before` NULL for the first page.
  * If `before` is set, the second column is whether there is a previous page, and there is always a row: if the page is empty,
  * its answer is null. */

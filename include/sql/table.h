@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A resource's rows: statements generated once from its table of fields. Every write is one statement, one round trip and one
+/* A resource's rows: runs its statements (see sql/statements.h). Every write is one statement, one round trip and one
  * transaction: the row, the idempotency key, and a delivery for each matching subscription.
  *
  * Every statement names the organization. Bodies are validated JSON; answers are the text that the API sends. */
@@ -10,9 +10,6 @@
 #include "sql/idempotency.h"
 #include "sql/page.h"
 #include "sql/write.h"
-
-/* Generates the statements of every resource; called once in a process, before any other function below. */
-void neo_table_make_statements(apr_pool_t *pool);
 
 /* A row to create. */
 typedef struct neo_new {

@@ -8,10 +8,10 @@
 #include "call.h"
 #include "core/json.h"
 #include "core/log.h"
-#include "sql/batch.h"
 #include "sql/event_page.h"
 #include "sql/external_id.h"
 #include "sql/rule_input.h"
+#include "sql/statements.h"
 #include "webhooks/delivery.h"
 #include "whatsapp/store.h"
 
@@ -19,8 +19,7 @@ void neo_service_make_statements(apr_pool_t *pool)
 {
     neo_credential_make_statements(pool);
     neo_idempotency_make_statements(pool);
-    neo_table_make_statements(pool);
-    neo_batch_make_statements(pool);
+    neo_sql_make_all(pool);
     neo_external_id_make_statement(pool);
     neo_rule_input_make_statements(pool);
     neo_delivery_make_statements(pool);

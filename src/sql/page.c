@@ -11,6 +11,7 @@
 #include "core/id.h"
 #include "schema/check.h"
 #include "sql/reference.h"
+#include "sql/write.h"
 
 #define TIME_LIMIT_MS 2000
 
@@ -78,6 +79,14 @@ const char *neo_condition_value(const neo_filter *filter, const char *prefix, co
         return apr_psprintf(pool, "must have at least %d characters", NEO_MIN_CONTAINED);
     *value = text;
     return NULL;
+}
+
+neo_listed neo_listed_rows(const neo_resource *resource, const char *organization, apr_pool_t *pool)
+{
+    return (neo_listed){
+        .answer = "t.representation",
+        .from = apr_psprintf(pool, "neoapi.%s t where t.organization_id = %s", neo_table_of(resource), organization),
+        .prefix = resource->prefix};
 }
 
 /* ---------------------------------------------------------------- conditions */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generates and runs the statements of resources (see sql/table.h). */
+/* Runs the statements of resources (see sql/table.h). */
 #include "sql/table.h"
 
 #include <apr_strings.h>
@@ -7,71 +7,10 @@
 
 #include "core/json.h"
 #include "schema/references.h"
-#include "sql/column.h"
 #include "sql/reference.h"
 #include "sql/representation.h"
 #include "sql/snapshot.h"
-
-#define THIS_ROW "organization_id = {organization} and id = {id}"
-
-typedef struct {
-    const neo_resource *resource;
-    neo_listed listed;
-    neo_sql *create[2], *import[2]; /* [1]: with an idempotency key; import: only of resources with transitions */
-    neo_sql *read, *read_version, *list_first, *list_next;
-    neo_sql *update[2], *delete[2]; /* [1]: only if the row has the version */
-} statements;
-
-static statements *made;
-
-/* ---------------------------------------------------------------- generate */
-
-static const char *from_of(const neo_resource *resource, const char *organization, apr_pool_t *pool)
-{
-    return apr_psprintf(pool, "neoapi.%s t where t.organization_id = %s", neo_table_of(resource), organization);
-}
-
-static void make(statements *s, const neo_resource *resource, apr_pool_t *pool)
-{
-    const char *of = apr_psprintf(pool, "from neoapi.%s where " THIS_ROW, neo_table_of(resource));
-    s->resource = resource;
-    s->read = neo_sql_make(pool, apr_pstrcat(pool, "select representation ", of, NULL), 0);
-    s->read_version = neo_sql_make(pool, apr_pstrcat(pool, "select representation, xmin ", of, NULL), 0);
-    for (int more = 0; more < 2; more++) {
-        unsigned int key = more ? NEO_WRITE_IDEMPOTENT : 0, version = more ? NEO_WRITE_VERSION : 0;
-        s->create[more] = neo_write_create(resource, key, pool);
-        s->import[more] = resource->transitions ? neo_write_create(resource, key | NEO_WRITE_HISTORY, pool) : NULL;
-        s->update[more] = neo_write_update(resource, version, pool);
-        s->delete[more] = neo_write_delete(resource, version, pool);
-    }
-    s->listed = (neo_listed){.answer = "t.representation", .from = from_of(resource, "$1", pool), .prefix = resource->prefix};
-    neo_listed listed = s->listed;
-    listed.from = from_of(resource, "{organization}", pool);
-    /* The subqueries hide the values from the planner. Otherwise it would plan every execution anew, because a known LIMIT
-     * costs less than an unknown one, and planning takes longer than the list. */
-    s->list_first = neo_sql_make(pool, neo_page_sql(&listed, "(select {limit}::int)", NULL, pool), 0);
-    s->list_next = neo_sql_make(pool, neo_page_sql(&listed, "(select {limit}::int)", "(select {before})", pool), 0);
-}
-
-void neo_table_make_statements(apr_pool_t *pool)
-{
-    int count = 0;
-    while (neo_resources[count])
-        count++;
-    made = apr_pcalloc(pool, (apr_size_t)count * sizeof *made);
-    for (int i = 0; i < count; i++)
-        make(&made[i], neo_resources[i], pool);
-}
-
-static const statements *of(const neo_resource *resource)
-{
-    const statements *s = made;
-    while (s->resource != resource)
-        s++;
-    return s;
-}
-
-/* ---------------------------------------------------------------- run */
+#include "sql/statements.h"
 
 /* The parameters of every statement about one row. */
 static neo_values values_for(const neo_actor *actor, const char *id)
@@ -99,7 +38,8 @@ neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const n
 {
     char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
     neo_values v = values_for(actor, row->id);
-    neo_sql *const *sql = row->times ? of(resource)->import : of(resource)->create;
+    neo_sql_kind kind = row->times ? (idempotency ? NEO_SQL_IMPORT_KEYED : NEO_SQL_IMPORT)
+                                   : (idempotency ? NEO_SQL_CREATE_KEYED : NEO_SQL_CREATE);
     neo_ms_format(now, row->times ? neo_now_ms() : row->created_at);
     neo_id_issue_block(id_block, "whd_");
     v.of[NEO_PARAM_NOW] = now;
@@ -111,21 +51,21 @@ neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const n
     neo_representation_set(&v, resource, &(neo_new_values){row->id, now, actor, row->body, row->timestamp_field, row->times},
                            pool);
     neo_idempotency_add(&v, actor, idempotency, pool);
-    return neo_sql_run(pg, sql[idempotency != NULL], &v, pool, rows);
+    return neo_sql_run(pg, neo_sql_find(resource, kind), &v, pool, rows);
 }
 
 neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id, apr_pool_t *pool,
                              neo_rows *rows)
 {
     neo_values v = values_for(actor, id);
-    return neo_sql_run(pg, of(resource)->read, &v, pool, rows);
+    return neo_sql_run(pg, neo_sql_find(resource, NEO_SQL_READ), &v, pool, rows);
 }
 
 neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                      apr_pool_t *pool, neo_rows *rows)
 {
     neo_values v = values_for(actor, id);
-    return neo_sql_run(pg, of(resource)->read_version, &v, pool, rows);
+    return neo_sql_run(pg, neo_sql_find(resource, NEO_SQL_READ_VERSION), &v, pool, rows);
 }
 
 /* The filter of the field's name has the expression of its index. */
@@ -136,7 +76,7 @@ neo_pg_status neo_table_find(neo_pg *pg, const neo_resource *resource, const neo
     const char *left = filter ? filter->left : apr_pstrcat(pool, "t.", value->field->name, NULL);
     const char *right = filter && filter->right ? filter->right : "%s", *hole = strstr(right, "%s");
     const char *sql =
-        apr_pstrcat(pool, "select t.id from ", from_of(resource, "$1", pool), " and ", left, " = ",
+        apr_pstrcat(pool, "select t.id from ", neo_listed_rows(resource, "$1", pool).from, " and ", left, " = ",
                     apr_pstrmemdup(pool, right, (apr_size_t)(hole - right)), "$2", hole + 2,
                     " and t.id <> $3 and ($4::text is null or ", value->status ? "t.status" : "null", " = $4) limit 1", NULL);
     const char *values[] = {actor->organization, value->value, id, value->status};
@@ -144,7 +84,7 @@ neo_pg_status neo_table_find(neo_pg *pg, const neo_resource *resource, const neo
 }
 
 /* Update and delete. */
-static neo_pg_status change(neo_pg *pg, neo_sql *const sql[2], neo_values *v, const char *version, apr_pool_t *pool,
+static neo_pg_status change(neo_pg *pg, const neo_sql *sql, neo_values *v, const char *version, apr_pool_t *pool,
                             neo_rows *rows)
 {
     char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
@@ -154,13 +94,12 @@ static neo_pg_status change(neo_pg *pg, neo_sql *const sql[2], neo_values *v, co
     v->of[NEO_PARAM_ID_BLOCK] = id_block;
     v->of[NEO_PARAM_VERSION] = version;
     /* NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape): the callers do not use the values afterwards */
-    return neo_sql_run(pg, sql[version != NULL], v, pool, rows);
+    return neo_sql_run(pg, sql, v, pool, rows);
 }
 
 neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_change *row,
                                apr_pool_t *pool, neo_rows *rows)
 {
-    const statements *s = of(resource);
     char target_id_block[NEO_ID_BLOCK_SIZE];
     neo_values v = values_for(actor, row->id);
     add_fields(&v, resource, row->body, pool);
@@ -170,7 +109,8 @@ neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const n
     v.of[NEO_PARAM_TARGET_STATUS] = row->target.status;
     neo_id_issue_block(target_id_block, "whd_");
     v.of[NEO_PARAM_TARGET_ID_BLOCK] = target_id_block;
-    return change(pg, s->update, &v, row->version, pool, rows);
+    return change(pg, neo_sql_find(resource, row->version ? NEO_SQL_UPDATE_VERSION : NEO_SQL_UPDATE), &v, row->version, pool,
+                  rows);
 }
 
 neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
@@ -180,25 +120,26 @@ neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const n
     neo_values v = values_for(actor, id);
     neo_id_issue_block(cleared_id_block, "whd_");
     v.of[NEO_PARAM_TARGET_ID_BLOCK] = cleared_id_block; /* of the event of sql/mutual.h */
-    return change(pg, of(resource)->delete, &v, version, pool, rows);
+    return change(pg, neo_sql_find(resource, version ? NEO_SQL_DELETE_VERSION : NEO_SQL_DELETE), &v, version, pool, rows);
 }
 
 neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_selection *selection,
                              apr_pool_t *pool, neo_rows *rows)
 {
-    const statements *s = of(resource);
     neo_values v = values_for(actor, NULL);
+    neo_listed listed = neo_listed_rows(resource, "$1", pool);
     if (!neo_selection_is_plain(selection))
-        return neo_page_run(pg, &s->listed, &actor->organization, 1, selection, pool, rows);
+        return neo_page_run(pg, &listed, &actor->organization, 1, selection, pool, rows);
     v.of[NEO_PARAM_LIMIT] = apr_itoa(pool, selection->limit);
     v.of[NEO_PARAM_BEFORE] = selection->before;
-    return neo_sql_run(pg, selection->before ? s->list_next : s->list_first, &v, pool, rows);
+    return neo_sql_run(pg, neo_sql_find(resource, selection->before ? NEO_SQL_LIST_FURTHER : NEO_SQL_LIST), &v, pool, rows);
 }
 
 neo_pg_status neo_table_open_snapshot(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                       const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
 {
     const apr_array_header_t *parameters;
-    const char *sql = neo_page_all(&of(resource)->listed, &actor->organization, 1, selection, pool, &parameters);
+    neo_listed listed = neo_listed_rows(resource, "$1", pool);
+    const char *sql = neo_page_all(&listed, &actor->organization, 1, selection, pool, &parameters);
     return neo_snapshot_open(pg, sql, parameters, pool, rows);
 }

@@ -1,0 +1,1181 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Generated: `make golden` writes this file.
+
+-- $1 organization, $2 id
+prepare broker_read as
+select representation
+from neoapi.broker
+where organization_id = $1 and id = $2;
+
+-- $1 organization, $2 id
+prepare broker_read_version as
+select representation, xmin
+from neoapi.broker
+where organization_id = $1 and id = $2;
+
+-- $1 organization, $2 limit
+prepare broker_list as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1
+order by t.id desc
+limit (select $2::int);
+
+-- $1 organization, $2 before, $3 limit
+prepare broker_list_further as
+select p.answer, e.id is not null, p.position, null
+from (
+    select (
+        select t.id
+        from neoapi.broker t
+        where t.organization_id = $1 and t.id >= (select $2)
+        order by t.id asc
+        limit 1) as id) e
+left join (
+    select t.representation as answer, t.id, null as position
+    from neoapi.broker t
+    where t.organization_id = $1 and t.id < (select $2)
+    order by t.id desc
+    limit (select $3::int)) p on true
+order by p.id desc;
+
+-- $1 id, $2 id_block, $3 now, $4 name, $5 creci, $6 document_number, $7 email, $8 phone, $9 bank_account, $10 external_id, $11 metadata,
+-- $12 visibility, $13 representation, $14 payload, $15 organization, $16 tenant, $17 actor, $18 request
+prepare broker_create as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as name,
+        $5::text as creci, $6::text as document_number, $7::text as email, $8::text as phone, $9::json as bank_account,
+        $10::text as external_id, $11::json as metadata, $12::text as visibility, $13::text as representation, $14::text as item_payload),
+created as (
+    insert into neoapi.broker as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
+        creci, document_number, email, phone, bank_account, external_id, metadata, visibility)
+    select $15, item.item_id, $16, item.item_now, item.item_now, $17, $17, item.representation, item.name, item.creci, item.document_number,
+        item.email, item.phone, item.bank_account, item.external_id, item.metadata, item.visibility
+    from item
+    where true
+    order by item.item_number
+    returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $13::text as representation,
+        $14::text as item_payload),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $15, 'broker.created', r.id, neoapi.event_time(r.item_now), $17, $18, r.item_payload
+    from created r
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $15, r.item_id_block || right(s.id, 4), s.id, e.id, 'broker.created', e.created_at, r.item_now
+    from event e
+    join created r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $15 and s.is_active and s.events && array['broker.created', 'broker.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries), null, item_number
+from created;
+
+-- $1 id, $2 id_block, $3 now, $4 name, $5 creci, $6 document_number, $7 email, $8 phone, $9 bank_account, $10 external_id, $11 metadata,
+-- $12 visibility, $13 representation, $14 payload, $15 organization, $16 tenant, $17 actor, $18 credential, $19 key, $20 hash, $21 request
+prepare broker_create_keyed as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as name,
+        $5::text as creci, $6::text as document_number, $7::text as email, $8::text as phone, $9::json as bank_account,
+        $10::text as external_id, $11::json as metadata, $12::text as visibility, $13::text as representation, $14::text as item_payload),
+created as (
+    insert into neoapi.broker as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
+        creci, document_number, email, phone, bank_account, external_id, metadata, visibility)
+    select $15, item.item_id, $16, item.item_now, item.item_now, $17, $17, item.representation, item.name, item.creci, item.document_number,
+        item.email, item.phone, item.bank_account, item.external_id, item.metadata, item.visibility
+    from item
+    where (
+        select 1
+        from neoapi.idempotency_key
+        where organization_id = $15 and credential_id = $18 and key = $19::uuid) is null
+    order by item.item_number
+    returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $13::text as representation,
+        $14::text as item_payload),
+stored_key as (
+    insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
+    select $15, $18, $19::uuid, decode($20, 'hex'), 201, representation, null, now() + interval '24 hours'
+    from created),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $15, 'broker.created', r.id, neoapi.event_time(r.item_now), $17, $21, r.item_payload
+    from created r
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $15, r.item_id_block || right(s.id, 4), s.id, e.id, 'broker.created', e.created_at, r.item_now
+    from event e
+    join created r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $15 and s.is_active and s.events && array['broker.created', 'broker.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries), null, item_number
+from created;
+
+-- $1 id, $2 id_block, $3 now, $4 name, $5 creci, $6 document_number, $7 email, $8 phone, $9 bank_account, $10 external_id, $11 metadata,
+-- $12 visibility, $13 organization, $14 actor, $15 request
+prepare broker_update as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as name,
+        $5::text as creci, $6::text as document_number, $7::text as email, $8::text as phone, $9::json as bank_account,
+        $10::text as external_id, $11::json as metadata, $12::text as visibility),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.broker t on t.organization_id = $13 and t.id = item.item_id
+    for no key update of t),
+updated as (
+    update neoapi.broker t
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $14, name = item.name,
+        creci = item.creci, document_number = item.document_number, email = item.email, phone = item.phone, bank_account = item.bank_account,
+        external_id = item.external_id, metadata = item.metadata, visibility = item.visibility
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $13 and t.id = item.item_id and (false or before.name is distinct from item.name
+        or before.creci is distinct from item.creci or before.document_number is distinct from item.document_number
+        or before.email is distinct from item.email or before.phone is distinct from item.phone
+        or before.bank_account::json::text is distinct from item.bank_account::json::text
+        or before.external_id is distinct from item.external_id or before.metadata::json::text is distinct from item.metadata::json::text
+        or before.visibility is distinct from item.visibility)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
+    select $13, 'broker.updated', r.id, neoapi.event_time(r.item_now), $14, $15, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"creci":' || to_json(r.creci), '"email":' || to_json(r.email),
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"') || '}', array_remove(array[null,
+        case when o.id is distinct from r.id then 'id' end, case when o.name is distinct from r.name then 'name' end,
+        case when o.creci is distinct from r.creci then 'creci' end,
+        case when o.document_number is distinct from r.document_number then 'document_number' end,
+        case when o.email is distinct from r.email then 'email' end, case when o.phone is distinct from r.phone then 'phone' end,
+        case when o.bank_account::json::text is distinct from r.bank_account::json::text then 'bank_account' end,
+        case when o.external_id is distinct from r.external_id then 'external_id' end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
+        case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
+        case when o.organization_id is distinct from r.organization_id then 'organization_id' end,
+        case when o.visibility is distinct from r.visibility then 'visibility' end,
+        case when o.created_at is distinct from r.created_at then 'created_at' end,
+        case when o.created_by is distinct from r.created_by then 'created_by' end], null), ('{' || concat_ws(',',
+        case when o.id is distinct from r.id then '"id":' || coalesce((to_json(o.id))::text, 'null') end,
+        case when o.name is distinct from r.name then '"name":' || coalesce((to_json(o.name))::text, 'null') end,
+        case when o.creci is distinct from r.creci then '"creci":' || coalesce((to_json(o.creci))::text, 'null') end,
+        case when o.email is distinct from r.email then '"email":' || coalesce((to_json(o.email))::text, 'null') end,
+        case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
+        case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
+        case when o.organization_id is distinct from r.organization_id then '"organization_id":' || coalesce((to_json(o.organization_id))::text, 'null') end,
+        case when o.created_at is distinct from r.created_at then '"created_at":' || coalesce(('"' || neoapi.format_timestamp(o.created_at) || '"')::text, 'null') end)
+        || '}')::json
+    from updated r
+    left join before o on o.id = r.id
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $13, r.item_id_block || right(s.id, 4), s.id, e.id, 'broker.updated', e.created_at, r.item_now
+    from event e
+    join updated r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $13 and s.is_active and s.events && array['broker.updated', 'broker.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries), null, item_number
+from updated
+union all
+select before.representation, 0, null, item.item_number
+from before
+join item on item.item_id = before.id
+where not exists (select from updated where updated.id = before.id);
+
+-- $1 id, $2 id_block, $3 now, $4 name, $5 creci, $6 document_number, $7 email, $8 phone, $9 bank_account, $10 external_id, $11 metadata,
+-- $12 visibility, $13 organization, $14 version, $15 actor, $16 request
+prepare broker_update_version as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as name,
+        $5::text as creci, $6::text as document_number, $7::text as email, $8::text as phone, $9::json as bank_account,
+        $10::text as external_id, $11::json as metadata, $12::text as visibility),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.broker t on t.organization_id = $13 and t.id = item.item_id and t.xmin = $14::xid
+    for no key update of t),
+updated as (
+    update neoapi.broker t
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $15, name = item.name,
+        creci = item.creci, document_number = item.document_number, email = item.email, phone = item.phone, bank_account = item.bank_account,
+        external_id = item.external_id, metadata = item.metadata, visibility = item.visibility
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $13 and t.id = item.item_id and (false or before.name is distinct from item.name
+        or before.creci is distinct from item.creci or before.document_number is distinct from item.document_number
+        or before.email is distinct from item.email or before.phone is distinct from item.phone
+        or before.bank_account::json::text is distinct from item.bank_account::json::text
+        or before.external_id is distinct from item.external_id or before.metadata::json::text is distinct from item.metadata::json::text
+        or before.visibility is distinct from item.visibility)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
+    select $13, 'broker.updated', r.id, neoapi.event_time(r.item_now), $15, $16, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"creci":' || to_json(r.creci), '"email":' || to_json(r.email),
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"') || '}', array_remove(array[null,
+        case when o.id is distinct from r.id then 'id' end, case when o.name is distinct from r.name then 'name' end,
+        case when o.creci is distinct from r.creci then 'creci' end,
+        case when o.document_number is distinct from r.document_number then 'document_number' end,
+        case when o.email is distinct from r.email then 'email' end, case when o.phone is distinct from r.phone then 'phone' end,
+        case when o.bank_account::json::text is distinct from r.bank_account::json::text then 'bank_account' end,
+        case when o.external_id is distinct from r.external_id then 'external_id' end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
+        case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
+        case when o.organization_id is distinct from r.organization_id then 'organization_id' end,
+        case when o.visibility is distinct from r.visibility then 'visibility' end,
+        case when o.created_at is distinct from r.created_at then 'created_at' end,
+        case when o.created_by is distinct from r.created_by then 'created_by' end], null), ('{' || concat_ws(',',
+        case when o.id is distinct from r.id then '"id":' || coalesce((to_json(o.id))::text, 'null') end,
+        case when o.name is distinct from r.name then '"name":' || coalesce((to_json(o.name))::text, 'null') end,
+        case when o.creci is distinct from r.creci then '"creci":' || coalesce((to_json(o.creci))::text, 'null') end,
+        case when o.email is distinct from r.email then '"email":' || coalesce((to_json(o.email))::text, 'null') end,
+        case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
+        case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
+        case when o.organization_id is distinct from r.organization_id then '"organization_id":' || coalesce((to_json(o.organization_id))::text, 'null') end,
+        case when o.created_at is distinct from r.created_at then '"created_at":' || coalesce(('"' || neoapi.format_timestamp(o.created_at) || '"')::text, 'null') end)
+        || '}')::json
+    from updated r
+    left join before o on o.id = r.id
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $13, r.item_id_block || right(s.id, 4), s.id, e.id, 'broker.updated', e.created_at, r.item_now
+    from event e
+    join updated r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $13 and s.is_active and s.events && array['broker.updated', 'broker.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries), null, item_number
+from updated
+union all
+select before.representation, 0, null, item.item_number
+from before
+join item on item.item_id = before.id
+where not exists (select from updated where updated.id = before.id);
+
+-- $1 id, $2 id_block, $3 now, $4 target_id_block, $5 organization, $6 actor, $7 request
+prepare broker_delete as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now,
+        $4::text as item_cleared_block),
+used as materialized (
+    select item_number, (
+        select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',')
+        from (values ('property', 'prp_'), ('party', 'pty_'), ('proposal', 'pps_'), ('contract', 'ctr_'), ('document', 'doc_')) as k (kind,
+            prefix)
+        cross join lateral (
+            select r.source_id, r.path
+            from neoapi.reference r
+            where r.organization_id = $5 and r.broker_id = item.item_id and r.source_id > k.prefix and r.source_id < k.prefix || '~'
+                and r.source_id <> item.item_id and not exists (
+                select
+                from item other
+                where other.item_id = r.source_id and (other.item_number < item.item_number or exists (
+                    select
+                    from neoapi.reference back
+                    where back.organization_id = $5 and back.source_id = item.item_id and back.target_id = other.item_id)))
+            order by r.source_id
+            limit 1) u) as users
+    from item),
+deleted as (
+    delete from neoapi.broker t using item
+    where t.organization_id = $5 and t.id = item.item_id and not exists (
+        select
+        from used
+        where used.item_number = item.item_number and users is not null)
+    returning t.id, t.representation, t.name, t.creci, t.email, t.external_id, t.metadata, t.tenant_id, t.organization_id, t.created_at,
+        t.updated_at, item.item_number, item.item_id_block, item.item_now, item.item_cleared_block),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $5, 'broker.deleted', r.id, neoapi.event_time(r.item_now), $6, $7, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"creci":' || to_json(r.creci), '"email":' || to_json(r.email),
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"') || '}'
+    from deleted r
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $5, r.item_id_block || right(s.id, 4), s.id, e.id, 'broker.deleted', e.created_at, r.item_now
+    from event e
+    join deleted r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $5 and s.is_active and s.events && array['broker.deleted', 'broker.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select id, (select count(*) from queued_deliveries), null, item_number
+from deleted
+union all
+select null, 0, users, item_number
+from used
+where users is not null;
+
+-- $1 id, $2 id_block, $3 now, $4 target_id_block, $5 organization, $6 version, $7 actor, $8 request
+prepare broker_delete_version as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now,
+        $4::text as item_cleared_block),
+used as materialized (
+    select item_number, (
+        select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',')
+        from (values ('property', 'prp_'), ('party', 'pty_'), ('proposal', 'pps_'), ('contract', 'ctr_'), ('document', 'doc_')) as k (kind,
+            prefix)
+        cross join lateral (
+            select r.source_id, r.path
+            from neoapi.reference r
+            where r.organization_id = $5 and r.broker_id = item.item_id and r.source_id > k.prefix and r.source_id < k.prefix || '~'
+                and r.source_id <> item.item_id and not exists (
+                select
+                from item other
+                where other.item_id = r.source_id and (other.item_number < item.item_number or exists (
+                    select
+                    from neoapi.reference back
+                    where back.organization_id = $5 and back.source_id = item.item_id and back.target_id = other.item_id)))
+            order by r.source_id
+            limit 1) u) as users
+    from item),
+deleted as (
+    delete from neoapi.broker t using item
+    where t.organization_id = $5 and t.id = item.item_id and t.xmin = $6::xid and not exists (
+        select
+        from used
+        where used.item_number = item.item_number and users is not null)
+    returning t.id, t.representation, t.name, t.creci, t.email, t.external_id, t.metadata, t.tenant_id, t.organization_id, t.created_at,
+        t.updated_at, item.item_number, item.item_id_block, item.item_now, item.item_cleared_block),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $5, 'broker.deleted', r.id, neoapi.event_time(r.item_now), $7, $8, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"creci":' || to_json(r.creci), '"email":' || to_json(r.email),
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"') || '}'
+    from deleted r
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $5, r.item_id_block || right(s.id, 4), s.id, e.id, 'broker.deleted', e.created_at, r.item_now
+    from event e
+    join deleted r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $5 and s.is_active and s.events && array['broker.deleted', 'broker.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select id, (select count(*) from queued_deliveries), null, item_number
+from deleted
+union all
+select null, 0, users, item_number
+from used
+where users is not null;
+
+-- $1 organization
+prepare broker_lock_organization as
+select pg_advisory_xact_lock(hashtext('neoapi.batch.broker'), hashtext($1::text));
+
+-- $1 item_number[], $2 id[], $3 organization
+prepare broker_lock_rows as
+with item as materialized (
+    select *
+    from unnest($1::int[], $2::text[]) as i (item_number, item_id)),
+wanted as materialized (select item_id as id from item)
+select item.item_number, t.representation
+from wanted
+join neoapi.broker t on t.organization_id = $3 and t.id = wanted.id
+left join item on item.item_id = t.id
+order by t.id
+for no key update of t;
+
+-- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 name[], $6 creci[], $7 document_number[], $8 email[], $9 phone[], $10 bank_account[],
+-- $11 external_id[], $12 metadata[], $13 visibility[], $14 representation[], $15 payload[], $16 organization, $17 tenant, $18 actor,
+-- $19 request
+prepare broker_create_rows as
+with item as materialized (
+    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
+        i.item_now::timestamptz as item_now, i.name::text as name, i.creci::text as creci, i.document_number::text as document_number,
+        i.email::text as email, i.phone::text as phone, i.bank_account::json as bank_account, i.external_id::text as external_id,
+        i.metadata::json as metadata, i.visibility::text as visibility, i.representation::text as representation,
+        i.item_payload::text as item_payload
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[]) as i (item_number, item_id, item_id_block, item_now, name, creci,
+        document_number, email, phone, bank_account, external_id, metadata, visibility, representation, item_payload)),
+inserted as (
+    insert into neoapi.broker as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
+        creci, document_number, email, phone, bank_account, external_id, metadata, visibility)
+    select $16, item.item_id, $17, item.item_now, item.item_now, $18, $18, item.representation, item.name, item.creci, item.document_number,
+        item.email, item.phone, item.bank_account, item.external_id, item.metadata, item.visibility
+    from item
+    where true
+    order by item.item_number
+    on conflict do nothing
+    returning t.id),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now, item.representation, item.item_payload
+    from inserted
+    join item on item.item_id = inserted.id),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $16, 'broker.created', r.id, neoapi.event_time(r.item_now), $18, $19, r.item_payload
+    from created r
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $16, r.item_id_block || right(s.id, 4), s.id, e.id, 'broker.created', e.created_at, r.item_now
+    from event e
+    join created r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $16 and s.is_active and s.events && array['broker.created', 'broker.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries), null, item_number
+from created;
+
+-- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 name[], $6 creci[], $7 document_number[], $8 email[], $9 phone[], $10 bank_account[],
+-- $11 external_id[], $12 metadata[], $13 visibility[], $14 representation[], $15 payload[], $16 organization, $17 tenant, $18 actor,
+-- $19 request
+prepare broker_create_rows_strict as
+with item as materialized (
+    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
+        i.item_now::timestamptz as item_now, i.name::text as name, i.creci::text as creci, i.document_number::text as document_number,
+        i.email::text as email, i.phone::text as phone, i.bank_account::json as bank_account, i.external_id::text as external_id,
+        i.metadata::json as metadata, i.visibility::text as visibility, i.representation::text as representation,
+        i.item_payload::text as item_payload
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[]) as i (item_number, item_id, item_id_block, item_now, name, creci,
+        document_number, email, phone, bank_account, external_id, metadata, visibility, representation, item_payload)),
+inserted as (
+    insert into neoapi.broker as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
+        creci, document_number, email, phone, bank_account, external_id, metadata, visibility)
+    select $16, item.item_id, $17, item.item_now, item.item_now, $18, $18, item.representation, item.name, item.creci, item.document_number,
+        item.email, item.phone, item.bank_account, item.external_id, item.metadata, item.visibility
+    from item
+    where true
+    order by item.item_number
+    returning t.id),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now, item.representation, item.item_payload
+    from inserted
+    join item on item.item_id = inserted.id),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $16, 'broker.created', r.id, neoapi.event_time(r.item_now), $18, $19, r.item_payload
+    from created r
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $16, r.item_id_block || right(s.id, 4), s.id, e.id, 'broker.created', e.created_at, r.item_now
+    from event e
+    join created r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $16 and s.is_active and s.events && array['broker.created', 'broker.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries), null, item_number
+from created;
+
+-- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 name[], $6 creci[], $7 document_number[], $8 email[], $9 phone[], $10 bank_account[],
+-- $11 external_id[], $12 metadata[], $13 visibility[], $14 representation[], $15 payload[], $16 organization[], $17 tenant[], $18 actor[],
+-- $19 request[], $20 credential[], $21 key[], $22 hash[]
+prepare broker_create_group as
+with item as materialized (
+    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
+        i.item_now::timestamptz as item_now, i.name::text as name, i.creci::text as creci, i.document_number::text as document_number,
+        i.email::text as email, i.phone::text as phone, i.bank_account::json as bank_account, i.external_id::text as external_id,
+        i.metadata::json as metadata, i.visibility::text as visibility, i.representation::text as representation,
+        i.item_payload::text as item_payload, i.item_organization::text collate "C" as item_organization,
+        i.item_tenant::text collate "C" as item_tenant, i.item_actor::text collate "C" as item_actor,
+        i.item_request::text collate "C" as item_request, i.item_credential::text collate "C" as item_credential,
+        i.item_key::text collate "C" as item_key, i.item_hash::text collate "C" as item_hash
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
+        $21::text[], $22::text[]) as i (item_number, item_id, item_id_block, item_now, name, creci, document_number, email, phone,
+        bank_account, external_id, metadata, visibility, representation, item_payload, item_organization, item_tenant, item_actor,
+        item_request, item_credential, item_key, item_hash)
+    where (select set_config('lock_timeout', '50', true)) is not null),
+inserted as (
+    insert into neoapi.broker as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
+        creci, document_number, email, phone, bank_account, external_id, metadata, visibility)
+    select item_organization, item.item_id, item_tenant, item.item_now, item.item_now, item_actor, item_actor, item.representation,
+        item.name, item.creci, item.document_number, item.email, item.phone, item.bank_account, item.external_id, item.metadata,
+        item.visibility
+    from item
+    where (
+        select 1
+        from neoapi.idempotency_key
+        where organization_id = item_organization and credential_id = item_credential and key = item_key::uuid) is null
+    order by item.item_number
+    on conflict do nothing
+    returning t.id),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now, item.representation, item.item_payload, item.item_organization,
+        item.item_tenant, item.item_actor, item.item_request, item.item_credential, item.item_key, item.item_hash
+    from inserted
+    join item on item.item_id = inserted.id),
+stored_key as (
+    insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
+    select item_organization, item_credential, item_key::uuid, decode(item_hash, 'hex'), 201, representation, null,
+        now() + interval '24 hours'
+    from created
+    where item_key is not null),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select item_organization, 'broker.created', r.id, neoapi.event_time(r.item_now), item_actor, item_request, r.item_payload
+    from created r
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select item_organization, r.item_id_block || right(s.id, 4), s.id, e.id, 'broker.created', e.created_at, r.item_now
+    from event e
+    join created r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = item_organization and s.is_active and s.events && array['broker.created', 'broker.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries), null, item_number
+from created;
+
+-- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 name[], $6 creci[], $7 document_number[], $8 email[], $9 phone[], $10 bank_account[],
+-- $11 external_id[], $12 metadata[], $13 visibility[], $14 organization, $15 actor, $16 request
+prepare broker_update_rows as
+with item as materialized (
+    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
+        i.item_now::timestamptz as item_now, i.name::text as name, i.creci::text as creci, i.document_number::text as document_number,
+        i.email::text as email, i.phone::text as phone, i.bank_account::json as bank_account, i.external_id::text as external_id,
+        i.metadata::json as metadata, i.visibility::text as visibility
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+        $11::text[], $12::text[], $13::text[]) as i (item_number, item_id, item_id_block, item_now, name, creci, document_number, email,
+        phone, bank_account, external_id, metadata, visibility)),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.broker t on t.organization_id = $14 and t.id = item.item_id
+    order by t.id
+    for no key update of t),
+updated as (
+    update neoapi.broker t
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $15, name = item.name,
+        creci = item.creci, document_number = item.document_number, email = item.email, phone = item.phone, bank_account = item.bank_account,
+        external_id = item.external_id, metadata = item.metadata, visibility = item.visibility
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $14 and t.id = item.item_id and (false or before.name is distinct from item.name
+        or before.creci is distinct from item.creci or before.document_number is distinct from item.document_number
+        or before.email is distinct from item.email or before.phone is distinct from item.phone
+        or before.bank_account::json::text is distinct from item.bank_account::json::text
+        or before.external_id is distinct from item.external_id or before.metadata::json::text is distinct from item.metadata::json::text
+        or before.visibility is distinct from item.visibility)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
+    select $14, 'broker.updated', r.id, neoapi.event_time(r.item_now), $15, $16, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"creci":' || to_json(r.creci), '"email":' || to_json(r.email),
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"') || '}', array_remove(array[null,
+        case when o.id is distinct from r.id then 'id' end, case when o.name is distinct from r.name then 'name' end,
+        case when o.creci is distinct from r.creci then 'creci' end,
+        case when o.document_number is distinct from r.document_number then 'document_number' end,
+        case when o.email is distinct from r.email then 'email' end, case when o.phone is distinct from r.phone then 'phone' end,
+        case when o.bank_account::json::text is distinct from r.bank_account::json::text then 'bank_account' end,
+        case when o.external_id is distinct from r.external_id then 'external_id' end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
+        case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
+        case when o.organization_id is distinct from r.organization_id then 'organization_id' end,
+        case when o.visibility is distinct from r.visibility then 'visibility' end,
+        case when o.created_at is distinct from r.created_at then 'created_at' end,
+        case when o.created_by is distinct from r.created_by then 'created_by' end], null), ('{' || concat_ws(',',
+        case when o.id is distinct from r.id then '"id":' || coalesce((to_json(o.id))::text, 'null') end,
+        case when o.name is distinct from r.name then '"name":' || coalesce((to_json(o.name))::text, 'null') end,
+        case when o.creci is distinct from r.creci then '"creci":' || coalesce((to_json(o.creci))::text, 'null') end,
+        case when o.email is distinct from r.email then '"email":' || coalesce((to_json(o.email))::text, 'null') end,
+        case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
+        case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
+        case when o.organization_id is distinct from r.organization_id then '"organization_id":' || coalesce((to_json(o.organization_id))::text, 'null') end,
+        case when o.created_at is distinct from r.created_at then '"created_at":' || coalesce(('"' || neoapi.format_timestamp(o.created_at) || '"')::text, 'null') end)
+        || '}')::json
+    from updated r
+    left join before o on o.id = r.id
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $14, r.item_id_block || right(s.id, 4), s.id, e.id, 'broker.updated', e.created_at, r.item_now
+    from event e
+    join updated r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $14 and s.is_active and s.events && array['broker.updated', 'broker.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries), null, item_number
+from updated
+union all
+select before.representation, 0, null, item.item_number
+from before
+join item on item.item_id = before.id
+where not exists (select from updated where updated.id = before.id);
+
+-- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 target_id_block[], $6 organization, $7 actor, $8 request
+prepare broker_delete_rows as
+with item as materialized (
+    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
+        i.item_now::timestamptz as item_now, i.item_cleared_block::text as item_cleared_block
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as i (item_number, item_id, item_id_block, item_now,
+        item_cleared_block)),
+used as materialized (
+    select item_number, (
+        select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',')
+        from (values ('property', 'prp_'), ('party', 'pty_'), ('proposal', 'pps_'), ('contract', 'ctr_'), ('document', 'doc_')) as k (kind,
+            prefix)
+        cross join lateral (
+            select r.source_id, r.path
+            from neoapi.reference r
+            where r.organization_id = $6 and r.broker_id = item.item_id and r.source_id > k.prefix and r.source_id < k.prefix || '~'
+                and r.source_id <> item.item_id and not exists (
+                select
+                from item other
+                where other.item_id = r.source_id and (other.item_number < item.item_number or exists (
+                    select
+                    from neoapi.reference back
+                    where back.organization_id = $6 and back.source_id = item.item_id and back.target_id = other.item_id)))
+            order by r.source_id
+            limit 1) u) as users
+    from item),
+deleted as (
+    delete from neoapi.broker t using item
+    where t.organization_id = $6 and t.id = item.item_id and not exists (
+        select
+        from used
+        where used.item_number = item.item_number and users is not null)
+    returning t.id, t.representation, t.name, t.creci, t.email, t.external_id, t.metadata, t.tenant_id, t.organization_id, t.created_at,
+        t.updated_at, item.item_number, item.item_id_block, item.item_now, item.item_cleared_block),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $6, 'broker.deleted', r.id, neoapi.event_time(r.item_now), $7, $8, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"creci":' || to_json(r.creci), '"email":' || to_json(r.email),
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"') || '}'
+    from deleted r
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $6, r.item_id_block || right(s.id, 4), s.id, e.id, 'broker.deleted', e.created_at, r.item_now
+    from event e
+    join deleted r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $6 and s.is_active and s.events && array['broker.deleted', 'broker.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select id, (select count(*) from queued_deliveries), null, item_number
+from deleted
+union all
+select null, 0, users, item_number
+from used
+where users is not null;
+
+-- $1 before, $2 now, $3 organization, $4 tenant, $5 actor
+prepare broker_import as
+with batch as materialized (
+    select l.number as item_number, l.id as item_id, l.id_block as item_id_block, l.body as item_body
+    from import_line l
+    where l.kind = 'broker' and l.number > $1::bigint
+    order by l.number
+    limit 500),
+item as materialized (
+    select p.item_number, p.item_id, p.item_id_block, $2::timestamptz as item_now, b.*
+    from batch p
+    cross join lateral json_populate_record(null::neoapi.broker, p.item_body) b),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.broker t on t.organization_id = $3 and t.id = item.item_id
+    order by t.id
+    for no key update of t),
+updated as (
+    update neoapi.broker t
+    set created_at = coalesce(item.created_at, t.created_at), updated_at =
+        case when item.updated_at > before.updated_at then item.updated_at else greatest(item.item_now, before.updated_at + interval '1 millisecond') end,
+        created_by = coalesce(item.created_by, t.created_by), updated_by = coalesce(item.updated_by, t.updated_by), name = item.name,
+        creci = item.creci, document_number = item.document_number, email = item.email, phone = item.phone, bank_account = item.bank_account,
+        external_id = item.external_id, metadata = item.metadata, visibility = item.visibility
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
+        t.created_at) or item.updated_at > before.updated_at or before.created_by is distinct from coalesce(item.created_by, t.created_by)
+        or before.name is distinct from item.name or before.creci is distinct from item.creci
+        or before.document_number is distinct from item.document_number or before.email is distinct from item.email
+        or before.phone is distinct from item.phone or before.bank_account::json::text is distinct from item.bank_account::json::text
+        or before.external_id is distinct from item.external_id or before.metadata::json::text is distinct from item.metadata::json::text
+        or before.visibility is distinct from item.visibility)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+inserted as (
+    insert into neoapi.broker as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, creci,
+        document_number, email, phone, bank_account, external_id, metadata, visibility)
+    select $3, item.item_id, $4, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now),
+        coalesce(item.created_by, $5), coalesce(item.updated_by, $5), item.name, item.creci, item.document_number, item.email, item.phone,
+        item.bank_account, item.external_id, item.metadata, item.visibility
+    from item
+    where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
+    order by item.item_number
+    returning t.id, t.representation, t.name, t.creci, t.email, t.external_id, t.metadata, t.tenant_id, t.organization_id, t.created_at,
+        t.updated_at),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now
+    from inserted
+    join item on item.item_id = inserted.id)
+select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
+
+-- $1 before, $2 now, $3 organization, $4 tenant, $5 actor, $6 request
+prepare broker_import_with_events as
+with batch as materialized (
+    select l.number as item_number, l.id as item_id, l.id_block as item_id_block, l.body as item_body
+    from import_line l
+    where l.kind = 'broker' and l.number > $1::bigint
+    order by l.number
+    limit 500),
+item as materialized (
+    select p.item_number, p.item_id, p.item_id_block, $2::timestamptz as item_now, b.*
+    from batch p
+    cross join lateral json_populate_record(null::neoapi.broker, p.item_body) b),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.broker t on t.organization_id = $3 and t.id = item.item_id
+    order by t.id
+    for no key update of t),
+updated as (
+    update neoapi.broker t
+    set created_at = coalesce(item.created_at, t.created_at), updated_at =
+        case when item.updated_at > before.updated_at then item.updated_at else greatest(item.item_now, before.updated_at + interval '1 millisecond') end,
+        created_by = coalesce(item.created_by, t.created_by), updated_by = coalesce(item.updated_by, t.updated_by), name = item.name,
+        creci = item.creci, document_number = item.document_number, email = item.email, phone = item.phone, bank_account = item.bank_account,
+        external_id = item.external_id, metadata = item.metadata, visibility = item.visibility
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
+        t.created_at) or item.updated_at > before.updated_at or before.created_by is distinct from coalesce(item.created_by, t.created_by)
+        or before.name is distinct from item.name or before.creci is distinct from item.creci
+        or before.document_number is distinct from item.document_number or before.email is distinct from item.email
+        or before.phone is distinct from item.phone or before.bank_account::json::text is distinct from item.bank_account::json::text
+        or before.external_id is distinct from item.external_id or before.metadata::json::text is distinct from item.metadata::json::text
+        or before.visibility is distinct from item.visibility)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+inserted as (
+    insert into neoapi.broker as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, creci,
+        document_number, email, phone, bank_account, external_id, metadata, visibility)
+    select $3, item.item_id, $4, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now),
+        coalesce(item.created_by, $5), coalesce(item.updated_by, $5), item.name, item.creci, item.document_number, item.email, item.phone,
+        item.bank_account, item.external_id, item.metadata, item.visibility
+    from item
+    where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
+    order by item.item_number
+    returning t.id, t.representation, t.name, t.creci, t.email, t.external_id, t.metadata, t.tenant_id, t.organization_id, t.created_at,
+        t.updated_at),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now
+    from inserted
+    join item on item.item_id = inserted.id),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
+    select $3, 'broker.created', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"creci":' || to_json(r.creci), '"email":' || to_json(r.email),
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"') || '}', true
+    from created r
+    order by r.item_number
+    returning id, resource_id, created_at),
+event_update as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous, is_silent)
+    select $3, 'broker.updated', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"creci":' || to_json(r.creci), '"email":' || to_json(r.email),
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"') || '}', array_remove(array[null,
+        case when o.id is distinct from r.id then 'id' end, case when o.name is distinct from r.name then 'name' end,
+        case when o.creci is distinct from r.creci then 'creci' end,
+        case when o.document_number is distinct from r.document_number then 'document_number' end,
+        case when o.email is distinct from r.email then 'email' end, case when o.phone is distinct from r.phone then 'phone' end,
+        case when o.bank_account::json::text is distinct from r.bank_account::json::text then 'bank_account' end,
+        case when o.external_id is distinct from r.external_id then 'external_id' end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
+        case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
+        case when o.organization_id is distinct from r.organization_id then 'organization_id' end,
+        case when o.visibility is distinct from r.visibility then 'visibility' end,
+        case when o.created_at is distinct from r.created_at then 'created_at' end,
+        case when o.created_by is distinct from r.created_by then 'created_by' end], null), ('{' || concat_ws(',',
+        case when o.id is distinct from r.id then '"id":' || coalesce((to_json(o.id))::text, 'null') end,
+        case when o.name is distinct from r.name then '"name":' || coalesce((to_json(o.name))::text, 'null') end,
+        case when o.creci is distinct from r.creci then '"creci":' || coalesce((to_json(o.creci))::text, 'null') end,
+        case when o.email is distinct from r.email then '"email":' || coalesce((to_json(o.email))::text, 'null') end,
+        case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
+        case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
+        case when o.organization_id is distinct from r.organization_id then '"organization_id":' || coalesce((to_json(o.organization_id))::text, 'null') end,
+        case when o.created_at is distinct from r.created_at then '"created_at":' || coalesce(('"' || neoapi.format_timestamp(o.created_at) || '"')::text, 'null') end)
+        || '}')::json, true
+    from updated r
+    left join before o on o.id = r.id
+    order by r.item_number
+    returning id, resource_id, created_at)
+select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
+
+-- $1 before, $2 now, $3 organization, $4 tenant, $5 actor, $6 request
+prepare broker_import_with_webhooks as
+with batch as materialized (
+    select l.number as item_number, l.id as item_id, l.id_block as item_id_block, l.body as item_body
+    from import_line l
+    where l.kind = 'broker' and l.number > $1::bigint
+    order by l.number
+    limit 500),
+item as materialized (
+    select p.item_number, p.item_id, p.item_id_block, $2::timestamptz as item_now, b.*
+    from batch p
+    cross join lateral json_populate_record(null::neoapi.broker, p.item_body) b),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.broker t on t.organization_id = $3 and t.id = item.item_id
+    order by t.id
+    for no key update of t),
+updated as (
+    update neoapi.broker t
+    set created_at = coalesce(item.created_at, t.created_at), updated_at =
+        case when item.updated_at > before.updated_at then item.updated_at else greatest(item.item_now, before.updated_at + interval '1 millisecond') end,
+        created_by = coalesce(item.created_by, t.created_by), updated_by = coalesce(item.updated_by, t.updated_by), name = item.name,
+        creci = item.creci, document_number = item.document_number, email = item.email, phone = item.phone, bank_account = item.bank_account,
+        external_id = item.external_id, metadata = item.metadata, visibility = item.visibility
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
+        t.created_at) or item.updated_at > before.updated_at or before.created_by is distinct from coalesce(item.created_by, t.created_by)
+        or before.name is distinct from item.name or before.creci is distinct from item.creci
+        or before.document_number is distinct from item.document_number or before.email is distinct from item.email
+        or before.phone is distinct from item.phone or before.bank_account::json::text is distinct from item.bank_account::json::text
+        or before.external_id is distinct from item.external_id or before.metadata::json::text is distinct from item.metadata::json::text
+        or before.visibility is distinct from item.visibility)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+inserted as (
+    insert into neoapi.broker as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, creci,
+        document_number, email, phone, bank_account, external_id, metadata, visibility)
+    select $3, item.item_id, $4, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now),
+        coalesce(item.created_by, $5), coalesce(item.updated_by, $5), item.name, item.creci, item.document_number, item.email, item.phone,
+        item.bank_account, item.external_id, item.metadata, item.visibility
+    from item
+    where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
+    order by item.item_number
+    returning t.id, t.representation, t.name, t.creci, t.email, t.external_id, t.metadata, t.tenant_id, t.organization_id, t.created_at,
+        t.updated_at),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now
+    from inserted
+    join item on item.item_id = inserted.id),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $3, 'broker.created', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"creci":' || to_json(r.creci), '"email":' || to_json(r.email),
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"') || '}'
+    from created r
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $3, r.item_id_block || right(s.id, 4), s.id, e.id, 'broker.created', e.created_at, r.item_now
+    from event e
+    join created r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $3 and s.is_active and s.events && array['broker.created', 'broker.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries),
+event_update as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
+    select $3, 'broker.updated', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"creci":' || to_json(r.creci), '"email":' || to_json(r.email),
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"') || '}', array_remove(array[null,
+        case when o.id is distinct from r.id then 'id' end, case when o.name is distinct from r.name then 'name' end,
+        case when o.creci is distinct from r.creci then 'creci' end,
+        case when o.document_number is distinct from r.document_number then 'document_number' end,
+        case when o.email is distinct from r.email then 'email' end, case when o.phone is distinct from r.phone then 'phone' end,
+        case when o.bank_account::json::text is distinct from r.bank_account::json::text then 'bank_account' end,
+        case when o.external_id is distinct from r.external_id then 'external_id' end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
+        case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
+        case when o.organization_id is distinct from r.organization_id then 'organization_id' end,
+        case when o.visibility is distinct from r.visibility then 'visibility' end,
+        case when o.created_at is distinct from r.created_at then 'created_at' end,
+        case when o.created_by is distinct from r.created_by then 'created_by' end], null), ('{' || concat_ws(',',
+        case when o.id is distinct from r.id then '"id":' || coalesce((to_json(o.id))::text, 'null') end,
+        case when o.name is distinct from r.name then '"name":' || coalesce((to_json(o.name))::text, 'null') end,
+        case when o.creci is distinct from r.creci then '"creci":' || coalesce((to_json(o.creci))::text, 'null') end,
+        case when o.email is distinct from r.email then '"email":' || coalesce((to_json(o.email))::text, 'null') end,
+        case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
+        case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
+        case when o.organization_id is distinct from r.organization_id then '"organization_id":' || coalesce((to_json(o.organization_id))::text, 'null') end,
+        case when o.created_at is distinct from r.created_at then '"created_at":' || coalesce(('"' || neoapi.format_timestamp(o.created_at) || '"')::text, 'null') end)
+        || '}')::json
+    from updated r
+    left join before o on o.id = r.id
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries_update as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $3, r.item_id_block || right(s.id, 4), s.id, e.id, 'broker.updated', e.created_at, r.item_now
+    from event_update e
+    join updated r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $3 and s.is_active and s.events && array['broker.updated', 'broker.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued_update as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries_update)
+select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
+
+prepare broker_list_ids as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_created_gte as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.id >= ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_created_lte as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.id <= ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_updated_gte as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.updated_at >= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_updated_lte as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.updated_at <= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_creci as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and neoapi.creci_key(t.creci) in (neoapi.creci_key($3)) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_document_number as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.document_number in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_email as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and lower(t.email) in (lower($3)) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_external_id as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.external_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_visibility as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.visibility in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_q as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and neoapi.folded(t.name) like ('%' || replace(replace(replace(neoapi.folded($3), E'\\', E'\\\\'), '%', E'\\%'),
+    '_', E'\\_') || '%') and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_by_change as
+select t.representation, false, (extract(epoch from t.updated_at) * 1000000)::bigint, null
+from neoapi.broker t
+where t.organization_id = $1 and (not $3::boolean or neoapi.force_custom_plan())
+order by t.updated_at desc, t.id desc
+limit $2::int;
+
+prepare broker_list_by_change_further as
+select p.answer, e.id is not null, p.position, (
+    select count(*)
+    from (
+        select t.id
+        from neoapi.broker t
+        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan())
+        order by t.id desc
+        limit 10000 + 1) c)
+from (
+    select (
+        select t.id
+        from neoapi.broker t
+        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
+            t.id) >= (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
+        order by t.updated_at asc, t.id asc
+        limit 1) as id) e
+left join (
+    select t.representation as answer, t.id, (extract(epoch from t.updated_at) * 1000000)::bigint as position
+    from neoapi.broker t
+    where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
+        t.id) < (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
+    order by t.updated_at desc, t.id desc
+    limit $2::int) p on true
+order by p.position desc, p.id desc;
+
+prepare broker_export as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1
+order by t.id desc
+limit all;
+
+prepare broker_find_creci as
+select t.id
+from neoapi.broker t
+where t.organization_id = $1 and neoapi.creci_key(t.creci) = neoapi.creci_key($2) and t.id <> $3 and ($4::text is null or null = $4)
+limit 1;
+
+prepare broker_find_external_id as
+select t.id
+from neoapi.broker t
+where t.organization_id = $1 and t.external_id = $2 and t.id <> $3 and ($4::text is null or null = $4)
+limit 1;
+
+-- broker_representation
+create or replace function neoapi.broker_set_representation() returns trigger language plpgsql as $$
+begin
+    new.representation := '{' || concat_ws(',',
+        '"id":' || to_json(new.id),
+        '"name":' || to_json(new.name),
+        '"creci":' || to_json(new.creci),
+        '"document_number":' || to_json(new.document_number),
+        '"email":' || to_json(new.email),
+        '"phone":' || to_json(new.phone),
+        '"bank_account":' || new.bank_account,
+        '"external_id":' || to_json(new.external_id),
+        '"metadata":' || new.metadata,
+        '"tenant_id":' || to_json(new.tenant_id),
+        '"organization_id":' || to_json(new.organization_id),
+        '"visibility":' || to_json(new.visibility),
+        '"created_at":' || '"' || neoapi.format_timestamp(new.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(new.updated_at) || '"',
+        '"created_by":' || to_json(new.created_by),
+        '"updated_by":' || to_json(new.updated_by)) || '}';
+    return new;
+end $$;
+create or replace trigger set_representation before update on neoapi.broker for each row execute function neoapi.broker_set_representation();
+create or replace trigger set_representation_if_null before insert on neoapi.broker for each row when (new.representation is null) execute function neoapi.broker_set_representation();

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prints the generated statements. Each has four parts, ended by zero bytes: the resource, or "shared"; its name; the text with
+ * named parameters, or "" if it has none; and the SQL. What a process prepares or would run is intercepted (--wrap). */
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/service.h"
+#include "pg/pg.h"
+#include "sql/expiry.h"
+#include "sql/representation.h"
+#include "sql/statements.h"
+#include "sql/table.h"
+
+typedef struct {
+    const neo_sql *sql;
+    const char *named, *text;
+    int is_printed;
+} statement;
+
+static apr_pool_t *pool;
+static apr_array_header_t *prepared;
+static const char *resource_name = "shared", *query_name;
+
+static void print(const char *name, const char *named, const char *text)
+{
+    printf("%s%c%s%c%s%c%s%c", resource_name, 0, name, 0, named, 0, text, 0);
+}
+
+/* ---------------------------------------------------------------- what the library calls */
+
+neo_sql *__real_neo_sql_make(apr_pool_t *p, const char *text, int writes);
+neo_sql *__wrap_neo_sql_make(apr_pool_t *p, const char *text, int writes);
+neo_statement *__real_neo_statement_make(apr_pool_t *p, const char *text, int params, int writes);
+neo_statement *__wrap_neo_statement_make(apr_pool_t *p, const char *text, int params, int writes);
+const neo_statement *__wrap_neo_statement_of(const char *text, int params);
+neo_pg_status __wrap_neo_pg_query(neo_pg *pg, const char *text, int params, const char *const *values, apr_pool_t *p,
+                                  neo_rows *rows);
+neo_pg_status __wrap_neo_pg_read_snapshot(neo_pg *pg, const char *text, int params, const char *const *values, apr_pool_t *p,
+                                          neo_rows *rows);
+void __wrap_neo_pg_limit_time(neo_pg *pg, int milliseconds);
+
+neo_sql *__wrap_neo_sql_make(apr_pool_t *p, const char *text, int writes)
+{
+    neo_sql *sql = __real_neo_sql_make(p, text, writes);
+    statement *s = &APR_ARRAY_IDX(prepared, prepared->nelts - 1, statement);
+    s->sql = sql;
+    s->named = apr_pstrdup(pool, text);
+    return sql;
+}
+
+neo_statement *__wrap_neo_statement_make(apr_pool_t *p, const char *text, int params, int writes)
+{
+    APR_ARRAY_PUSH(prepared, statement) = (statement){.named = "", .text = apr_pstrdup(pool, text)};
+    return __real_neo_statement_make(p, text, params, writes);
+}
+
+const neo_statement *__wrap_neo_statement_of(const char *text, int params)
+{
+    (void)text, (void)params;
+    return NULL;
+}
+
+neo_pg_status __wrap_neo_pg_query(neo_pg *pg, const char *text, int params, const char *const *values, apr_pool_t *p,
+                                  neo_rows *rows)
+{
+    (void)pg, (void)params, (void)values, (void)p, (void)rows;
+    print(query_name, "", text);
+    return NEO_PG_FAILED;
+}
+
+neo_pg_status __wrap_neo_pg_read_snapshot(neo_pg *pg, const char *text, int params, const char *const *values, apr_pool_t *p,
+                                          neo_rows *rows)
+{
+    return __wrap_neo_pg_query(pg, strstr(text, "select"), params, values, p, rows); /* without "declare … cursor for" */
+}
+
+void __wrap_neo_pg_limit_time(neo_pg *pg, int milliseconds)
+{
+    (void)pg, (void)milliseconds;
+}
+
+/* ---------------------------------------------------------------- statements of a resource */
+
+/* {field0} and so on become {.name}. */
+static const char *name_fields(const char *named, const neo_resource *resource)
+{
+    int number = 0;
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (!(f->flags & NEO_SERVER)) {
+            const char *parameter = apr_psprintf(pool, "{field%d", number++), *found = strstr(named, parameter);
+            apr_size_t len = strlen(parameter);
+            if (found && strchr("[}", found[len]))
+                named = apr_pstrcat(pool, apr_pstrmemdup(pool, named, (apr_size_t)(found - named)), "{.", f->name, found + len,
+                                    NULL);
+        }
+    return named;
+}
+
+static void print_prepared(const neo_resource *resource, const neo_sql *sql, const char *name)
+{
+    for (int i = 0; i < prepared->nelts; i++) {
+        statement *s = &APR_ARRAY_IDX(prepared, i, statement);
+        if (s->sql == sql) {
+            print(name, name_fields(s->named, resource), s->text);
+            s->is_printed = 1;
+        }
+    }
+}
+
+static const neo_actor actor = {.organization = "org_1"};
+
+static void list(const neo_resource *resource, const char *name, neo_selection selection)
+{
+    neo_rows rows;
+    query_name = name;
+    if (!selection.order)
+        selection.order = neo_orders;
+    neo_pg_status status = selection.limit ? neo_table_list(NULL, resource, &actor, &selection, pool, &rows)
+                                           : neo_table_open_snapshot(NULL, resource, &actor, &selection, pool, &rows);
+    (void)status;
+}
+
+/* A value of a filter: that of its documentation. */
+static const char *sample(const neo_resource *resource, const neo_filter *filter)
+{
+    const neo_field *field = neo_field_named(resource->fields, filter->name);
+    const char *error, *example = filter->example ? filter->example : field ? field->example : NULL;
+    const neo_json *value = example ? neo_json_parse((neo_text){example, strlen(example)}, pool, &error) : NULL;
+    const char *text = value ? neo_json_string(value) : NULL;
+    return filter->value == NEO_VALUE_ENUM ? filter->values[0] : text ? text : "1";
+}
+
+static void list_filtered(const neo_resource *resource, const neo_filter *filters)
+{
+    for (const neo_filter *f = filters; f && f->name; f++) {
+        const char *values[] = {sample(resource, f)};
+        const neo_condition condition = {f, values, 1};
+        list(resource, apr_pstrcat(pool, "list_", f->name, NULL), (neo_selection){&condition, 1, .limit = 25});
+    }
+}
+
+static void find_unique(const neo_resource *resource)
+{
+    neo_rows rows;
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->flags & NEO_UNIQUE) {
+            query_name = apr_pstrcat(pool, "find_", f->name, NULL);
+            neo_pg_status status =
+                neo_table_find(NULL, resource, &actor, &(neo_unique_value){f, "value", NULL}, "id", pool, &rows);
+            (void)status;
+        }
+}
+
+static void print_resource(const neo_resource *resource)
+{
+    static const char *const imports[] = {"import", "import_with_events", "import_with_webhooks"};
+    resource_name = resource->name;
+    for (int kind = 0; kind < NEO_SQL_KINDS; kind++)
+        if (neo_sql_find(resource, kind))
+            print_prepared(resource, neo_sql_find(resource, kind), neo_sql_kind_name(kind));
+    for (int events = NEO_IMPORT_NO_EVENTS; events <= NEO_IMPORT_WEBHOOKS; events++)
+        print_prepared(resource, neo_write_import(resource, events, pool), imports[events]);
+    list_filtered(resource, neo_common_filters);
+    list_filtered(resource, resource->filters);
+    list(resource, "list_by_change", (neo_selection){.order = &neo_orders[2], .limit = 25});
+    list(resource, "list_by_change_further",
+         (neo_selection){.order = &neo_orders[2], .before = "id", .position = "1", .limit = 25, .has_total = 1});
+    list(resource, "export", (neo_selection){0});
+    find_unique(resource);
+    print("representation", "", neo_representation_script(resource, pool).sql);
+}
+
+int main(void)
+{
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    prepared = apr_array_make(pool, 256, sizeof(statement));
+    neo_service_make_statements(pool);
+    neo_expiry_make_statements(pool);
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        print_resource(*r);
+    resource_name = "shared";
+    for (int i = 0, number = 0; i < prepared->nelts; i++) {
+        const statement *s = &APR_ARRAY_IDX(prepared, i, statement);
+        if (!s->is_printed)
+            print(apr_psprintf(pool, "%d", ++number), s->named, s->text);
+    }
+    apr_terminate();
+    return fflush(stdout) == 0 ? 0 : 1;
+}

@@ -1,0 +1,1903 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Generated: `make golden` writes this file.
+
+-- $1 organization, $2 id
+prepare proposal_read as
+select representation
+from neoapi.proposal
+where organization_id = $1 and id = $2;
+
+-- $1 organization, $2 id
+prepare proposal_read_version as
+select representation, xmin
+from neoapi.proposal
+where organization_id = $1 and id = $2;
+
+-- $1 organization, $2 limit
+prepare proposal_list as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1
+order by t.id desc
+limit (select $2::int);
+
+-- $1 organization, $2 before, $3 limit
+prepare proposal_list_further as
+select p.answer, e.id is not null, p.position, null
+from (
+    select (
+        select t.id
+        from neoapi.proposal t
+        where t.organization_id = $1 and t.id >= (select $2)
+        order by t.id asc
+        limit 1) as id) e
+left join (
+    select t.representation as answer, t.id, null as position
+    from neoapi.proposal t
+    where t.organization_id = $1 and t.id < (select $2)
+    order by t.id desc
+    limit (select $3::int)) p on true
+order by p.id desc;
+
+-- $1 id, $2 id_block, $3 now, $4 kind, $5 property_id, $6 proponent_ids, $7 recipient_ids, $8 broker_id, $9 amount, $10 payment_terms,
+-- $11 rental_terms, $12 valid_until, $13 notes, $14 status, $15 decision_reason, $16 external_id, $17 metadata, $18 timestamp_field,
+-- $19 representation, $20 payload, $21 numbers, $22 paths, $23 targets, $24 organization, $25 tenant, $26 actor, $27 request
+prepare proposal_create as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as kind,
+        $5::text as property_id, $6::json as proponent_ids, $7::json as recipient_ids, $8::text as broker_id, $9::bigint as amount,
+        $10::json as payment_terms, $11::json as rental_terms, $12::date as valid_until, $13::text as notes, $14::text as status,
+        $15::text as decision_reason, $16::text as external_id, $17::json as metadata, $18::text as item_timestamp_field,
+        $19::text as representation, $20::text as item_payload),
+ref as materialized (
+    select r.item_number, r.path, r.target
+    from unnest($21::int[], $22::text[], $23::text[]) as r (item_number, path, target)),
+missing as materialized (
+    select item_number, path
+    from ref
+    where case left(target, 4) when 'brk_' then (
+        select o.id
+        from neoapi.broker o
+        where o.organization_id = $24 and o.id = target)
+        when 'prp_' then (
+        select o.id
+        from neoapi.property o
+        where o.organization_id = $24 and o.id = target)
+        when 'pty_' then (
+        select o.id
+        from neoapi.party o
+        where o.organization_id = $24 and o.id = target) end is null),
+created as (
+    insert into neoapi.proposal as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, kind,
+        property_id, proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms, valid_until, notes, status,
+        decision_reason, decided_at, external_id, metadata)
+    select $24, item.item_id, $25, item.item_now, item.item_now, $26, $26, item.representation, item.kind, item.property_id,
+        item.proponent_ids, item.recipient_ids, item.broker_id, item.amount, item.payment_terms, item.rental_terms, item.valid_until,
+        item.notes, item.status, item.decision_reason, case item.item_timestamp_field when 'decided_at' then item.item_now end,
+        item.external_id, item.metadata
+    from item
+    where true and not exists (
+        select
+        from missing
+        where missing.item_number = item.item_number)
+    order by item.item_number
+    returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $19::text as representation,
+        $20::text as item_payload),
+stored_references as (
+    insert into neoapi.reference (organization_id, source_id, path, target_id)
+    select $24, created.id, path, target
+    from created
+    join ref using (item_number)),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $24, 'proposal.created', r.id, neoapi.event_time(r.item_now), $26, $27, r.item_payload
+    from created r
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $24, r.item_id_block || right(s.id, 4), s.id, e.id, 'proposal.created', e.created_at, r.item_now
+    from event e
+    join created r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $24 and s.is_active and s.events && array['proposal.created', 'proposal.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries), null, item_number
+from created
+union all
+select null, 0, path, item_number
+from missing
+where true;
+
+-- $1 id, $2 id_block, $3 now, $4 kind, $5 property_id, $6 proponent_ids, $7 recipient_ids, $8 broker_id, $9 amount, $10 payment_terms,
+-- $11 rental_terms, $12 valid_until, $13 notes, $14 status, $15 decision_reason, $16 external_id, $17 metadata, $18 timestamp_field,
+-- $19 representation, $20 payload, $21 numbers, $22 paths, $23 targets, $24 organization, $25 tenant, $26 actor, $27 credential, $28 key,
+-- $29 hash, $30 request
+prepare proposal_create_keyed as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as kind,
+        $5::text as property_id, $6::json as proponent_ids, $7::json as recipient_ids, $8::text as broker_id, $9::bigint as amount,
+        $10::json as payment_terms, $11::json as rental_terms, $12::date as valid_until, $13::text as notes, $14::text as status,
+        $15::text as decision_reason, $16::text as external_id, $17::json as metadata, $18::text as item_timestamp_field,
+        $19::text as representation, $20::text as item_payload),
+ref as materialized (
+    select r.item_number, r.path, r.target
+    from unnest($21::int[], $22::text[], $23::text[]) as r (item_number, path, target)),
+missing as materialized (
+    select item_number, path
+    from ref
+    where case left(target, 4) when 'brk_' then (
+        select o.id
+        from neoapi.broker o
+        where o.organization_id = $24 and o.id = target)
+        when 'prp_' then (
+        select o.id
+        from neoapi.property o
+        where o.organization_id = $24 and o.id = target)
+        when 'pty_' then (
+        select o.id
+        from neoapi.party o
+        where o.organization_id = $24 and o.id = target) end is null),
+created as (
+    insert into neoapi.proposal as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, kind,
+        property_id, proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms, valid_until, notes, status,
+        decision_reason, decided_at, external_id, metadata)
+    select $24, item.item_id, $25, item.item_now, item.item_now, $26, $26, item.representation, item.kind, item.property_id,
+        item.proponent_ids, item.recipient_ids, item.broker_id, item.amount, item.payment_terms, item.rental_terms, item.valid_until,
+        item.notes, item.status, item.decision_reason, case item.item_timestamp_field when 'decided_at' then item.item_now end,
+        item.external_id, item.metadata
+    from item
+    where (
+        select 1
+        from neoapi.idempotency_key
+        where organization_id = $24 and credential_id = $27 and key = $28::uuid) is null
+        and not exists (
+        select
+        from missing
+        where missing.item_number = item.item_number)
+    order by item.item_number
+    returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $19::text as representation,
+        $20::text as item_payload),
+stored_references as (
+    insert into neoapi.reference (organization_id, source_id, path, target_id)
+    select $24, created.id, path, target
+    from created
+    join ref using (item_number)),
+stored_key as (
+    insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
+    select $24, $27, $28::uuid, decode($29, 'hex'), 201, representation, null, now() + interval '24 hours'
+    from created),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $24, 'proposal.created', r.id, neoapi.event_time(r.item_now), $26, $30, r.item_payload
+    from created r
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $24, r.item_id_block || right(s.id, 4), s.id, e.id, 'proposal.created', e.created_at, r.item_now
+    from event e
+    join created r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $24 and s.is_active and s.events && array['proposal.created', 'proposal.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries), null, item_number
+from created
+union all
+select null, 0, path, item_number
+from missing
+where (
+    select 1
+    from neoapi.idempotency_key
+    where organization_id = $24 and credential_id = $27 and key = $28::uuid) is null;
+
+-- $1 id, $2 id_block, $3 now, $4 kind, $5 property_id, $6 proponent_ids, $7 recipient_ids, $8 broker_id, $9 amount, $10 payment_terms,
+-- $11 rental_terms, $12 valid_until, $13 notes, $14 status, $15 decision_reason, $16 external_id, $17 metadata, $18 timestamp_field,
+-- $19 representation, $20 payload, $21 numbers, $22 paths, $23 targets, $24 organization, $25 tenant, $26 times, $27 actor, $28 request
+prepare proposal_create_history as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as kind,
+        $5::text as property_id, $6::json as proponent_ids, $7::json as recipient_ids, $8::text as broker_id, $9::bigint as amount,
+        $10::json as payment_terms, $11::json as rental_terms, $12::date as valid_until, $13::text as notes, $14::text as status,
+        $15::text as decision_reason, $16::text as external_id, $17::json as metadata, $18::text as item_timestamp_field,
+        $19::text as representation, $20::text as item_payload),
+ref as materialized (
+    select r.item_number, r.path, r.target
+    from unnest($21::int[], $22::text[], $23::text[]) as r (item_number, path, target)),
+missing as materialized (
+    select item_number, path
+    from ref
+    where case left(target, 4) when 'brk_' then (
+        select o.id
+        from neoapi.broker o
+        where o.organization_id = $24 and o.id = target)
+        when 'prp_' then (
+        select o.id
+        from neoapi.property o
+        where o.organization_id = $24 and o.id = target)
+        when 'pty_' then (
+        select o.id
+        from neoapi.party o
+        where o.organization_id = $24 and o.id = target) end is null),
+created as (
+    insert into neoapi.proposal as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, kind,
+        property_id, proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms, valid_until, notes, status,
+        decision_reason, decided_at, external_id, metadata)
+    select $24, item.item_id, $25, ($26::json->>'created_at')::timestamptz, ($26::json->>'updated_at')::timestamptz, $27, $27,
+        item.representation, item.kind, item.property_id, item.proponent_ids, item.recipient_ids, item.broker_id, item.amount,
+        item.payment_terms, item.rental_terms, item.valid_until, item.notes, item.status, item.decision_reason,
+        ($26::json->>'decided_at')::timestamptz, item.external_id, item.metadata
+    from item
+    where true and not exists (
+        select
+        from missing
+        where missing.item_number = item.item_number)
+    order by item.item_number
+    returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $19::text as representation,
+        $20::text as item_payload),
+stored_references as (
+    insert into neoapi.reference (organization_id, source_id, path, target_id)
+    select $24, created.id, path, target
+    from created
+    join ref using (item_number)),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
+    select $24, 'proposal.created', r.id, neoapi.event_time(r.item_now), $27, $28, r.item_payload, true
+    from created r
+    returning id, resource_id, created_at)
+select representation, 0, null, item_number
+from created
+union all
+select null, 0, path, item_number
+from missing
+where true;
+
+-- $1 id, $2 id_block, $3 now, $4 kind, $5 property_id, $6 proponent_ids, $7 recipient_ids, $8 broker_id, $9 amount, $10 payment_terms,
+-- $11 rental_terms, $12 valid_until, $13 notes, $14 status, $15 decision_reason, $16 external_id, $17 metadata, $18 timestamp_field,
+-- $19 representation, $20 payload, $21 numbers, $22 paths, $23 targets, $24 organization, $25 tenant, $26 times, $27 actor, $28 credential,
+-- $29 key, $30 hash, $31 request
+prepare proposal_create_history_keyed as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as kind,
+        $5::text as property_id, $6::json as proponent_ids, $7::json as recipient_ids, $8::text as broker_id, $9::bigint as amount,
+        $10::json as payment_terms, $11::json as rental_terms, $12::date as valid_until, $13::text as notes, $14::text as status,
+        $15::text as decision_reason, $16::text as external_id, $17::json as metadata, $18::text as item_timestamp_field,
+        $19::text as representation, $20::text as item_payload),
+ref as materialized (
+    select r.item_number, r.path, r.target
+    from unnest($21::int[], $22::text[], $23::text[]) as r (item_number, path, target)),
+missing as materialized (
+    select item_number, path
+    from ref
+    where case left(target, 4) when 'brk_' then (
+        select o.id
+        from neoapi.broker o
+        where o.organization_id = $24 and o.id = target)
+        when 'prp_' then (
+        select o.id
+        from neoapi.property o
+        where o.organization_id = $24 and o.id = target)
+        when 'pty_' then (
+        select o.id
+        from neoapi.party o
+        where o.organization_id = $24 and o.id = target) end is null),
+created as (
+    insert into neoapi.proposal as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, kind,
+        property_id, proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms, valid_until, notes, status,
+        decision_reason, decided_at, external_id, metadata)
+    select $24, item.item_id, $25, ($26::json->>'created_at')::timestamptz, ($26::json->>'updated_at')::timestamptz, $27, $27,
+        item.representation, item.kind, item.property_id, item.proponent_ids, item.recipient_ids, item.broker_id, item.amount,
+        item.payment_terms, item.rental_terms, item.valid_until, item.notes, item.status, item.decision_reason,
+        ($26::json->>'decided_at')::timestamptz, item.external_id, item.metadata
+    from item
+    where (
+        select 1
+        from neoapi.idempotency_key
+        where organization_id = $24 and credential_id = $28 and key = $29::uuid) is null
+        and not exists (
+        select
+        from missing
+        where missing.item_number = item.item_number)
+    order by item.item_number
+    returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $19::text as representation,
+        $20::text as item_payload),
+stored_references as (
+    insert into neoapi.reference (organization_id, source_id, path, target_id)
+    select $24, created.id, path, target
+    from created
+    join ref using (item_number)),
+stored_key as (
+    insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
+    select $24, $28, $29::uuid, decode($30, 'hex'), 201, representation, null, now() + interval '24 hours'
+    from created),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
+    select $24, 'proposal.created', r.id, neoapi.event_time(r.item_now), $27, $31, r.item_payload, true
+    from created r
+    returning id, resource_id, created_at)
+select representation, 0, null, item_number
+from created
+union all
+select null, 0, path, item_number
+from missing
+where (
+    select 1
+    from neoapi.idempotency_key
+    where organization_id = $24 and credential_id = $28 and key = $29::uuid) is null;
+
+-- $1 id, $2 id_block, $3 now, $4 kind, $5 property_id, $6 proponent_ids, $7 recipient_ids, $8 broker_id, $9 amount, $10 payment_terms,
+-- $11 rental_terms, $12 valid_until, $13 notes, $14 status, $15 decision_reason, $16 external_id, $17 metadata, $18 timestamp_field,
+-- $19 numbers, $20 paths, $21 targets, $22 organization, $23 target, $24 target_version, $25 version, $26 actor, $27 target_status,
+-- $28 request, $29 target_id_block
+prepare proposal_update_version as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as kind,
+        $5::text as property_id, $6::json as proponent_ids, $7::json as recipient_ids, $8::text as broker_id, $9::bigint as amount,
+        $10::json as payment_terms, $11::json as rental_terms, $12::date as valid_until, $13::text as notes, $14::text as status,
+        $15::text as decision_reason, $16::text as external_id, $17::json as metadata, $18::text as item_timestamp_field),
+ref as materialized (
+    select r.item_number, r.path, r.target
+    from unnest($19::int[], $20::text[], $21::text[]) as r (item_number, path, target)),
+missing as materialized (
+    select item_number, path
+    from ref
+    where case left(target, 4) when 'brk_' then (
+        select o.id
+        from neoapi.broker o
+        where o.organization_id = $22 and o.id = target)
+        when 'prp_' then (
+        select o.id
+        from neoapi.property o
+        where o.organization_id = $22 and o.id = target)
+        when 'pty_' then (
+        select o.id
+        from neoapi.party o
+        where o.organization_id = $22 and o.id = target) end is null),
+target as materialized (
+    select o.*
+    from neoapi.property o
+    where o.organization_id = $22 and o.id = $23 and o.xmin = $24::xid
+    for no key update of o),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.proposal t on t.organization_id = $22 and t.id = item.item_id and t.xmin = $25::xid and ($23::text is null
+        or exists (select from target))
+    for no key update of t),
+updated as (
+    update neoapi.proposal t
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $26, kind = item.kind,
+        property_id = item.property_id, proponent_ids = item.proponent_ids, recipient_ids = item.recipient_ids, broker_id = item.broker_id,
+        amount = item.amount, payment_terms = item.payment_terms, rental_terms = item.rental_terms, valid_until = item.valid_until,
+        notes = item.notes, status = item.status, decision_reason = item.decision_reason, decided_at = case item.item_timestamp_field
+        when 'decided_at' then item.item_now else t.decided_at end, external_id = item.external_id, metadata = item.metadata
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $22 and t.id = item.item_id and not exists (
+        select
+        from missing
+        where missing.item_number = item.item_number)
+        and (false or before.kind is distinct from item.kind or before.property_id is distinct from item.property_id
+            or before.proponent_ids::json::text is distinct from item.proponent_ids::json::text
+            or before.recipient_ids::json::text is distinct from item.recipient_ids::json::text
+            or before.broker_id is distinct from item.broker_id or before.amount is distinct from item.amount
+            or before.payment_terms::json::text is distinct from item.payment_terms::json::text
+            or before.rental_terms::json::text is distinct from item.rental_terms::json::text
+            or before.valid_until is distinct from item.valid_until or before.notes is distinct from item.notes
+            or before.status is distinct from item.status or before.decision_reason is distinct from item.decision_reason
+            or before.decided_at is distinct from case item.item_timestamp_field when 'decided_at' then item.item_now else t.decided_at end
+            or before.external_id is distinct from item.external_id
+            or before.metadata::json::text is distinct from item.metadata::json::text)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+removed_references as (
+    delete from neoapi.reference r using updated
+    where r.organization_id = $22 and r.source_id = updated.id and not exists (
+        select
+        from ref
+        where ref.item_number = updated.item_number and ref.path = r.path)),
+stored_references as (
+    insert into neoapi.reference (organization_id, source_id, path, target_id)
+    select $22, updated.id, path, target
+    from updated
+    join ref using (item_number)
+    where not exists (
+        select
+        from neoapi.reference r
+        where r.organization_id = $22 and r.source_id = updated.id and r.path = ref.path and r.target_id = ref.target)
+    on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id),
+effect as (
+    update neoapi.property o
+    set status = $27, updated_at = greatest(updated.item_now, target.updated_at + interval '1 millisecond'), updated_by = $26
+    from updated, target
+    where o.organization_id = $22 and o.id = target.id
+    returning o.*, updated.item_now),
+event_effect as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
+    select $22, 'property.updated', r.id, neoapi.event_time(r.item_now), $26, $28, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"code":' || to_json(r.code), '"title":' || to_json(r.title), '"description":' || to_json(r.description),
+        '"transaction_type":' || to_json(r.transaction_type), '"usage_type":' || to_json(r.usage_type),
+        '"property_type":' || to_json(r.property_type), '"status":' || to_json(r.status), '"sale_price":' || r.sale_price,
+        '"rent_price":' || r.rent_price, '"condo_fee":' || r.condo_fee, '"iptu_amount":' || r.iptu_amount,
+        '"iptu_period":' || to_json(r.iptu_period), '"address":' || r.address, '"address_display":' || to_json(r.address_display),
+        '"private_area":' || r.private_area, '"total_area":' || r.total_area, '"lot_area":' || r.lot_area, '"bedrooms":' || r.bedrooms,
+        '"suites":' || r.suites, '"bathrooms":' || r.bathrooms, '"parking_spaces":' || r.parking_spaces, '"floor":' || r.floor,
+        '"year_built":' || r.year_built, '"registry":' || r.registry, '"owners":' || r.owners, '"broker_id":' || to_json(r.broker_id),
+        '"exclusive":' || r.exclusive, '"exclusive_until":' || to_json(r.exclusive_until), '"accepts_financing":' || r.accepts_financing,
+        '"accepts_fgts":' || r.accepts_fgts, '"accepts_exchange":' || r.accepts_exchange, '"features":' || r.features, '"media":' || r.media,
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
+        case when o.code is distinct from r.code then 'code' end, case when o.title is distinct from r.title then 'title' end,
+        case when o.description is distinct from r.description then 'description' end,
+        case when o.transaction_type is distinct from r.transaction_type then 'transaction_type' end,
+        case when o.usage_type is distinct from r.usage_type then 'usage_type' end,
+        case when o.property_type is distinct from r.property_type then 'property_type' end,
+        case when o.status is distinct from r.status then 'status' end,
+        case when o.sale_price is distinct from r.sale_price then 'sale_price' end,
+        case when o.rent_price is distinct from r.rent_price then 'rent_price' end,
+        case when o.condo_fee is distinct from r.condo_fee then 'condo_fee' end,
+        case when o.iptu_amount is distinct from r.iptu_amount then 'iptu_amount' end,
+        case when o.iptu_period is distinct from r.iptu_period then 'iptu_period' end,
+        case when o.address::json::text is distinct from r.address::json::text then 'address' end,
+        case when o.address_display is distinct from r.address_display then 'address_display' end,
+        case when o.private_area is distinct from r.private_area then 'private_area' end,
+        case when o.total_area is distinct from r.total_area then 'total_area' end,
+        case when o.lot_area is distinct from r.lot_area then 'lot_area' end,
+        case when o.bedrooms is distinct from r.bedrooms then 'bedrooms' end, case when o.suites is distinct from r.suites then 'suites' end,
+        case when o.bathrooms is distinct from r.bathrooms then 'bathrooms' end,
+        case when o.parking_spaces is distinct from r.parking_spaces then 'parking_spaces' end,
+        case when o.floor is distinct from r.floor then 'floor' end,
+        case when o.year_built is distinct from r.year_built then 'year_built' end,
+        case when o.registry::json::text is distinct from r.registry::json::text then 'registry' end,
+        case when o.owners::json::text is distinct from r.owners::json::text then 'owners' end,
+        case when o.broker_id is distinct from r.broker_id then 'broker_id' end,
+        case when o.exclusive is distinct from r.exclusive then 'exclusive' end,
+        case when o.exclusive_until is distinct from r.exclusive_until then 'exclusive_until' end,
+        case when o.accepts_financing is distinct from r.accepts_financing then 'accepts_financing' end,
+        case when o.accepts_fgts is distinct from r.accepts_fgts then 'accepts_fgts' end,
+        case when o.accepts_exchange is distinct from r.accepts_exchange then 'accepts_exchange' end,
+        case when o.features::json::text is distinct from r.features::json::text then 'features' end,
+        case when o.media::json::text is distinct from r.media::json::text then 'media' end,
+        case when o.external_id is distinct from r.external_id then 'external_id' end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
+        case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
+        case when o.organization_id is distinct from r.organization_id then 'organization_id' end,
+        case when o.created_at is distinct from r.created_at then 'created_at' end,
+        case when o.created_by is distinct from r.created_by then 'created_by' end], null), ('{' || concat_ws(',',
+        case when o.id is distinct from r.id then '"id":' || coalesce((to_json(o.id))::text, 'null') end,
+        case when o.code is distinct from r.code then '"code":' || coalesce((to_json(o.code))::text, 'null') end,
+        case when o.title is distinct from r.title then '"title":' || coalesce((to_json(o.title))::text, 'null') end,
+        case when o.description is distinct from r.description then '"description":' || coalesce((to_json(o.description))::text, 'null') end,
+        case when o.transaction_type is distinct from r.transaction_type then '"transaction_type":' || coalesce((to_json(o.transaction_type))::text, 'null') end,
+        case when o.usage_type is distinct from r.usage_type then '"usage_type":' || coalesce((to_json(o.usage_type))::text, 'null') end,
+        case when o.property_type is distinct from r.property_type then '"property_type":' || coalesce((to_json(o.property_type))::text, 'null') end,
+        case when o.status is distinct from r.status then '"status":' || coalesce((to_json(o.status))::text, 'null') end,
+        case when o.sale_price is distinct from r.sale_price then '"sale_price":' || coalesce((o.sale_price)::text, 'null') end,
+        case when o.rent_price is distinct from r.rent_price then '"rent_price":' || coalesce((o.rent_price)::text, 'null') end,
+        case when o.condo_fee is distinct from r.condo_fee then '"condo_fee":' || coalesce((o.condo_fee)::text, 'null') end,
+        case when o.iptu_amount is distinct from r.iptu_amount then '"iptu_amount":' || coalesce((o.iptu_amount)::text, 'null') end,
+        case when o.iptu_period is distinct from r.iptu_period then '"iptu_period":' || coalesce((to_json(o.iptu_period))::text, 'null') end,
+        case when o.address::json::text is distinct from r.address::json::text then '"address":' || coalesce((o.address)::text, 'null') end,
+        case when o.address_display is distinct from r.address_display then '"address_display":' || coalesce((to_json(o.address_display))::text, 'null') end,
+        case when o.private_area is distinct from r.private_area then '"private_area":' || coalesce((o.private_area)::text, 'null') end,
+        case when o.total_area is distinct from r.total_area then '"total_area":' || coalesce((o.total_area)::text, 'null') end,
+        case when o.lot_area is distinct from r.lot_area then '"lot_area":' || coalesce((o.lot_area)::text, 'null') end,
+        case when o.bedrooms is distinct from r.bedrooms then '"bedrooms":' || coalesce((o.bedrooms)::text, 'null') end,
+        case when o.suites is distinct from r.suites then '"suites":' || coalesce((o.suites)::text, 'null') end,
+        case when o.bathrooms is distinct from r.bathrooms then '"bathrooms":' || coalesce((o.bathrooms)::text, 'null') end,
+        case when o.parking_spaces is distinct from r.parking_spaces then '"parking_spaces":' || coalesce((o.parking_spaces)::text, 'null') end,
+        case when o.floor is distinct from r.floor then '"floor":' || coalesce((o.floor)::text, 'null') end,
+        case when o.year_built is distinct from r.year_built then '"year_built":' || coalesce((o.year_built)::text, 'null') end,
+        case when o.registry::json::text is distinct from r.registry::json::text then '"registry":' || coalesce((o.registry)::text, 'null') end,
+        case when o.owners::json::text is distinct from r.owners::json::text then '"owners":' || coalesce((o.owners)::text, 'null') end,
+        case when o.broker_id is distinct from r.broker_id then '"broker_id":' || coalesce((to_json(o.broker_id))::text, 'null') end,
+        case when o.exclusive is distinct from r.exclusive then '"exclusive":' || coalesce((o.exclusive)::text, 'null') end,
+        case when o.exclusive_until is distinct from r.exclusive_until then '"exclusive_until":' || coalesce((to_json(o.exclusive_until))::text, 'null') end,
+        case when o.accepts_financing is distinct from r.accepts_financing then '"accepts_financing":' || coalesce((o.accepts_financing)::text, 'null') end,
+        case when o.accepts_fgts is distinct from r.accepts_fgts then '"accepts_fgts":' || coalesce((o.accepts_fgts)::text, 'null') end,
+        case when o.accepts_exchange is distinct from r.accepts_exchange then '"accepts_exchange":' || coalesce((o.accepts_exchange)::text, 'null') end,
+        case when o.features::json::text is distinct from r.features::json::text then '"features":' || coalesce((o.features)::text, 'null') end,
+        case when o.media::json::text is distinct from r.media::json::text then '"media":' || coalesce((o.media)::text, 'null') end,
+        case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
+        case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
+        case when o.organization_id is distinct from r.organization_id then '"organization_id":' || coalesce((to_json(o.organization_id))::text, 'null') end,
+        case when o.created_at is distinct from r.created_at then '"created_at":' || coalesce(('"' || neoapi.format_timestamp(o.created_at) || '"')::text, 'null') end,
+        case when o.created_by is distinct from r.created_by then '"created_by":' || coalesce((to_json(o.created_by))::text, 'null') end)
+        || '}')::json
+    from effect r
+    left join target o on o.id = r.id
+    returning id, resource_id, created_at),
+queued_deliveries_effect as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $22, $29 || right(s.id, 4), s.id, e.id, 'property.updated', e.created_at, r.item_now
+    from event_effect e
+    join effect r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $22 and s.is_active and s.events && array['property.updated', 'property.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued_effect as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries_effect),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
+    select $22, 'proposal.updated', r.id, neoapi.event_time(r.item_now), $26, $28, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"kind":' || to_json(r.kind), '"property_id":' || to_json(r.property_id), '"proponent_ids":' || r.proponent_ids,
+        '"recipient_ids":' || r.recipient_ids, '"broker_id":' || to_json(r.broker_id), '"amount":' || r.amount,
+        '"payment_terms":' || r.payment_terms, '"rental_terms":' || r.rental_terms, '"valid_until":' || to_json(r.valid_until),
+        '"notes":' || to_json(r.notes), '"status":' || to_json(r.status), '"decision_reason":' || to_json(r.decision_reason),
+        '"decided_at":' || '"' || neoapi.format_timestamp(r.decided_at) || '"', '"external_id":' || to_json(r.external_id),
+        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
+        case when o.kind is distinct from r.kind then 'kind' end,
+        case when o.property_id is distinct from r.property_id then 'property_id' end,
+        case when o.proponent_ids::json::text is distinct from r.proponent_ids::json::text then 'proponent_ids' end,
+        case when o.recipient_ids::json::text is distinct from r.recipient_ids::json::text then 'recipient_ids' end,
+        case when o.broker_id is distinct from r.broker_id then 'broker_id' end,
+        case when o.amount is distinct from r.amount then 'amount' end,
+        case when o.payment_terms::json::text is distinct from r.payment_terms::json::text then 'payment_terms' end,
+        case when o.rental_terms::json::text is distinct from r.rental_terms::json::text then 'rental_terms' end,
+        case when o.valid_until is distinct from r.valid_until then 'valid_until' end,
+        case when o.notes is distinct from r.notes then 'notes' end, case when o.status is distinct from r.status then 'status' end,
+        case when o.decision_reason is distinct from r.decision_reason then 'decision_reason' end,
+        case when o.decided_at is distinct from r.decided_at then 'decided_at' end,
+        case when o.external_id is distinct from r.external_id then 'external_id' end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
+        case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
+        case when o.organization_id is distinct from r.organization_id then 'organization_id' end,
+        case when o.created_at is distinct from r.created_at then 'created_at' end,
+        case when o.created_by is distinct from r.created_by then 'created_by' end], null), ('{' || concat_ws(',',
+        case when o.id is distinct from r.id then '"id":' || coalesce((to_json(o.id))::text, 'null') end,
+        case when o.kind is distinct from r.kind then '"kind":' || coalesce((to_json(o.kind))::text, 'null') end,
+        case when o.property_id is distinct from r.property_id then '"property_id":' || coalesce((to_json(o.property_id))::text, 'null') end,
+        case when o.proponent_ids::json::text is distinct from r.proponent_ids::json::text then '"proponent_ids":' || coalesce((o.proponent_ids)::text, 'null') end,
+        case when o.recipient_ids::json::text is distinct from r.recipient_ids::json::text then '"recipient_ids":' || coalesce((o.recipient_ids)::text, 'null') end,
+        case when o.broker_id is distinct from r.broker_id then '"broker_id":' || coalesce((to_json(o.broker_id))::text, 'null') end,
+        case when o.amount is distinct from r.amount then '"amount":' || coalesce((o.amount)::text, 'null') end,
+        case when o.payment_terms::json::text is distinct from r.payment_terms::json::text then '"payment_terms":' || coalesce((o.payment_terms)::text, 'null') end,
+        case when o.rental_terms::json::text is distinct from r.rental_terms::json::text then '"rental_terms":' || coalesce((o.rental_terms)::text, 'null') end,
+        case when o.valid_until is distinct from r.valid_until then '"valid_until":' || coalesce((to_json(o.valid_until))::text, 'null') end,
+        case when o.notes is distinct from r.notes then '"notes":' || coalesce((to_json(o.notes))::text, 'null') end,
+        case when o.status is distinct from r.status then '"status":' || coalesce((to_json(o.status))::text, 'null') end,
+        case when o.decision_reason is distinct from r.decision_reason then '"decision_reason":' || coalesce((to_json(o.decision_reason))::text, 'null') end,
+        case when o.decided_at is distinct from r.decided_at then '"decided_at":' || coalesce(('"' || neoapi.format_timestamp(o.decided_at) || '"')::text, 'null') end,
+        case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
+        case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
+        case when o.organization_id is distinct from r.organization_id then '"organization_id":' || coalesce((to_json(o.organization_id))::text, 'null') end,
+        case when o.created_at is distinct from r.created_at then '"created_at":' || coalesce(('"' || neoapi.format_timestamp(o.created_at) || '"')::text, 'null') end,
+        case when o.created_by is distinct from r.created_by then '"created_by":' || coalesce((to_json(o.created_by))::text, 'null') end)
+        || '}')::json
+    from updated r
+    left join before o on o.id = r.id
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $22, r.item_id_block || right(s.id, 4), s.id, e.id, 'proposal.updated', e.created_at, r.item_now
+    from event e
+    join updated r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $22 and s.is_active and s.events && array['proposal.updated', 'proposal.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries) + (select count(*) from queued_deliveries_effect), null, item_number
+from updated
+union all
+select null, 0, path, item_number
+from missing
+where exists (select from before)
+union all
+select before.representation, 0, null, item.item_number
+from before
+join item on item.item_id = before.id
+where not exists (select from updated where updated.id = before.id) and not exists (
+    select
+    from missing
+    where missing.item_number = item.item_number);
+
+-- $1 id, $2 id_block, $3 now, $4 target_id_block, $5 organization, $6 version, $7 actor, $8 request
+prepare proposal_delete_version as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now,
+        $4::text as item_cleared_block),
+used as materialized (
+    select item_number, (
+        select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',')
+        from (values ('contract', 'ctr_'), ('document', 'doc_')) as k (kind, prefix)
+        cross join lateral (
+            select r.source_id, r.path
+            from neoapi.reference r
+            where r.organization_id = $5 and r.proposal_id = item.item_id and r.source_id > k.prefix and r.source_id < k.prefix || '~'
+                and r.source_id <> item.item_id and not exists (
+                select
+                from item other
+                where other.item_id = r.source_id and (other.item_number < item.item_number or exists (
+                    select
+                    from neoapi.reference back
+                    where back.organization_id = $5 and back.source_id = item.item_id and back.target_id = other.item_id)))
+            order by r.source_id
+            limit 1) u) as users
+    from item),
+deleted as (
+    delete from neoapi.proposal t using item
+    where t.organization_id = $5 and t.id = item.item_id and t.xmin = $6::xid and not exists (
+        select
+        from used
+        where used.item_number = item.item_number and users is not null)
+    returning t.id, t.representation, t.kind, t.property_id, t.proponent_ids, t.recipient_ids, t.broker_id, t.amount, t.payment_terms,
+        t.rental_terms, t.valid_until, t.notes, t.status, t.decision_reason, t.decided_at, t.external_id, t.metadata, t.tenant_id,
+        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by, item.item_number, item.item_id_block, item.item_now,
+        item.item_cleared_block),
+removed_references as (
+    delete from neoapi.reference r using deleted
+    where r.organization_id = $5 and r.source_id = deleted.id),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $5, 'proposal.deleted', r.id, neoapi.event_time(r.item_now), $7, $8, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"kind":' || to_json(r.kind), '"property_id":' || to_json(r.property_id), '"proponent_ids":' || r.proponent_ids,
+        '"recipient_ids":' || r.recipient_ids, '"broker_id":' || to_json(r.broker_id), '"amount":' || r.amount,
+        '"payment_terms":' || r.payment_terms, '"rental_terms":' || r.rental_terms, '"valid_until":' || to_json(r.valid_until),
+        '"notes":' || to_json(r.notes), '"status":' || to_json(r.status), '"decision_reason":' || to_json(r.decision_reason),
+        '"decided_at":' || '"' || neoapi.format_timestamp(r.decided_at) || '"', '"external_id":' || to_json(r.external_id),
+        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"',
+        '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
+    from deleted r
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $5, r.item_id_block || right(s.id, 4), s.id, e.id, 'proposal.deleted', e.created_at, r.item_now
+    from event e
+    join deleted r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $5 and s.is_active and s.events && array['proposal.deleted', 'proposal.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select id, (select count(*) from queued_deliveries), null, item_number
+from deleted
+union all
+select null, 0, users, item_number
+from used
+where users is not null;
+
+-- $1 organization
+prepare proposal_lock_organization as
+select pg_advisory_xact_lock(hashtext('neoapi.batch.proposal'), hashtext($1::text));
+
+-- $1 item_number[], $2 id[], $3 organization
+prepare proposal_lock_rows as
+with item as materialized (
+    select *
+    from unnest($1::int[], $2::text[]) as i (item_number, item_id)),
+wanted as materialized (select item_id as id from item)
+select item.item_number, t.representation
+from wanted
+join neoapi.proposal t on t.organization_id = $3 and t.id = wanted.id
+left join item on item.item_id = t.id
+order by t.id
+for no key update of t;
+
+-- $1 id[], $2 target[], $3 organization
+prepare proposal_lock_targets as
+with item as materialized (
+    select *
+    from unnest($1::text[], $2::text[]) as i (item_id, item_target)),
+wanted as materialized (
+    select t.property_id as id
+    from item
+    join neoapi.proposal t on t.organization_id = $3 and t.id = item.item_id
+    union
+    select item_target
+    from item)
+select o.id
+from wanted
+join neoapi.property o on o.organization_id = $3 and o.id = wanted.id
+order by o.id
+for no key update of o;
+
+-- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 kind[], $6 property_id[], $7 proponent_ids[], $8 recipient_ids[], $9 broker_id[],
+-- $10 amount[], $11 payment_terms[], $12 rental_terms[], $13 valid_until[], $14 notes[], $15 status[], $16 decision_reason[],
+-- $17 external_id[], $18 metadata[], $19 timestamp_field[], $20 representation[], $21 payload[], $22 numbers, $23 paths, $24 targets,
+-- $25 organization, $26 tenant, $27 actor, $28 request
+prepare proposal_create_rows as
+with item as materialized (
+    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
+        i.item_now::timestamptz as item_now, i.kind::text as kind, i.property_id::text as property_id,
+        i.proponent_ids::json as proponent_ids, i.recipient_ids::json as recipient_ids, i.broker_id::text as broker_id,
+        i.amount::bigint as amount, i.payment_terms::json as payment_terms, i.rental_terms::json as rental_terms,
+        i.valid_until::date as valid_until, i.notes::text as notes, i.status::text as status, i.decision_reason::text as decision_reason,
+        i.external_id::text as external_id, i.metadata::json as metadata, i.item_timestamp_field::text as item_timestamp_field,
+        i.representation::text as representation, i.item_payload::text as item_payload
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
+        $21::text[]) as i (item_number, item_id, item_id_block, item_now, kind, property_id, proponent_ids, recipient_ids, broker_id, amount,
+        payment_terms, rental_terms, valid_until, notes, status, decision_reason, external_id, metadata, item_timestamp_field,
+        representation, item_payload)),
+ref as materialized (
+    select r.item_number, r.path, r.target
+    from unnest($22::int[], $23::text[], $24::text[]) as r (item_number, path, target)),
+missing as materialized (
+    select item_number, path
+    from ref
+    where case left(target, 4) when 'brk_' then (
+        select o.id
+        from neoapi.broker o
+        where o.organization_id = $25 and o.id = target)
+        when 'prp_' then (
+        select o.id
+        from neoapi.property o
+        where o.organization_id = $25 and o.id = target)
+        when 'pty_' then (
+        select o.id
+        from neoapi.party o
+        where o.organization_id = $25 and o.id = target) end is null),
+inserted as (
+    insert into neoapi.proposal as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, kind,
+        property_id, proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms, valid_until, notes, status,
+        decision_reason, decided_at, external_id, metadata)
+    select $25, item.item_id, $26, item.item_now, item.item_now, $27, $27, item.representation, item.kind, item.property_id,
+        item.proponent_ids, item.recipient_ids, item.broker_id, item.amount, item.payment_terms, item.rental_terms, item.valid_until,
+        item.notes, item.status, item.decision_reason, case item.item_timestamp_field when 'decided_at' then item.item_now end,
+        item.external_id, item.metadata
+    from item
+    where true and not exists (
+        select
+        from missing
+        where missing.item_number = item.item_number)
+    order by item.item_number
+    on conflict do nothing
+    returning t.id),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now, item.representation, item.item_payload
+    from inserted
+    join item on item.item_id = inserted.id),
+stored_references as (
+    insert into neoapi.reference (organization_id, source_id, path, target_id)
+    select $25, created.id, path, target
+    from created
+    join ref using (item_number)),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $25, 'proposal.created', r.id, neoapi.event_time(r.item_now), $27, $28, r.item_payload
+    from created r
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $25, r.item_id_block || right(s.id, 4), s.id, e.id, 'proposal.created', e.created_at, r.item_now
+    from event e
+    join created r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $25 and s.is_active and s.events && array['proposal.created', 'proposal.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries), null, item_number
+from created
+union all
+select null, 0, path, item_number
+from missing
+where true;
+
+-- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 kind[], $6 property_id[], $7 proponent_ids[], $8 recipient_ids[], $9 broker_id[],
+-- $10 amount[], $11 payment_terms[], $12 rental_terms[], $13 valid_until[], $14 notes[], $15 status[], $16 decision_reason[],
+-- $17 external_id[], $18 metadata[], $19 timestamp_field[], $20 representation[], $21 payload[], $22 numbers, $23 paths, $24 targets,
+-- $25 organization, $26 tenant, $27 actor, $28 request
+prepare proposal_create_rows_strict as
+with item as materialized (
+    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
+        i.item_now::timestamptz as item_now, i.kind::text as kind, i.property_id::text as property_id,
+        i.proponent_ids::json as proponent_ids, i.recipient_ids::json as recipient_ids, i.broker_id::text as broker_id,
+        i.amount::bigint as amount, i.payment_terms::json as payment_terms, i.rental_terms::json as rental_terms,
+        i.valid_until::date as valid_until, i.notes::text as notes, i.status::text as status, i.decision_reason::text as decision_reason,
+        i.external_id::text as external_id, i.metadata::json as metadata, i.item_timestamp_field::text as item_timestamp_field,
+        i.representation::text as representation, i.item_payload::text as item_payload
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
+        $21::text[]) as i (item_number, item_id, item_id_block, item_now, kind, property_id, proponent_ids, recipient_ids, broker_id, amount,
+        payment_terms, rental_terms, valid_until, notes, status, decision_reason, external_id, metadata, item_timestamp_field,
+        representation, item_payload)),
+ref as materialized (
+    select r.item_number, r.path, r.target
+    from unnest($22::int[], $23::text[], $24::text[]) as r (item_number, path, target)),
+missing as materialized (
+    select item_number, path
+    from ref
+    where case left(target, 4) when 'brk_' then (
+        select o.id
+        from neoapi.broker o
+        where o.organization_id = $25 and o.id = target)
+        when 'prp_' then (
+        select o.id
+        from neoapi.property o
+        where o.organization_id = $25 and o.id = target)
+        when 'pty_' then (
+        select o.id
+        from neoapi.party o
+        where o.organization_id = $25 and o.id = target) end is null),
+inserted as (
+    insert into neoapi.proposal as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, kind,
+        property_id, proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms, valid_until, notes, status,
+        decision_reason, decided_at, external_id, metadata)
+    select $25, item.item_id, $26, item.item_now, item.item_now, $27, $27, item.representation, item.kind, item.property_id,
+        item.proponent_ids, item.recipient_ids, item.broker_id, item.amount, item.payment_terms, item.rental_terms, item.valid_until,
+        item.notes, item.status, item.decision_reason, case item.item_timestamp_field when 'decided_at' then item.item_now end,
+        item.external_id, item.metadata
+    from item
+    where true and not exists (
+        select
+        from missing
+        where missing.item_number = item.item_number)
+    order by item.item_number
+    returning t.id),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now, item.representation, item.item_payload
+    from inserted
+    join item on item.item_id = inserted.id),
+stored_references as (
+    insert into neoapi.reference (organization_id, source_id, path, target_id)
+    select $25, created.id, path, target
+    from created
+    join ref using (item_number)),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $25, 'proposal.created', r.id, neoapi.event_time(r.item_now), $27, $28, r.item_payload
+    from created r
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $25, r.item_id_block || right(s.id, 4), s.id, e.id, 'proposal.created', e.created_at, r.item_now
+    from event e
+    join created r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $25 and s.is_active and s.events && array['proposal.created', 'proposal.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries), null, item_number
+from created
+union all
+select null, 0, path, item_number
+from missing
+where true;
+
+-- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 kind[], $6 property_id[], $7 proponent_ids[], $8 recipient_ids[], $9 broker_id[],
+-- $10 amount[], $11 payment_terms[], $12 rental_terms[], $13 valid_until[], $14 notes[], $15 status[], $16 decision_reason[],
+-- $17 external_id[], $18 metadata[], $19 timestamp_field[], $20 representation[], $21 payload[], $22 organization[], $23 tenant[],
+-- $24 actor[], $25 request[], $26 credential[], $27 key[], $28 hash[], $29 numbers, $30 paths, $31 targets
+prepare proposal_create_group as
+with item as materialized (
+    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
+        i.item_now::timestamptz as item_now, i.kind::text as kind, i.property_id::text as property_id,
+        i.proponent_ids::json as proponent_ids, i.recipient_ids::json as recipient_ids, i.broker_id::text as broker_id,
+        i.amount::bigint as amount, i.payment_terms::json as payment_terms, i.rental_terms::json as rental_terms,
+        i.valid_until::date as valid_until, i.notes::text as notes, i.status::text as status, i.decision_reason::text as decision_reason,
+        i.external_id::text as external_id, i.metadata::json as metadata, i.item_timestamp_field::text as item_timestamp_field,
+        i.representation::text as representation, i.item_payload::text as item_payload,
+        i.item_organization::text collate "C" as item_organization, i.item_tenant::text collate "C" as item_tenant,
+        i.item_actor::text collate "C" as item_actor, i.item_request::text collate "C" as item_request,
+        i.item_credential::text collate "C" as item_credential, i.item_key::text collate "C" as item_key,
+        i.item_hash::text collate "C" as item_hash
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
+        $21::text[], $22::text[], $23::text[], $24::text[], $25::text[], $26::text[], $27::text[], $28::text[]) as i (item_number, item_id,
+        item_id_block, item_now, kind, property_id, proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms,
+        valid_until, notes, status, decision_reason, external_id, metadata, item_timestamp_field, representation, item_payload,
+        item_organization, item_tenant, item_actor, item_request, item_credential, item_key, item_hash)
+    where (select set_config('lock_timeout', '50', true)) is not null),
+ref as materialized (
+    select r.item_number, r.path, r.target
+    from unnest($29::int[], $30::text[], $31::text[]) as r (item_number, path, target)),
+missing as materialized (
+    select item_number, path
+    from ref
+    join item using (item_number)
+    where case left(target, 4) when 'brk_' then (
+        select o.id
+        from neoapi.broker o
+        where o.organization_id = item_organization and o.id = target)
+        when 'prp_' then (
+        select o.id
+        from neoapi.property o
+        where o.organization_id = item_organization and o.id = target)
+        when 'pty_' then (
+        select o.id
+        from neoapi.party o
+        where o.organization_id = item_organization and o.id = target) end is null),
+inserted as (
+    insert into neoapi.proposal as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, kind,
+        property_id, proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms, valid_until, notes, status,
+        decision_reason, decided_at, external_id, metadata)
+    select item_organization, item.item_id, item_tenant, item.item_now, item.item_now, item_actor, item_actor, item.representation,
+        item.kind, item.property_id, item.proponent_ids, item.recipient_ids, item.broker_id, item.amount, item.payment_terms,
+        item.rental_terms, item.valid_until, item.notes, item.status, item.decision_reason, case item.item_timestamp_field
+        when 'decided_at' then item.item_now end, item.external_id, item.metadata
+    from item
+    where (
+        select 1
+        from neoapi.idempotency_key
+        where organization_id = item_organization and credential_id = item_credential and key = item_key::uuid) is null
+        and not exists (
+        select
+        from missing
+        where missing.item_number = item.item_number)
+    order by item.item_number
+    on conflict do nothing
+    returning t.id),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now, item.representation, item.item_payload, item.item_organization,
+        item.item_tenant, item.item_actor, item.item_request, item.item_credential, item.item_key, item.item_hash
+    from inserted
+    join item on item.item_id = inserted.id),
+stored_references as (
+    insert into neoapi.reference (organization_id, source_id, path, target_id)
+    select item_organization, created.id, path, target
+    from created
+    join ref using (item_number)),
+stored_key as (
+    insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
+    select item_organization, item_credential, item_key::uuid, decode(item_hash, 'hex'), 201, representation, null,
+        now() + interval '24 hours'
+    from created
+    where item_key is not null),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select item_organization, 'proposal.created', r.id, neoapi.event_time(r.item_now), item_actor, item_request, r.item_payload
+    from created r
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select item_organization, r.item_id_block || right(s.id, 4), s.id, e.id, 'proposal.created', e.created_at, r.item_now
+    from event e
+    join created r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = item_organization and s.is_active and s.events && array['proposal.created', 'proposal.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries), null, item_number
+from created;
+
+-- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 kind[], $6 property_id[], $7 proponent_ids[], $8 recipient_ids[], $9 broker_id[],
+-- $10 amount[], $11 payment_terms[], $12 rental_terms[], $13 valid_until[], $14 notes[], $15 status[], $16 decision_reason[],
+-- $17 external_id[], $18 metadata[], $19 timestamp_field[], $20 numbers, $21 paths, $22 targets, $23 organization, $24 target,
+-- $25 target_version, $26 actor, $27 target_status, $28 request, $29 target_id_block
+prepare proposal_update_rows as
+with item as materialized (
+    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
+        i.item_now::timestamptz as item_now, i.kind::text as kind, i.property_id::text as property_id,
+        i.proponent_ids::json as proponent_ids, i.recipient_ids::json as recipient_ids, i.broker_id::text as broker_id,
+        i.amount::bigint as amount, i.payment_terms::json as payment_terms, i.rental_terms::json as rental_terms,
+        i.valid_until::date as valid_until, i.notes::text as notes, i.status::text as status, i.decision_reason::text as decision_reason,
+        i.external_id::text as external_id, i.metadata::json as metadata, i.item_timestamp_field::text as item_timestamp_field
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[],
+        $19::text[]) as i (item_number, item_id, item_id_block, item_now, kind, property_id, proponent_ids, recipient_ids, broker_id, amount,
+        payment_terms, rental_terms, valid_until, notes, status, decision_reason, external_id, metadata, item_timestamp_field)),
+ref as materialized (
+    select r.item_number, r.path, r.target
+    from unnest($20::int[], $21::text[], $22::text[]) as r (item_number, path, target)),
+missing as materialized (
+    select item_number, path
+    from ref
+    where case left(target, 4) when 'brk_' then (
+        select o.id
+        from neoapi.broker o
+        where o.organization_id = $23 and o.id = target)
+        when 'prp_' then (
+        select o.id
+        from neoapi.property o
+        where o.organization_id = $23 and o.id = target)
+        when 'pty_' then (
+        select o.id
+        from neoapi.party o
+        where o.organization_id = $23 and o.id = target) end is null),
+target as materialized (
+    select o.*
+    from neoapi.property o
+    where o.organization_id = $23 and o.id = $24 and o.xmin = $25::xid
+    for no key update of o),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.proposal t on t.organization_id = $23 and t.id = item.item_id and ($24::text is null or exists (select from target))
+    order by t.id
+    for no key update of t),
+updated as (
+    update neoapi.proposal t
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $26, kind = item.kind,
+        property_id = item.property_id, proponent_ids = item.proponent_ids, recipient_ids = item.recipient_ids, broker_id = item.broker_id,
+        amount = item.amount, payment_terms = item.payment_terms, rental_terms = item.rental_terms, valid_until = item.valid_until,
+        notes = item.notes, status = item.status, decision_reason = item.decision_reason, decided_at = case item.item_timestamp_field
+        when 'decided_at' then item.item_now else t.decided_at end, external_id = item.external_id, metadata = item.metadata
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $23 and t.id = item.item_id and not exists (
+        select
+        from missing
+        where missing.item_number = item.item_number)
+        and (false or before.kind is distinct from item.kind or before.property_id is distinct from item.property_id
+            or before.proponent_ids::json::text is distinct from item.proponent_ids::json::text
+            or before.recipient_ids::json::text is distinct from item.recipient_ids::json::text
+            or before.broker_id is distinct from item.broker_id or before.amount is distinct from item.amount
+            or before.payment_terms::json::text is distinct from item.payment_terms::json::text
+            or before.rental_terms::json::text is distinct from item.rental_terms::json::text
+            or before.valid_until is distinct from item.valid_until or before.notes is distinct from item.notes
+            or before.status is distinct from item.status or before.decision_reason is distinct from item.decision_reason
+            or before.decided_at is distinct from case item.item_timestamp_field when 'decided_at' then item.item_now else t.decided_at end
+            or before.external_id is distinct from item.external_id
+            or before.metadata::json::text is distinct from item.metadata::json::text)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+removed_references as (
+    delete from neoapi.reference r using updated
+    where r.organization_id = $23 and r.source_id = updated.id and not exists (
+        select
+        from ref
+        where ref.item_number = updated.item_number and ref.path = r.path)),
+stored_references as (
+    insert into neoapi.reference (organization_id, source_id, path, target_id)
+    select $23, updated.id, path, target
+    from updated
+    join ref using (item_number)
+    where not exists (
+        select
+        from neoapi.reference r
+        where r.organization_id = $23 and r.source_id = updated.id and r.path = ref.path and r.target_id = ref.target)
+    on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id),
+effect as (
+    update neoapi.property o
+    set status = $27, updated_at = greatest(updated.item_now, target.updated_at + interval '1 millisecond'), updated_by = $26
+    from updated, target
+    where o.organization_id = $23 and o.id = target.id
+    returning o.*, updated.item_now),
+event_effect as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
+    select $23, 'property.updated', r.id, neoapi.event_time(r.item_now), $26, $28, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"code":' || to_json(r.code), '"title":' || to_json(r.title), '"description":' || to_json(r.description),
+        '"transaction_type":' || to_json(r.transaction_type), '"usage_type":' || to_json(r.usage_type),
+        '"property_type":' || to_json(r.property_type), '"status":' || to_json(r.status), '"sale_price":' || r.sale_price,
+        '"rent_price":' || r.rent_price, '"condo_fee":' || r.condo_fee, '"iptu_amount":' || r.iptu_amount,
+        '"iptu_period":' || to_json(r.iptu_period), '"address":' || r.address, '"address_display":' || to_json(r.address_display),
+        '"private_area":' || r.private_area, '"total_area":' || r.total_area, '"lot_area":' || r.lot_area, '"bedrooms":' || r.bedrooms,
+        '"suites":' || r.suites, '"bathrooms":' || r.bathrooms, '"parking_spaces":' || r.parking_spaces, '"floor":' || r.floor,
+        '"year_built":' || r.year_built, '"registry":' || r.registry, '"owners":' || r.owners, '"broker_id":' || to_json(r.broker_id),
+        '"exclusive":' || r.exclusive, '"exclusive_until":' || to_json(r.exclusive_until), '"accepts_financing":' || r.accepts_financing,
+        '"accepts_fgts":' || r.accepts_fgts, '"accepts_exchange":' || r.accepts_exchange, '"features":' || r.features, '"media":' || r.media,
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
+        case when o.code is distinct from r.code then 'code' end, case when o.title is distinct from r.title then 'title' end,
+        case when o.description is distinct from r.description then 'description' end,
+        case when o.transaction_type is distinct from r.transaction_type then 'transaction_type' end,
+        case when o.usage_type is distinct from r.usage_type then 'usage_type' end,
+        case when o.property_type is distinct from r.property_type then 'property_type' end,
+        case when o.status is distinct from r.status then 'status' end,
+        case when o.sale_price is distinct from r.sale_price then 'sale_price' end,
+        case when o.rent_price is distinct from r.rent_price then 'rent_price' end,
+        case when o.condo_fee is distinct from r.condo_fee then 'condo_fee' end,
+        case when o.iptu_amount is distinct from r.iptu_amount then 'iptu_amount' end,
+        case when o.iptu_period is distinct from r.iptu_period then 'iptu_period' end,
+        case when o.address::json::text is distinct from r.address::json::text then 'address' end,
+        case when o.address_display is distinct from r.address_display then 'address_display' end,
+        case when o.private_area is distinct from r.private_area then 'private_area' end,
+        case when o.total_area is distinct from r.total_area then 'total_area' end,
+        case when o.lot_area is distinct from r.lot_area then 'lot_area' end,
+        case when o.bedrooms is distinct from r.bedrooms then 'bedrooms' end, case when o.suites is distinct from r.suites then 'suites' end,
+        case when o.bathrooms is distinct from r.bathrooms then 'bathrooms' end,
+        case when o.parking_spaces is distinct from r.parking_spaces then 'parking_spaces' end,
+        case when o.floor is distinct from r.floor then 'floor' end,
+        case when o.year_built is distinct from r.year_built then 'year_built' end,
+        case when o.registry::json::text is distinct from r.registry::json::text then 'registry' end,
+        case when o.owners::json::text is distinct from r.owners::json::text then 'owners' end,
+        case when o.broker_id is distinct from r.broker_id then 'broker_id' end,
+        case when o.exclusive is distinct from r.exclusive then 'exclusive' end,
+        case when o.exclusive_until is distinct from r.exclusive_until then 'exclusive_until' end,
+        case when o.accepts_financing is distinct from r.accepts_financing then 'accepts_financing' end,
+        case when o.accepts_fgts is distinct from r.accepts_fgts then 'accepts_fgts' end,
+        case when o.accepts_exchange is distinct from r.accepts_exchange then 'accepts_exchange' end,
+        case when o.features::json::text is distinct from r.features::json::text then 'features' end,
+        case when o.media::json::text is distinct from r.media::json::text then 'media' end,
+        case when o.external_id is distinct from r.external_id then 'external_id' end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
+        case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
+        case when o.organization_id is distinct from r.organization_id then 'organization_id' end,
+        case when o.created_at is distinct from r.created_at then 'created_at' end,
+        case when o.created_by is distinct from r.created_by then 'created_by' end], null), ('{' || concat_ws(',',
+        case when o.id is distinct from r.id then '"id":' || coalesce((to_json(o.id))::text, 'null') end,
+        case when o.code is distinct from r.code then '"code":' || coalesce((to_json(o.code))::text, 'null') end,
+        case when o.title is distinct from r.title then '"title":' || coalesce((to_json(o.title))::text, 'null') end,
+        case when o.description is distinct from r.description then '"description":' || coalesce((to_json(o.description))::text, 'null') end,
+        case when o.transaction_type is distinct from r.transaction_type then '"transaction_type":' || coalesce((to_json(o.transaction_type))::text, 'null') end,
+        case when o.usage_type is distinct from r.usage_type then '"usage_type":' || coalesce((to_json(o.usage_type))::text, 'null') end,
+        case when o.property_type is distinct from r.property_type then '"property_type":' || coalesce((to_json(o.property_type))::text, 'null') end,
+        case when o.status is distinct from r.status then '"status":' || coalesce((to_json(o.status))::text, 'null') end,
+        case when o.sale_price is distinct from r.sale_price then '"sale_price":' || coalesce((o.sale_price)::text, 'null') end,
+        case when o.rent_price is distinct from r.rent_price then '"rent_price":' || coalesce((o.rent_price)::text, 'null') end,
+        case when o.condo_fee is distinct from r.condo_fee then '"condo_fee":' || coalesce((o.condo_fee)::text, 'null') end,
+        case when o.iptu_amount is distinct from r.iptu_amount then '"iptu_amount":' || coalesce((o.iptu_amount)::text, 'null') end,
+        case when o.iptu_period is distinct from r.iptu_period then '"iptu_period":' || coalesce((to_json(o.iptu_period))::text, 'null') end,
+        case when o.address::json::text is distinct from r.address::json::text then '"address":' || coalesce((o.address)::text, 'null') end,
+        case when o.address_display is distinct from r.address_display then '"address_display":' || coalesce((to_json(o.address_display))::text, 'null') end,
+        case when o.private_area is distinct from r.private_area then '"private_area":' || coalesce((o.private_area)::text, 'null') end,
+        case when o.total_area is distinct from r.total_area then '"total_area":' || coalesce((o.total_area)::text, 'null') end,
+        case when o.lot_area is distinct from r.lot_area then '"lot_area":' || coalesce((o.lot_area)::text, 'null') end,
+        case when o.bedrooms is distinct from r.bedrooms then '"bedrooms":' || coalesce((o.bedrooms)::text, 'null') end,
+        case when o.suites is distinct from r.suites then '"suites":' || coalesce((o.suites)::text, 'null') end,
+        case when o.bathrooms is distinct from r.bathrooms then '"bathrooms":' || coalesce((o.bathrooms)::text, 'null') end,
+        case when o.parking_spaces is distinct from r.parking_spaces then '"parking_spaces":' || coalesce((o.parking_spaces)::text, 'null') end,
+        case when o.floor is distinct from r.floor then '"floor":' || coalesce((o.floor)::text, 'null') end,
+        case when o.year_built is distinct from r.year_built then '"year_built":' || coalesce((o.year_built)::text, 'null') end,
+        case when o.registry::json::text is distinct from r.registry::json::text then '"registry":' || coalesce((o.registry)::text, 'null') end,
+        case when o.owners::json::text is distinct from r.owners::json::text then '"owners":' || coalesce((o.owners)::text, 'null') end,
+        case when o.broker_id is distinct from r.broker_id then '"broker_id":' || coalesce((to_json(o.broker_id))::text, 'null') end,
+        case when o.exclusive is distinct from r.exclusive then '"exclusive":' || coalesce((o.exclusive)::text, 'null') end,
+        case when o.exclusive_until is distinct from r.exclusive_until then '"exclusive_until":' || coalesce((to_json(o.exclusive_until))::text, 'null') end,
+        case when o.accepts_financing is distinct from r.accepts_financing then '"accepts_financing":' || coalesce((o.accepts_financing)::text, 'null') end,
+        case when o.accepts_fgts is distinct from r.accepts_fgts then '"accepts_fgts":' || coalesce((o.accepts_fgts)::text, 'null') end,
+        case when o.accepts_exchange is distinct from r.accepts_exchange then '"accepts_exchange":' || coalesce((o.accepts_exchange)::text, 'null') end,
+        case when o.features::json::text is distinct from r.features::json::text then '"features":' || coalesce((o.features)::text, 'null') end,
+        case when o.media::json::text is distinct from r.media::json::text then '"media":' || coalesce((o.media)::text, 'null') end,
+        case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
+        case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
+        case when o.organization_id is distinct from r.organization_id then '"organization_id":' || coalesce((to_json(o.organization_id))::text, 'null') end,
+        case when o.created_at is distinct from r.created_at then '"created_at":' || coalesce(('"' || neoapi.format_timestamp(o.created_at) || '"')::text, 'null') end,
+        case when o.created_by is distinct from r.created_by then '"created_by":' || coalesce((to_json(o.created_by))::text, 'null') end)
+        || '}')::json
+    from effect r
+    left join target o on o.id = r.id
+    returning id, resource_id, created_at),
+queued_deliveries_effect as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $23, $29 || right(s.id, 4), s.id, e.id, 'property.updated', e.created_at, r.item_now
+    from event_effect e
+    join effect r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $23 and s.is_active and s.events && array['property.updated', 'property.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued_effect as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries_effect),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
+    select $23, 'proposal.updated', r.id, neoapi.event_time(r.item_now), $26, $28, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"kind":' || to_json(r.kind), '"property_id":' || to_json(r.property_id), '"proponent_ids":' || r.proponent_ids,
+        '"recipient_ids":' || r.recipient_ids, '"broker_id":' || to_json(r.broker_id), '"amount":' || r.amount,
+        '"payment_terms":' || r.payment_terms, '"rental_terms":' || r.rental_terms, '"valid_until":' || to_json(r.valid_until),
+        '"notes":' || to_json(r.notes), '"status":' || to_json(r.status), '"decision_reason":' || to_json(r.decision_reason),
+        '"decided_at":' || '"' || neoapi.format_timestamp(r.decided_at) || '"', '"external_id":' || to_json(r.external_id),
+        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
+        case when o.kind is distinct from r.kind then 'kind' end,
+        case when o.property_id is distinct from r.property_id then 'property_id' end,
+        case when o.proponent_ids::json::text is distinct from r.proponent_ids::json::text then 'proponent_ids' end,
+        case when o.recipient_ids::json::text is distinct from r.recipient_ids::json::text then 'recipient_ids' end,
+        case when o.broker_id is distinct from r.broker_id then 'broker_id' end,
+        case when o.amount is distinct from r.amount then 'amount' end,
+        case when o.payment_terms::json::text is distinct from r.payment_terms::json::text then 'payment_terms' end,
+        case when o.rental_terms::json::text is distinct from r.rental_terms::json::text then 'rental_terms' end,
+        case when o.valid_until is distinct from r.valid_until then 'valid_until' end,
+        case when o.notes is distinct from r.notes then 'notes' end, case when o.status is distinct from r.status then 'status' end,
+        case when o.decision_reason is distinct from r.decision_reason then 'decision_reason' end,
+        case when o.decided_at is distinct from r.decided_at then 'decided_at' end,
+        case when o.external_id is distinct from r.external_id then 'external_id' end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
+        case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
+        case when o.organization_id is distinct from r.organization_id then 'organization_id' end,
+        case when o.created_at is distinct from r.created_at then 'created_at' end,
+        case when o.created_by is distinct from r.created_by then 'created_by' end], null), ('{' || concat_ws(',',
+        case when o.id is distinct from r.id then '"id":' || coalesce((to_json(o.id))::text, 'null') end,
+        case when o.kind is distinct from r.kind then '"kind":' || coalesce((to_json(o.kind))::text, 'null') end,
+        case when o.property_id is distinct from r.property_id then '"property_id":' || coalesce((to_json(o.property_id))::text, 'null') end,
+        case when o.proponent_ids::json::text is distinct from r.proponent_ids::json::text then '"proponent_ids":' || coalesce((o.proponent_ids)::text, 'null') end,
+        case when o.recipient_ids::json::text is distinct from r.recipient_ids::json::text then '"recipient_ids":' || coalesce((o.recipient_ids)::text, 'null') end,
+        case when o.broker_id is distinct from r.broker_id then '"broker_id":' || coalesce((to_json(o.broker_id))::text, 'null') end,
+        case when o.amount is distinct from r.amount then '"amount":' || coalesce((o.amount)::text, 'null') end,
+        case when o.payment_terms::json::text is distinct from r.payment_terms::json::text then '"payment_terms":' || coalesce((o.payment_terms)::text, 'null') end,
+        case when o.rental_terms::json::text is distinct from r.rental_terms::json::text then '"rental_terms":' || coalesce((o.rental_terms)::text, 'null') end,
+        case when o.valid_until is distinct from r.valid_until then '"valid_until":' || coalesce((to_json(o.valid_until))::text, 'null') end,
+        case when o.notes is distinct from r.notes then '"notes":' || coalesce((to_json(o.notes))::text, 'null') end,
+        case when o.status is distinct from r.status then '"status":' || coalesce((to_json(o.status))::text, 'null') end,
+        case when o.decision_reason is distinct from r.decision_reason then '"decision_reason":' || coalesce((to_json(o.decision_reason))::text, 'null') end,
+        case when o.decided_at is distinct from r.decided_at then '"decided_at":' || coalesce(('"' || neoapi.format_timestamp(o.decided_at) || '"')::text, 'null') end,
+        case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
+        case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
+        case when o.organization_id is distinct from r.organization_id then '"organization_id":' || coalesce((to_json(o.organization_id))::text, 'null') end,
+        case when o.created_at is distinct from r.created_at then '"created_at":' || coalesce(('"' || neoapi.format_timestamp(o.created_at) || '"')::text, 'null') end,
+        case when o.created_by is distinct from r.created_by then '"created_by":' || coalesce((to_json(o.created_by))::text, 'null') end)
+        || '}')::json
+    from updated r
+    left join before o on o.id = r.id
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $23, r.item_id_block || right(s.id, 4), s.id, e.id, 'proposal.updated', e.created_at, r.item_now
+    from event e
+    join updated r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $23 and s.is_active and s.events && array['proposal.updated', 'proposal.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select representation, (select count(*) from queued_deliveries) + (select count(*) from queued_deliveries_effect), null, item_number
+from updated
+union all
+select null, 0, path, item_number
+from missing
+where exists (select from before)
+union all
+select before.representation, 0, null, item.item_number
+from before
+join item on item.item_id = before.id
+where not exists (select from updated where updated.id = before.id) and not exists (
+    select
+    from missing
+    where missing.item_number = item.item_number);
+
+-- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 target_id_block[], $6 organization, $7 actor, $8 request
+prepare proposal_delete_rows as
+with item as materialized (
+    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
+        i.item_now::timestamptz as item_now, i.item_cleared_block::text as item_cleared_block
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as i (item_number, item_id, item_id_block, item_now,
+        item_cleared_block)),
+used as materialized (
+    select item_number, (
+        select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',')
+        from (values ('contract', 'ctr_'), ('document', 'doc_')) as k (kind, prefix)
+        cross join lateral (
+            select r.source_id, r.path
+            from neoapi.reference r
+            where r.organization_id = $6 and r.proposal_id = item.item_id and r.source_id > k.prefix and r.source_id < k.prefix || '~'
+                and r.source_id <> item.item_id and not exists (
+                select
+                from item other
+                where other.item_id = r.source_id and (other.item_number < item.item_number or exists (
+                    select
+                    from neoapi.reference back
+                    where back.organization_id = $6 and back.source_id = item.item_id and back.target_id = other.item_id)))
+            order by r.source_id
+            limit 1) u) as users
+    from item),
+deleted as (
+    delete from neoapi.proposal t using item
+    where t.organization_id = $6 and t.id = item.item_id and not exists (
+        select
+        from used
+        where used.item_number = item.item_number and users is not null)
+    returning t.id, t.representation, t.kind, t.property_id, t.proponent_ids, t.recipient_ids, t.broker_id, t.amount, t.payment_terms,
+        t.rental_terms, t.valid_until, t.notes, t.status, t.decision_reason, t.decided_at, t.external_id, t.metadata, t.tenant_id,
+        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by, item.item_number, item.item_id_block, item.item_now,
+        item.item_cleared_block),
+removed_references as (
+    delete from neoapi.reference r using deleted
+    where r.organization_id = $6 and r.source_id = deleted.id),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $6, 'proposal.deleted', r.id, neoapi.event_time(r.item_now), $7, $8, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"kind":' || to_json(r.kind), '"property_id":' || to_json(r.property_id), '"proponent_ids":' || r.proponent_ids,
+        '"recipient_ids":' || r.recipient_ids, '"broker_id":' || to_json(r.broker_id), '"amount":' || r.amount,
+        '"payment_terms":' || r.payment_terms, '"rental_terms":' || r.rental_terms, '"valid_until":' || to_json(r.valid_until),
+        '"notes":' || to_json(r.notes), '"status":' || to_json(r.status), '"decision_reason":' || to_json(r.decision_reason),
+        '"decided_at":' || '"' || neoapi.format_timestamp(r.decided_at) || '"', '"external_id":' || to_json(r.external_id),
+        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"',
+        '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
+    from deleted r
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $6, r.item_id_block || right(s.id, 4), s.id, e.id, 'proposal.deleted', e.created_at, r.item_now
+    from event e
+    join deleted r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $6 and s.is_active and s.events && array['proposal.deleted', 'proposal.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries)
+select id, (select count(*) from queued_deliveries), null, item_number
+from deleted
+union all
+select null, 0, users, item_number
+from used
+where users is not null;
+
+-- $1 before, $2 now, $3 organization, $4 tenant, $5 actor
+prepare proposal_import as
+with batch as materialized (
+    select l.number as item_number, l.id as item_id, l.id_block as item_id_block, l.body as item_body
+    from import_line l
+    where l.kind = 'proposal' and l.number > $1::bigint
+    order by l.number
+    limit 500),
+item as materialized (
+    select p.item_number, p.item_id, p.item_id_block, $2::timestamptz as item_now, b.*
+    from batch p
+    cross join lateral json_populate_record(null::neoapi.proposal, p.item_body) b),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.proposal t on t.organization_id = $3 and t.id = item.item_id
+    order by t.id
+    for no key update of t),
+updated as (
+    update neoapi.proposal t
+    set created_at = coalesce(item.created_at, t.created_at), updated_at =
+        case when item.updated_at > before.updated_at then item.updated_at else greatest(item.item_now, before.updated_at + interval '1 millisecond') end,
+        created_by = coalesce(item.created_by, t.created_by), updated_by = coalesce(item.updated_by, t.updated_by), kind = item.kind,
+        property_id = item.property_id, proponent_ids = item.proponent_ids, recipient_ids = item.recipient_ids, broker_id = item.broker_id,
+        amount = item.amount, payment_terms = item.payment_terms, rental_terms = item.rental_terms, valid_until = item.valid_until,
+        notes = item.notes, status = item.status, decision_reason = item.decision_reason, decided_at = item.decided_at,
+        external_id = item.external_id, metadata = item.metadata
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
+        t.created_at) or item.updated_at > before.updated_at or before.created_by is distinct from coalesce(item.created_by, t.created_by)
+        or before.kind is distinct from item.kind or before.property_id is distinct from item.property_id
+        or before.proponent_ids::json::text is distinct from item.proponent_ids::json::text
+        or before.recipient_ids::json::text is distinct from item.recipient_ids::json::text
+        or before.broker_id is distinct from item.broker_id or before.amount is distinct from item.amount
+        or before.payment_terms::json::text is distinct from item.payment_terms::json::text
+        or before.rental_terms::json::text is distinct from item.rental_terms::json::text
+        or before.valid_until is distinct from item.valid_until or before.notes is distinct from item.notes
+        or before.status is distinct from item.status or before.decision_reason is distinct from item.decision_reason
+        or before.decided_at is distinct from item.decided_at or before.external_id is distinct from item.external_id
+        or before.metadata::json::text is distinct from item.metadata::json::text)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+inserted as (
+    insert into neoapi.proposal as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, kind, property_id,
+        proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms, valid_until, notes, status, decision_reason,
+        decided_at, external_id, metadata)
+    select $3, item.item_id, $4, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now),
+        coalesce(item.created_by, $5), coalesce(item.updated_by, $5), item.kind, item.property_id, item.proponent_ids, item.recipient_ids,
+        item.broker_id, item.amount, item.payment_terms, item.rental_terms, item.valid_until, item.notes, item.status, item.decision_reason,
+        item.decided_at, item.external_id, item.metadata
+    from item
+    where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
+    order by item.item_number
+    returning t.id, t.representation, t.kind, t.property_id, t.proponent_ids, t.recipient_ids, t.broker_id, t.amount, t.payment_terms,
+        t.rental_terms, t.valid_until, t.notes, t.status, t.decision_reason, t.decided_at, t.external_id, t.metadata, t.tenant_id,
+        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now
+    from inserted
+    join item on item.item_id = inserted.id)
+select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
+
+-- $1 before, $2 now, $3 organization, $4 tenant, $5 actor, $6 request
+prepare proposal_import_with_events as
+with batch as materialized (
+    select l.number as item_number, l.id as item_id, l.id_block as item_id_block, l.body as item_body
+    from import_line l
+    where l.kind = 'proposal' and l.number > $1::bigint
+    order by l.number
+    limit 500),
+item as materialized (
+    select p.item_number, p.item_id, p.item_id_block, $2::timestamptz as item_now, b.*
+    from batch p
+    cross join lateral json_populate_record(null::neoapi.proposal, p.item_body) b),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.proposal t on t.organization_id = $3 and t.id = item.item_id
+    order by t.id
+    for no key update of t),
+updated as (
+    update neoapi.proposal t
+    set created_at = coalesce(item.created_at, t.created_at), updated_at =
+        case when item.updated_at > before.updated_at then item.updated_at else greatest(item.item_now, before.updated_at + interval '1 millisecond') end,
+        created_by = coalesce(item.created_by, t.created_by), updated_by = coalesce(item.updated_by, t.updated_by), kind = item.kind,
+        property_id = item.property_id, proponent_ids = item.proponent_ids, recipient_ids = item.recipient_ids, broker_id = item.broker_id,
+        amount = item.amount, payment_terms = item.payment_terms, rental_terms = item.rental_terms, valid_until = item.valid_until,
+        notes = item.notes, status = item.status, decision_reason = item.decision_reason, decided_at = item.decided_at,
+        external_id = item.external_id, metadata = item.metadata
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
+        t.created_at) or item.updated_at > before.updated_at or before.created_by is distinct from coalesce(item.created_by, t.created_by)
+        or before.kind is distinct from item.kind or before.property_id is distinct from item.property_id
+        or before.proponent_ids::json::text is distinct from item.proponent_ids::json::text
+        or before.recipient_ids::json::text is distinct from item.recipient_ids::json::text
+        or before.broker_id is distinct from item.broker_id or before.amount is distinct from item.amount
+        or before.payment_terms::json::text is distinct from item.payment_terms::json::text
+        or before.rental_terms::json::text is distinct from item.rental_terms::json::text
+        or before.valid_until is distinct from item.valid_until or before.notes is distinct from item.notes
+        or before.status is distinct from item.status or before.decision_reason is distinct from item.decision_reason
+        or before.decided_at is distinct from item.decided_at or before.external_id is distinct from item.external_id
+        or before.metadata::json::text is distinct from item.metadata::json::text)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+inserted as (
+    insert into neoapi.proposal as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, kind, property_id,
+        proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms, valid_until, notes, status, decision_reason,
+        decided_at, external_id, metadata)
+    select $3, item.item_id, $4, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now),
+        coalesce(item.created_by, $5), coalesce(item.updated_by, $5), item.kind, item.property_id, item.proponent_ids, item.recipient_ids,
+        item.broker_id, item.amount, item.payment_terms, item.rental_terms, item.valid_until, item.notes, item.status, item.decision_reason,
+        item.decided_at, item.external_id, item.metadata
+    from item
+    where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
+    order by item.item_number
+    returning t.id, t.representation, t.kind, t.property_id, t.proponent_ids, t.recipient_ids, t.broker_id, t.amount, t.payment_terms,
+        t.rental_terms, t.valid_until, t.notes, t.status, t.decision_reason, t.decided_at, t.external_id, t.metadata, t.tenant_id,
+        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now
+    from inserted
+    join item on item.item_id = inserted.id),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
+    select $3, 'proposal.created', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"kind":' || to_json(r.kind), '"property_id":' || to_json(r.property_id), '"proponent_ids":' || r.proponent_ids,
+        '"recipient_ids":' || r.recipient_ids, '"broker_id":' || to_json(r.broker_id), '"amount":' || r.amount,
+        '"payment_terms":' || r.payment_terms, '"rental_terms":' || r.rental_terms, '"valid_until":' || to_json(r.valid_until),
+        '"notes":' || to_json(r.notes), '"status":' || to_json(r.status), '"decision_reason":' || to_json(r.decision_reason),
+        '"decided_at":' || '"' || neoapi.format_timestamp(r.decided_at) || '"', '"external_id":' || to_json(r.external_id),
+        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}', true
+    from created r
+    order by r.item_number
+    returning id, resource_id, created_at),
+event_update as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous, is_silent)
+    select $3, 'proposal.updated', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"kind":' || to_json(r.kind), '"property_id":' || to_json(r.property_id), '"proponent_ids":' || r.proponent_ids,
+        '"recipient_ids":' || r.recipient_ids, '"broker_id":' || to_json(r.broker_id), '"amount":' || r.amount,
+        '"payment_terms":' || r.payment_terms, '"rental_terms":' || r.rental_terms, '"valid_until":' || to_json(r.valid_until),
+        '"notes":' || to_json(r.notes), '"status":' || to_json(r.status), '"decision_reason":' || to_json(r.decision_reason),
+        '"decided_at":' || '"' || neoapi.format_timestamp(r.decided_at) || '"', '"external_id":' || to_json(r.external_id),
+        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
+        case when o.kind is distinct from r.kind then 'kind' end,
+        case when o.property_id is distinct from r.property_id then 'property_id' end,
+        case when o.proponent_ids::json::text is distinct from r.proponent_ids::json::text then 'proponent_ids' end,
+        case when o.recipient_ids::json::text is distinct from r.recipient_ids::json::text then 'recipient_ids' end,
+        case when o.broker_id is distinct from r.broker_id then 'broker_id' end,
+        case when o.amount is distinct from r.amount then 'amount' end,
+        case when o.payment_terms::json::text is distinct from r.payment_terms::json::text then 'payment_terms' end,
+        case when o.rental_terms::json::text is distinct from r.rental_terms::json::text then 'rental_terms' end,
+        case when o.valid_until is distinct from r.valid_until then 'valid_until' end,
+        case when o.notes is distinct from r.notes then 'notes' end, case when o.status is distinct from r.status then 'status' end,
+        case when o.decision_reason is distinct from r.decision_reason then 'decision_reason' end,
+        case when o.decided_at is distinct from r.decided_at then 'decided_at' end,
+        case when o.external_id is distinct from r.external_id then 'external_id' end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
+        case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
+        case when o.organization_id is distinct from r.organization_id then 'organization_id' end,
+        case when o.created_at is distinct from r.created_at then 'created_at' end,
+        case when o.created_by is distinct from r.created_by then 'created_by' end], null), ('{' || concat_ws(',',
+        case when o.id is distinct from r.id then '"id":' || coalesce((to_json(o.id))::text, 'null') end,
+        case when o.kind is distinct from r.kind then '"kind":' || coalesce((to_json(o.kind))::text, 'null') end,
+        case when o.property_id is distinct from r.property_id then '"property_id":' || coalesce((to_json(o.property_id))::text, 'null') end,
+        case when o.proponent_ids::json::text is distinct from r.proponent_ids::json::text then '"proponent_ids":' || coalesce((o.proponent_ids)::text, 'null') end,
+        case when o.recipient_ids::json::text is distinct from r.recipient_ids::json::text then '"recipient_ids":' || coalesce((o.recipient_ids)::text, 'null') end,
+        case when o.broker_id is distinct from r.broker_id then '"broker_id":' || coalesce((to_json(o.broker_id))::text, 'null') end,
+        case when o.amount is distinct from r.amount then '"amount":' || coalesce((o.amount)::text, 'null') end,
+        case when o.payment_terms::json::text is distinct from r.payment_terms::json::text then '"payment_terms":' || coalesce((o.payment_terms)::text, 'null') end,
+        case when o.rental_terms::json::text is distinct from r.rental_terms::json::text then '"rental_terms":' || coalesce((o.rental_terms)::text, 'null') end,
+        case when o.valid_until is distinct from r.valid_until then '"valid_until":' || coalesce((to_json(o.valid_until))::text, 'null') end,
+        case when o.notes is distinct from r.notes then '"notes":' || coalesce((to_json(o.notes))::text, 'null') end,
+        case when o.status is distinct from r.status then '"status":' || coalesce((to_json(o.status))::text, 'null') end,
+        case when o.decision_reason is distinct from r.decision_reason then '"decision_reason":' || coalesce((to_json(o.decision_reason))::text, 'null') end,
+        case when o.decided_at is distinct from r.decided_at then '"decided_at":' || coalesce(('"' || neoapi.format_timestamp(o.decided_at) || '"')::text, 'null') end,
+        case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
+        case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
+        case when o.organization_id is distinct from r.organization_id then '"organization_id":' || coalesce((to_json(o.organization_id))::text, 'null') end,
+        case when o.created_at is distinct from r.created_at then '"created_at":' || coalesce(('"' || neoapi.format_timestamp(o.created_at) || '"')::text, 'null') end,
+        case when o.created_by is distinct from r.created_by then '"created_by":' || coalesce((to_json(o.created_by))::text, 'null') end)
+        || '}')::json, true
+    from updated r
+    left join before o on o.id = r.id
+    order by r.item_number
+    returning id, resource_id, created_at)
+select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
+
+-- $1 before, $2 now, $3 organization, $4 tenant, $5 actor, $6 request
+prepare proposal_import_with_webhooks as
+with batch as materialized (
+    select l.number as item_number, l.id as item_id, l.id_block as item_id_block, l.body as item_body
+    from import_line l
+    where l.kind = 'proposal' and l.number > $1::bigint
+    order by l.number
+    limit 500),
+item as materialized (
+    select p.item_number, p.item_id, p.item_id_block, $2::timestamptz as item_now, b.*
+    from batch p
+    cross join lateral json_populate_record(null::neoapi.proposal, p.item_body) b),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.proposal t on t.organization_id = $3 and t.id = item.item_id
+    order by t.id
+    for no key update of t),
+updated as (
+    update neoapi.proposal t
+    set created_at = coalesce(item.created_at, t.created_at), updated_at =
+        case when item.updated_at > before.updated_at then item.updated_at else greatest(item.item_now, before.updated_at + interval '1 millisecond') end,
+        created_by = coalesce(item.created_by, t.created_by), updated_by = coalesce(item.updated_by, t.updated_by), kind = item.kind,
+        property_id = item.property_id, proponent_ids = item.proponent_ids, recipient_ids = item.recipient_ids, broker_id = item.broker_id,
+        amount = item.amount, payment_terms = item.payment_terms, rental_terms = item.rental_terms, valid_until = item.valid_until,
+        notes = item.notes, status = item.status, decision_reason = item.decision_reason, decided_at = item.decided_at,
+        external_id = item.external_id, metadata = item.metadata
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
+        t.created_at) or item.updated_at > before.updated_at or before.created_by is distinct from coalesce(item.created_by, t.created_by)
+        or before.kind is distinct from item.kind or before.property_id is distinct from item.property_id
+        or before.proponent_ids::json::text is distinct from item.proponent_ids::json::text
+        or before.recipient_ids::json::text is distinct from item.recipient_ids::json::text
+        or before.broker_id is distinct from item.broker_id or before.amount is distinct from item.amount
+        or before.payment_terms::json::text is distinct from item.payment_terms::json::text
+        or before.rental_terms::json::text is distinct from item.rental_terms::json::text
+        or before.valid_until is distinct from item.valid_until or before.notes is distinct from item.notes
+        or before.status is distinct from item.status or before.decision_reason is distinct from item.decision_reason
+        or before.decided_at is distinct from item.decided_at or before.external_id is distinct from item.external_id
+        or before.metadata::json::text is distinct from item.metadata::json::text)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+inserted as (
+    insert into neoapi.proposal as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, kind, property_id,
+        proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms, valid_until, notes, status, decision_reason,
+        decided_at, external_id, metadata)
+    select $3, item.item_id, $4, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now),
+        coalesce(item.created_by, $5), coalesce(item.updated_by, $5), item.kind, item.property_id, item.proponent_ids, item.recipient_ids,
+        item.broker_id, item.amount, item.payment_terms, item.rental_terms, item.valid_until, item.notes, item.status, item.decision_reason,
+        item.decided_at, item.external_id, item.metadata
+    from item
+    where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
+    order by item.item_number
+    returning t.id, t.representation, t.kind, t.property_id, t.proponent_ids, t.recipient_ids, t.broker_id, t.amount, t.payment_terms,
+        t.rental_terms, t.valid_until, t.notes, t.status, t.decision_reason, t.decided_at, t.external_id, t.metadata, t.tenant_id,
+        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now
+    from inserted
+    join item on item.item_id = inserted.id),
+event as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select $3, 'proposal.created', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"kind":' || to_json(r.kind), '"property_id":' || to_json(r.property_id), '"proponent_ids":' || r.proponent_ids,
+        '"recipient_ids":' || r.recipient_ids, '"broker_id":' || to_json(r.broker_id), '"amount":' || r.amount,
+        '"payment_terms":' || r.payment_terms, '"rental_terms":' || r.rental_terms, '"valid_until":' || to_json(r.valid_until),
+        '"notes":' || to_json(r.notes), '"status":' || to_json(r.status), '"decision_reason":' || to_json(r.decision_reason),
+        '"decided_at":' || '"' || neoapi.format_timestamp(r.decided_at) || '"', '"external_id":' || to_json(r.external_id),
+        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}'
+    from created r
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $3, r.item_id_block || right(s.id, 4), s.id, e.id, 'proposal.created', e.created_at, r.item_now
+    from event e
+    join created r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $3 and s.is_active and s.events && array['proposal.created', 'proposal.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries),
+event_update as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
+    select $3, 'proposal.updated', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"kind":' || to_json(r.kind), '"property_id":' || to_json(r.property_id), '"proponent_ids":' || r.proponent_ids,
+        '"recipient_ids":' || r.recipient_ids, '"broker_id":' || to_json(r.broker_id), '"amount":' || r.amount,
+        '"payment_terms":' || r.payment_terms, '"rental_terms":' || r.rental_terms, '"valid_until":' || to_json(r.valid_until),
+        '"notes":' || to_json(r.notes), '"status":' || to_json(r.status), '"decision_reason":' || to_json(r.decision_reason),
+        '"decided_at":' || '"' || neoapi.format_timestamp(r.decided_at) || '"', '"external_id":' || to_json(r.external_id),
+        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
+        case when o.kind is distinct from r.kind then 'kind' end,
+        case when o.property_id is distinct from r.property_id then 'property_id' end,
+        case when o.proponent_ids::json::text is distinct from r.proponent_ids::json::text then 'proponent_ids' end,
+        case when o.recipient_ids::json::text is distinct from r.recipient_ids::json::text then 'recipient_ids' end,
+        case when o.broker_id is distinct from r.broker_id then 'broker_id' end,
+        case when o.amount is distinct from r.amount then 'amount' end,
+        case when o.payment_terms::json::text is distinct from r.payment_terms::json::text then 'payment_terms' end,
+        case when o.rental_terms::json::text is distinct from r.rental_terms::json::text then 'rental_terms' end,
+        case when o.valid_until is distinct from r.valid_until then 'valid_until' end,
+        case when o.notes is distinct from r.notes then 'notes' end, case when o.status is distinct from r.status then 'status' end,
+        case when o.decision_reason is distinct from r.decision_reason then 'decision_reason' end,
+        case when o.decided_at is distinct from r.decided_at then 'decided_at' end,
+        case when o.external_id is distinct from r.external_id then 'external_id' end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
+        case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
+        case when o.organization_id is distinct from r.organization_id then 'organization_id' end,
+        case when o.created_at is distinct from r.created_at then 'created_at' end,
+        case when o.created_by is distinct from r.created_by then 'created_by' end], null), ('{' || concat_ws(',',
+        case when o.id is distinct from r.id then '"id":' || coalesce((to_json(o.id))::text, 'null') end,
+        case when o.kind is distinct from r.kind then '"kind":' || coalesce((to_json(o.kind))::text, 'null') end,
+        case when o.property_id is distinct from r.property_id then '"property_id":' || coalesce((to_json(o.property_id))::text, 'null') end,
+        case when o.proponent_ids::json::text is distinct from r.proponent_ids::json::text then '"proponent_ids":' || coalesce((o.proponent_ids)::text, 'null') end,
+        case when o.recipient_ids::json::text is distinct from r.recipient_ids::json::text then '"recipient_ids":' || coalesce((o.recipient_ids)::text, 'null') end,
+        case when o.broker_id is distinct from r.broker_id then '"broker_id":' || coalesce((to_json(o.broker_id))::text, 'null') end,
+        case when o.amount is distinct from r.amount then '"amount":' || coalesce((o.amount)::text, 'null') end,
+        case when o.payment_terms::json::text is distinct from r.payment_terms::json::text then '"payment_terms":' || coalesce((o.payment_terms)::text, 'null') end,
+        case when o.rental_terms::json::text is distinct from r.rental_terms::json::text then '"rental_terms":' || coalesce((o.rental_terms)::text, 'null') end,
+        case when o.valid_until is distinct from r.valid_until then '"valid_until":' || coalesce((to_json(o.valid_until))::text, 'null') end,
+        case when o.notes is distinct from r.notes then '"notes":' || coalesce((to_json(o.notes))::text, 'null') end,
+        case when o.status is distinct from r.status then '"status":' || coalesce((to_json(o.status))::text, 'null') end,
+        case when o.decision_reason is distinct from r.decision_reason then '"decision_reason":' || coalesce((to_json(o.decision_reason))::text, 'null') end,
+        case when o.decided_at is distinct from r.decided_at then '"decided_at":' || coalesce(('"' || neoapi.format_timestamp(o.decided_at) || '"')::text, 'null') end,
+        case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
+        case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
+        case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
+        case when o.organization_id is distinct from r.organization_id then '"organization_id":' || coalesce((to_json(o.organization_id))::text, 'null') end,
+        case when o.created_at is distinct from r.created_at then '"created_at":' || coalesce(('"' || neoapi.format_timestamp(o.created_at) || '"')::text, 'null') end,
+        case when o.created_by is distinct from r.created_by then '"created_by":' || coalesce((to_json(o.created_by))::text, 'null') end)
+        || '}')::json
+    from updated r
+    left join before o on o.id = r.id
+    order by r.item_number
+    returning id, resource_id, created_at),
+queued_deliveries_update as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select $3, r.item_id_block || right(s.id, 4), s.id, e.id, 'proposal.updated', e.created_at, r.item_now
+    from event_update e
+    join updated r on r.id = e.resource_id
+    cross join lateral (
+        select s.id
+        from neoapi.webhook_subscription s
+        where s.organization_id = $3 and s.is_active and s.events && array['proposal.updated', 'proposal.*', '*']
+        offset 0) s
+    returning organization_id, id, subscription_id),
+queued_update as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now()
+    from queued_deliveries_update)
+select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
+
+prepare proposal_list_ids as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_created_gte as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.id >= ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_created_lte as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.id <= ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_updated_gte as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.updated_at >= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_updated_lte as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.updated_at <= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_kind as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.kind in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_status as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.status in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_property_id as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.property_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_proponent_id as
+select t.representation
+from (
+    select distinct on (r.source_id) r.source_id
+    from (
+        (
+            select r.source_id
+            from neoapi.reference r
+            where r.organization_id = $1 and (r.party_id = $3) and r.source_id > 'pps_' and r.source_id < 'pps_~'
+                and r.field = 'proponent_ids'
+            order by r.source_id desc)) r
+    order by r.source_id desc) r
+cross join lateral (
+    select t.*
+    from neoapi.proposal t
+    where t.organization_id = $1 and t.id = r.source_id and (not $4::boolean or neoapi.force_custom_plan())
+    offset 0) t
+order by r.source_id desc
+limit $2::int;
+
+prepare proposal_list_broker_id as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.broker_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_valid_until_lte as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.valid_until <= ($3::date) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_external_id as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.external_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_by_change as
+select t.representation, false, (extract(epoch from t.updated_at) * 1000000)::bigint, null
+from neoapi.proposal t
+where t.organization_id = $1 and (not $3::boolean or neoapi.force_custom_plan())
+order by t.updated_at desc, t.id desc
+limit $2::int;
+
+prepare proposal_list_by_change_further as
+select p.answer, e.id is not null, p.position, (
+    select count(*)
+    from (
+        select t.id
+        from neoapi.proposal t
+        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan())
+        order by t.id desc
+        limit 10000 + 1) c)
+from (
+    select (
+        select t.id
+        from neoapi.proposal t
+        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
+            t.id) >= (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
+        order by t.updated_at asc, t.id asc
+        limit 1) as id) e
+left join (
+    select t.representation as answer, t.id, (extract(epoch from t.updated_at) * 1000000)::bigint as position
+    from neoapi.proposal t
+    where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
+        t.id) < (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
+    order by t.updated_at desc, t.id desc
+    limit $2::int) p on true
+order by p.position desc, p.id desc;
+
+prepare proposal_export as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1
+order by t.id desc
+limit all;
+
+prepare proposal_find_external_id as
+select t.id
+from neoapi.proposal t
+where t.organization_id = $1 and t.external_id = $2 and t.id <> $3 and ($4::text is null or null = $4)
+limit 1;
+
+-- proposal_representation
+create or replace function neoapi.proposal_set_representation() returns trigger language plpgsql as $$
+begin
+    new.representation := '{' || concat_ws(',',
+        '"id":' || to_json(new.id),
+        '"kind":' || to_json(new.kind),
+        '"property_id":' || to_json(new.property_id),
+        '"proponent_ids":' || new.proponent_ids,
+        '"recipient_ids":' || new.recipient_ids,
+        '"broker_id":' || to_json(new.broker_id),
+        '"amount":' || new.amount,
+        '"payment_terms":' || new.payment_terms,
+        '"rental_terms":' || new.rental_terms,
+        '"valid_until":' || to_json(new.valid_until),
+        '"notes":' || to_json(new.notes),
+        '"status":' || to_json(new.status),
+        '"decision_reason":' || to_json(new.decision_reason),
+        '"decided_at":' || '"' || neoapi.format_timestamp(new.decided_at) || '"',
+        '"external_id":' || to_json(new.external_id),
+        '"metadata":' || new.metadata,
+        '"tenant_id":' || to_json(new.tenant_id),
+        '"organization_id":' || to_json(new.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(new.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(new.updated_at) || '"',
+        '"created_by":' || to_json(new.created_by),
+        '"updated_by":' || to_json(new.updated_by)) || '}';
+    return new;
+end $$;
+create or replace trigger set_representation before update on neoapi.proposal for each row execute function neoapi.proposal_set_representation();
+create or replace trigger set_representation_if_null before insert on neoapi.proposal for each row when (new.representation is null) execute function neoapi.proposal_set_representation();

@@ -1,0 +1,410 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Generated: `make golden` writes this file.
+
+-- $1 organization, $2 id
+prepare webhook_read as
+select representation
+from neoapi.webhook_subscription
+where organization_id = $1 and id = $2;
+
+-- $1 organization, $2 id
+prepare webhook_read_version as
+select representation, xmin
+from neoapi.webhook_subscription
+where organization_id = $1 and id = $2;
+
+-- $1 organization, $2 limit
+prepare webhook_list as
+select t.representation
+from neoapi.webhook_subscription t
+where t.organization_id = $1
+order by t.id desc
+limit (select $2::int);
+
+-- $1 organization, $2 before, $3 limit
+prepare webhook_list_further as
+select p.answer, e.id is not null, p.position, null
+from (
+    select (
+        select t.id
+        from neoapi.webhook_subscription t
+        where t.organization_id = $1 and t.id >= (select $2)
+        order by t.id asc
+        limit 1) as id) e
+left join (
+    select t.representation as answer, t.id, null as position
+    from neoapi.webhook_subscription t
+    where t.organization_id = $1 and t.id < (select $2)
+    order by t.id desc
+    limit (select $3::int)) p on true
+order by p.id desc;
+
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 organization, $9 tenant, $10 actor, $11 secret
+prepare webhook_create as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include),
+created as (
+    insert into neoapi.webhook_subscription as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, secret,
+        url, events, is_active, include)
+    select $8, item.item_id, $9, item.item_now, item.item_now, $10, $10, $11, item.url, item.events, item.is_active, item.include
+    from item
+    where true
+    order by item.item_number
+    returning t.id, t.representation, t.secret, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now)
+select representation, 0, null, item_number
+from created;
+
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 organization, $9 tenant, $10 actor, $11 secret, $12 credential,
+-- $13 key, $14 hash
+prepare webhook_create_keyed as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include),
+created as (
+    insert into neoapi.webhook_subscription as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, secret,
+        url, events, is_active, include)
+    select $8, item.item_id, $9, item.item_now, item.item_now, $10, $10, $11, item.url, item.events, item.is_active, item.include
+    from item
+    where (
+        select 1
+        from neoapi.idempotency_key
+        where organization_id = $8 and credential_id = $12 and key = $13::uuid) is null
+    order by item.item_number
+    returning t.id, t.representation, t.secret, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now),
+stored_key as (
+    insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
+    select $8, $12, $13::uuid, decode($14, 'hex'), 201, representation, secret, now() + interval '24 hours'
+    from created)
+select representation, 0, null, item_number
+from created;
+
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 organization, $9 actor
+prepare webhook_update as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.webhook_subscription t on t.organization_id = $8 and t.id = item.item_id
+    for no key update of t),
+updated as (
+    update neoapi.webhook_subscription t
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $9, url = item.url,
+        events = item.events, is_active = item.is_active, include = item.include
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $8 and t.id = item.item_id and (false or before.url is distinct from item.url
+        or before.events is distinct from item.events or before.is_active is distinct from item.is_active
+        or before.include is distinct from item.include)
+    returning t.*, item.item_number, item.item_id_block, item.item_now)
+select representation, 0, null, item_number
+from updated
+union all
+select before.representation, 0, null, item.item_number
+from before
+join item on item.item_id = before.id
+where not exists (select from updated where updated.id = before.id);
+
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 organization, $9 version, $10 actor
+prepare webhook_update_version as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.webhook_subscription t on t.organization_id = $8 and t.id = item.item_id and t.xmin = $9::xid
+    for no key update of t),
+updated as (
+    update neoapi.webhook_subscription t
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $10, url = item.url,
+        events = item.events, is_active = item.is_active, include = item.include
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $8 and t.id = item.item_id and (false or before.url is distinct from item.url
+        or before.events is distinct from item.events or before.is_active is distinct from item.is_active
+        or before.include is distinct from item.include)
+    returning t.*, item.item_number, item.item_id_block, item.item_now)
+select representation, 0, null, item_number
+from updated
+union all
+select before.representation, 0, null, item.item_number
+from before
+join item on item.item_id = before.id
+where not exists (select from updated where updated.id = before.id);
+
+-- $1 id, $2 id_block, $3 now, $4 target_id_block, $5 organization
+prepare webhook_delete as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now,
+        $4::text as item_cleared_block),
+deleted as (
+    delete from neoapi.webhook_subscription t using item
+    where t.organization_id = $5 and t.id = item.item_id
+    returning t.id, t.representation, t.secret, item.item_number, item.item_id_block, item.item_now, item.item_cleared_block)
+select id, 0, null, item_number
+from deleted;
+
+-- $1 id, $2 id_block, $3 now, $4 target_id_block, $5 organization, $6 version
+prepare webhook_delete_version as
+with item as not materialized (
+    select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now,
+        $4::text as item_cleared_block),
+deleted as (
+    delete from neoapi.webhook_subscription t using item
+    where t.organization_id = $5 and t.id = item.item_id and t.xmin = $6::xid
+    returning t.id, t.representation, t.secret, item.item_number, item.item_id_block, item.item_now, item.item_cleared_block)
+select id, 0, null, item_number
+from deleted;
+
+-- $1 before, $2 now, $3 organization, $4 secret
+prepare webhook_import as
+with batch as materialized (
+    select l.number as item_number, l.id as item_id, l.id_block as item_id_block, l.body as item_body
+    from import_line l
+    where l.kind = 'webhook' and l.number > $1::bigint
+    order by l.number
+    limit 500),
+item as materialized (
+    select p.item_number, p.item_id, p.item_id_block, $2::timestamptz as item_now, b.*
+    from batch p
+    cross join lateral json_populate_record(null::neoapi.webhook_subscription, p.item_body) b),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.webhook_subscription t on t.organization_id = $3 and t.id = item.item_id
+    order by t.id
+    for no key update of t),
+updated as (
+    update neoapi.webhook_subscription t
+    set created_at = coalesce(item.created_at, t.created_at), updated_at =
+        case when item.updated_at > before.updated_at then item.updated_at else greatest(item.item_now, before.updated_at + interval '1 millisecond') end,
+        url = item.url, events = item.events, is_active = item.is_active, health = item.health, last_success_at = item.last_success_at,
+        failing_since = item.failing_since, disabled_at = item.disabled_at, disabled_reason = item.disabled_reason,
+        limited_until = item.limited_until, include = item.include
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
+        t.created_at) or item.updated_at > before.updated_at or before.url is distinct from item.url
+        or before.events is distinct from item.events or before.is_active is distinct from item.is_active
+        or before.health is distinct from item.health or before.last_success_at is distinct from item.last_success_at
+        or before.failing_since is distinct from item.failing_since or before.disabled_at is distinct from item.disabled_at
+        or before.disabled_reason is distinct from item.disabled_reason or before.limited_until is distinct from item.limited_until
+        or before.include is distinct from item.include)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+inserted as (
+    insert into neoapi.webhook_subscription as t (id, created_at, updated_at, secret, url, events, is_active, health, last_success_at,
+        failing_since, disabled_at, disabled_reason, limited_until, include)
+    select item.item_id, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now), $4, item.url, item.events,
+        item.is_active, item.health, item.last_success_at, item.failing_since, item.disabled_at, item.disabled_reason, item.limited_until,
+        item.include
+    from item
+    where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
+    order by item.item_number
+    returning t.id, t.representation, t.secret),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now
+    from inserted
+    join item on item.item_id = inserted.id)
+select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
+
+-- $1 before, $2 now, $3 organization, $4 secret
+prepare webhook_import_with_events as
+with batch as materialized (
+    select l.number as item_number, l.id as item_id, l.id_block as item_id_block, l.body as item_body
+    from import_line l
+    where l.kind = 'webhook' and l.number > $1::bigint
+    order by l.number
+    limit 500),
+item as materialized (
+    select p.item_number, p.item_id, p.item_id_block, $2::timestamptz as item_now, b.*
+    from batch p
+    cross join lateral json_populate_record(null::neoapi.webhook_subscription, p.item_body) b),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.webhook_subscription t on t.organization_id = $3 and t.id = item.item_id
+    order by t.id
+    for no key update of t),
+updated as (
+    update neoapi.webhook_subscription t
+    set created_at = coalesce(item.created_at, t.created_at), updated_at =
+        case when item.updated_at > before.updated_at then item.updated_at else greatest(item.item_now, before.updated_at + interval '1 millisecond') end,
+        url = item.url, events = item.events, is_active = item.is_active, health = item.health, last_success_at = item.last_success_at,
+        failing_since = item.failing_since, disabled_at = item.disabled_at, disabled_reason = item.disabled_reason,
+        limited_until = item.limited_until, include = item.include
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
+        t.created_at) or item.updated_at > before.updated_at or before.url is distinct from item.url
+        or before.events is distinct from item.events or before.is_active is distinct from item.is_active
+        or before.health is distinct from item.health or before.last_success_at is distinct from item.last_success_at
+        or before.failing_since is distinct from item.failing_since or before.disabled_at is distinct from item.disabled_at
+        or before.disabled_reason is distinct from item.disabled_reason or before.limited_until is distinct from item.limited_until
+        or before.include is distinct from item.include)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+inserted as (
+    insert into neoapi.webhook_subscription as t (id, created_at, updated_at, secret, url, events, is_active, health, last_success_at,
+        failing_since, disabled_at, disabled_reason, limited_until, include)
+    select item.item_id, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now), $4, item.url, item.events,
+        item.is_active, item.health, item.last_success_at, item.failing_since, item.disabled_at, item.disabled_reason, item.limited_until,
+        item.include
+    from item
+    where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
+    order by item.item_number
+    returning t.id, t.representation, t.secret),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now
+    from inserted
+    join item on item.item_id = inserted.id)
+select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
+
+-- $1 before, $2 now, $3 organization, $4 secret
+prepare webhook_import_with_webhooks as
+with batch as materialized (
+    select l.number as item_number, l.id as item_id, l.id_block as item_id_block, l.body as item_body
+    from import_line l
+    where l.kind = 'webhook' and l.number > $1::bigint
+    order by l.number
+    limit 500),
+item as materialized (
+    select p.item_number, p.item_id, p.item_id_block, $2::timestamptz as item_now, b.*
+    from batch p
+    cross join lateral json_populate_record(null::neoapi.webhook_subscription, p.item_body) b),
+before as materialized (
+    select t.*
+    from item
+    join neoapi.webhook_subscription t on t.organization_id = $3 and t.id = item.item_id
+    order by t.id
+    for no key update of t),
+updated as (
+    update neoapi.webhook_subscription t
+    set created_at = coalesce(item.created_at, t.created_at), updated_at =
+        case when item.updated_at > before.updated_at then item.updated_at else greatest(item.item_now, before.updated_at + interval '1 millisecond') end,
+        url = item.url, events = item.events, is_active = item.is_active, health = item.health, last_success_at = item.last_success_at,
+        failing_since = item.failing_since, disabled_at = item.disabled_at, disabled_reason = item.disabled_reason,
+        limited_until = item.limited_until, include = item.include
+    from item
+    join before on before.id = item.item_id
+    where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
+        t.created_at) or item.updated_at > before.updated_at or before.url is distinct from item.url
+        or before.events is distinct from item.events or before.is_active is distinct from item.is_active
+        or before.health is distinct from item.health or before.last_success_at is distinct from item.last_success_at
+        or before.failing_since is distinct from item.failing_since or before.disabled_at is distinct from item.disabled_at
+        or before.disabled_reason is distinct from item.disabled_reason or before.limited_until is distinct from item.limited_until
+        or before.include is distinct from item.include)
+    returning t.*, item.item_number, item.item_id_block, item.item_now),
+inserted as (
+    insert into neoapi.webhook_subscription as t (id, created_at, updated_at, secret, url, events, is_active, health, last_success_at,
+        failing_since, disabled_at, disabled_reason, limited_until, include)
+    select item.item_id, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now), $4, item.url, item.events,
+        item.is_active, item.health, item.last_success_at, item.failing_since, item.disabled_at, item.disabled_reason, item.limited_until,
+        item.include
+    from item
+    where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
+    order by item.item_number
+    returning t.id, t.representation, t.secret),
+created as (
+    select inserted.*, item.item_number, item.item_id_block, item.item_now
+    from inserted
+    join item on item.item_id = inserted.id)
+select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
+
+prepare webhook_list_ids as
+select t.representation
+from neoapi.webhook_subscription t
+where t.organization_id = $1 and t.id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare webhook_list_created_gte as
+select t.representation
+from neoapi.webhook_subscription t
+where t.organization_id = $1 and t.id >= ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare webhook_list_created_lte as
+select t.representation
+from neoapi.webhook_subscription t
+where t.organization_id = $1 and t.id <= ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare webhook_list_updated_gte as
+select t.representation
+from neoapi.webhook_subscription t
+where t.organization_id = $1 and t.updated_at >= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare webhook_list_updated_lte as
+select t.representation
+from neoapi.webhook_subscription t
+where t.organization_id = $1 and t.updated_at <= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare webhook_list_by_change as
+select t.representation, false, (extract(epoch from t.updated_at) * 1000000)::bigint, null
+from neoapi.webhook_subscription t
+where t.organization_id = $1 and (not $3::boolean or neoapi.force_custom_plan())
+order by t.updated_at desc, t.id desc
+limit $2::int;
+
+prepare webhook_list_by_change_further as
+select p.answer, e.id is not null, p.position, (
+    select count(*)
+    from (
+        select t.id
+        from neoapi.webhook_subscription t
+        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan())
+        order by t.id desc
+        limit 10000 + 1) c)
+from (
+    select (
+        select t.id
+        from neoapi.webhook_subscription t
+        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
+            t.id) >= (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
+        order by t.updated_at asc, t.id asc
+        limit 1) as id) e
+left join (
+    select t.representation as answer, t.id, (extract(epoch from t.updated_at) * 1000000)::bigint as position
+    from neoapi.webhook_subscription t
+    where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
+        t.id) < (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
+    order by t.updated_at desc, t.id desc
+    limit $2::int) p on true
+order by p.position desc, p.id desc;
+
+prepare webhook_export as
+select t.representation
+from neoapi.webhook_subscription t
+where t.organization_id = $1
+order by t.id desc
+limit all;
+
+-- webhook_representation
+create or replace function neoapi.webhook_subscription_set_representation() returns trigger language plpgsql as $$
+begin
+    new.representation := '{' || concat_ws(',',
+        '"id":' || to_json(new.id),
+        '"url":' || to_json(new.url),
+        '"events":' || to_json(new.events),
+        '"is_active":' || new.is_active,
+        '"created_at":' || '"' || neoapi.format_timestamp(new.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(new.updated_at) || '"',
+        '"health":' || to_json(new.health),
+        '"last_success_at":' || '"' || neoapi.format_timestamp(new.last_success_at) || '"',
+        '"failing_since":' || '"' || neoapi.format_timestamp(new.failing_since) || '"',
+        '"disabled_at":' || '"' || neoapi.format_timestamp(new.disabled_at) || '"',
+        '"disabled_reason":' || to_json(new.disabled_reason),
+        '"limited_until":' || '"' || neoapi.format_timestamp(new.limited_until) || '"',
+        '"include":' || to_json(new.include)) || '}';
+    return new;
+end $$;
+create or replace trigger set_representation before update on neoapi.webhook_subscription for each row execute function neoapi.webhook_subscription_set_representation();
+create or replace trigger set_representation_if_null before insert on neoapi.webhook_subscription for each row when (new.representation is null) execute function neoapi.webhook_subscription_set_representation();
