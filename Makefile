@@ -3,7 +3,7 @@
 # Settings of this file are arguments of make (make unit SAN=1). A variable of the environment with the same name is something else, so
 # it is dropped; the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS) are taken from there, as everywhere, and those of the demo, whose names
 # are unlikely to be another's: make demo DEMO_PORT=9443 and DEMO_PORT=9443 make demo are the same.
-SETTINGS := BUILD FETCHED SAN APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
+SETTINGS := BUILD FETCHED SAN COV APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
             DEMO_RECEIVER_PORT FUZZ_RUNS RESOURCE BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES TORTURE_MINUTES TORTURE_SEED SOAK SOAK_MINUTES PREFIX DESTDIR
 $(foreach name,$(filter-out DEMO_%,$(SETTINGS)),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
 
@@ -20,6 +20,7 @@ NEEDS.e2e            := build run check
 NEEDS.e2e-parallel   := $(NEEDS.e2e)
 NEEDS.e2e-alone      := $(NEEDS.e2e)
 NEEDS.check          := build run unit check
+NEEDS.coverage       := build run unit check
 NEEDS.check-all      := $(NEEDS.deps)
 NEEDS.check-rest     := $(NEEDS.deps)
 NEEDS.check-manuals  := $(NEEDS.deps)
@@ -81,6 +82,12 @@ override BUILD := $(BUILD)/san
 SANFLAGS := $(SANITIZE) -fno-sanitize-recover=undefined
 endif
 
+# COV=1 builds everything with gcov's counters, and with the optimizations that keep its branches.
+ifeq ($(COV),1)
+override BUILD := $(BUILD)/coverage
+COVFLAGS := -Og --coverage -fprofile-update=atomic
+endif
+
 # Warnings of a newer compiler do not stop the Debian package: WERROR= there.
 WERROR   ?= -Werror
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wno-sign-conversion -Wformat=2 \
@@ -91,7 +98,7 @@ SYSTEM    = $(eval SYSTEM := \
             -isystem $(shell pg_config --includedir 2>/dev/null) -isystem $(shell $(APXS) -q INCLUDEDIR 2>/dev/null))$(SYSTEM)
 CPPFLAGS += -Iinclude -I$(BUILD)/gen $(SYSTEM) -D_GNU_SOURCE -DLINUX -D_REENTRANT -DNEO_VERSION='"$(VERSION)"'
 CFLAGS   ?= -O2 -g
-CFLAGS   += -std=gnu11 -fPIC -fvisibility=hidden -fstack-protector-strong $(WARNINGS) $(SANFLAGS)
+CFLAGS   += -std=gnu11 -fPIC -fvisibility=hidden -fstack-protector-strong $(WARNINGS) $(SANFLAGS) $(COVFLAGS)
 
 # The hardening of Debian's packages, on every release and as far as the compiler has it: not with the sanitizers, and _FORTIFY_SOURCE
 # only with optimization. The value is computed at its first use.
@@ -99,7 +106,7 @@ FORTIFY    = $(if $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS)))),$(if $(f
 HARDENING  = $(eval HARDENING := $(if $(SANFLAGS),,$(FORTIFY) $(shell \
              for flag in -fstack-clash-protection -fcf-protection -mbranch-protection=standard; do \
                  $(CC) -Werror $$flag -S -o /dev/null -x c /dev/null 2>/dev/null && echo $$flag; done)))$(HARDENING)
-LDFLAGS  += -Wl,-z,relro,-z,now -Wl,--as-needed $(SANFLAGS)
+LDFLAGS  += -Wl,-z,relro,-z,now -Wl,--as-needed $(SANFLAGS) $(COVFLAGS)
 LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lyaml -lz -lssl -lcrypto -lcurl -lpq -lpthread -lm
 
 # The layers of the library that the module and neoapictl use.
@@ -122,7 +129,7 @@ LIB    := $(BUILD)/libneoapi.a
 MODULE := $(BUILD)/mod_neoapi.so
 CTL    := $(BUILD)/neoapictl
 
-.PHONY: all help clean unit install e2e check check-all check-rest
+.PHONY: all help clean unit install e2e check coverage check-all check-rest
 .DEFAULT_GOAL := all
 
 all: $(MODULE) $(CTL) ## build the module and neoapictl (needs the packages that `make deps` installs)
@@ -255,6 +262,9 @@ e2e-alone: all
 
 check: ## before a commit: build, unit tests, end-to-end tests of the API (four minutes)
 	@sh tests/check.sh
+
+coverage: ## measure the coverage of the sources by the tests of `make check`; it must not fall below tests/coverage.py's floor (six minutes)
+	@/usr/bin/python3 -B tests/coverage.py '$(BUILD)'
 
 check-all: ## check, then the rest: sanitizers, slow and timing tests, browsers, fuzz corpora, linters
 	@sh tests/check.sh all

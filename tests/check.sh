@@ -3,7 +3,7 @@
 # Runs the project's checks. Continues after failures; the last line is the summary.
 #
 #   check.sh        before a commit: build, unit tests, the end-to-end tests of the API
-#   check.sh all    everything: the same, then sanitizers, slow and timing tests, browsers, linters, fuzz corpora
+#   check.sh all    everything: the same, then sanitizers, coverage, slow and timing tests, browsers, linters, fuzz corpora
 #   check.sh rest   `all` without the steps of `check.sh`
 #
 # CPU-bound steps run in the background of the end-to-end tests; their output follows. No step runs during the tests that measure times.
@@ -80,6 +80,7 @@ rest() {
         step "end-to-end tests with the $mpm MPM" make -s e2e-parallel MPM=$mpm MARKS='smoke'
     done
     finish_beside
+    step 'coverage' make -s coverage
     step 'end-to-end tests that measure times' make -s e2e-alone
 }
 

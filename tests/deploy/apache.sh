@@ -68,7 +68,7 @@ apache() {
     exec setsid env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
         ${ASAN_OPTIONS:+ASAN_OPTIONS="$ASAN_OPTIONS"} ${UBSAN_OPTIONS:+UBSAN_OPTIONS="$UBSAN_OPTIONS"} \
         ${LSAN_OPTIONS:+LSAN_OPTIONS="$LSAN_OPTIONS"} ${HTTPD_PRELOAD:+LD_PRELOAD="$HTTPD_PRELOAD"} \
-        $HTTPD_WRAPPER "$APACHE" -f "$state/httpd.conf" "$@"
+        ${GCOV_PREFIX:+GCOV_PREFIX="$GCOV_PREFIX"} $HTTPD_WRAPPER "$APACHE" -f "$state/httpd.conf" "$@"
 }
 
 httpd_pid() {

@@ -9,8 +9,8 @@
 #   instance.sh start-db DIR    stop-db DIR, kill-db DIR (SIGKILL for every process of PostgreSQL)
 #   instance.sh start-httpd DIR stop-httpd DIR, graceful DIR
 #
-# `up` takes settings as arguments, NAME=VALUE; the other commands use those of the last `up`. Of the environment only PATH, TMPDIR
-# and SUDO_USER are used.
+# `up` takes settings as arguments, NAME=VALUE; the other commands use those of the last `up`. Of the environment only PATH, TMPDIR,
+# SUDO_USER and GCOV_PREFIX (of coverage.py) are used.
 #   PORT            Apache's port (default: the previous one, else a free one)
 #   MODULE, CTL     mod_neoapi.so and neoapictl. Without MODULE Apache runs without the module; without CTL the database is empty
 #   INSTANCE_CONF   a file of httpd directives to include inside the virtual host

@@ -7,6 +7,7 @@ import subprocess
 from deployment import BUILD, IS_SANITIZED, TIMEOUT_S, ROOT
 
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if IS_SANITIZED else []
+COUNTERS = ["--coverage"] if BUILD.name == "coverage" else []  # which the objects of that build need
 
 # A new field as described in CONTRIBUTING: a row in src/resources/broker.c and a column. Also a constraint that is checked on every
 # row, and a new table.
@@ -69,4 +70,4 @@ class NextVersion:
     def link(self, program, *what):
         """The changed objects precede the library, so that the linker uses their tables."""
         libraries = re.search(r"^LDLIBS *:= *(.*)$", (ROOT / "Makefile").read_text(), re.M).group(1).split()
-        run("gcc", *SANITIZERS, "-o", program, *what, *self.changed, BUILD / "libneoapi.a", *libraries)
+        run("gcc", *SANITIZERS, *COUNTERS, "-o", program, *what, *self.changed, BUILD / "libneoapi.a", *libraries)

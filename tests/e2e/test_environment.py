@@ -19,7 +19,7 @@ SETTINGS = {*re.search(r"^settings='(.*)'$", INSTANCE, re.M).group(1).split(),
 OF_MAKE = {*re.search(r"^SETTINGS := ((?:.*\\\n)*.*)$", MAKEFILE, re.M).group(1).replace("\\", "").split()}
 OF_LIBPQ = {"PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGOPTIONS", "PGSERVICE", "PGSSLMODE", "PGPASSWORD"}
 # Variables of the system, sudo and other programs.
-ALLOWED = {"PATH", "HOME", "TMPDIR", "SUDO_USER", "SUDO_UID", "SUDO_GID", "APACHE_CONFDIR"}
+ALLOWED = {"PATH", "HOME", "TMPDIR", "SUDO_USER", "SUDO_UID", "SUDO_GID", "APACHE_CONFDIR", "GCOV_PREFIX"}
 
 
 def test_the_environment_does_not_change_the_servers(monkeypatch, new_instance):
