@@ -21,6 +21,8 @@ PLACE = {"postal_code": "04101300", "city": "São Paulo", "state": "SP"}
 ADDRESS = {"postal_code": "04101300", "street": "Rua Vergueiro", "number": "2045", "complement": "Apto 82",
            "neighborhood": "Vila Mariana", "city": "São Paulo", "state": "SP", "ibge_code": "3550308", "latitude": -23.58934,
            "longitude": -46.63481}
+BANK = {"bank_code": "341", "bank_name": "Itaú Unibanco", "agency": "0423", "account_number": "18765-4",
+        "account_type": "checking", "pix_key": "ana@example.com.br"}
 FILE = {"url": "https://files.example.com/a.pdf", "filename": "matricula.pdf", "mime_type": "application/pdf", "size": 183042,
         "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}
 
@@ -126,7 +128,11 @@ class ResourceFactory:
 
     def full(self, collection):
         own = {"external_id": "crm-" + unique(), "metadata": {"campaign": "verao-2026", "Ação nº 1": ""}}
-        return {**getattr(self, "full_" + collection)(), **own}
+        return {**getattr(self, "full_" + collection)(), **own, **({"visibility": "public"} if collection == "brokers" else {})}
+
+    def full_brokers(self):
+        return {"name": "Ana Paula Ribeiro", "creci": "SP " + unique(), "document_number": "529.982.247-25",
+                "email": "Ana.Ribeiro@example.com.br", "phone": "+55 (11) 98765-4321", "bank_account": BANK}
 
     def full_properties(self):
         return {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad queries, cursors, ids, paths and headers get the right error without internals."""
+"""Bad bodies, queries, cursors, ids, paths and headers get the right error without internals, and the server keeps running.
+tests/unit/test_json.c has more malformed JSON, test_validate.c more invalid fields."""
 
+import re
 import uuid
 
 import pytest
@@ -19,6 +21,79 @@ def broker(api):
     api.delete("brokers/" + made["id"])
 
 
+def send(api, method, path, body, type_="application/json"):
+    """Sends bytes as a body."""
+    return check_response(api.request(method, path, data=body, headers={"Content-Type": type_}), method)
+
+
+def written(broker):
+    """The operations with a body."""
+    return [("POST", "brokers"), ("PUT", "brokers/" + broker["id"]), ("PATCH", "brokers/" + broker["id"])]
+
+
+# ---------------------------------------------------------------- bodies
+
+@pytest.mark.parametrize("code, body", [
+    *(("malformed_json", body) for body in (
+        b"{", b'{"name":"x",}', b'{"name":"x"} {"name":"y"}', b'{"name":NaN}', b'{"name":"a\\u0000b"}', b'{"name":"a\0b"}', b"\xff", b"\0",
+        b'{"name":"x","name":"y"}', b'{"name":"x","nobody":{"a":1,"a":1}}', '{"name":"x"}'.encode("utf-16"), b'{"a":' * 100_000,
+        b"[]", b'"name"', b"1", b"null", b"true", b'[{"name":"x"}]', b" \r\n\t ")),
+    ("body_required", b"")], ids=param_id)
+def test_a_body_that_is_no_object_is_refused(api, broker, code, body):
+    for method, path in written(broker):
+        problem = refused(send(api, method, path, body), 400, "validation." + code)
+        assert not body.startswith(b'{"') or re.search(r"line \d+", problem["detail"]), problem
+    assert ok(api.get("brokers/" + broker["id"])) == broker
+
+
+@pytest.mark.parametrize("depth", [1_000, 100_000])
+@pytest.mark.parametrize("before, inside, after", [
+    ('{"name":"x","bank_account":', '{"bank_account":', "}"), ('{"name":', "[", "]"), ('{"name":"x","nobody":', '{"a":', "}"),
+    ("", "[", "]")])
+def test_deep_nesting_is_refused(api, broker, depth, before, inside, after):
+    body = before + inside * depth + "1" + after * depth + ("}" if before else "")
+    for method, path in written(broker):
+        answer = send(api, method, path, body.encode())
+        if depth * len(inside + after) > 1_048_576:
+            refused(answer, 413, "validation.body_too_large")
+        else:
+            assert answer.status_code == 400 and answer.json()["code"] != "internal.unexpected"
+            assert len(answer.content) < 2000
+
+
+@pytest.mark.parametrize("number", ["9007199254740993", "1e-400", "9" * 10_000, "1" + "0" * 10_000 + "e-10000", "1e99999999999999999999"],
+                         ids=param_id)
+def test_a_number_of_any_size_is_refused_as_a_string(api, number):
+    answer = send(api, "POST", "brokers", b'{"name":%s}' % number.encode())
+    assert answer.status_code == 400 and len(answer.content) < 2000
+    assert answer.json()["code"] in ("validation.broker.name_invalid", "validation.malformed_json"), answer.json()
+
+
+@pytest.mark.parametrize("type_", [None, "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "*/*",
+                                   "application/jsonx", "json", "application/", "/json", "application/xml", "application/json/x",
+                                   "text/json", "application/problem+json", "application/jso", "applicationXjson", "a" * 4000], ids=param_id)
+def test_a_body_that_is_not_declared_as_json_is_refused(api, broker, type_):
+    for method, path in written(broker):
+        refused(send(api, method, path, b'{"name":"x"}', type_), 415, "validation.unsupported_media_type")
+
+
+@pytest.mark.parametrize("type_", ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON",
+                                   'application/json;charset="UTF-8"', "application/json ;x=y"])
+def test_every_spelling_of_the_json_media_type_is_accepted(api, broker, type_):
+    for method, path in written(broker):
+        assert send(api, method, path, b'{"name":"x"}', type_).status_code == (201 if method == "POST" else 200)
+
+
+@pytest.mark.parametrize("type_", ["application/merge-patch+json", "application/merge-patch+json; charset=utf-8"])
+def test_the_media_type_of_merge_patches_is_for_patch_only(api, broker, type_):
+    for method, path in written(broker):
+        answer = send(api, method, path, b'{"name":"x"}', type_)
+        if method == "PATCH":
+            ok(answer)
+        else:
+            refused(answer, 415, "validation.unsupported_media_type")
+
+
 # ---------------------------------------------------------------- the query
 
 @pytest.mark.parametrize("path", ["brokers", "me", "brokers/{id}", "openapi.yaml"])
@@ -30,7 +105,9 @@ def test_an_unknown_parameter_is_refused(api, broker, path, query):
 
 @pytest.mark.parametrize("method, path", [("POST", "brokers"), *((method, "brokers/{id}") for method in ("PUT", "PATCH", "DELETE"))])
 def test_writes_have_no_parameters(api, broker, method, path):
-    refused(api.request(method, path.format(**broker) + "?limit=5", json={"name": "x"}), 400, "validation.unknown_parameter")
+    for query, code in (("limit=5", "unknown_parameter"), ("x", "unknown_parameter"), ("x=", "unknown_parameter")):
+        refused(api.request(method, path.format(**broker) + "?" + query, json={"name": "x"}), 400, "validation." + code)
+    assert api.request(method, path.format(**broker) + "?", json={"name": "x"}).status_code in (200, 201, 204)
 
 
 @pytest.mark.parametrize("value", ["%", "%z", "%zz", "a%", "a%4", "%00", "a%00b", "%ff", "%c0%af", "%ed%a0%80", "%01",
@@ -92,13 +169,13 @@ def test_a_forged_cursor_is_refused(cursor, forge):
 
 # ---------------------------------------------------------------- ids and paths
 
-REST = UNKNOWN_BROKER[4:]
+REST = UNKNOWN_BROKER[4:]  # of an id, after its prefix
 
 
 @pytest.mark.parametrize("id_", [
     UNKNOWN_BROKER, UNKNOWN_BROKER.upper(), "BRK_" + REST, "brk_" + REST.upper(), UNKNOWN_BROKER[:-1], UNKNOWN_BROKER + "0",
     "brk_", "brk", "whs_" + REST,
-    "org_" + REST, REST, "brk-" + REST, "brk_8" + REST[1:], "brk_" + "z" * 26, "brk_" + "0" * 26, "brk_" + "u" * 26, "1", "-1",
+    "org_" + REST, "nbr_" + REST, REST, "%C3%A9", "brk-" + REST, "brk_8" + REST[1:], "brk_" + "z" * 26, "brk_" + "0" * 26, "brk_" + "u" * 26, "1", "-1",
     "null", "me", "*", "brk_" + "a" * 7000, "'", "%27%20or%20%271%27=%271", "%20", "%F0%9F%98%80", UNKNOWN_BROKER + "%20",
     "%20" + UNKNOWN_BROKER, UNKNOWN_BROKER + ";v=1", "~", "brk_%25", UNKNOWN_BROKER + "%3F", UNKNOWN_BROKER + "%23",
     UNKNOWN_BROKER + ".json",
@@ -123,19 +200,20 @@ def test_resources_of_others_are_not_found_and_not_changed(api, principals):
 @pytest.mark.parametrize("path", ["brokers/%zz", "brokers/%", "brokers/%4", "brokers/a%00b", "brokers/%00", "brokers/%2F",
                                   "brokers%2Fx", "%2e%2e%2fbrokers", "brokers/%ff", "brokers/%c0%af", "brokers/%ed%a0%80",
                                   "brokers/%01", "brokers/%0d%0aX-Evil:%201", "brokers/%7f", "brokers/%E2%82",
-                                  "brokers/" + UNKNOWN_BROKER + "%0A"])
+                                  "brokers/" + UNKNOWN_BROKER + "%0A", "%", "%c0%ae/", "brokers%5Cx"])
 def test_a_path_with_broken_or_forbidden_encoding_is_refused(api, path):
     answer = ask(api, "GET", path)
     assert answer.status_code in (400, 404), answer.content
     assert "X-Evil" not in answer.headers
 
 
-@pytest.mark.parametrize("path", ["", "nobody", "broker", "Brokers", "BROKERS", "brokers/", "brokers/x/y", "brokers/x/", "me/",
-                                  "me/x", "v1/me", "brokers.json", "openapi.yml", "docs/x", "%20me", "me%20", "me;x",
-                                  "brokers%3Flimit=1", "%6De%2e", "a/" * 2000, "x" * 7000, "__proto__", ".git/config",
-                                  ".htaccess", "server-status"], ids=param_id)
+@pytest.mark.parametrize("path", [
+    "", "nobody", "broker", "Brokers", "BROKERS", "brokers/", "brokers/x/y", "brokers/x/", f"brokers/{UNKNOWN_BROKER}/",
+    f"brokers/{UNKNOWN_BROKER}/deliveries", "brokers%2F" + UNKNOWN_BROKER, "webhooks/x/retry", "me/", "me/x", "ME", "v1/me", "public/v1/me",
+    "brokers.json", "openapi.yml", "openapi.yaml/", "docs/x", "docs/errors/", "index.html", "%20me", "me%20", "me;x", "%E2%82%AC",
+    "brokers%3Flimit=1", "%6De%2e", "a/" * 2000, "x" * 7000, "__proto__", ".git/config", ".htaccess", "server-status"], ids=param_id)
 def test_a_path_that_the_api_does_not_have_is_not_found(api, path):
-    for method, body in (("GET", b""), ("POST", b"{}"), ("OPTIONS", b"")):
+    for method, body in (("GET", b""), ("POST", b"{}"), ("DELETE", b""), ("OPTIONS", b"")):
         refused(ask(api, method, path, JSON, body), 404, "not_found.route")
 
 

@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for properties, parties, proposals, contracts and documents: every operation, external_id, metadata, scopes and events."""
+"""Tests for all resources: every operation, authors, unique values, external_id, metadata, scopes and events."""
 
 import re
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
 import pytest
-from client import ULID, Api, moment, ok, refused
+from client import ULID, Api, moment, ok, refused, wrong_fields
 from event_log import deliveries
-from factories import NAMES, PREFIXES, SERVER, UNKNOWN_ULID, ResourceFactory, given
+from factories import BANK, NAMES, PREFIXES, SERVER, UNKNOWN_ULID, ResourceFactory, cpf, given, unique
 from wait import together
 
-FIVE = [collection for collection in PREFIXES if collection != "brokers"]
+DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 UNREACHABLE_URL = "https://127.0.0.1:9/"  # the courier does not deliver to this machine
 PRIVATE_FIELDS = {"bank_account", "rg", "birth_date"}
-DEFAULTS = {"properties": {"status": "draft"}, "parties": {}, "proposals": {"status": "draft"}, "contracts": {"status": "draft"},
-          "documents": {"status": "pending"}}
+OF_BROKERS = {"phone", "document_number", "visibility", "created_by", "updated_by"}  # private, too
+DEFAULTS = {"brokers": {"visibility": "restricted"}, "properties": {"status": "draft"}, "parties": {}, "proposals": {"status": "draft"},
+            "contracts": {"status": "draft"}, "documents": {"status": "pending"}}
 # A change that is valid for every body of the kind.
-CHANGE = {"properties": {"title": "Outro"}, "parties": {"profession": "Médica"}, "proposals": {"notes": "Outra"},
-          "contracts": {"notes": "Outra"}, "documents": {"issuer": "Outro"}}
+CHANGE = {"brokers": {"email": "a@b.br", "visibility": "private"}, "properties": {"title": "Outro"}, "parties": {"profession": "Médica"},
+          "proposals": {"notes": "Outra"}, "contracts": {"notes": "Outra"}, "documents": {"issuer": "Outro"}}
 
-every = pytest.mark.parametrize("collection", FIVE)
+every = pytest.mark.parametrize("collection", [pytest.param(one, marks=[pytest.mark.smoke][:one == "brokers"]) for one in PREFIXES])
 
 
 @pytest.fixture
@@ -52,10 +54,9 @@ def test_a_minimal_body_is_accepted(own_api, factory, collection):
 def test_fields_are_stored_and_returned_in_the_documented_order(own_api, factory, collection):
     body = factory.full(collection)
     made = ok(own_api.post(collection, json=dict(reversed(body.items()))), 201)
-    assert given(made) == body
-    assert [name for name in made if name in body] == list(body)
-    assert list(made)[0] == "id" and list(made)[-6:] == ["tenant_id", "organization_id", "created_at", "updated_at",
-                                                         "created_by", "updated_by"]
+    assert str(given(made)) == str(body)  # also in the order of members
+    last = ["tenant_id", "organization_id", *["visibility"][:collection == "brokers"], "created_at", "updated_at", "created_by", "updated_by"]
+    assert list(made)[0] == "id" and list(made)[-len(last):] == last
     read = own_api.get(path_of(collection, made))
     assert ok(read) == made and list(read.json()) == list(made)
 
@@ -72,9 +73,12 @@ def test_a_field_without_a_value_is_absent(own_api, factory, collection):
 @every
 def test_all_missing_fields_are_reported_at_once(own_api, factory, collection):
     required = set(factory.body(collection)) - {"sale_price"}
-    problem = own_api.post(collection, json={}).json()
-    found = {item["field"]: item["code"] for item in problem["errors"]}
-    assert found == {name: f"validation.{NAMES[collection]}.{name}_required" for name in required}
+    expected = {name: f"validation.{NAMES[collection]}.{name}_required" for name in required}
+    made = factory.create(collection)
+    for response in (own_api.post(collection, json={}), own_api.put(path_of(collection, made), json={})):
+        assert wrong_fields(response) == expected
+    assert wrong_fields(own_api.patch(path_of(collection, made), json=dict.fromkeys(required))) == expected
+    assert ok(own_api.get(path_of(collection, made))) == made
 
 
 @every
@@ -93,12 +97,33 @@ def test_unknown_fields_are_refused_at_every_depth(own_api, factory, collection)
 
 @every
 def test_unknown_ids_and_ids_of_other_kinds_are_not_found(own_api, factory, collection):
-    body = factory.body(collection)
-    for id in (PREFIXES[collection] + UNKNOWN_ULID, factory.broker()["id"], PREFIXES[collection], "x"):
+    body, made = factory.body(collection), factory.create(collection)
+    for id in (PREFIXES[collection] + UNKNOWN_ULID, (factory.party if collection == "brokers" else factory.broker)()["id"],
+               PREFIXES[collection], "x", made["id"].upper(), made["id"][:4] + made["id"][4:].upper()):
         for response in (own_api.get(f"{collection}/{id}"), own_api.delete(f"{collection}/{id}"),
                          own_api.patch(f"{collection}/{id}", json=CHANGE[collection]),
                          own_api.put(f"{collection}/{id}", json=body)):
             refused(response, 404, "not_found." + NAMES[collection])
+    assert made in own_api.walk(collection)
+
+
+def test_ids_contain_the_creation_time_and_increase(api):
+    made = [api.broker() for _ in range(20)]
+    for one in made:
+        milliseconds = 0
+        for digit in one["id"][4:14]:
+            milliseconds = milliseconds * 32 + DIGITS.index(digit)
+        assert milliseconds == round(moment(one["created_at"]) * 1000)
+    ids = [one["id"] for one in made]
+    assert ids == sorted(set(ids))
+
+
+@pytest.mark.smoke
+def test_concurrent_creates_get_different_ids(own_api):
+    with ThreadPoolExecutor(16) as pool:
+        ids = list(pool.map(lambda n: own_api.broker(name=f"Broker {n}")["id"], range(160)))
+    assert len(set(ids)) == 160
+    assert [item["id"] for item in own_api.walk(limit=100)] == sorted(ids, reverse=True)
 
 
 # ---------------------------------------------------------------- change, replace, delete
@@ -113,6 +138,16 @@ def test_a_patch_changes_only_the_given_fields(own_api, factory, collection):
     assert given(changed) == {**body, **CHANGE[collection]}
     assert moment(changed["updated_at"]) > moment(made["updated_at"]) and changed["created_at"] == made["created_at"]
     assert ok(own_api.get(path_of(collection, made))) == changed
+    assert given(ok(own_api.patch(path_of(collection, made), json={}))) == given(changed)
+
+
+def test_a_patch_merges_objects(api):
+    path = "brokers/" + api.broker(bank_account=BANK)["id"]
+    merged = {name: value for name, value in BANK.items() if name != "pix_key"}
+    changed = ok(api.patch(path, json={"bank_account": {"agency": "9999", "pix_key": None}}))
+    assert changed["bank_account"] == {**merged, "agency": "9999"} and ok(api.get(path)) == changed
+    assert "bank_account" not in ok(api.patch(path, json={"bank_account": dict.fromkeys(merged)}))
+    assert ok(api.patch(path, json={"bank_account": {"pix_key": "x"}}))["bank_account"] == {"pix_key": "x"}
 
 
 @every
@@ -131,9 +166,11 @@ def test_a_put_replaces_every_writable_field(own_api, factory, collection):
     made = ok(own_api.post(collection, json=factory.body(collection)), 201)
     full = factory.full(collection)
     replaced = ok(own_api.put(path_of(collection, made), json=full))
-    assert given(replaced) == full and replaced["created_at"] == made["created_at"]
-    small = {name: value for name, value in full.items() if name in {*factory.body(collection), "rent_price", "status",
-                                                                     "start_date", "end_date"}}
+    assert given(replaced) == full
+    for name in ("id", "tenant_id", "organization_id", "created_at", "created_by"):
+        assert replaced[name] == made[name]
+    small = {name: value for name, value in full.items() if name in {*factory.body(collection), *DEFAULTS[collection],
+                                                                     "rent_price", "start_date", "end_date"}}
     again = ok(own_api.put(path_of(collection, made), json=small))
     assert given(again) == small and ok(own_api.get(path_of(collection, made))) == again
 
@@ -143,7 +180,7 @@ def test_a_response_can_be_sent_back(own_api, factory, collection):
     made = ok(own_api.post(collection, json=factory.full(collection)), 201)
     for send in (own_api.patch, own_api.put):
         answer = ok(send(path_of(collection, made), json=made))
-        assert given(answer) == given(made)
+        assert given(answer) == given(made) and answer["created_at"] == made["created_at"]
 
 
 @every
@@ -163,10 +200,31 @@ def test_a_conditional_change_needs_a_matching_tag(own_api, factory, collection)
 def test_a_deleted_resource_is_not_found(own_api, instance, factory, collection):
     made = ok(own_api.post(collection, json=factory.full(collection)), 201)
     response = own_api.delete(path_of(collection, made))
-    assert response.status_code == 204 and not response.content
-    refused(own_api.get(path_of(collection, made)), 404, "not_found." + NAMES[collection])
-    refused(own_api.delete(path_of(collection, made)), 404, "not_found." + NAMES[collection])
+    assert response.status_code == 204 and not response.content and "Content-Type" not in response.headers
+    for method in ("GET", "DELETE", "PATCH", "PUT"):
+        refused(own_api.request(method, path_of(collection, made), json=CHANGE[collection]), 404, "not_found." + NAMES[collection])
+    assert made not in own_api.walk(collection)
     assert instance.sql("select count(*) from neoapi.reference where source_id = %s", made["id"]) == [(0,)]
+
+
+def test_one_of_concurrent_deletions_succeeds(api):
+    for _ in range(5):
+        path = "brokers/" + api.broker()["id"]
+        statuses = [answer.status_code for answer in together(*[lambda: api.with_().delete(path)] * 6)]
+        assert sorted(statuses) == [204] + [404] * 5
+
+
+@pytest.mark.smoke
+def test_a_change_records_time_and_author(instance, principals, api):
+    broker = api.broker()
+    for send, credential, author in (("PATCH", principals.editor, principals.editor.id), ("PUT", principals.token_one, principals.user)):
+        api.wait_until_after(broker["updated_at"])
+        changed = ok(Api(instance, credential).request(send, "brokers/" + broker["id"], json={"name": "Bia"}))
+        assert moment(changed["updated_at"]) > moment(broker["updated_at"]) and changed["updated_by"] == author
+        assert (changed["created_at"], changed["created_by"]) == (broker["created_at"], principals.admin.id)
+        broker = ok(Api(instance, credential).patch("brokers/" + broker["id"], json={"name": "Caio"}))
+    made = Api(instance, principals.token_one).broker()
+    assert made["created_by"] == made["updated_by"] == principals.user
 
 
 @every
@@ -211,12 +269,68 @@ def test_every_resource_has_its_scopes(instance, admin_factory, own_api, factory
     organization, made, body = own_api.credential.organizations[0], factory.create(collection), factory.body(collection)
     reader = Api(instance, admin_factory.key(organization, scopes=[collection + ":read"]))
     writer = Api(instance, admin_factory.key(organization, scopes=[collection + ":write"]))
-    other = Api(instance, admin_factory.key(organization, scopes=["brokers:read", "brokers:write"]))
+    another = "parties" if collection == "brokers" else "brokers"
+    other = Api(instance, admin_factory.key(organization, scopes=[another + ":read", another + ":write"]))
     ok(reader.get(collection)), ok(reader.get(path_of(collection, made)))
     ok(writer.post(collection, json=body if collection != "properties" else {**body, "code": uuid.uuid4().hex}), 201)
     for denied in (writer.get(collection), other.get(path_of(collection, made)), reader.post(collection, json=body),
                    reader.delete(path_of(collection, made)), other.patch(path_of(collection, made), json={})):
         refused(denied, 403, "forbidden.insufficient_permissions")
+
+
+# ---------------------------------------------------------------- unique values
+
+CRECI = "CRECI-SP 123456-F"
+# By collection: the field, the same value in other spellings, and values that are different.
+UNIQUE = {
+    "brokers": ("creci", [CRECI, "crecisp123456f", " CRECI/SP 123.456-F ", "c-r-e-c-i-s-p-1-2-3-4-5-6-f", "CRECI\\SP[123]456º–F😀"],
+                ["ÇRECI-SP 123456-F", "CRECI-SP 123457-F", "CRECI-SP 12345-F", "CRECI-SP １23456-F"]),  # only ASCII letters and digits count
+    "properties": ("code", ["AP-1"], ["ap-1"]),
+    "parties": ("document_number", ["529.982.247-25", "52998224725", "529.982.24725"], [cpf()]),
+    "contracts": ("number", ["1/26"], ["1/26 "]),
+}
+unique_values = pytest.mark.parametrize("collection, field, same, others", [(name, *row) for name, row in UNIQUE.items()])
+
+
+@unique_values
+def test_a_value_is_unique_in_the_organization_in_any_spelling(own_api, factory, instance, principals, collection, field, same, others):
+    first, second = factory.create(collection, **{field: same[0]}), factory.create(collection, **{field: None} if field != "code" else {})
+    for value in same:
+        body = factory.body(collection, **{field: value})
+        for response in (own_api.post(collection, json=body), own_api.patch(path_of(collection, second), json={field: value}),
+                         own_api.put(path_of(collection, second), json=body)):
+            problem = refused(response, 409, "conflict.duplicate")
+            assert problem["detail"] == f"Another {NAMES[collection]} of the organization has this {field}."
+        assert field in ok(own_api.patch(path_of(collection, first), json={field: value}))  # its own
+    assert [one["id"] for one in own_api.walk(collection)] == [second["id"], first["id"]]
+    made = [factory.create(collection, **{field: value}) for value in others]
+    assert len({one["id"] for one in made}) == len(others)
+    for credential, organization in ((principals.token_both, principals.organization_2), (principals.other, None)):
+        other = ResourceFactory(Api(instance, credential, organization))
+        ok(other.api.delete(path_of(collection, other.create(collection, **{field: same[0]}))), 204)
+
+
+@unique_values
+def test_a_released_value_can_be_used_again(own_api, factory, collection, field, same, others):
+    first = factory.create(collection, **{field: same[0]})
+    ok(own_api.patch(path_of(collection, first), json={field: unique() if field == "code" else None}))
+    second = factory.create(collection, **{field: same[0]})
+    ok(own_api.delete(path_of(collection, second)), 204)
+    factory.create(collection, **{field: same[0]})
+    if field != "code":
+        for _ in range(3):
+            factory.create(collection, **{field: None})
+
+
+@pytest.mark.smoke
+def test_one_of_concurrent_creates_with_the_same_value_succeeds(own_api):
+    for number in range(5):
+        answers = together(*[lambda: own_api.with_().post("brokers", json={"name": "Ana", "creci": f"SP {number}"})] * 8)
+        assert sorted(answer.status_code for answer in answers) == [201] + [409] * 7
+
+
+def test_a_creci_is_returned_as_given(own_api):
+    assert [own_api.broker(creci=creci)["creci"] for creci in ("sp-1/f", " Sp.2 ")] == ["sp-1/f", " Sp.2 "]
 
 
 # ---------------------------------------------------------------- external_id and metadata
@@ -229,7 +343,7 @@ def test_an_external_id_is_unique_within_organization_and_kind(own_api, principa
     assert "external_id" in problem["detail"]
     refused(own_api.patch(path_of(collection, second), json={"external_id": "crm-1"}), 409, "conflict.duplicate")
     ok(own_api.patch(path_of(collection, first), json={"external_id": "crm-1"}))
-    for other in FIVE:
+    for other in PREFIXES:
         if other != collection:
             factory.create(other, external_id="crm-1")
     factory.create(collection, external_id="CRM-1")
@@ -281,9 +395,10 @@ def test_every_write_queues_an_event_without_private_fields(own_api, instance, f
     ok(own_api.delete("webhooks/" + subscription), 204)
     deleted = {**changed, "updated_at": delivered[-1][1]["updated_at"]}
     assert deleted["updated_at"] > changed["updated_at"]
-    public = [{key: value for key, value in one.items() if key not in PRIVATE_FIELDS} for one in (made, changed, deleted)]
+    private = PRIVATE_FIELDS | (OF_BROKERS if collection == "brokers" else set())
+    public = [{key: value for key, value in one.items() if key not in private} for one in (made, changed, deleted)]
     assert delivered == list(zip(events, public))
-    assert list(delivered[0][1]) == list(public[0]) and set(SERVER) & set(made) <= set(delivered[0][1])
+    assert list(delivered[0][1]) == list(public[0]) and SERVER & set(made) - private <= set(delivered[0][1])
 
 
 @every

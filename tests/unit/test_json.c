@@ -63,50 +63,15 @@ static void values_are_parsed(void **state)
     assert_null(neo_json_string(neo_json_get(value, "i")));
 }
 
-static const char *const malformed[] = {"",
-                                        " ",
-                                        "{",
-                                        "}",
-                                        "[1",
-                                        "[1,]",
-                                        "{\"a\"}",
-                                        "{\"a\":}",
-                                        "{\"a\":1,}",
-                                        "{a:1}",
-                                        "{'a':1}",
-                                        "{1:1}",
-                                        "tru",
-                                        "True",
-                                        "nul",
-                                        "NaN",
-                                        "Infinity",
-                                        "-Infinity",
-                                        "01",
-                                        "+1",
-                                        ".5",
-                                        "1.",
-                                        "1e",
-                                        "0x10",
-                                        "--1",
-                                        "\"",
-                                        "\"\\x\"",
-                                        "\"\\u12\"",
-                                        "\"\\u12g4\"",
-                                        "\"a\nb\"",
-                                        "\"\t\"",
-                                        "\"\x01\"",
-                                        "1 2",
-                                        "{} {}",
-                                        "[]x",
-                                        "{}//remark",
-                                        "/**/1",
-                                        "[1 2]",
-                                        "\xEF\xBB\xBF{}",
-                                        "{\"a\":1;}",
-                                        "\"\\ud83c\"",
-                                        "\"\\udfe0\"",
-                                        "\"\\ud83c\\u0041\"",
-                                        "\"\\ud83cx\""};
+/* clang-format off */
+static const char *const malformed[] = {
+    "", " ", "{", "}", "[1", "[1,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{'a':1}", "{1:1}", "tru", "True", "nul",
+    "NaN", "Infinity", "-Infinity", "01", "+1", ".5", "1.", "1e", "0x10", "--1", "\"", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"",
+    "\"a\nb\"", "\"\t\"", "\"\x01\"", "1 2", "{} {}", "[]x", "{}//remark", "/**/1", "[1 2]", "\xEF\xBB\xBF{}", "{\"a\":1;}",
+    "\"\\ud83c\"", "\"\\udfe0\"", "\"\\ud83c\\u0041\"", "\"\\ud83cx\"", "{\"a\"", "{\"a\":", "{\"a\":1", "{,}", "{\"a\" 1}",
+    "{\"a\":1}}", "undefined", "{\"a\":-}", "//\n{}", "\"\\udc00\\ud800\"",
+};
+/* clang-format on */
 
 static void malformed_json_is_refused(void **state)
 {
@@ -144,15 +109,35 @@ static void nul_is_refused_everywhere(void **state)
     error_of((neo_text){"{}\0", 3}, *state);
     error_of((neo_text){"\0{}", 3}, *state);
     error_of((neo_text){"{\"a\0b\":1}", 9}, *state);
+    error_of((neo_text){"{\0}\0", 4}, *state);
     error_of((neo_text){"", 0}, *state);
+}
+
+static void a_document_that_is_cut_off_anywhere_is_refused(void **state)
+{
+    static const char whole[] = "{\"name\":\"S\xC3\xA3o\",\"n\":[-1.5e3,true,null],\"o\":{\"\\u00e9\":\"\"}}";
+    parse_json(whole, *state);
+    for (apr_size_t len = 0; len < sizeof whole - 1; len++)
+        error_of((neo_text){whole, len}, *state);
 }
 
 static void invalid_utf8_is_refused(void **state)
 {
-    static const char *const error[] = {
-        "\"\xFF\"",   "\"\xC0\x80\"", "\"\xE0\x80\xAF\"", "\"\xED\xA0\x80\"", "\"\xF4\x90\x80\x80\"",
-        "\"S\xE3o\"", "\"\xC3\"",     "{\"\xFF\":1}",     "\xFF\xFE{\0}\0",   "\"\xF0\x9F\x8F\"",
-        "\x80"};
+    static const char *const error[] = {"\"\xFF\"",
+                                        "\"\xC0\x80\"",
+                                        "\"\xE0\x80\xAF\"",
+                                        "\"\xED\xA0\x80\"",
+                                        "\"\xF4\x90\x80\x80\"",
+                                        "\"\xC0\xAF\"",
+                                        "\"\xED\xA0\xBD\xED\xB8\x80\"",
+                                        "\"\xF8\x88\x80\x80\x80\"",
+                                        "\"\xE2\x82\"",
+                                        "\"S\xE3o\"",
+                                        "\"\xC3\"",
+                                        "{\"\xFF\":1}",
+                                        "\xFF\xFE{\0}\0",
+                                        "\"\xF0\x9F\x8F\"",
+                                        "\x80"};
     for (int i = 0; i < COUNT(error); i++) {
         const char *message = error_of(text_of(error[i]), *state);
         assert_true(neo_utf8_is_valid(message, strlen(message)));
@@ -185,10 +170,15 @@ static void deep_nesting_is_parsed_or_refused(void **state)
 static void any_number_of_unclosed_brackets_is_refused(void **state)
 {
     static const int counts[] = {1, 1000, 2047, 2048, 2049, 1000000};
-    for (int i = 0; i < COUNT(counts); i++) {
-        char *text = memset(apr_palloc(*state, (apr_size_t)counts[i]), '[', (apr_size_t)counts[i]);
-        error_of((neo_text){text, (apr_size_t)counts[i]}, *state);
-    }
+    static const char *const openings[] = {"[", "{\"a\":", "[{\"a\":"};
+    for (int i = 0; i < COUNT(counts); i++)
+        for (int o = 0; o < COUNT(openings); o++) {
+            neo_buf text;
+            neo_buf_init(&text, *state, 1024);
+            for (int n = 0; n < counts[i]; n++)
+                neo_buf_puts(&text, openings[o]);
+            error_of(neo_buf_text(&text), *state);
+        }
 }
 
 static void integers_keep_all_63_bits(void **state)
@@ -390,6 +380,7 @@ int main(void)
         pool_test(an_error_has_line_and_column_and_no_input),
         pool_test(a_repeated_key_is_refused_at_any_depth),
         pool_test(nul_is_refused_everywhere),
+        pool_test(a_document_that_is_cut_off_anywhere_is_refused),
         pool_test(invalid_utf8_is_refused),
         pool_test(deep_nesting_is_parsed_or_refused),
         pool_test(any_number_of_unclosed_brackets_is_refused),
