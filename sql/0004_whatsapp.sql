@@ -273,80 +273,19 @@ create trigger ignore_outdated_opt_out before insert on neoapi.whatsapp_opt_out
 
 -- ---------------------------------------------------------------- conversations and messages as JSON
 
--- The fields, their order and their meaning are those of src/resources/whatsapp.c.
-create function neoapi.whatsapp_message_json(m neoapi.whatsapp_message) returns json
-    language sql stable parallel safe
-    return (select json_strip_nulls(row_to_json(r)) from (select
-        (m).id,
-        (m).conversation_id,
-        (m).direction,
-        (m).source,
-        (m).provider_message_id,
-        (m).type,
-        nullif((m).is_group, false) as is_group,
-        (m).body,
-        neoapi.format_timestamp((m).edited_at) as edited_at,
-        neoapi.format_timestamp((m).revoked_at) as revoked_at,
-        (m).template_name,
-        (m).template_language,
-        (m).media_mime_type,
-        (m).media_filename,
-        (m).has_media,
-        (m).status,
-        neoapi.format_timestamp((m).status_at) as status_at,
-        (m).error_code,
-        (m).error_title,
-        (m).actor_id,
-        (m).actor_type,
-        neoapi.format_timestamp((m).occurred_at) as occurred_at) r);
-
-create function neoapi.whatsapp_conversation_json(c neoapi.whatsapp_conversation) returns json
-    language sql stable parallel safe
-    return (select json_strip_nulls(row_to_json(r)) from (select
-        (c).id,
-        (c).number_id,
-        n.display_phone_number as number_display_phone_number,
-        l.party_id,
-        (c).contact_wa_id,
-        (c).contact_bsuid,
-        (c).contact_name,
-        (c).triage,
-        (c).lead_id,
-        neoapi.format_timestamp((c).last_inbound_at) as last_inbound_at,
-        neoapi.format_timestamp(m.occurred_at) as last_message_at,
-        case when m.id is not null then json_build_object(
-            'id', m.id,
-            'direction', m.direction,
-            'type', m.type,
-            'body', m.body,
-            'status', m.status,
-            'occurred_at', neoapi.format_timestamp(m.occurred_at)) end as last_message,
-        (c).unread_count,
-        neoapi.format_timestamp((c).last_read_at) as last_read_at,
-        neoapi.format_timestamp((c).opted_out_at) as opted_out_at,
-        coalesce(now() < (c).last_inbound_at + interval '24 hours', false) as window_open,
-        neoapi.format_timestamp((c).last_inbound_at + interval '24 hours') as window_expires_at,
-        (c).held,
-        neoapi.format_timestamp((c).created_at) as created_at,
-        neoapi.format_timestamp((c).updated_at) as updated_at
-        from neoapi.whatsapp_number n
-        left join neoapi.lead l on l.organization_id = (c).organization_id and l.id = (c).lead_id
-        left join lateral (select * from neoapi.whatsapp_message x
-                           where x.organization_id = (c).organization_id and x.conversation_id = (c).id
-                             and x.refers_to is null
-                           order by x.occurred_at desc, x.id desc limit 1) m on true
-        where n.organization_id = (c).organization_id and n.id = (c).number_id) r);
+-- neoapictl makes whatsapp_conversation_json(row) and whatsapp_message_json(row) from the tables of fields in src/resources, after
+-- the migrations (see src/sql/representation.c). Functions that call them are in PL/pgSQL, which looks them up when it executes.
 
 -- The response to a request that sends a message, with the current state of the conversation and the message.
 create function neoapi.whatsapp_response(organization text, message text) returns text
-    language sql stable security definer set search_path = pg_catalog, pg_temp
-    return (select json_strip_nulls(json_build_object(
-            'conversation', neoapi.whatsapp_conversation_json(c),
-            'message', neoapi.whatsapp_message_json(m),
-            'created', m.created_conversation))::text
-        from neoapi.whatsapp_message m
-        join neoapi.whatsapp_conversation c on c.organization_id = m.organization_id and c.id = m.conversation_id
-        where m.organization_id = organization and m.id = message);
+    language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    return (select '{"conversation":' || neoapi.whatsapp_conversation_json(c) || ',"message":' || neoapi.whatsapp_message_json(m)
+                   || ',"created":' || m.created_conversation || '}'
+            from neoapi.whatsapp_message m
+            join neoapi.whatsapp_conversation c on c.organization_id = m.organization_id and c.id = m.conversation_id
+            where m.organization_id = organization and m.id = message);
+end $$;
 
 revoke execute on function neoapi.whatsapp_response from public;
 grant execute on function neoapi.whatsapp_response to :runtime;
@@ -1265,24 +1204,26 @@ grant execute on function neoapi.whatsapp_receive to :runtime;
 -- Adds the events of messages that are new, and of others that changed. An edit or a revocation is a change of the message that it
 -- refers to. Returns the number of deliveries.
 create function neoapi.whatsapp_add_message_events(organizations text[], received text[], changed text[]) returns bigint
-    language sql volatile
-    as $$
-        select coalesce(sum(neoapi.add_event(e.organization_id, e.happened, e.id, e.payload)), 0)::bigint
-        from (select m.organization_id, k.happened, m.id, neoapi.whatsapp_message_json(m)::text as payload
-              from (select r as id, 'whatsapp.message.received' as happened from unnest(received) r
-                    union
-                    select c, 'whatsapp.message.updated' from unnest(changed) c where c <> all (received)) k
-              join neoapi.whatsapp_message m on m.organization_id = any (organizations) and m.id = k.id and m.refers_to is null
-              order by k.happened, m.id) e
-    $$;
+    language plpgsql volatile as $$
+begin
+    return (select coalesce(sum(neoapi.add_event(e.organization_id, e.happened, e.id, e.payload)), 0)
+            from (select m.organization_id, k.happened, m.id, neoapi.whatsapp_message_json(m) as payload
+                  from (select r as id, 'whatsapp.message.received' as happened from unnest(received) r
+                        union
+                        select c, 'whatsapp.message.updated' from unnest(changed) c where c <> all (received)) k
+                  join neoapi.whatsapp_message m on m.organization_id = any (organizations) and m.id = k.id and m.refers_to is null
+                  order by k.happened, m.id) e);
+end $$;
 
 -- Adds an event of a contact that had opted out and has not any more, or the other way round. Returns the number of deliveries.
 create function neoapi.whatsapp_add_preference_event(c neoapi.whatsapp_conversation, was_opted_out boolean,
                                                      actor text default 'system', request text default null) returns bigint
-    language sql volatile
-    return case when was_opted_out = ((c).opted_out_at is not null) then 0 else
-        neoapi.add_event((c).organization_id, case when was_opted_out then 'whatsapp.contact.opted_in' else 'whatsapp.contact.opted_out' end,
-                         (c).id, neoapi.whatsapp_conversation_json(c)::text, actor, request) end;
+    language plpgsql volatile as $$
+begin
+    return case when was_opted_out = (c.opted_out_at is not null) then 0 else
+        neoapi.add_event(c.organization_id, case when was_opted_out then 'whatsapp.contact.opted_in' else 'whatsapp.contact.opted_out' end,
+                         c.id, neoapi.whatsapp_conversation_json(c), actor, request) end;
+end $$;
 
 -- Adds the events of the contacts whose identities with ids greater than `known` change whether they have opted out. Returns the
 -- number of deliveries.
@@ -1296,95 +1237,9 @@ create function neoapi.whatsapp_add_preference_events(numbers text[], known bigi
         cross join lateral neoapi.whatsapp_preference(c, known) before
     $$;
 
--- ---------------------------------------------------------------- export and import
+-- ---------------------------------------------------------------- import
 
 -- Conversations are exported with the identities of their contacts. An import adds what is missing and changes nothing that exists.
--- The fields are those of src/resources/whatsapp_transfer.c.
-
-create function neoapi.whatsapp_identity_json(i neoapi.whatsapp_identity) returns json
-    language sql stable parallel safe
-    return json_build_object(
-        'source', (i).source,
-        'kind', (i).kind,
-        'at', neoapi.format_timestamp((i).at),
-        'wa_id', (i).wa_id,
-        'bsuid', (i).bsuid,
-        'link', (i).link,
-        'name', (i).name,
-        'lead_id', (i).lead_id,
-        'preference', (i).preference,
-        'preference_at', neoapi.format_timestamp((i).preference_at));
-
--- Without the identities that messages report, which are exported with them.
-create function neoapi.whatsapp_export_conversation(c neoapi.whatsapp_conversation) returns text
-    language sql stable parallel safe
-    return (select json_strip_nulls(row_to_json(r))::text from (select
-        (c).id,
-        n.phone_number_id,
-        (c).contact_wa_id,
-        (c).contact_bsuid,
-        (c).contact_name,
-        (c).triage,
-        neoapi.format_timestamp((c).triage_at) as triage_at,
-        (c).lead_id,
-        neoapi.format_timestamp((c).last_inbound_at) as last_inbound_at,
-        (c).unread_count,
-        neoapi.format_timestamp((c).last_read_at) as last_read_at,
-        neoapi.format_timestamp((c).opted_out_at) as opted_out_at,
-        neoapi.format_timestamp((c).preference_at) as preference_at,
-        neoapi.format_timestamp((c).imported_stop_from) as imported_stop_from,
-        neoapi.format_timestamp((c).imported_stop_last) as imported_stop_last,
-        neoapi.format_timestamp((c).recorded_stop_at) as recorded_stop_at,
-        (c).held,
-        (c).is_provisional,
-        (select json_agg(neoapi.whatsapp_identity_json(i) order by i.id) from neoapi.whatsapp_identity i
-         where i.organization_id = (c).organization_id and i.conversation_id = (c).id
-           and not (i.source like 'message %' and exists (
-               select from neoapi.whatsapp_message m
-               where m.organization_id = i.organization_id and m.provider_message_id = substr(i.source, 9)
-                 and m.identity_id = i.id))) as identities,
-        (select m.provider_message_id from neoapi.whatsapp_message m
-         where m.organization_id = (c).organization_id and m.conversation_id = (c).id and m.provider_message_id is not null
-         order by m.id desc limit 1) as last_provider_message_id,
-        (c).organization_id,
-        neoapi.format_timestamp((c).created_at) as created_at,
-        neoapi.format_timestamp((c).updated_at) as updated_at
-        from neoapi.whatsapp_number n where n.organization_id = (c).organization_id and n.id = (c).number_id) r);
-
-create function neoapi.whatsapp_export_message(m neoapi.whatsapp_message) returns text
-    language sql stable parallel safe
-    return (select json_strip_nulls(row_to_json(r))::text from (select
-        (m).id,
-        (m).conversation_id,
-        (m).direction,
-        (m).source,
-        (m).recipient_wa_id,
-        (m).recipient_bsuid,
-        (m).provider_message_id,
-        (m).refers_to,
-        (m).type,
-        (m).is_group,
-        (m).body,
-        neoapi.format_timestamp((m).edited_at) as edited_at,
-        neoapi.format_timestamp((m).revoked_at) as revoked_at,
-        (m).template_name,
-        (m).template_language,
-        (m).media_mime_type,
-        (m).media_filename,
-        (m).has_media,
-        (m).status,
-        neoapi.format_timestamp((m).status_at) as status_at,
-        (m).error_code,
-        (m).error_title,
-        (m).actor_id,
-        (m).actor_type,
-        neoapi.format_timestamp((m).occurred_at) as occurred_at,
-        (m).created_conversation,
-        i.source as identity_source,
-        case when i.source = 'message ' || (m).provider_message_id then neoapi.whatsapp_identity_json(i) end as identity,
-        (m).organization_id
-        from (select) one
-        left join neoapi.whatsapp_identity i on i.id = (m).identity_id) r);
 
 -- The source of an imported identity. That of a lead has the lead's id, which can be new, its phone, and since when it has it.
 create function neoapi.whatsapp_import_source(identity json) returns text

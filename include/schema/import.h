@@ -14,8 +14,8 @@
 #include "schema/resource.h"
 
 /* Every kind of row that is exported and imported, ended by NULL: resources, and leads, opt-outs, conversations and messages.
- * Its table must have the columns organization_id, id and, unless `exported` is set, representation, which is the exported
- * line. */
+ * Its table must have the columns organization_id, id and, unless has_json_function is set, representation, which is the
+ * exported line. */
 extern const neo_resource *const neo_import_kinds[];
 
 /* Returns NULL if there is none. */

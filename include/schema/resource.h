@@ -43,6 +43,8 @@ enum neo_field_flags {
     NEO_SHOW_PLUS = 2048, /* a telephone number, stored as digits and shown with a leading plus sign: its country code is
                              explicit */
     NEO_VERBATIM = 4096,  /* a string with any characters, also none */
+    NEO_API_ONLY = 8192,  /* in responses, not in exports: it says what other rows or the clock say */
+    NEO_EXPORT_ONLY = 16384, /* in exports and imports, not in the API */
 };
 
 typedef struct neo_field neo_field;
@@ -65,7 +67,10 @@ struct neo_field {
     const char *const *values;  /* of an enum, ended by NULL */
     const char *default_value;  /* if a body has none */
     const neo_field *fields;    /* of an object or list, ended by a field without a name */
-    neo_normalizer normalize;   /* NULL: stored as sent */
+    const char *computed; /* SQL of a value that is not the column's: an expression of the row t, or what follows "from" in a
+                             select of the rows of an object or a list, whose alias is the field's name. NULL: the column.
+                             Exports use it only for NEO_EXPORT_ONLY */
+    neo_normalizer normalize; /* NULL: stored as sent */
     neo_rule rule;
     const char *pattern; /* of a string, for documentation: a regular expression that ECMA-262 and POSIX both understand; the
                             rule can be stricter (check digits) */
@@ -203,7 +208,7 @@ struct neo_resource {
                  apr_pool_t *pool); /* adds to the new body what it leaves to related resources; NULL: nothing */
     int has_batch;                  /* POST …/batch */
     int has_foreign_keys;           /* its references are foreign keys instead of rows of neoapi.reference */
-    const char *exported;           /* SQL of the exported line of the row t; NULL: its representation */
+    int has_json_function; /* its table has no column `representation`: neoapi.<table>_json(row) makes what the API returns */
     const char *import_function; /* the function (organization, line) that imports it; NULL: rows are written like all others */
     const char *finish_function; /* likewise, called for each line after all lines have been written; NULL: none */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The column `representation`: a resource as JSON, exactly as the API returns it. The module makes it for new rows. Trigger
+/* A resource as JSON, exactly as the API returns it, is the column `representation`. The module makes it for new rows. Trigger
  * functions, which are generated from the tables of fields, make the same text in every update and for rows that are inserted
- * without it. `neoapictl migrate` installs those that the database does not have in this form. */
+ * without it. Conversations and messages, which depend on other rows and the clock, have functions that make it instead
+ * (has_json_function). `neoapictl migrate` installs the functions that the database does not have in this form. */
 #ifndef NEO_SQL_REPRESENTATION_H
 #define NEO_SQL_REPRESENTATION_H
 
@@ -24,10 +25,13 @@ int neo_representation_is_made(const neo_resource *resource);
 /* Sets {representation} and {payload} of a new row of such a resource. */
 void neo_representation_set(neo_values *values, const neo_resource *resource, const neo_new_values *row, apr_pool_t *pool);
 
+/* SQL of the exported line of the row t. */
+const char *neo_representation_exported(const neo_resource *resource, apr_pool_t *pool);
+
 /* The function of a resource, and its triggers, as a migration without number. */
 neo_migration neo_representation_script(const neo_resource *resource, apr_pool_t *pool);
 
-/* The resources, ended by NULL, whose table has not both triggers that run the function of this build. */
+/* The resources, ended by NULL, whose function is not that of this build, or is not run by its triggers. */
 NEO_MUSTCHECK neo_pg_status neo_representation_outdated(neo_pg *pg, apr_pool_t *pool, const neo_resource ***outdated,
                                                         neo_rows *rows);
 

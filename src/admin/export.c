@@ -8,6 +8,7 @@
 #include "admin/export.sql.h"
 #include "resources/noun.h"
 #include "sql/migrate.h"
+#include "sql/representation.h"
 #include "sql/write.h"
 
 #define FETCH_ROWS "1000" /* a few megabytes at most */
@@ -56,7 +57,7 @@ const char *neo_export_open(neo_pg *pg, const neo_resource *resource, const char
                 apr_psprintf(pool,
                              "close all; declare export_cursor no scroll cursor for select %s from neoapi.%s t"
                              " where t.organization_id = %s order by t.id",
-                             resource->exported ? resource->exported : "t.representation", neo_table_of(resource),
+                             neo_representation_exported(resource, pool), neo_table_of(resource),
                              neo_pg_literal(pg, organization, pool)),
                 NULL, pool, &rows);
 }

@@ -13,7 +13,7 @@ static const char *const *fields_of(const neo_call *call)
 {
     apr_array_header_t *names = apr_array_make(call->pool, 50, sizeof(const char *));
     for (const neo_field *f = call->match.resource->fields; f->name; f++)
-        if (!(f->flags & NEO_SECRET))
+        if (!(f->flags & (NEO_SECRET | NEO_EXPORT_ONLY)))
             APR_ARRAY_PUSH(names, const char *) = f->name;
     APR_ARRAY_PUSH(names, const char *) = NULL;
     return (const char *const *)names->elts;

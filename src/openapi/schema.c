@@ -39,6 +39,8 @@ int neo_openapi_has_field(const neo_field *field, neo_shape shape)
 {
     if (shape == NEO_SHAPE_EVENT)
         return field->flags & NEO_IN_EVENT;
+    if (field->flags & NEO_EXPORT_ONLY)
+        return 0;
     return shape != NEO_SHAPE_ANSWER || !(field->flags & NEO_SECRET);
 }
 
@@ -140,16 +142,17 @@ static const char *request_pattern(const neo_field *field, apr_pool_t *pool)
                           : apr_pstrcat(pool, "^", character, "*$", NULL);
 }
 
-/* A text that has a normal form is limited by its pattern, since it can be sent with more characters than are kept. */
+/* A text that has a normal form is limited by its pattern, since it can be sent with more characters than are kept. The limit
+ * of a verbatim text is that of imports. */
 static neo_json *string_schema(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->builder->pool;
-    if (field->flags & NEO_SERVER && strcmp(field->name, "id") == 0)
+    if (field->flags & NEO_SERVER && !field->pattern && strcmp(field->name, "id") == 0)
         return id_schema(m->resource->prefix, pool);
     neo_json *schema = neo_openapi_json(pool, NEO_JSON({"type" : "string"}));
     neo_openapi_text(schema, "format", field->format, pool);
     neo_openapi_text(schema, "pattern", is_read(m->shape) ? field->pattern : request_pattern(field, pool), pool);
-    if (field->max && !field->normalize) {
+    if (field->max && !field->normalize && !(field->flags & NEO_VERBATIM)) {
         set_integer(schema, "minLength", field->min ? field->min : 1, pool);
         set_integer(schema, "maxLength", field->max, pool);
     }
@@ -386,7 +389,7 @@ static int is_inherited(const maker *m, const neo_field *field, const neo_json *
 static void add_fields(const maker *m, neo_json *required, neo_json *properties)
 {
     for (const neo_field *f = m->fields; f->name; f++) {
-        if (m->fields == m->resource->fields && !neo_openapi_has_field(f, m->shape))
+        if (!neo_openapi_has_field(f, m->shape))
             continue;
         neo_json *schema = field_schema(m, f);
         int is_known = is_inherited(m, f, schema);

@@ -67,7 +67,7 @@ static void check_names(walk *w, const neo_field *fields, neo_json *object, cons
     for (void *m = neo_json_first(object); m; m = neo_json_next(object, m)) {
         const char *key = neo_json_member_key(m);
         const neo_field *field = neo_field_named(fields, key);
-        if (!field)
+        if (!field || field->flags & NEO_API_ONLY)
             error(w, NEO_VALIDATION_UNKNOWN_FIELD, &(place){in, shown(w, key), 0}, "is not a field of this resource");
         else
             check_names_within(w, field, neo_json_member_value(m), &(place){in, key, 0});
@@ -167,7 +167,7 @@ static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object
 {
     neo_json *clean = neo_json_make_object(w->pool);
     for (const neo_field *f = fields; f->name; f++) {
-        if (f->flags & NEO_SERVER)
+        if (f->flags & (NEO_SERVER | NEO_API_ONLY))
             continue;
         neo_json *value = neo_json_get(object, f->name), *stored = NULL;
         place at = {in, f->name, 0};

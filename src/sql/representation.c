@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes representations, and generates the functions that maintain them (see sql/representation.h).
+/* Makes representations, and generates the functions that make or maintain them (see sql/representation.h).
  *
  * The representation is no generated column, because adding a field to one would rewrite the table. It is concatenated as text:
  * json_strip_nulls would parse the JSON again, which took more than half of the trigger's time. A member is null if its column
- * is null, and concat_ws skips nulls. */
+ * is null, and concat_ws skips nulls. PL/pgSQL keeps the plans of the subqueries of computed fields for the session. */
 #include "sql/representation.h"
 
 #include <apr_strings.h>
@@ -17,7 +17,9 @@
 #include "sql/representation.sql.h"
 #include "sql/write.h"
 
-#define FUNCTION "neoapi.%s_set_representation()"
+/* The flags of the fields that JSON does not have. */
+#define NOT_RETURNED (NEO_SECRET | NEO_EXPORT_ONLY)
+#define NOT_EXPORTED (NEO_SECRET | NEO_API_ONLY)
 
 /* ---------------------------------------------------------------- by the module */
 
@@ -79,18 +81,53 @@ void neo_representation_set(neo_values *values, const neo_resource *resource, co
     values->of[NEO_PARAM_PAYLOAD] = make_json(resource, row, NEO_IN_EVENT, pool);
 }
 
-/* ---------------------------------------------------------------- by triggers */
+/* ---------------------------------------------------------------- by the database */
 
-/* Adds SQL of the representation of a row. `prefix` is that of its columns. */
-static void add_expression(neo_buf *sql, const neo_resource *resource, const char *prefix)
+static void add_object(neo_buf *sql, const neo_field *fields, unsigned int without, const char *prefix);
+
+/* Adds SQL of the JSON of an object or a list that other rows make; null if there are none. */
+static void add_rows(neo_buf *sql, const neo_field *field, unsigned int without)
+{
+    int is_list = field->type == NEO_LIST;
+    neo_buf_puts(sql, is_list ? "(select '[' || string_agg(" : "(select ");
+    add_object(sql, field->fields, without, apr_pstrcat(sql->pool, field->name, ".", NULL));
+    if (is_list)
+        neo_buf_printf(sql, ", ',' order by %s.id) || ']'", field->name);
+    neo_buf_printf(sql, " from %s)", field->computed);
+}
+
+/* Adds SQL of an object with the fields that have none of the flags. `prefix` is that of its columns. */
+static void add_object(neo_buf *sql, const neo_field *fields, unsigned int without, const char *prefix)
 {
     neo_buf_puts(sql, "'{' || concat_ws(','");
-    for (const neo_field *f = resource->fields; f->name; f++)
-        if (!(f->flags & NEO_SECRET)) {
-            neo_buf_printf(sql, ",\n        '\"%s\":' || ", f->name);
+    for (const neo_field *f = fields; f->name; f++) {
+        if (f->flags & without)
+            continue;
+        neo_buf_printf(sql, ",\n        '\"%s\":' || ", f->name);
+        if (!f->computed || (without == NOT_EXPORTED && !(f->flags & NEO_EXPORT_ONLY)))
             neo_column_add_json(sql, f, prefix, f->name);
-        }
+        else if (f->fields)
+            add_rows(sql, f, without);
+        else
+            neo_column_add_json(sql, f, "", apr_pstrcat(sql->pool, "(", f->computed, ")", NULL));
+    }
     neo_buf_puts(sql, ") || '}'");
+}
+
+const char *neo_representation_exported(const neo_resource *resource, apr_pool_t *pool)
+{
+    neo_buf sql;
+    if (!resource->has_json_function)
+        return "t.representation";
+    neo_buf_init(&sql, pool, 8192);
+    add_object(&sql, resource->fields, NOT_EXPORTED, "t.");
+    return sql.ptr;
+}
+
+/* "broker_set_representation", "whatsapp_message_json" */
+static const char *function_of(const neo_resource *resource, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, neo_table_of(resource), resource->has_json_function ? "_json" : "_set_representation", NULL);
 }
 
 /* The body of the function in PL/pgSQL; it is compared with the installed one. */
@@ -98,45 +135,50 @@ static const char *body_of(const neo_resource *resource, apr_pool_t *pool)
 {
     neo_buf sql;
     neo_buf_init(&sql, pool, 4096);
-    neo_buf_puts(&sql, "\nbegin\n    new.representation := ");
-    add_expression(&sql, resource, "new.");
-    neo_buf_puts(&sql, ";\n    return new;\nend ");
+    neo_buf_puts(&sql, resource->has_json_function ? "\nbegin\n    return " : "\nbegin\n    new.representation := ");
+    add_object(&sql, resource->fields, NOT_RETURNED, resource->has_json_function ? "t." : "new.");
+    neo_buf_puts(&sql, resource->has_json_function ? ";\nend " : ";\n    return new;\nend ");
     return sql.ptr;
 }
 
 neo_migration neo_representation_script(const neo_resource *resource, apr_pool_t *pool)
 {
-    const char *table = neo_table_of(resource);
-    const char *sql = apr_psprintf(pool,
-                                   "create or replace function " FUNCTION " returns trigger language plpgsql as $$%s$$;\n"
-                                   "create or replace trigger set_representation before update on neoapi.%s"
-                                   " for each row execute function " FUNCTION ";\n"
-                                   "create or replace trigger set_representation_if_null before insert on neoapi.%s"
-                                   " for each row when (new.representation is null) execute function " FUNCTION ";\n",
-                                   table, body_of(resource, pool), table, table, table, table);
-    return (neo_migration){0, apr_pstrcat(pool, table, "_set_representation", NULL), sql};
+    const char *table = neo_table_of(resource), *function = function_of(resource, pool), *body = body_of(resource, pool);
+    const char *sql =
+        resource->has_json_function
+            ? apr_psprintf(
+                  pool,
+                  "create or replace function neoapi.%s(t neoapi.%s) returns text language plpgsql stable parallel safe"
+                  " as $$%s$$;\n",
+                  function, table, body)
+            : apr_psprintf(pool,
+                           "create or replace function neoapi.%s() returns trigger language plpgsql as $$%s$$;\n"
+                           "create or replace trigger set_representation before update on neoapi.%s"
+                           " for each row execute function neoapi.%s();\n"
+                           "create or replace trigger set_representation_if_null before insert on neoapi.%s"
+                           " for each row when (new.representation is null) execute function neoapi.%s();\n",
+                           function, body, table, function, table, function);
+    return (neo_migration){0, function, sql};
 }
 
 neo_pg_status neo_representation_outdated(neo_pg *pg, apr_pool_t *pool, const neo_resource ***outdated, neo_rows *rows)
 {
-    neo_buf tables, bodies;
-    apr_array_header_t *kinds = apr_array_make(pool, 16, sizeof(neo_resource *));
-    neo_buf_init(&tables, pool, 256);
-    neo_buf_init(&bodies, pool, 32768);
+    neo_buf functions, bodies, triggers;
+    neo_buf_init(&functions, pool, 256);
+    neo_buf_init(&bodies, pool, 65536);
+    neo_buf_init(&triggers, pool, 64);
     for (const neo_resource *const *r = neo_import_kinds; *r; r++) {
-        if ((*r)->exported) /* by an expression, so its table has no representation */
-            continue;
-        APR_ARRAY_PUSH(kinds, const neo_resource *) = *r;
-        neo_array_add(&tables, neo_table_of(*r));
+        neo_array_add(&functions, function_of(*r, pool));
         neo_array_add(&bodies, body_of(*r, pool));
+        neo_array_add(&triggers, (*r)->has_json_function ? "0" : "2");
     }
-    const char *values[] = {neo_array_end(&tables), neo_array_end(&bodies)};
-    neo_pg_status status = neo_pg_exec(pg, outdated_sql, 2, values, pool, rows);
+    const char *values[] = {neo_array_end(&functions), neo_array_end(&bodies), neo_array_end(&triggers)};
+    neo_pg_status status = neo_pg_exec(pg, outdated_sql, 3, values, pool, rows);
     if (status != NEO_PG_OK)
         return status;
     *outdated = apr_pcalloc(pool, (apr_size_t)(rows->count + 1) * sizeof **outdated);
     for (int i = 0; i < rows->count; i++)
-        (*outdated)[i] = APR_ARRAY_IDX(kinds, atoi(neo_rows_value(rows, i, 0)), const neo_resource *);
+        (*outdated)[i] = neo_import_kinds[atoi(neo_rows_value(rows, i, 0))];
     return status;
 }
 
@@ -151,7 +193,7 @@ neo_pg_status neo_representation_check(neo_pg *pg, apr_pool_t *pool, neo_rows *r
                        " union all (select t.id from neoapi.%s t tablesample system ((select least(100, 1e6 /"
                        " greatest(reltuples, 1)) from pg_class where oid = 'neoapi.%s'::regclass)) where t.representation <> ",
                        table, table);
-        add_expression(&sql, *r, "t.");
+        add_object(&sql, (*r)->fields, NOT_RETURNED, "t.");
         neo_buf_puts(&sql, " limit 1)");
     }
     neo_buf_puts(&sql, ") as different limit 1");

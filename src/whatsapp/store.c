@@ -7,7 +7,7 @@
 #include "core/encode.h"
 #include "pg/array.h"
 
-#define CONVERSATION "neoapi.whatsapp_conversation_json(t)::text"
+#define CONVERSATION "neoapi.whatsapp_conversation_json(t)"
 #define CONVERSATIONS                                                                                                          \
     "neoapi.whatsapp_conversation t where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null)"
 
@@ -122,7 +122,7 @@ neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const neo_
 neo_pg_status neo_whatsapp_list_messages(neo_pg *pg, const neo_actor *actor, const char *conversation,
                                          const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
 {
-    static const neo_listed listed = {.answer = "neoapi.whatsapp_message_json(t)::text",
+    static const neo_listed listed = {.answer = "neoapi.whatsapp_message_json(t)",
                                       .from = "neoapi.whatsapp_message t where t.organization_id = $1"
                                               " and t.conversation_id = $2 and t.refers_to is null",
                                       .prefix = "wam_"};

@@ -293,7 +293,7 @@ prepare shared_21 as
 select neoapi.whatsapp_response($1, $2);
 
 prepare shared_22 as
-select neoapi.whatsapp_conversation_json(t)::text, t.xmin
+select neoapi.whatsapp_conversation_json(t), t.xmin
 from neoapi.whatsapp_conversation t
 where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and t.id = $2;
 

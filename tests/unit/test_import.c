@@ -190,6 +190,17 @@ static void a_complete_message_is_accepted_with_any_text(void **state)
     assert_int_equal(problem->items->nelts, 2); /* body, status */
 }
 
+static void a_conversation_s_fields_of_the_api_alone_are_not_imported(void **state)
+{
+    const neo_import_owner owner = {.tenant = HERE, .organization = HERE, .id = "wac_01kghd2t9ae0h4k8n1r5t7w3y6"};
+    static const char body[] = "{\"phone_number_id\":\"10001\",\"triage\":\"pending\",\"unread_count\":0,\"created_at\":"
+                               "\"2026-01-31T10:00:00Z\",\"updated_at\":\"2026-01-31T10:00:00Z\",\"window_open\":7}";
+    neo_json *row, *clean;
+    neo_problem *problem = neo_import_check(&neo_whatsapp_conversation, parse_json(body, *state), &owner, *state, &row, &clean);
+    assert_int_equal(problem->items->nelts, 1);
+    assert_string_equal(APR_ARRAY_IDX(problem->items, 0, neo_problem_item).message, "is not a field of this resource");
+}
+
 static void exported_kinds_are_found_by_their_names_only(void **state)
 {
     (void)state;
@@ -216,6 +227,7 @@ int main(void)
         pool_test(an_exported_lead_is_unchanged_and_another_is_normalized),
         pool_test(an_opt_out_is_accepted_with_any_number_of_whatsapp),
         pool_test(a_complete_message_is_accepted_with_any_text),
+        pool_test(a_conversation_s_fields_of_the_api_alone_are_not_imported),
         pool_test(exported_kinds_are_found_by_their_names_only),
     };
     return run_test_group("import", tests);

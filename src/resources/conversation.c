@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* WhatsApp conversations: the table of their fields, and the bodies of the requests that start and change one. */
+#include <string.h>
+
+#include "core/id.h"
+#include "schema/rules.h"
+#include "whatsapp_fields.h"
+
+#define MAX_IDENTITIES 100000
+
+static const char *const triages[] = {"pending", "assigned", "dismissed", NULL};
+static const char *const kinds[] = {"lead", "sent", "seen", "returned", "left", "joined", NULL};
+static const char *const preferences[] = {"stop", "resume", NULL};
+
+/* SQL of what other tables say about the conversation t. */
+#define NUMBER(column)                                                                                                         \
+    "select n." column " from neoapi.whatsapp_number n where n.organization_id = t.organization_id and n.id = t.number_id"
+#define LEAD(column) "select l." column " from neoapi.lead l where l.organization_id = t.organization_id and l.id = t.lead_id"
+#define MESSAGES(m)                                                                                                            \
+    "neoapi.whatsapp_message " m " where " m ".organization_id = t.organization_id and " m ".conversation_id = t.id"
+#define LAST(m) MESSAGES(m) " and " m ".refers_to is null order by " m ".occurred_at desc, " m ".id desc limit 1"
+
+/* What was reported about a contact (see doc/whatsapp.md). */
+const neo_field neo_identity_fields[] = {
+    TEXT("source", NEO_REQUIRED, .max = MAX_SOURCE),
+    ONE_OF("kind", NEO_REQUIRED, .values = kinds),
+    MOMENT("at", NEO_REQUIRED, .doc = "Time of the report."),
+    TEXT("wa_id", 0, .max = MAX_ID),
+    TEXT("bsuid", 0, .max = MAX_ID),
+    TEXT("link", 0, .max = MAX_SOURCE),
+    TEXT("name", 0, .max = MAX_TEXT),
+    REFERENCE("lead_id", 0, .refers = &neo_lead),
+    ONE_OF("preference", 0, .values = preferences),
+    MOMENT("preference_at", 0, .doc = "Time of the preference."),
+    {0},
+};
+
+static const neo_field last_message[] = {
+    IDENTIFIER("id", "wam_", NEO_ALWAYS, .doc = "Id of the message.", .example = NEO_TEXT(SAMPLE_MESSAGE)),
+    ONE_OF("direction", NEO_ALWAYS, .values = neo_message_directions, .doc = "`inbound` from the contact, `outbound` to it.",
+           .example = "\"outbound\""),
+    TEXT("type", NEO_ALWAYS, .doc = "Type: `template`, `text`, `image` and others. New types can be added.",
+         .example = "\"template\""),
+    TEXT("body", 0, .doc = "Text."),
+    ONE_OF("status", NEO_ALWAYS, .values = neo_message_statuses, .doc = "Status.", .example = "\"accepted\""),
+    MOMENT("occurred_at", NEO_ALWAYS, .doc = "Time of the message.", .example = NEO_TEXT(SAMPLE_CREATED)),
+    {0},
+};
+
+/* Of the identities, an export has only those that no message reports: the others are exported with their messages. */
+static const neo_field conversation_fields[] = {
+    IDENTIFIER("id", "wac_", NEO_SERVER | NEO_ALWAYS, .doc = "Id of the conversation.",
+               .example = NEO_TEXT(SAMPLE_CONVERSATION)),
+    IDENTIFIER("number_id", "wan_", NEO_API_ONLY | NEO_ALWAYS, .doc = "Id of the organization's number.",
+               .example = NEO_TEXT(SAMPLE_NUMBER)),
+    TEXT("number_display_phone_number", NEO_API_ONLY | NEO_ALWAYS, .computed = NUMBER("display_phone_number"),
+         .doc = "The organization's number, formatted for display.", .example = "\"+55 11 4000-1234\""),
+    {.name = "phone_number_id",
+     .type = NEO_STRING,
+     .flags = NEO_EXPORT_ONLY | NEO_REQUIRED,
+     .max = 20,
+     .computed = NUMBER("phone_number_id")},
+    IDENTIFIER("party_id", "pty_", NEO_API_ONLY, .computed = LEAD("party_id"), .doc = "The lead's party.",
+               .example = NEO_TEXT(NEO_SAMPLE_BUYER)),
+    TEXT("contact_wa_id", 0, .max = MAX_ID, .doc = "The contact's number at WhatsApp: digits with country code.",
+         .example = "\"5511987654321\""),
+    TEXT("contact_bsuid", 0, .max = MAX_ID, .doc = "The contact's business-scoped user id.",
+         .example = "\"BR.13491208655302741918\""),
+    TEXT("contact_name", 0, .max = MAX_TEXT, .doc = "The name that the contact chose at WhatsApp, or else the lead's.",
+         .example = "\"Marina Duarte\""),
+    ONE_OF("triage", NEO_REQUIRED, .values = triages,
+           .doc = "`assigned` if it has a lead, `pending` if the contact is unknown, unless a client set it.",
+           .example = "\"assigned\""),
+    MOMENT("triage_at", NEO_EXPORT_ONLY, .doc = "Time at which a client set the triage."),
+    REFERENCE("lead_id", 0, .refers = &neo_lead, .doc = "The lead.", .example = NEO_TEXT(SAMPLE_LEAD)),
+    MOMENT("last_inbound_at", 0, .doc = "Time of the contact's last message."),
+    MOMENT("last_message_at", NEO_API_ONLY, .computed = "select m.occurred_at from " LAST("m"),
+           .doc = "Time of the last message.", .example = NEO_TEXT(SAMPLE_CREATED)),
+    {.name = "last_message",
+     .type = NEO_OBJECT,
+     .flags = NEO_API_ONLY,
+     .fields = last_message,
+     .computed = LAST("last_message"),
+     .doc = "The last message. Absent if the contact has only sent a preference, such as an opt-out."},
+    {.name = "unread_count",
+     .type = NEO_INTEGER,
+     .flags = NEO_REQUIRED,
+     .max = MAX_INT,
+     .doc = "Number of the contact's unread messages.",
+     .example = "0"},
+    MOMENT("last_read_at", 0, .doc = "Time at which it was last read."),
+    MOMENT("opted_out_at", 0, .doc = "Time of the contact's opt-out."),
+    MOMENT("preference_at", NEO_EXPORT_ONLY, .doc = "Time of the contact's last stop or resume."),
+    MOMENT("imported_stop_from", NEO_EXPORT_ONLY, .doc = "Time of the first stop of an imported opt-out."),
+    MOMENT("imported_stop_last", NEO_EXPORT_ONLY, .doc = "Time of the last one."),
+    MOMENT("recorded_stop_at", NEO_EXPORT_ONLY, .doc = "Time of an opt-out that a client has recorded."),
+    YES_OR_NO("window_open", NEO_API_ONLY | NEO_ALWAYS,
+              .computed = "coalesce(now() < t.last_inbound_at + interval '24 hours', false)",
+              .doc = "Whether the contact wrote within 24 hours, so that WhatsApp would deliver messages without a template, "
+                     "too.",
+              .example = "false"),
+    MOMENT("window_expires_at", NEO_API_ONLY, .computed = "t.last_inbound_at + interval '24 hours'",
+           .doc = "24 hours after `last_inbound_at`."),
+    YES_OR_NO("held", NEO_ALWAYS, .default_value = "false",
+              .doc = "Whether WhatsApp is holding the last message to assess the template.", .example = "false"),
+    YES_OR_NO("is_provisional", NEO_EXPORT_ONLY, .default_value = "false"),
+    {.name = "identities",
+     .type = NEO_LIST,
+     .flags = NEO_EXPORT_ONLY,
+     .fields = neo_identity_fields,
+     .max_items = MAX_IDENTITIES,
+     .computed = "neoapi.whatsapp_identity identities where identities.organization_id = t.organization_id"
+                 " and identities.conversation_id = t.id and not (identities.source like 'message %' and exists (select from "
+                 "neoapi.whatsapp_message m where m.organization_id = t.organization_id"
+                 " and m.provider_message_id = substr(identities.source, 9) and m.identity_id = identities.id))"},
+    TEXT("last_provider_message_id", NEO_EXPORT_ONLY, .max = MAX_ID,
+         .computed = "select m.provider_message_id from " MESSAGES("m") " and m.provider_message_id is not null"
+                                                                        " order by m.id desc limit 1"),
+    {.name = "organization_id", .type = NEO_STRING, .flags = NEO_EXPORT_ONLY | NEO_SERVER | NEO_ALWAYS},
+    MOMENT("created_at", NEO_REQUIRED, .doc = "Time of creation.", .example = NEO_TEXT(SAMPLE_CREATED)),
+    MOMENT("updated_at", NEO_REQUIRED, .doc = "Time of the last change.", .example = "\"2026-02-03T09:20:15.402Z\""),
+    {0},
+};
+
+const neo_resource neo_conversation = {.name = "conversation",
+                                       .collection = "whatsapp/conversations",
+                                       .prefix = "wac_",
+                                       .title = "Conversation",
+                                       .area = NEO_AREA_WHATSAPP,
+                                       .fields = conversation_fields};
+
+const neo_resource neo_whatsapp_conversation = {
+    .name = "whatsapp_conversation",
+    .collection = "whatsapp_conversations",
+    .prefix = "wac_",
+    .title = "Conversation",
+    .fields = conversation_fields,
+    .has_foreign_keys = 1,
+    .has_json_function = 1,
+    .import_function = "neoapi.whatsapp_import_conversation",
+    .finish_function = "neoapi.whatsapp_merge_imported",
+};
+
+const neo_filter neo_conversation_filters[] = {
+    NEO_FILTER_IDS(SAMPLE_CONVERSATION),
+    {.name = "triage",
+     .value = NEO_VALUE_ENUM,
+     .values = triages,
+     .left = "t.triage",
+     .doc = "Triage.",
+     .example = "\"pending\""},
+    {.name = "lead_id", .left = "t.lead_id", .doc = "Lead.", .example = NEO_TEXT(SAMPLE_LEAD)},
+    {0},
+};
+
+/* ---------------------------------------------------------------- to start one */
+
+static const char *lead_rule(const neo_json *value, apr_pool_t *pool)
+{
+    (void)pool;
+    return neo_id_is(neo_json_string(value), "led_") ? NULL : "must be the id of a lead (led_…)";
+}
+
+static const char *template_name_rule(const neo_json *value, apr_pool_t *pool)
+{
+    const char *name = neo_json_string(value);
+    (void)pool;
+    return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name)
+               ? NULL
+               : "must have only lowercase letters, digits and underscores";
+}
+
+/* "pt_BR", "en", "fil", "es_419" */
+static const char *language_rule(const neo_json *value, apr_pool_t *pool)
+{
+    const char *code = neo_json_string(value);
+    size_t language = strspn(code, "abcdefghijklmnopqrstuvwxyz"), region = 0;
+    (void)pool;
+    if (code[language] == '_')
+        region = strspn(code + language + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+    int is_whole = code[language + (region ? 1 + region : 0)] == '\0';
+    return is_whole && language >= 2 && language <= 3 && (region == 0 || (region >= 2 && region <= 4))
+               ? NULL
+               : "must be a language code, such as pt_BR";
+}
+
+/* Only what references to a number need: numbers are not part of the API. */
+static const neo_resource number = {.name = "number", .prefix = "wan_", .title = "Number"};
+
+static const neo_field start_fields[] = {
+    {.name = "lead_id",
+     .type = NEO_STRING,
+     .flags = NEO_REQUIRED,
+     .max = 100,
+     .rule = lead_rule,
+     .pattern = ID_PATTERN("led_"),
+     .doc = "The lead to send the message to.",
+     .example = NEO_TEXT(SAMPLE_LEAD)},
+    {.name = "template_name",
+     .type = NEO_STRING,
+     .flags = NEO_REQUIRED,
+     .max = 512,
+     .rule = template_name_rule,
+     .pattern = "^[a-z0-9_]{1,512}$",
+     .doc = "Name of a message template that WhatsApp has approved for the organization.",
+     .example = "\"visit_invitation\""},
+    {.name = "template_language",
+     .type = NEO_STRING,
+     .max = 8,
+     .default_value = "pt_BR",
+     .rule = language_rule,
+     .pattern = "^[a-z]{2,3}(_[A-Z0-9]{2,4})?$",
+     .doc = "Language of the template.",
+     .example = "\"pt_BR\""},
+    {.name = "template_parameters",
+     .type = NEO_TEXT_LIST,
+     .max = 1024,
+     .max_items = 50,
+     .doc = "Values of the parameters in the template's body, in order.",
+     .example = "[\"Marina\", \"Rua Augusta 1508\"]"},
+    {.name = "number_id",
+     .type = NEO_REFERENCE,
+     .refers = &number,
+     .doc = "The number to send from. Required if the organization has several.",
+     .example = NEO_TEXT(SAMPLE_NUMBER)},
+    {0},
+};
+
+const neo_resource neo_whatsapp = {
+    .name = "whatsapp",
+    .collection = "whatsapp",
+    .prefix = "wac_",
+    .title = "Conversation",
+    .tag_doc = "WhatsApp conversations with the contacts of leads.",
+    .area = NEO_AREA_WHATSAPP,
+    .fields = start_fields,
+};
+
+static const neo_field started[] = {
+    {.name = "conversation",
+     .type = NEO_OBJECT,
+     .flags = NEO_ALWAYS,
+     .fields = conversation_fields,
+     .doc = "The conversation, with the message."},
+    {.name = "message",
+     .type = NEO_OBJECT,
+     .flags = NEO_ALWAYS,
+     .fields = neo_message_fields,
+     .doc = "The message that was sent."},
+    YES_OR_NO("created", NEO_ALWAYS, .doc = "Whether the conversation is new.", .example = "true"),
+    {0},
+};
+
+const neo_resource neo_whatsapp_started = {.name = "whatsapp",
+                                           .collection = "whatsapp",
+                                           .prefix = "wac_",
+                                           .title = "StartedConversation",
+                                           .area = NEO_AREA_WHATSAPP,
+                                           .fields = started};
+
+/* ---------------------------------------------------------------- to change one */
+
+static const neo_field changes[] = {
+    {.name = "triage",
+     .type = NEO_ENUM,
+     .flags = NEO_REQUIRED,
+     .values = triages,
+     .doc = "Triage. One that was set here is not changed by the service any more.",
+     .example = "\"dismissed\""},
+    {.name = "last_read_at",
+     .type = NEO_TIMESTAMP,
+     .rule = neo_rule_past,
+     .doc = "Time of the last message that was read; later ones of the contact are unread. Not in the future.",
+     .example = NEO_TEXT(SAMPLE_CREATED)},
+    {.name = "opted_out_at",
+     .type = NEO_TIMESTAMP,
+     .rule = neo_rule_past,
+     .doc =
+         "Time at which the contact opted out elsewhere, such as on the phone; `null` withdraws it. The contact's own opt-out "
+         "cannot be withdrawn. If there is an earlier one, that counts. Not in the future.",
+     .example = NEO_TEXT(SAMPLE_CREATED)},
+    {0},
+};
+
+const neo_resource neo_conversation_changes = {.name = "conversation",
+                                               .collection = "whatsapp/conversations",
+                                               .prefix = "wac_",
+                                               .title = "Conversation",
+                                               .area = NEO_AREA_WHATSAPP,
+                                               .fields = changes};
