@@ -237,6 +237,9 @@ const neo_filter *neo_filter_named(const neo_resource *resource, const char *nam
 /* The resource whose rows the effects change, one for all effects; NULL: there are none. */
 const neo_resource *neo_effect_target(const neo_resource *resource);
 
+/* The name of the table. */
+const char *neo_table_of(const neo_resource *resource);
+
 /* Whether clients can give the resource an id of theirs. */
 int neo_has_external_id(const neo_resource *resource);
 

@@ -55,6 +55,4 @@ neo_sql *neo_write_import(const neo_resource *kind, neo_import_events events, ap
 /* Sets {field0}, {field1}, …: the fields that a body can have, in their order. */
 void neo_write_set_fields(neo_values *values, const neo_resource *resource, const neo_json *body, apr_pool_t *pool);
 
-const char *neo_table_of(const neo_resource *resource);
-
 #endif

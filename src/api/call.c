@@ -147,6 +147,15 @@ neo_problem *neo_call_not_found(neo_call *call, const char *external_id)
                                     external_id ? "external id" : "id");
 }
 
+neo_problem *neo_call_check_external_id(neo_call *call, neo_text current)
+{
+    const char *malformed;
+    if (!call->external_id)
+        return NULL;
+    const char *has = neo_json_string_at(neo_json_parse(current, call->pool, &malformed), "external_id");
+    return has && strcmp(has, call->external_id) == 0 ? NULL : neo_call_not_found(call, call->external_id);
+}
+
 neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const neo_rows *rows)
 {
     if (status != NEO_PG_OK)
@@ -162,43 +171,11 @@ neo_problem *neo_call_acquire_unconfirmed(neo_call *call, neo_pg **pg)
     return *pg ? NULL : not_executed(call);
 }
 
-neo_problem *neo_call_enter_write(neo_call *call)
-{
-    if (!call->write) {
-        call->write = apr_palloc(call->pool, sizeof *call->write);
-        neo_credential_cache_enter_write(call->site->credential_cache, call->write);
-    }
-    neo_problem *problem = neo_call_confirm(call);
-    if (problem)
-        neo_call_leave_write(call);
-    return problem;
-}
-
 void neo_call_leave_write(neo_call *call)
 {
     if (call->write)
         neo_credential_cache_leave_write(call->site->credential_cache, call->write);
     call->write = NULL;
-}
-
-neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg)
-{
-    neo_problem *problem = neo_call_acquire_unconfirmed(call, pg);
-    if (problem)
-        return problem;
-    problem = call->match.operation->access == NEO_ACCESS_WRITE ? neo_call_enter_write(call) : neo_call_confirm(call);
-    if (problem)
-        neo_call_release(call, *pg);
-    return problem;
-}
-
-neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg)
-{
-    const neo_match *match = &call->match;
-    if (!neo_id_is(match->id, match->resource->prefix) ||
-        (match->subresource_id && !neo_id_is(match->subresource_id, match->operation->prefix)))
-        return neo_call_not_found(call, call->external_id);
-    return neo_call_acquire(call, pg);
 }
 
 void neo_call_release(neo_call *call, neo_pg *pg)

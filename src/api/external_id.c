@@ -45,15 +45,6 @@ static neo_problem *find_id(neo_call *call)
     return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, &rows);
 }
 
-neo_problem *neo_call_check_external_id(neo_call *call, neo_text current)
-{
-    const char *malformed;
-    if (!call->external_id)
-        return NULL;
-    const char *has = neo_json_string_at(neo_json_parse(current, call->pool, &malformed), "external_id");
-    return has && strcmp(has, call->external_id) == 0 ? NULL : neo_call_not_found(call, call->external_id);
-}
-
 /* Adds the external id to the body, which may leave it out. */
 static neo_problem *complete_body(neo_call *call)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Authenticates the request: from X-API-Key to a credential. Checks its scope, and both again while the request is in
- * progress. */
+/* Authenticates the request: from X-API-Key to a credential. Checks its scope, and both again before each use of the database.
+ */
 #include <string.h>
 
 #include "call.h"
@@ -153,4 +153,38 @@ neo_problem *neo_call_confirm(neo_call *call)
     if (!problem)
         problem = check_organization(call, organization);
     return problem ? problem : neo_call_check_scope(call);
+}
+
+/* ---------------------------------------------------------------- the database */
+
+neo_problem *neo_call_enter_write(neo_call *call)
+{
+    if (!call->write) {
+        call->write = apr_palloc(call->pool, sizeof *call->write);
+        neo_credential_cache_enter_write(call->site->credential_cache, call->write);
+    }
+    neo_problem *problem = neo_call_confirm(call);
+    if (problem)
+        neo_call_leave_write(call);
+    return problem;
+}
+
+neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg)
+{
+    neo_problem *problem = neo_call_acquire_unconfirmed(call, pg);
+    if (problem)
+        return problem;
+    problem = call->match.operation->access == NEO_ACCESS_WRITE ? neo_call_enter_write(call) : neo_call_confirm(call);
+    if (problem)
+        neo_call_release(call, *pg);
+    return problem;
+}
+
+neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg)
+{
+    const neo_match *match = &call->match;
+    if (!neo_id_is(match->id, match->resource->prefix) ||
+        (match->subresource_id && !neo_id_is(match->subresource_id, match->operation->prefix)))
+        return neo_call_not_found(call, call->external_id);
+    return neo_call_acquire(call, pg);
 }

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "api/routing.h"
-#include "httpd/config.h"
 #include "httpd/log.h"
 
 #define CACHE_LINE   64 /* bytes */
@@ -67,9 +66,6 @@ int neo_shared_metrics_open(server_rec *main_server)
     shared.receivers = neo_receivers_attach(memory + metrics);
     shared.probes = (neo_db_probes *)(void *)(memory + metrics + receivers);
     shared.concurrency = neo_concurrency_attach(memory + metrics + receivers + probes, processes);
-    for (const server_rec *s = main_server; s; s = s->next)
-        if (neo_server_config_of(s)->site)
-            neo_server_config_of(s)->site->concurrency = &shared.concurrency;
     return 1;
 }
 

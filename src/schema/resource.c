@@ -55,6 +55,11 @@ const neo_filter *neo_filter_named(const neo_resource *resource, const char *nam
     return own ? own : neo_filter_in(neo_common_filters, name);
 }
 
+const char *neo_table_of(const neo_resource *resource)
+{
+    return resource->table ? resource->table : resource->name;
+}
+
 const neo_resource *neo_effect_target(const neo_resource *resource)
 {
     return resource->effects ? neo_field_named(resource->fields, resource->effects->through)->refers : NULL;
@@ -84,7 +89,7 @@ int neo_has_external_id(const neo_resource *resource)
 
 const neo_field *neo_field_of_unique_index(const neo_resource *resource, const char *index, const char **status)
 {
-    const char *key = after(index, resource->table ? resource->table : resource->name);
+    const char *key = after(index, neo_table_of(resource));
     const neo_field *field = key ? field_of_key(resource->fields, key) : NULL;
     const neo_field *statuses = neo_field_named(resource->fields, "status");
     *status = NULL;

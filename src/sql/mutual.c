@@ -6,7 +6,6 @@
 
 #include "schema/references.h"
 #include "sql/event.h"
-#include "sql/write.h"
 
 void neo_mutual_add_partner(neo_buf *sql, const neo_resource *resource)
 {

@@ -8,7 +8,6 @@
 #include "core/id.h"
 #include "pg/array.h"
 #include "schema/references.h"
-#include "sql/write.h"
 
 const char *neo_reference_column(const char *id, apr_pool_t *pool)
 {

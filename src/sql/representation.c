@@ -15,7 +15,6 @@
 #include "schema/transition.h"
 #include "sql/column.h"
 #include "sql/representation.sql.h"
-#include "sql/write.h"
 
 /* The flags of the fields that JSON does not have. */
 #define NOT_RETURNED (NEO_SECRET | NEO_EXPORT_ONLY)

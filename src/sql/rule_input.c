@@ -4,8 +4,6 @@
 
 #include <apr_strings.h>
 
-#include "sql/write.h"
-
 #define TODAY       0
 #define VALUE(read) (1 + 2 * (read)) /* the column of a resource's representation, or of a row as JSON */
 #define XMIN(read)  (2 + 2 * (read)) /* its version, or null */

@@ -25,11 +25,6 @@
 #define OF_ITEM         "item.item_number, item.item_id_block, item.item_now"
 #define NEXT_UPDATED_AT NEO_NEXT_UPDATED_AT("item.item_now", "before")
 
-const char *neo_table_of(const neo_resource *resource)
-{
-    return resource->table ? resource->table : resource->name;
-}
-
 /* ---------------------------------------------------------------- groups */
 
 /* The parameters about a request. In a group they are columns of its row: {actor} is item_actor. */
