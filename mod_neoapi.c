@@ -88,8 +88,8 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
     neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
     neo_job_thread_start(pchild, s, config->database, config->dispatcher);
-    config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache, config->dispatcher,
-                                          (int)NEO_CONFIG_NUMBER(config, max_event_waiters));
+    config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache, &config->site->keys,
+                                          config->dispatcher, (int)NEO_CONFIG_NUMBER(config, max_event_waiters));
     config->event_waiters = neo_listener_event_waiters(config->listener);
 }
 

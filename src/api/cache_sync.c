@@ -15,6 +15,7 @@
 
 #define CHANNEL          "neoapi_credentials"
 #define LOCK_CLASS       "hashtext('" CHANNEL "')"
+#define KEY_LOCK_CLASS   "hashtext('neoapi_keys')"
 #define BITS(id)         "(" id "::text::bigint & x'7fffffff'::bigint)::int"
 #define QUERY_TIMEOUT_S  11
 #define AWAIT_LIMIT_MS   3000
@@ -51,20 +52,35 @@ const char *neo_cache_sync_position(neo_pg *pg, apr_pool_t *pool)
     return neo_pg_exec_once(pg, sql, QUERY_TIMEOUT_S, pool, &rows) == NEO_PG_OK ? neo_rows_value(&rows, 0, 0) : NULL;
 }
 
-int neo_cache_sync_confirm(neo_pg *pg, const char *position, apr_pool_t *pool)
+/* The number of a key's lock. It is derived, so that it discloses nothing about the key. */
+static int key_number(const neo_keys *keys, int i)
+{
+    neo_keys numbers;
+    neo_keys_derive(keys, "neoapi key number", &numbers);
+    const unsigned char *bytes = numbers.key[i];
+    return (bytes[0] & 0x7F) << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
+}
+
+/* The lock of the position comes last: who sees it sees those of the keys. */
+int neo_cache_sync_confirm(neo_pg *pg, const neo_keys *keys, const char *position, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *sql = apr_psprintf(pool,
-                                   "select pg_advisory_unlock_all(), pg_advisory_lock_shared(" NEO_CLAIM_OWNER_LOCK
-                                   ", %d), pg_advisory_lock_shared(" LOCK_CLASS ", %s)",
-                                   neo_claim_owner(), position);
-    return neo_pg_exec_once(pg, sql, QUERY_TIMEOUT_S, pool, &rows) == NEO_PG_OK;
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 512);
+    neo_buf_printf(&sql, "select pg_advisory_unlock_all(), pg_advisory_lock_shared(" NEO_CLAIM_OWNER_LOCK ", %d)",
+                   neo_claim_owner());
+    for (int i = 0; i < keys->count; i++)
+        neo_buf_printf(&sql, ", pg_advisory_lock_shared(" KEY_LOCK_CLASS ", %d)", key_number(keys, i));
+    neo_buf_printf(&sql, ", pg_advisory_lock_shared(" LOCK_CLASS ", %s)", position);
+    return neo_pg_exec_once(pg, sql.ptr, QUERY_TIMEOUT_S, pool, &rows) == NEO_PG_OK;
 }
+
+#define CLASS_OID(class) "(" class "::bigint & x'ffffffff'::bigint)::oid"
 
 #define LISTENERS                                                                                                              \
     "l.locktype = 'advisory' and l.objsubid = 2"                                                                               \
     " and l.database = (select oid from pg_database where datname = current_database())"                                       \
-    " and l.classid = (" LOCK_CLASS "::bigint & x'ffffffff'::bigint)::oid"
+    " and l.classid = " CLASS_OID(LOCK_CLASS)
 
 neo_pg_status neo_cache_sync_count_listeners(neo_pg *pg, const char *runtime, apr_pool_t *pool, neo_listeners *found)
 {
@@ -80,6 +96,18 @@ neo_pg_status neo_cache_sync_count_listeners(neo_pg *pg, const char *runtime, ap
         *found = (neo_listeners){atoi(neo_rows_value(&rows, 0, 0)), atoi(neo_rows_value(&rows, 0, 1)),
                                  atoi(neo_rows_value(&rows, 0, 2))};
     return status;
+}
+
+int neo_cache_sync_count_without_key(neo_pg *pg, const neo_keys *keys, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *sql =
+        apr_psprintf(pool,
+                     "with l as materialized (select * from pg_locks) select count(distinct l.pid) from l"
+                     " where " LISTENERS " and not exists (select from l k where k.locktype = 'advisory'"
+                     " and k.objsubid = 2 and k.pid = l.pid and k.classid = " CLASS_OID(KEY_LOCK_CLASS) " and k.objid = %d)",
+                     key_number(keys, 0));
+    return neo_pg_exec(pg, sql, 0, NULL, pool, &rows) == NEO_PG_OK ? atoi(neo_rows_value(&rows, 0, 0)) : -1;
 }
 
 /* This transaction starts after the change was committed. It notifies the listeners again, so that each takes a position after

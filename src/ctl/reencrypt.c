@@ -5,12 +5,50 @@
 #include <string.h>
 
 #include "admin/encrypted.h"
+#include "api/cache_sync.h"
+#include "core/clock.h"
 #include "ctl/output.h"
 #include "ctl/secrets.h"
 #include "ctl/session.h"
+#include "sql/migrate.h"
 
 #define MAX_IDLE    10                 /* consecutive passes that renewed nothing though secrets were left */
 #define RETRY_DELAY APR_TIME_C(300000) /* microseconds, after such a pass */
+
+#define KEY_LIMIT_MS     (NEO_CACHE_SYNC_MAX_DELAY_S * 1000)
+#define POLL_INTERVAL_MS 100
+
+/* Whether each process of httpd can decrypt what the first key encrypts. */
+static const char *check_processes(const neo_ctl *ctl, neo_pg *pg, const neo_keys *keys, const char *runtime)
+{
+    neo_listeners found;
+    int count = neo_cache_sync_count_without_key(pg, keys, ctl->pool);
+    if (count < 0 || neo_cache_sync_count_listeners(pg, runtime, ctl->pool, &found) != NEO_PG_OK)
+        return "the listening processes cannot be read";
+    if (count)
+        return apr_psprintf(ctl->pool,
+                            "%d process%s of httpd %s not have the first key of %s and would deliver nothing; reload httpd on "
+                            "every host first",
+                            count, count == 1 ? "" : "es", count == 1 ? "does" : "do", neo_ctl_value(ctl, "key-file"));
+    if (!found.listeners && found.sessions)
+        return "httpd connects through a connection pooler, so that its keys are unknown; if httpd was reloaded on every host, "
+               "use --yes";
+    return NULL;
+}
+
+/* A reload takes a while until the last old process has ended. */
+static const char *await_processes(const neo_ctl *ctl, neo_pg *pg, const neo_keys *keys)
+{
+    const char *runtime, *error;
+    neo_ms until = neo_steady_ms() + KEY_LIMIT_MS;
+    if (neo_ctl_value(ctl, "yes"))
+        return NULL;
+    if (neo_schema_runtime(pg, ctl->pool, &runtime) != NEO_PG_OK)
+        return "the runtime role's name cannot be read";
+    while ((error = check_processes(ctl, pg, keys, runtime)) && neo_steady_ms() < until)
+        apr_sleep(apr_time_from_msec(POLL_INTERVAL_MS));
+    return error;
+}
 
 static long long count_left(const neo_encrypted_counts *counts)
 {
@@ -56,28 +94,35 @@ static neo_ctl_exit report(const neo_ctl *ctl, const char *error, const neo_encr
     return NEO_CTL_OK;
 }
 
-static neo_ctl_exit run(neo_ctl *ctl)
+static neo_ctl_exit run_reencrypt(neo_ctl *ctl)
 {
     neo_keys keys;
     neo_encrypted_counts counts = {0};
     long long renewed = 0;
     const char *error = neo_keys_read(&keys, neo_ctl_value(ctl, "key-file"), ctl->pool);
     neo_pg *pg = error ? NULL : neo_ctl_open(ctl, &error);
-    if (!pg)
+    if (pg)
+        error = await_processes(ctl, pg, &keys);
+    if (error)
         return neo_ctl_fail(ctl, "%s", error);
     error = renew_all(pg, &keys, ctl->pool, &counts, &renewed);
     explicit_bzero(&keys, sizeof keys);
     return report(ctl, error, &counts, renewed);
 }
 
-static const neo_parameter options[] = {NEO_CTL_KEY_FILE_OPTION, {0}};
+static const neo_parameter options[] = {
+    NEO_CTL_KEY_FILE_OPTION,
+    {"yes", NEO_KIND_FLAG, 0, NULL, "do not wait until every process of httpd has the first key"},
+    {0},
+};
 
 const neo_ctl_command neo_ctl_reencrypt[] = {
     {"reencrypt", NULL, "Encrypt all stored secrets with the first key of the key file.",
-     "Run it to replace the encryption key, after httpd was restarted on every host with the new key in the first line and the "
-     "old one below. These are the secrets of webhook subscriptions, also those that a rotation has replaced within a day, the "
+     "Run it to replace the encryption key, after httpd was reloaded on every host with the new key in the first line and the "
+     "old one below. If a process of httpd does not have the new key within 15 seconds, nothing is changed. These are the "
+     "secrets of webhook subscriptions, also those that a rotation has replaced within a day, the "
      "secrets of WhatsApp numbers, and those in responses stored for an Idempotency-Key. They do not change. httpd may serve "
      "meanwhile. If the command is interrupted, run it again to resume. neoapictl doctor shows which key encrypts how many.",
-     NULL, options, run, NULL, 0},
+     NULL, options, run_reencrypt, NULL, 0},
     {0},
 };

@@ -32,6 +32,7 @@ struct neo_listener {
     atomic_int is_stopping;
     neo_database *database;
     neo_credential_cache *credential_cache;
+    const neo_keys *keys;
     neo_dispatcher *dispatcher; /* NULL for none */
     neo_event_waiters *event_waiters;
     neo_log_context log_context;
@@ -76,7 +77,7 @@ static int confirm(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     if (!*listener->position || neo_credential_cache_has_outdated_writes(listener->credential_cache))
         return 1;
-    int is_confirmed = neo_cache_sync_confirm(pg, listener->position, pool);
+    int is_confirmed = neo_cache_sync_confirm(pg, listener->keys, listener->position, pool);
     *listener->position = '\0';
     apr_pool_clear(pool);
     return is_confirmed;
@@ -223,11 +224,13 @@ static apr_status_t close_pipe(void *data)
 }
 
 neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
-                                 neo_credential_cache *credential_cache, neo_dispatcher *dispatcher, int event_waiters)
+                                 neo_credential_cache *credential_cache, const neo_keys *keys, neo_dispatcher *dispatcher,
+                                 int event_waiters)
 {
     neo_listener *listener = apr_pcalloc(pchild, sizeof *listener);
     listener->database = database;
     listener->credential_cache = credential_cache;
+    listener->keys = keys;
     listener->dispatcher = dispatcher;
     listener->log_context.server = server;
     listener->last_error = NO_ERROR;

@@ -108,6 +108,21 @@ def test_the_former_key_can_be_removed_while_httpd_serves_and_delivers(deploymen
     assert d.create() == d.stored
 
 
+def test_nothing_is_encrypted_until_every_process_of_httpd_has_the_key(deployment):
+    d = deployment
+    d.file.write_text(new_key() + d.former)
+    before = set(d.instance.sql(COLUMNS))
+    assert "reload httpd on every host first" in d.ctl.refused("reencrypt", *d.key_file)
+    assert set(d.instance.sql(COLUMNS)) == before
+    assert all(is_signed(secret, d.deliver()) for secret in d.secrets)
+    with d.ctl.start("--json", "reencrypt", *d.key_file) as process:
+        d.instance.command("graceful")
+        assert json.loads(process.stdout.read())["reencrypted"] == 7
+    assert all(is_signed(secret, d.deliver()) for secret in d.secrets)
+    d.file.write_text(new_key() + d.file.read_text())
+    assert d.ctl.json("reencrypt", "--yes", *d.key_file)["reencrypted"] == 7
+
+
 @contextlib.contextmanager
 def locked(d, sql):
     with contextlib.closing(psycopg2.connect(d.instance.admin_dsn)) as other, other.cursor() as cursor:
@@ -142,7 +157,7 @@ def test_secrets_without_a_key_are_reported_and_left(deployment):
     d = deployment
     d.file.write_text(new_key())
     before = set(d.instance.sql(COLUMNS))
-    code, out, err = d.ctl.run("--json", "reencrypt", *d.key_file)
+    code, out, err = d.ctl.run("--json", "reencrypt", "--yes", *d.key_file)
     assert code == 1 and json.loads(out)["undecryptable"] == 7 and "cannot be decrypted" in err
     assert set(d.instance.sql(COLUMNS)) == before
 
