@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of an import, shared by import.c and import_read.c. */
+/* The format of `export` and `import`, and the state of an import, shared by import.c and import_read.c.
+ *
+ * The format is a line of JSON per row, {"broker": {…}}, after a header line {"export": {"format": 1, "organization": {"id":
+ * …}, "rows": {"broker": 200, …}, "left_out": {"whatsapp_number": 2}, …}}. `import` accepts files without the header. */
 #ifndef NEO_CTL_IMPORT_H
 #define NEO_CTL_IMPORT_H
 
 #include <stdio.h>
 
 #include "admin/import.h"
-#include "ctl/progress.h"
+#include "ctl/output.h"
+
+#define NEO_TRANSFER_HEAD   "export"
+#define NEO_TRANSFER_FORMAT 1
+
+/* What an export does not contain, for help texts. */
+#define NEO_TRANSFER_LEFT_OUT "WhatsApp numbers, webhook deliveries, keys, tokens and users"
+
+#define NEO_TRANSFER_MAX_LINE 1048576 /* bytes of a line: the default of NeoAPIMaxBody */
 
 #define NEO_IMPORT_MAX_SHOWN 100 /* errors */
 

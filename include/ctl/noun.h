@@ -15,9 +15,6 @@ apr_array_header_t *neo_ctl_settings(const neo_ctl *ctl);
 
 neo_ctl_exit neo_ctl_run_change(neo_ctl *ctl);
 
-/* Prints an object with the column that identifies a row of the command's noun. */
-void neo_ctl_print_key(const neo_ctl *ctl, const char *value);
-
 /* Options of `remove` for leads and WhatsApp numbers. */
 extern const neo_parameter neo_ctl_remove_options[];
 

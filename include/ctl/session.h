@@ -25,4 +25,7 @@ const char *neo_ctl_limit_statement_time(const neo_ctl *ctl, neo_pg *pg);
 /* Runs a statement that returns no rows. Returns NULL, or an error. */
 const char *neo_ctl_exec(const neo_ctl *ctl, neo_pg *pg, const char *sql);
 
+/* Updates the schema and prints each migration; adds "version" and "applied" to the report. Returns NULL, or an error. */
+const char *neo_ctl_apply_migrations(const neo_ctl *ctl, neo_pg *pg, const char *runtime, neo_json *report);
+
 #endif

@@ -59,8 +59,8 @@ const char *neo_admin_create(neo_pg *pg, const neo_noun *noun, const apr_array_h
 
 /* ---------------------------------------------------------------- changing */
 
-static const char *change(neo_pg *pg, const neo_noun *noun, const char *id, const apr_array_header_t *settings,
-                          apr_pool_t *pool)
+static const char *update_row(neo_pg *pg, const neo_noun *noun, const char *id, const apr_array_header_t *settings,
+                              apr_pool_t *pool)
 {
     const char **values = apr_palloc(pool, (apr_size_t)(settings->nelts + 1) * sizeof *values), *error;
     int used = 1;
@@ -81,7 +81,7 @@ static const char *change(neo_pg *pg, const neo_noun *noun, const char *id, cons
 }
 
 /* Commits, or rolls back after an error. */
-static const char *end(neo_pg *pg, const char *error, apr_pool_t *pool)
+static const char *end_transaction(neo_pg *pg, const char *error, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *at_end = neo_admin_exec(pg, error ? "rollback" : "commit", 0, NULL, pool, &rows);
@@ -93,7 +93,7 @@ const char *neo_admin_change(neo_pg *pg, const neo_noun *noun, const char *id, c
 {
     neo_rows rows;
     const char *error = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
-    return error ? error : end(pg, change(pg, noun, id, settings, pool), pool);
+    return error ? error : end_transaction(pg, update_row(pg, noun, id, settings, pool), pool);
 }
 
 /* Why a credential was not rotated. */
@@ -161,7 +161,7 @@ static void add_reason(neo_buf *reasons, const char *count, const char *one, con
         neo_buf_printf(reasons, "%s%s %s", reasons->len ? ", " : "", count, strcmp(count, "1") == 0 ? one : several);
 }
 
-static const char *count(neo_pg *pg, const char *sql, const char *id, apr_pool_t *pool, const char **number)
+static const char *count_rows(neo_pg *pg, const char *sql, const char *id, apr_pool_t *pool, const char **number)
 {
     neo_rows rows;
     const char *values[] = {id};
@@ -177,7 +177,7 @@ static const char *count_resources(neo_pg *pg, const char *id, neo_buf *reasons,
     const char *error = NULL, *number = "0";
     for (const neo_resource *const *r = neo_resources; *r && !error; r++) {
         const char *sql = apr_psprintf(pool, "select count(*) from neoapi.%s where organization_id = $1", neo_table_of(*r));
-        if (!(error = count(pg, sql, id, pool, &number)))
+        if (!(error = count_rows(pg, sql, id, pool, &number)))
             add_reason(reasons, number, (*r)->name, (*r)->collection);
     }
     return error;
@@ -192,7 +192,7 @@ static const char *why_not_removable(neo_pg *pg, const neo_noun *noun, const cha
     if (noun == &neo_noun_plan && strcmp(id, "default") == 0)
         return "the default plan cannot be removed, because new tenants get it; it can be changed";
     for (apr_size_t i = 0; i < sizeof dependents / sizeof *dependents && !error; i++)
-        if (dependents[i].noun == noun && !(error = count(pg, dependents[i].sql, id, pool, &number)))
+        if (dependents[i].noun == noun && !(error = count_rows(pg, dependents[i].sql, id, pool, &number)))
             add_reason(&reasons, number, dependents[i].one, dependents[i].several);
     if (!error && noun == &neo_noun_organization)
         error = count_resources(pg, id, &reasons, pool);
@@ -271,5 +271,5 @@ const char *neo_admin_remove(neo_pg *pg, const neo_noun *noun, const char *id, i
 {
     neo_rows rows;
     const char *error = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
-    return error ? error : end(pg, remove_row(pg, noun, id, with_conversations, pool), pool);
+    return error ? error : end_transaction(pg, remove_row(pg, noun, id, with_conversations, pool), pool);
 }

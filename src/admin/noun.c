@@ -41,7 +41,7 @@ static const struct {
     {"whatsapp_number_display_phone_number_check", "a display number must be 1 to 200 characters"},
 };
 
-static const char *message_of(neo_pg_status status, const neo_rows *rows)
+static const char *constraint_message(neo_pg_status status, const neo_rows *rows)
 {
     for (apr_size_t i = 0; rows->constraint && i < sizeof constraints / sizeof *constraints; i++)
         if (strcmp(constraints[i].constraint, rows->constraint) == 0)
@@ -56,7 +56,7 @@ static const char *message_of(neo_pg_status status, const neo_rows *rows)
 
 const char *neo_admin_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
-    return message_of(neo_pg_exec(pg, sql, params, values, pool, rows), rows);
+    return constraint_message(neo_pg_exec(pg, sql, params, values, pool, rows), rows);
 }
 
 const char *neo_admin_exec_on_one(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,

@@ -30,7 +30,7 @@ static const char *exec(const neo_purge *purge, const char *sql, const char *val
 
 /* ---------------------------------------------------------------- what is removed */
 
-static const char *find(neo_purge *purge, apr_pool_t *pool)
+static const char *find_owner(neo_purge *purge, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *error = purge->tenant ? exec(purge, find_tenant_sql, purge->tenant, pool, &rows)
@@ -62,8 +62,8 @@ static void add_count(neo_json *what, const char *name, long long rows, apr_pool
     neo_json_append(what, row);
 }
 
-static const char *count(neo_purge *purge, const char *name, const char *sql, const char *value, neo_json *what,
-                         apr_pool_t *pool)
+static const char *add_row_count(neo_purge *purge, const char *name, const char *sql, const char *value, neo_json *what,
+                                 apr_pool_t *pool)
 {
     neo_rows rows;
     const char *error = exec(purge, sql, value, pool, &rows);
@@ -86,7 +86,7 @@ static const struct {
 const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what)
 {
     neo_rows rows;
-    const char *error = find(purge, pool);
+    const char *error = find_owner(purge, pool);
     *what = neo_json_make_array(pool);
     if (error || (error = exec(purge, tables_sql, purge->is_data_only ? "true" : "false", pool, &rows)))
         return error;
@@ -95,14 +95,15 @@ const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what)
         const table t = {neo_rows_value(&rows, r, 0), neo_rows_value(&rows, r, 1)};
         const char *dot = strchr(t.whole, '.');
         APR_ARRAY_PUSH(purge->tables, table) = t;
-        error = count(purge, dot ? dot + 1 : t.whole,
-                      apr_psprintf(pool, "select count(*) from %s where organization_id = any ($1::text[])", t.name),
-                      purge->organizations, *what, pool);
+        error = add_row_count(purge, dot ? dot + 1 : t.whole,
+                              apr_psprintf(pool, "select count(*) from %s where organization_id = any ($1::text[])", t.name),
+                              purge->organizations, *what, pool);
     }
     for (apr_size_t i = 0; !error && !purge->is_data_only && i < sizeof accounts / sizeof *accounts; i++) {
         const char *sql = purge->tenant ? accounts[i].of_tenant : accounts[i].of_organization;
         if (sql)
-            error = count(purge, accounts[i].name, sql, purge->tenant ? purge->tenant : purge->organization, *what, pool);
+            error =
+                add_row_count(purge, accounts[i].name, sql, purge->tenant ? purge->tenant : purge->organization, *what, pool);
     }
     return error;
 }

@@ -47,7 +47,7 @@ typedef struct {
     int options_end; /* after "--" */
 } reader;
 
-static const neo_parameter *find(const neo_parameter *list, const char *name, apr_size_t len)
+static const neo_parameter *find_parameter(const neo_parameter *list, const char *name, apr_size_t len)
 {
     for (; list && list->name; list++)
         if (strlen(list->name) == len && strncmp(list->name, name, len) == 0)
@@ -58,7 +58,7 @@ static const neo_parameter *find(const neo_parameter *list, const char *name, ap
 /* The name in messages: --role, or NAME. */
 static const char *display_name(const neo_ctl *ctl, const neo_parameter *parameter)
 {
-    if (find(ctl->command ? ctl->command->arguments : NULL, parameter->name, strlen(parameter->name)) == parameter)
+    if (find_parameter(ctl->command ? ctl->command->arguments : NULL, parameter->name, strlen(parameter->name)) == parameter)
         return neo_ctl_placeholder(parameter->kind);
     return apr_pstrcat(ctl->pool, "--", parameter->name, NULL);
 }
@@ -88,9 +88,9 @@ static const char *read_option(reader *r, const char *word)
     neo_ctl *ctl = r->ctl;
     const char *name = strcmp(word, "-h") == 0 ? "help" : word + 2, *equals = strchr(name, '=');
     apr_size_t len = equals ? (apr_size_t)(equals - name) : strlen(name);
-    const neo_parameter *option = find(neo_ctl_globals, name, len);
+    const neo_parameter *option = find_parameter(neo_ctl_globals, name, len);
     if (!option && ctl->command)
-        option = find(ctl->command->options, name, len);
+        option = find_parameter(ctl->command->options, name, len);
     if (!option || (word[1] != '-' && strcmp(word, "-h") != 0))
         return apr_psprintf(ctl->pool, "unknown option %s%s", word,
                             ctl->command ? "" : " before the command; options of a command follow it");
@@ -115,7 +115,7 @@ static const neo_ctl_command *group_named(const char *name)
 static const char *read_group(neo_ctl *ctl, const char *word)
 {
     if (strcmp(word, "help") == 0)
-        return add_given(ctl, find(neo_ctl_globals, "help", strlen("help")), NULL);
+        return add_given(ctl, find_parameter(neo_ctl_globals, "help", strlen("help")), NULL);
     const neo_ctl_command *commands = group_named(word);
     if (!commands)
         return apr_psprintf(ctl->pool, "unknown command \"%s\"", word);
@@ -210,7 +210,7 @@ const char *neo_ctl_value(const neo_ctl *ctl, const char *name)
             return given->value ? given->value : "";
     }
     if (ctl->command) {
-        const neo_parameter *option = find(ctl->command->options, name, strlen(name));
+        const neo_parameter *option = find_parameter(ctl->command->options, name, strlen(name));
         default_value = option ? option->default_value : NULL;
     }
     return default_value;

@@ -123,7 +123,7 @@ static int expects_file(const neo_ctl_command *command)
 }
 
 /* The completion after a whole command. */
-static void put_command(neo_buf *out, const neo_ctl_command *command)
+static void put_command_words(neo_buf *out, const neo_ctl_command *command)
 {
     neo_buf_printf(out, "        '%s/%s'*) %swords=\"", command->group, command->verb ? command->verb : "",
                    expects_file(command) ? "[[ $cur == -* ]] || files=yes; " : "");
@@ -160,7 +160,7 @@ static void put_verbs(neo_buf *out, const neo_ctl_command *commands, const char 
 static void put_group(neo_buf *out, const neo_ctl_command *commands)
 {
     if (!commands->verb) {
-        put_command(out, commands);
+        put_command_words(out, commands);
         return;
     }
     put_verbs(out, commands, "");
@@ -168,7 +168,7 @@ static void put_group(neo_buf *out, const neo_ctl_command *commands)
         if (strchr(c->verb, ' ') && is_first_with(commands, c, word_len(c->verb)))
             put_verbs(out, commands, apr_pstrmemdup(out->pool, c->verb, word_len(c->verb) + 1));
     for (const neo_ctl_command *c = commands; c->group; c++)
-        put_command(out, c);
+        put_command_words(out, c);
 }
 
 static neo_ctl_exit run_bash(neo_ctl *ctl)

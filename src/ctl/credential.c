@@ -23,10 +23,7 @@ static neo_ctl_exit make_secret(neo_ctl *ctl, secret_maker make, neo_pg **pg)
         error = make(ctl, *pg, id, secret);
     if (error)
         return neo_ctl_fail(ctl, "%s", error); /* closing the connection rolls back */
-    neo_json *made = neo_json_make_object(ctl->pool);
-    neo_json_set(made, "id", neo_json_make_string(id, ctl->pool));
-    neo_json_set(made, "secret", neo_json_make_string(secret, ctl->pool));
-    neo_ctl_print(ctl, made);
+    neo_ctl_print(ctl, neo_ctl_object(ctl, "id", id, "secret", secret, NULL));
     neo_ctl_say(ctl, "Store the secret: it is shown only once. Clients send it in the header X-API-Key.");
     if ((error = neo_ctl_flush(ctl)))
         return neo_ctl_fail(ctl, "%s", error);

@@ -52,10 +52,10 @@ static neo_finding check_connection(neo_doctor_context *p, const char **found)
     if (neo_pg_exec(p->pg, "select format('database %s as %s', current_database(), current_user)", 0, NULL, p->pool, &rows) !=
         NEO_PG_OK) {
         *found = rows.message;
-        return 0;
+        return NEO_FINDING_FAILED;
     }
     *found = neo_rows_value(&rows, 0, 0);
-    return 1;
+    return NEO_FINDING_OK;
 }
 
 static neo_finding check_primary(neo_doctor_context *p, const char **found)
@@ -67,7 +67,7 @@ static neo_finding check_primary(neo_doctor_context *p, const char **found)
     }
     p->is_standby = neo_rows_is_true(&rows, 0, 0);
     *found = p->is_standby ? "a read-only standby" : "writable";
-    return p->is_standby ? NEO_FINDING_FAILED : NEO_FINDING_OK;
+    return neo_doctor_finding(!p->is_standby);
 }
 
 static neo_finding check_notifications(neo_doctor_context *p, const char **found)
@@ -75,7 +75,7 @@ static neo_finding check_notifications(neo_doctor_context *p, const char **found
     neo_rows rows;
     neo_pg_status status = neo_cache_sync_begin(p->pg, p->pool, &rows);
     *found = status == NEO_PG_OK ? "received" : rows.message;
-    return status == NEO_PG_OK;
+    return neo_doctor_finding(status == NEO_PG_OK);
 }
 
 static neo_finding check_writes(neo_doctor_context *p, const char **found)
@@ -97,14 +97,14 @@ static neo_finding check_clock(neo_doctor_context *p, const char **found)
     if (neo_pg_exec(p->pg, "select (extract(epoch from clock_timestamp()) * 1000)::bigint", 0, NULL, p->pool, &rows) !=
         NEO_PG_OK) {
         *found = rows.message;
-        return 0;
+        return NEO_FINDING_FAILED;
     }
     long long difference = atoll(neo_rows_value(&rows, 0, 0)) - (before + neo_now_ms()) / 2;
     neo_buf text;
     neo_buf_init(&text, p->pool, 64);
     neo_buf_printf(&text, "the clocks of the database and this machine differ by %lld ms", difference);
     *found = text.ptr;
-    return llabs(difference) < MAX_CLOCK_DIFFERENCE;
+    return neo_doctor_finding(llabs(difference) < MAX_CLOCK_DIFFERENCE);
 }
 
 /* The first function that differs from the one that this build generates; NULL: none. */
@@ -119,11 +119,11 @@ static const char *outdated_functions(const neo_doctor_context *p)
                      : NULL;
 }
 
-static neo_finding check_version(neo_doctor_context *p, const char **found)
+static neo_finding check_schema(neo_doctor_context *p, const char **found)
 {
     *found = "the schema's version cannot be read";
     if (neo_schema_version(p->pg, p->pool, &p->version) != NEO_PG_OK)
-        return 0;
+        return NEO_FINDING_FAILED;
     *found = apr_psprintf(p->pool, "version %d; this build requires %d", p->version, neo_schema_needed());
     if (p->version < 1)
         *found = "no schema";
@@ -141,7 +141,7 @@ static neo_finding check_version(neo_doctor_context *p, const char **found)
         *found = outdated;
         p->fix = "run neoapictl migrate";
     }
-    return !difference && !outdated && p->version == neo_schema_needed();
+    return neo_doctor_finding(!difference && !outdated && p->version == neo_schema_needed());
 }
 
 int neo_doctor_has_schema(const neo_doctor_context *p)
@@ -159,7 +159,7 @@ static neo_finding check_representations(neo_doctor_context *p, const char **fou
     *found = status != NEO_PG_OK ? rows.message
              : rows.count        ? apr_psprintf(p->pool, "that of %s differs from its columns", neo_rows_value(&rows, 0, 0))
                                  : "those of a sample are equal to the columns";
-    return status == NEO_PG_OK && !rows.count;
+    return neo_doctor_finding(status == NEO_PG_OK && !rows.count);
 }
 
 static neo_finding check_event_log(neo_doctor_context *p, const char **found)
@@ -167,12 +167,12 @@ static neo_finding check_event_log(neo_doctor_context *p, const char **found)
     neo_log_holder holder;
     *found = "the transactions that hold it back cannot be read";
     if (neo_log_holder_read(p->pg, p->pool, &holder) != NEO_PG_OK)
-        return 0;
+        return NEO_FINDING_FAILED;
     *found = "up to date";
     if (holder.running > MAX_LOG_LAG)
         *found = apr_psprintf(p->pool, "held back for %ld seconds by a transaction: %s", (long)(holder.running / 1000),
                               holder.description);
-    return holder.running <= MAX_LOG_LAG;
+    return neo_doctor_finding(holder.running <= MAX_LOG_LAG);
 }
 
 /* The module begins a new epoch within a minute. If it is not running, events of both have the same epoch until then; positions
@@ -183,10 +183,10 @@ static neo_finding check_event_epoch(neo_doctor_context *p, const char **found)
     const char *begun_at;
     *found = "the epoch cannot be read";
     if (neo_log_epoch_read(p->pg, p->pool, &is_current, &begun_at) != NEO_PG_OK)
-        return 0;
+        return NEO_FINDING_FAILED;
     *found = is_current ? apr_pstrcat(p->pool, "since ", begun_at, NULL)
                         : "the database was restored, copied or promoted, and no new epoch has begun since";
-    return is_current;
+    return neo_doctor_finding(is_current);
 }
 
 static const check checks[] = {
@@ -199,8 +199,7 @@ static const check checks[] = {
     {"clock", NEEDS_CONNECTION, NULL, check_clock, "synchronize the clocks of both machines, for example with chrony"},
     {"encoding", NEEDS_CONNECTION, encoding_sql, NULL,
      "move the data to a database created by neoapictl setup: UTF8, with a character type that has accented letters"},
-    {"schema", NEEDS_CONNECTION, NULL, check_version,
-     "run neoapictl migrate, or neoapictl setup if the database has no schema"},
+    {"schema", NEEDS_CONNECTION, NULL, check_schema, "run neoapictl migrate, or neoapictl setup if the database has no schema"},
     {"writes", NEEDS_SCHEMA_ON_PRIMARY, NULL, check_writes, NULL},
     {"clock steps", NEEDS_SCHEMA, clock_steps_sql, NULL,
      "find out what set the clock, such as a resumed virtual machine; ids and times were not affected"},
@@ -269,7 +268,7 @@ static const char *unmet_need(const neo_doctor_context *p, const check *c)
     return c->need == NEEDS_SCHEMA_AND_KEYS && !p->keys.count ? "no keys" : NULL;
 }
 
-static neo_finding find(neo_doctor_context *p, const check *c, const char **found)
+static neo_finding evaluate(neo_doctor_context *p, const check *c, const char **found)
 {
     neo_rows rows;
     const char *values[] = {p->runtime};
@@ -280,7 +279,7 @@ static neo_finding find(neo_doctor_context *p, const check *c, const char **foun
         return NEO_FINDING_FAILED;
     }
     *found = neo_rows_value(&rows, 0, 1);
-    return neo_rows_is_true(&rows, 0, 0);
+    return neo_doctor_finding(neo_rows_is_true(&rows, 0, 0));
 }
 
 /* How each finding is printed. */
@@ -323,7 +322,7 @@ static void print_skipped(const neo_doctor_context *p, neo_json *list)
     }
 }
 
-static void report(const neo_doctor_context *p, neo_json *list, const check *c, neo_finding finding, const char *found)
+static void report_finding(const neo_doctor_context *p, neo_json *list, const check *c, neo_finding finding, const char *found)
 {
     neo_json *row = neo_json_make_object(p->pool);
     const char *fix = p->fix ? p->fix : c->fix, *advice = words[finding].advice;
@@ -341,19 +340,18 @@ static void report(const neo_doctor_context *p, neo_json *list, const check *c, 
         printf("%-8s %s: %s\n", "", advice, neo_ctl_one_line(fix, p->pool));
 }
 
-/* Returns 1 if the check failed. */
-static int run_check(neo_doctor_context *p, neo_json *list, const check *c)
+static neo_finding run_check(neo_doctor_context *p, neo_json *list, const check *c)
 {
     const char *found = unmet_need(p, c);
     p->fix = NULL;
-    neo_finding finding = found ? NEO_FINDING_SKIPPED : find(p, c, &found);
+    neo_finding finding = found ? NEO_FINDING_SKIPPED : evaluate(p, c, &found);
     if (finding == NEO_FINDING_FAILED && c->need == NEEDS_SCHEMA_STEP)
         finding = NEO_FINDING_PENDING;
-    report(p, list, c, finding, found);
-    return finding == NEO_FINDING_FAILED;
+    report_finding(p, list, c, finding, found);
+    return finding;
 }
 
-static neo_ctl_exit run(neo_ctl *ctl)
+static neo_ctl_exit run_doctor(neo_ctl *ctl)
 {
     int failed = 0;
     neo_doctor_context p = {.ctl = ctl, .pool = ctl->pool, .httpd_dir = neo_ctl_value(ctl, "httpd-conf")};
@@ -362,7 +360,7 @@ static neo_ctl_exit run(neo_ctl *ctl)
     const char *given = neo_ctl_value(ctl, "key-file"), *configured = neo_doctor_key_file(&p);
     p.key_file = given ? given : configured ? configured : NEO_DOCTOR_KEY_FILE;
     for (apr_size_t i = 0; i < sizeof checks / sizeof *checks; i++)
-        failed += run_check(&p, list, &checks[i]);
+        failed += run_check(&p, list, &checks[i]) == NEO_FINDING_FAILED;
     memset(&p.keys, 0, sizeof p.keys);
     if (ctl->json)
         neo_ctl_print(ctl, list);
@@ -385,6 +383,6 @@ const neo_ctl_command neo_ctl_doctor[] = {
      "As root it also runs apachectl -t, which prints httpd's effective configuration: the virtual host, its certificate, the "
      "database, and whether httpd runs. It connects to the database as httpd's user, and sends a request to each virtual host, "
      "with an API key that does not exist.",
-     NULL, options, run, NULL, 0},
+     NULL, options, run_doctor, NULL, 0},
     {0},
 };

@@ -33,6 +33,11 @@ typedef enum neo_finding {
     NEO_FINDINGS
 } neo_finding;
 
+static inline neo_finding neo_doctor_finding(int is_ok)
+{
+    return is_ok ? NEO_FINDING_OK : NEO_FINDING_FAILED;
+}
+
 int neo_doctor_has_schema(const neo_doctor_context *doctor); /* it is up to date */
 
 /* Checks of the key file. *found is set to a sentence. */

@@ -81,14 +81,9 @@ int neo_doctor_is_enabled(const neo_doctor_context *p)
     return p->site != NULL;
 }
 
-static const char *text_of(const neo_json *object, const char *name)
-{
-    return neo_json_string(neo_json_get(object, name));
-}
-
 const char *neo_doctor_key_file(const neo_doctor_context *p)
 {
-    return p->site ? text_of(p->site, "key_file") : NULL;
+    return p->site ? neo_json_string_at(p->site, "key_file") : NULL;
 }
 
 /* ---------------------------------------------------------------- the configuration */
@@ -109,22 +104,22 @@ neo_finding neo_doctor_check_site(neo_doctor_context *p, const char **found)
     p->fix = CREATE_SITE;
     if (!p->site)
         return NEO_FINDING_PENDING;
-    const char *file = text_of(p->site, "file");
-    *found = apr_psprintf(p->pool, "%s%s%s", text_of(p->site, "base_url"), file ? " in " : "", file ? file : "");
+    const char *file = neo_json_string_at(p->site, "file");
+    *found = apr_psprintf(p->pool, "%s%s%s", neo_json_string_at(p->site, "base_url"), file ? " in " : "", file ? file : "");
     return NEO_FINDING_OK;
 }
 
-static neo_finding check_certificate_of(neo_doctor_context *p, const neo_json *site, const char **found)
+static neo_finding check_site_certificate(neo_doctor_context *p, const neo_json *site, const char **found)
 {
     int days;
-    const char *certificate = text_of(site, "certificate"), *key = text_of(site, "certificate_key"),
-               *name = text_of(site, "name");
+    const char *certificate = neo_json_string_at(site, "certificate"), *key = neo_json_string_at(site, "certificate_key"),
+               *name = neo_json_string_at(site, "name");
     *found = "httpd has no certificate file";
     if (!certificate)
         return NEO_FINDING_OK; /* a proxy terminates TLS, or mod_md has the certificate */
     *found = neo_certificate_check(certificate, key ? key : certificate, name ? name : "", &days, p->pool);
     p->fix = apr_psprintf(p->pool, "correct SSLCertificateFile and SSLCertificateKeyFile in %s, then: " RELOAD,
-                          text_of(site, "file"));
+                          neo_json_string_at(site, "file"));
     if (*found)
         return NEO_FINDING_FAILED;
     *found = apr_psprintf(p->pool, days < 0 ? "%s has expired" : "%s expires in %d days", certificate, days);
@@ -137,13 +132,13 @@ neo_finding neo_doctor_check_certificate(neo_doctor_context *p, const char **fou
     const neo_json *sites = neo_json_get(p->httpd, "sites");
     neo_finding finding = NEO_FINDING_OK;
     for (apr_size_t i = 0; i < neo_json_size(sites) && finding == NEO_FINDING_OK; i++)
-        finding = check_certificate_of(p, neo_json_at(sites, i), found);
+        finding = check_site_certificate(p, neo_json_at(sites, i), found);
     return finding;
 }
 
 /* ---------------------------------------------------------------- the connections */
 
-static long long number_of(const neo_doctor_context *p, const char *name)
+static long long reported_number(const neo_doctor_context *p, const char *name)
 {
     return neo_json_integer(neo_json_get(p->httpd, name));
 }
@@ -152,7 +147,8 @@ static long long number_of(const neo_doctor_context *p, const char *name)
 neo_finding neo_doctor_check_connection_limit(neo_doctor_context *p, const char **found)
 {
     neo_rows rows;
-    long long threads = number_of(p, "threads"), each = number_of(p, "connections"), processes = number_of(p, "processes");
+    long long threads = reported_number(p, "threads"), each = reported_number(p, "connections"),
+              processes = reported_number(p, "processes");
     each = each < threads + 2 ? each : threads + 2;
     if (neo_pg_exec(p->pg,
                     "select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int",
@@ -177,7 +173,7 @@ neo_finding neo_doctor_check_connection_limit(neo_doctor_context *p, const char 
 int neo_doctor_is_running(const neo_doctor_context *p)
 {
     char line[32] = "";
-    const char *path = text_of(p->httpd, "pid_file");
+    const char *path = neo_json_string_at(p->httpd, "pid_file");
     FILE *in = path ? fopen(path, "r") : NULL;
     if (in) {
         if (!fgets(line, sizeof line, in))

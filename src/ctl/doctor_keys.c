@@ -50,7 +50,7 @@ neo_finding neo_doctor_check_key_file(neo_doctor_context *p, const char **found)
         memset(&p->keys, 0, sizeof p->keys);
     *found =
         error ? error : apr_psprintf(p->pool, "%s has %d key%s", p->key_file, p->keys.count, p->keys.count == 1 ? "" : "s");
-    return error == NULL;
+    return neo_doctor_finding(error == NULL);
 }
 
 /* Adds what each of several keys encrypts. *is_pending: one after the first encrypts some; *is_unused: one encrypts none. */

@@ -19,7 +19,7 @@
 #define HTTP_PORT         80
 #define MAX_ANSWER        4096
 
-static int number_at(const neo_json *object, const char *name)
+static int member_number(const neo_json *object, const char *name)
 {
     return (int)neo_json_integer(neo_json_get(object, name));
 }
@@ -39,10 +39,10 @@ static const char *identify_server(neo_pg *pg, apr_pool_t *pool)
 static void connect_as_httpd(const neo_doctor_context *p, const char *params, int out)
 {
     const char *class = "08", *text;
-    gid_t gid = (gid_t)number_at(p->httpd, "gid");
+    gid_t gid = (gid_t)member_number(p->httpd, "gid");
     unsetenv("HOME");
     if (initgroups(neo_json_string_at(p->httpd, "user"), gid) != 0 || setgid(gid) != 0 ||
-        setuid((uid_t)number_at(p->httpd, "uid")) != 0) {
+        setuid((uid_t)member_number(p->httpd, "uid")) != 0) {
         text = strerror(errno);
     } else {
         neo_pg *pg = neo_pg_connect(params, p->pool, &text);
@@ -132,7 +132,7 @@ static neo_finding check_request_to(neo_doctor_context *p, const neo_json *site,
     neo_provider_response response;
     const char *tls = neo_json_string_at(site, "tls");
     const char *url =
-        send_request(p, site, tls && strcasecmp(tls, "on") == 0 ? "https" : "http", number_at(site, "port"), &response);
+        send_request(p, site, tls && strcasecmp(tls, "on") == 0 ? "https" : "http", member_number(site, "port"), &response);
     const char *detail = find_detail(p, &response);
     *found = apr_psprintf(p->pool, "%s: %s", url, response.error);
     p->fix = "see httpd's error log, and the check \"httpd\"";

@@ -10,10 +10,9 @@
 
 #include "admin/export.h"
 #include "core/json.h"
+#include "ctl/import.h"
 #include "ctl/output.h"
-#include "ctl/progress.h"
 #include "ctl/session.h"
-#include "ctl/transfer.h"
 #include "schema/import.h"
 
 typedef struct {
@@ -28,7 +27,7 @@ typedef struct {
 } work;
 
 /* The kinds in the order of import, then the webhook subscriptions. */
-static const neo_resource **kinds_of(apr_pool_t *pool)
+static const neo_resource **export_order(apr_pool_t *pool)
 {
     const neo_resource **order = neo_import_order(pool);
     int count = 0, all = 0;
@@ -50,7 +49,7 @@ static const neo_resource **kinds_of(apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- lines */
 
-static const char *put_line(const work *w, const char *name, neo_text value)
+static const char *write_entry(const work *w, const char *name, neo_text value)
 {
     if (fprintf(w->out, "{\"%s\":", name) < 0 || fwrite(value.ptr, 1, value.len, w->out) != value.len ||
         fputs("}\n", w->out) == EOF)
@@ -59,7 +58,7 @@ static const char *put_line(const work *w, const char *name, neo_text value)
 }
 
 /* The header line: format, organization, time, number of rows. */
-static const char *put_head(work *w, neo_json *head)
+static const char *write_header(work *w, neo_json *head)
 {
     const char *error = NULL;
     long long count;
@@ -74,10 +73,10 @@ static const char *put_head(work *w, neo_json *head)
     w->left_out = neo_json_get(head, "left_out");
     neo_json_set(head, "format", neo_json_make_integer(NEO_TRANSFER_FORMAT, w->ctl->pool));
     neo_json_set(head, "rows", rows);
-    return put_line(w, NEO_TRANSFER_HEAD, neo_json_text(head, w->ctl->pool));
+    return write_entry(w, NEO_TRANSFER_HEAD, neo_json_text(head, w->ctl->pool));
 }
 
-static const char *put_kind(work *w, const neo_resource *kind, apr_pool_t *scratch)
+static const char *write_kind(work *w, const neo_resource *kind, apr_pool_t *scratch)
 {
     neo_rows rows = {.count = 1};
     const char *error = neo_export_open(w->pg, kind, w->organization, scratch);
@@ -85,26 +84,26 @@ static const char *put_kind(work *w, const neo_resource *kind, apr_pool_t *scrat
         apr_pool_clear(scratch);
         error = neo_export_next(w->pg, scratch, &rows);
         for (int r = 0; !error && r < rows.count; r++)
-            error = put_line(w, kind->name, neo_rows_text(&rows, r, 0));
+            error = write_entry(w, kind->name, neo_rows_text(&rows, r, 0));
         w->rows += error ? 0 : rows.count;
         neo_ctl_progress_show(&w->progress, w->rows, w->rows, w->all);
     }
     return error ? apr_pstrdup(w->ctl->pool, error) : NULL;
 }
 
-static const char *put_all(work *w)
+static const char *write_all_kinds(work *w)
 {
     neo_json *head;
     apr_pool_t *scratch;
     apr_pool_create(&scratch, w->ctl->pool);
     const char *error = neo_export_begin(w->pg, w->organization, w->ctl->pool, &head);
     if (!error)
-        error = put_head(w, head);
+        error = write_header(w, head);
     neo_ctl_progress_begin(&w->progress, w->ctl, "exporting");
     if (w->out == stdout && neo_ctl_is_terminal(stdout))
         w->progress.is_shown = 0; /* the lines are shown there */
     for (const neo_resource **k = w->kinds; *k && !error; k++)
-        error = put_kind(w, *k, scratch);
+        error = write_kind(w, *k, scratch);
     neo_ctl_progress_end(&w->progress);
     neo_export_end(w->pg, scratch);
     if (!error && (fflush(w->out) != 0 || (w->out != stdout && fsync(fileno(w->out)) != 0)))
@@ -131,7 +130,7 @@ static const char *export_to_file(work *w, const char *path)
     w->out = fd < 0 ? NULL : fdopen(fd, "w");
     if (!w->out)
         return apr_psprintf(w->ctl->pool, "%s cannot be written: %s", part, strerror(errno));
-    const char *error = put_all(w);
+    const char *error = write_all_kinds(w);
     if (fclose(w->out) != 0 && !error)
         error = apr_psprintf(w->ctl->pool, "%s cannot be written: %s", part, strerror(errno));
     if (!error && rename(part, path) != 0)
@@ -154,7 +153,7 @@ static void report_left_out(const work *w)
         neo_ctl_say(w->ctl, "Not in the file: %s. An export never contains these; a purge removes them.", list.ptr);
 }
 
-static void report(const work *w, const char *path)
+static void report_file(const work *w, const char *path)
 {
     neo_json *done = neo_json_make_object(w->ctl->pool);
     neo_json_set(done, "file", neo_json_make_string(path, w->ctl->pool));
@@ -164,17 +163,17 @@ static void report(const work *w, const char *path)
     report_left_out(w);
 }
 
-static neo_ctl_exit run(neo_ctl *ctl)
+static neo_ctl_exit run_export(neo_ctl *ctl)
 {
     const char *error, *path = neo_ctl_value(ctl, "output");
-    work w = {.ctl = ctl, .organization = neo_ctl_value(ctl, "organization"), .kinds = kinds_of(ctl->pool), .out = stdout};
+    work w = {.ctl = ctl, .organization = neo_ctl_value(ctl, "organization"), .kinds = export_order(ctl->pool), .out = stdout};
     w.pg = neo_ctl_open(ctl, &error);
     if (w.pg)
-        error = path ? export_to_file(&w, path) : put_all(&w);
+        error = path ? export_to_file(&w, path) : write_all_kinds(&w);
     if (error)
         return neo_ctl_fail(ctl, "%s", error);
     if (path)
-        report(&w, path);
+        report_file(&w, path);
     return NEO_CTL_OK;
 }
 
@@ -197,6 +196,6 @@ const neo_ctl_command neo_ctl_export[] = {
      "webhook subscriptions without their secrets.\n"
      "Not exported: " NEO_TRANSFER_LEFT_OUT ". The first line counts the WhatsApp numbers in left_out. For a full backup use "
      "pg_dump. To move a WhatsApp number, add it again, and then import its conversations.",
-     arguments, options, run, NULL, 0},
+     arguments, options, run_export, NULL, 0},
     {0},
 };

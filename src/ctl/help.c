@@ -31,7 +31,7 @@ static void put_summary(neo_buf *out, const char *label, const char *text)
 }
 
 /* Writes `text` wrapped; its line breaks are kept. */
-static void put_text(neo_buf *out, const char *text)
+static void put_wrapped(neo_buf *out, const char *text)
 {
     apr_size_t at = 0;
     while (*text) {
@@ -98,13 +98,13 @@ static void put_options(neo_buf *out, const char *title, const neo_parameter *op
         put_summary(out, option_label(options, out->pool), option_summary(options, out->pool));
 }
 
-static void put_command(neo_buf *out, const neo_ctl_command *command)
+static void put_usage(neo_buf *out, const neo_ctl_command *command)
 {
     neo_buf_printf(out, "Usage: neoapictl [--database CONNINFO] [--json] [--quiet] %s\n\n",
                    neo_ctl_synopsis(command, out->pool));
-    put_text(out, command->summary);
+    put_wrapped(out, command->summary);
     if (command->details)
-        put_text(out, command->details);
+        put_wrapped(out, command->details);
     if (command->arguments)
         neo_buf_puts(out, "\nArguments:\n");
     for (const neo_parameter *p = command->arguments; p && p->name; p++)
@@ -130,7 +130,7 @@ void neo_ctl_help(const neo_ctl *ctl)
     neo_buf out;
     neo_buf_init(&out, ctl->pool, 4096);
     if (ctl->command)
-        put_command(&out, ctl->command);
+        put_usage(&out, ctl->command);
     else
         put_list(&out, ctl->group);
     put_options(&out, "Options of every command", neo_ctl_globals);

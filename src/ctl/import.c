@@ -12,7 +12,6 @@
 #include "core/json.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
-#include "ctl/transfer.h"
 
 static volatile sig_atomic_t is_interrupted;
 
@@ -32,19 +31,19 @@ static void stop_on_signals(void)
 
 /* ---------------------------------------------------------------- errors */
 
-static int compare(const void *a, const void *b)
+static int compare_problems(const void *a, const void *b)
 {
     const neo_import_problem *x = a, *y = b;
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static const char *sentence_of(const neo_import_problem *c, apr_pool_t *pool)
+static const char *problem_text(const neo_import_problem *c, apr_pool_t *pool)
 {
     const char *where = c->number ? apr_psprintf(pool, "line %" APR_INT64_T_FMT ": ", (apr_int64_t)c->number) : "";
     return apr_pstrcat(pool, where, c->field ? c->field : "", c->field ? " " : "", c->message, NULL);
 }
 
-static void add_problem(const neo_ctl *ctl, neo_json *list, const neo_import_problem *c)
+static void put_problem(const neo_ctl *ctl, neo_json *list, const neo_import_problem *c)
 {
     neo_json *row = neo_json_make_object(ctl->pool);
     if (c->number)
@@ -55,17 +54,17 @@ static void add_problem(const neo_ctl *ctl, neo_json *list, const neo_import_pro
     neo_json_append(list, row);
 }
 
-static neo_ctl_exit refuse(neo_import_job *job)
+static neo_ctl_exit print_problems(neo_import_job *job)
 {
     const neo_ctl *ctl = job->ctl;
     apr_array_header_t *all = job->problems;
     neo_json *report = neo_json_make_object(ctl->pool), *list = neo_json_make_array(ctl->pool);
-    qsort(all->elts, (size_t)all->nelts, sizeof(neo_import_problem), compare);
+    qsort(all->elts, (size_t)all->nelts, sizeof(neo_import_problem), compare_problems);
     for (int i = 0; i < all->nelts; i++) {
         const neo_import_problem *c = &APR_ARRAY_IDX(all, i, neo_import_problem);
-        add_problem(ctl, list, c);
+        put_problem(ctl, list, c);
         if (!ctl->json)
-            fprintf(stderr, "%s\n", neo_ctl_one_line(sentence_of(c, ctl->pool), ctl->pool));
+            fprintf(stderr, "%s\n", neo_ctl_one_line(problem_text(c, ctl->pool), ctl->pool));
     }
     neo_json_set(report, "errors", list);
     if (ctl->json)
@@ -77,7 +76,7 @@ static neo_ctl_exit refuse(neo_import_job *job)
 
 /* ---------------------------------------------------------------- writing */
 
-static neo_ctl_exit report(const neo_import_job *job, const neo_import_batch *sum, int was_written)
+static neo_ctl_exit report_rows(const neo_import_job *job, const neo_import_batch *sum, int was_written)
 {
     const neo_ctl *ctl = job->ctl;
     long long rows = job->rows - job->skipped;
@@ -102,7 +101,7 @@ static neo_ctl_exit report(const neo_import_job *job, const neo_import_batch *su
     return NEO_CTL_OK;
 }
 
-static neo_ctl_exit write_all(neo_import_job *job)
+static neo_ctl_exit write_import(neo_import_job *job)
 {
     neo_import_batch sum = {0}, batch = {0};
     const char *error = NULL;
@@ -121,7 +120,7 @@ static neo_ctl_exit write_all(neo_import_job *job)
     }
     neo_ctl_progress_end(&job->progress);
     if (!error && batch.is_done)
-        return report(job, &sum, 1);
+        return report_rows(job, &sum, 1);
     return neo_ctl_fail(job->ctl,
                         "stopped with %" APR_INT64_T_FMT " of %" APR_INT64_T_FMT
                         " rows written: %s. Run the same command again to resume.",
@@ -141,7 +140,7 @@ static const char *open_file(neo_import_job *job, const char *path)
     return NULL;
 }
 
-static const char *collect(neo_import_job *job, neo_pg *pg)
+static const char *read_and_check(neo_import_job *job, neo_pg *pg)
 {
     neo_import_events events = neo_ctl_value(job->ctl, "no-events")       ? NEO_IMPORT_NO_EVENTS
                                : neo_ctl_value(job->ctl, "send-webhooks") ? NEO_IMPORT_WEBHOOKS
@@ -156,7 +155,7 @@ static const char *collect(neo_import_job *job, neo_pg *pg)
     return error;
 }
 
-static neo_ctl_exit run(neo_ctl *ctl)
+static neo_ctl_exit run_import(neo_ctl *ctl)
 {
     neo_import_job job = {.ctl = ctl,
                           .organization = neo_ctl_value(ctl, "organization"),
@@ -166,19 +165,19 @@ static neo_ctl_exit run(neo_ctl *ctl)
     const char *error = open_file(&job, neo_ctl_value(ctl, "file"));
     neo_pg *pg = error ? NULL : neo_ctl_open(ctl, &error);
     if (pg)
-        error = collect(&job, pg);
+        error = read_and_check(&job, pg);
     if (job.in)
         fclose(job.in);
     if (error)
         return neo_ctl_fail(ctl, "nothing was imported: %s", error);
     if (job.problem_count)
-        return refuse(&job);
+        return print_problems(&job);
     if (neo_ctl_value(ctl, "check"))
-        return report(&job, NULL, 0);
+        return report_rows(&job, NULL, 0);
     if ((error = neo_import_store_ids(job.import, ctl->pool)))
         return neo_ctl_fail(ctl, "nothing was imported: %s", error);
     stop_on_signals();
-    return write_all(&job);
+    return write_import(&job);
 }
 
 static const neo_parameter arguments[] = {
@@ -214,6 +213,6 @@ const neo_ctl_command neo_ctl_import[] = {
      "Conversations need the number with their phone_number_id, otherwise they are skipped. Conversations and messages that "
      "exist "
      "are not changed. A conversation whose contact has another one in the organization is merged with it.",
-     arguments, options, run, NULL, 0},
+     arguments, options, run_import, NULL, 0},
     {0},
 };

@@ -9,7 +9,6 @@
 #include "core/encode.h"
 #include "core/json.h"
 #include "ctl/import.h"
-#include "ctl/transfer.h"
 #include "schema/import.h"
 #include "schema/references.h"
 
@@ -101,7 +100,7 @@ static const char *renamed_reference(void *data, const neo_resource *kind, const
 }
 
 /* Sets the line's id, or its lookup. False if it has neither id nor external_id. */
-static int find_id(chunk *c, line *l)
+static int set_line_id(chunk *c, line *l)
 {
     const neo_json *id = neo_json_get(l->body, "id");
     const char *given = neo_import_given(id, c->pool), *created_at = neo_json_string(neo_json_get(l->body, "created_at"));
@@ -127,7 +126,7 @@ static int find_id(chunk *c, line *l)
     return 1;
 }
 
-static void add_row(chunk *c, const neo_resource *kind, neo_json *body, long long number)
+static void collect_line(chunk *c, const neo_resource *kind, neo_json *body, long long number)
 {
     line l = {.number = number, .kind = kind, .body = body};
     if (neo_json_kind_of(body) != NEO_JSON_OBJECT) {
@@ -140,7 +139,7 @@ static void add_row(chunk *c, const neo_resource *kind, neo_json *body, long lon
         return;
     }
     l.is_moved = is_moved(c->job, body);
-    if (find_id(c, &l)) {
+    if (set_line_id(c, &l)) {
         neo_import_rename(kind, body, collect_reference, c, c->pool);
         APR_ARRAY_PUSH(c->lines, line) = l;
     }
@@ -191,7 +190,7 @@ static void read_line_text(chunk *c, neo_text text, long long number)
     else {
         count_row(c->job, kind);
         if (is_importable(c->job, kind))
-            add_row(c, kind, neo_json_member_value(member), number);
+            collect_line(c, kind, neo_json_member_value(member), number);
         else
             c->job->skipped++;
     }
@@ -199,7 +198,7 @@ static void read_line_text(chunk *c, neo_text text, long long number)
 
 /* ---------------------------------------------------------------- a chunk */
 
-static void add_problems_of(neo_import_job *job, long long number, const neo_problem *problem)
+static void add_problem_items(neo_import_job *job, long long number, const neo_problem *problem)
 {
     if (!problem->items)
         neo_import_job_add_problem(job, number, NULL, problem->detail);
@@ -228,7 +227,7 @@ static const char *finish_chunk(chunk *c)
         neo_problem *problem = neo_import_check(l->kind, body, &index, c->pool, &row, &clean);
         rows[i] = (neo_import_line){l->number, l->kind, l->id, problem ? NULL : row, problem ? NULL : clean};
         if (problem)
-            add_problems_of(job, l->number, problem);
+            add_problem_items(job, l->number, problem);
     }
     if (!error && c->lines->nelts)
         error = neo_import_collect(job->import, rows, c->lines->nelts, c->pool);
@@ -236,7 +235,7 @@ static const char *finish_chunk(chunk *c)
 }
 
 /* Reads the next line without its line break. Returns 0 at the end of the file. */
-static int read_line(neo_import_job *job, char **buffer, size_t *capacity, neo_text *text)
+static int next_line(neo_import_job *job, char **buffer, size_t *capacity, neo_text *text)
 {
     ssize_t len = getline(buffer, capacity, job->in);
     if (len < 0)
@@ -257,7 +256,7 @@ static int is_blank(neo_text text)
     return 1;
 }
 
-static const char *read_chunk(neo_import_job *job, apr_pool_t *pool, char **buffer, size_t *capacity, int *is_done)
+static const char *read_file_chunk(neo_import_job *job, apr_pool_t *pool, char **buffer, size_t *capacity, int *is_done)
 {
     neo_text text;
     chunk c = {.job = job,
@@ -266,7 +265,7 @@ static const char *read_chunk(neo_import_job *job, apr_pool_t *pool, char **buff
                .lookups = apr_array_make(pool, 16, sizeof(neo_import_lookup)),
                .lookup_indexes = apr_hash_make(pool)};
     for (long long from = job->bytes; c.lines->nelts < MAX_LINES && job->bytes - from < MAX_BYTES;) {
-        if ((*is_done = !read_line(job, buffer, capacity, &text)))
+        if ((*is_done = !next_line(job, buffer, capacity, &text)))
             break;
         if (text.len > NEO_TRANSFER_MAX_LINE)
             neo_import_job_add_problem(job, job->lines, NULL, "has more than 1048576 bytes");
@@ -307,7 +306,7 @@ const char *neo_import_job_read(neo_import_job *job)
     job->counts = apr_pcalloc(job->ctl->pool, (apr_size_t)kinds * sizeof *job->counts);
     apr_pool_create(&pool, job->ctl->pool);
     for (int is_done = 0; !error && !is_done; apr_pool_clear(pool)) {
-        error = read_chunk(job, pool, &buffer, &capacity, &is_done);
+        error = read_file_chunk(job, pool, &buffer, &capacity, &is_done);
         neo_ctl_progress_show(&job->progress, job->rows, job->bytes, job->size);
     }
     if (!error && ferror(job->in))

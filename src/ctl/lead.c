@@ -32,7 +32,7 @@ typedef struct {
     int in_chunk;
 } import;
 
-static void add_problem(import *i, int line, const char *message)
+static void add_line_problem(import *i, int line, const char *message)
 {
     if (i->problems++ < MAX_PROBLEMS)
         neo_ctl_fail(i->ctl, "%s, line %d: %s", i->path, line, message);
@@ -101,7 +101,7 @@ static int is_repeated(import *i, int line, const char *phone)
     const char *folded = apr_pstrdup(pool, neo_phone_key(phone, pool));
     const int *before = apr_hash_get(i->phones, folded, APR_HASH_KEY_STRING);
     if (before) {
-        add_problem(i, line, apr_psprintf(pool, "phone: line %d has the same number", *before));
+        add_line_problem(i, line, apr_psprintf(pool, "phone: line %d has the same number", *before));
         return 1;
     }
     apr_hash_set(i->phones, folded, APR_HASH_KEY_STRING, apr_pmemdup(pool, &line, sizeof line));
@@ -109,19 +109,20 @@ static int is_repeated(import *i, int line, const char *phone)
 }
 
 /* `pool` is cleared after this row. */
-static void read_row(import *i, const neo_csv_record *record, apr_pool_t *pool)
+static void read_lead(import *i, const neo_csv_record *record, apr_pool_t *pool)
 {
     const char *values[NEO_LEAD_COLUMNS] = {0}, *error[NEO_LEAD_COLUMNS];
     int columns = 0;
     i->rows++;
     if (record->error) {
-        add_problem(i, record->line, record->error);
+        add_line_problem(i, record->line, record->error);
         return;
     }
     while (i->columns[columns] >= 0)
         columns++;
     if (record->count > columns) {
-        add_problem(i, record->line, apr_psprintf(pool, "the line has %d columns, the first line %d", record->count, columns));
+        add_line_problem(i, record->line,
+                         apr_psprintf(pool, "the line has %d columns, the first line %d", record->count, columns));
         return;
     }
     for (int c = 0; c < record->count; c++)
@@ -129,7 +130,8 @@ static void read_row(import *i, const neo_csv_record *record, apr_pool_t *pool)
     int count = neo_lead_check(values, error, pool);
     for (int c = 0; c < NEO_LEAD_COLUMNS; c++)
         if (error[c])
-            add_problem(i, record->line, apr_pstrcat(pool, neo_lead_column_name((neo_lead_column)c), ": ", error[c], NULL));
+            add_line_problem(i, record->line,
+                             apr_pstrcat(pool, neo_lead_column_name((neo_lead_column)c), ": ", error[c], NULL));
     if (!count && !is_repeated(i, record->line, values[NEO_LEAD_PHONE]))
         add_lead(i, record->line, values);
 }
@@ -147,7 +149,7 @@ static const char *read_file(import *i)
     else
         error = read_heading(i, &record);
     while (!error && neo_csv_next(&csv, pool, &record)) {
-        read_row(i, &record, pool);
+        read_lead(i, &record, pool);
         apr_pool_clear(pool);
     }
     end_chunk(i);
@@ -160,8 +162,8 @@ static const char *read_file(import *i)
 typedef const char *(*step)(import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool);
 
 /* $1 of a statement is the organization, $2 the rows. */
-static const char *run_statement(const import *i, neo_pg *pg, const char *sql, neo_text rows, const char *id_block,
-                                 apr_pool_t *pool, neo_rows *result)
+static const char *run_on_rows(const import *i, neo_pg *pg, const char *sql, neo_text rows, const char *id_block,
+                               apr_pool_t *pool, neo_rows *result)
 {
     const char *values[] = {neo_ctl_value(i->ctl, "organization"), rows.ptr, id_block};
     neo_pg_status status = neo_pg_exec(pg, sql, id_block ? 3 : 2, values, pool, result);
@@ -174,12 +176,12 @@ static const char *check_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t 
 {
     neo_rows found;
     neo_json *problems = NULL;
-    const char *error = run_statement(i, pg, problems_sql, rows, NULL, pool, &found);
+    const char *error = run_on_rows(i, pg, problems_sql, rows, NULL, pool, &found);
     if (!error)
         problems = neo_json_parse(neo_rows_text(&found, 0, 0), pool, &error);
     for (apr_size_t p = 0; !error && p < neo_json_size(problems); p++) {
         const neo_json *one = neo_json_at(problems, p);
-        add_problem(i, (int)neo_json_integer(neo_json_get(one, "line")), neo_json_string_at(one, "message"));
+        add_line_problem(i, (int)neo_json_integer(neo_json_get(one, "line")), neo_json_string_at(one, "message"));
     }
     return error;
 }
@@ -189,7 +191,7 @@ static const char *add_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t *p
     neo_rows made;
     char id_block[NEO_ID_BLOCK_SIZE];
     neo_id_issue_block(id_block, "led_");
-    return run_statement(i, pg, add_sql, rows, id_block, pool, &made);
+    return run_on_rows(i, pg, add_sql, rows, id_block, pool, &made);
 }
 
 static const char *each_chunk(import *i, neo_pg *pg, const char *what, step run_step)
@@ -208,7 +210,7 @@ static const char *each_chunk(import *i, neo_pg *pg, const char *what, step run_
 }
 
 /* Checks everything before writing, in one transaction. */
-static const char *write_rows(import *i, neo_pg *pg)
+static const char *write_leads(import *i, neo_pg *pg)
 {
     const char *error = neo_ctl_exec(i->ctl, pg, "begin");
     if (!error)
@@ -218,7 +220,7 @@ static const char *write_rows(import *i, neo_pg *pg)
     return error || i->problems ? error : neo_ctl_exec(i->ctl, pg, "commit"); /* closing the connection rolls back */
 }
 
-static neo_ctl_exit report(const import *i)
+static neo_ctl_exit report_leads(const import *i)
 {
     if (i->problems > MAX_PROBLEMS)
         neo_ctl_fail(i->ctl, "%d more errors are not shown", i->problems - MAX_PROBLEMS);
@@ -230,7 +232,7 @@ static neo_ctl_exit report(const import *i)
     return NEO_CTL_OK;
 }
 
-static neo_ctl_exit run_import(neo_ctl *ctl)
+static neo_ctl_exit run_lead_import(neo_ctl *ctl)
 {
     const char *error, *path = neo_ctl_value(ctl, "file"), *organization = neo_ctl_value(ctl, "organization");
 import i = {.ctl = ctl, .path = strcmp(path, "-") ? path: "standard input" };
@@ -245,8 +247,8 @@ import i = {.ctl = ctl, .path = strcmp(path, "-") ? path: "standard input" };
     if (!error && (error = read_file(&i)))
         return neo_ctl_fail(ctl, "%s: %s", i.path, error);
     if (!error)
-        error = write_rows(&i, pg);
-    return error ? neo_ctl_fail(ctl, "%s", error) : report(&i);
+        error = write_leads(&i, pg);
+    return error ? neo_ctl_fail(ctl, "%s", error) : report_leads(&i);
 }
 
 /* ---------------------------------------------------------------- the table */
@@ -265,7 +267,7 @@ const neo_ctl_command neo_ctl_lead[] = {
     {"lead", "import", "Import leads from a CSV file: all rows or none.",
      "The first line names the columns, in any order: name, phone, and optionally email and party_id. The separator is a comma "
      "or a semicolon. Numbers without a country code are Brazilian. Errors are printed with their line numbers.",
-     import_arguments, import_options, run_import, NULL, 0},
+     import_arguments, import_options, run_lead_import, NULL, 0},
     {"lead", "list", "List the leads.", .noun = &neo_noun_lead, .use = NEO_USE_LIST},
     {"lead", "remove", "Remove a lead, for example at the person's request.",
      "A lead with conversations is removed only with --with-conversations, which also removes its opt-outs. Responses stored "

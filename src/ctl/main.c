@@ -34,7 +34,7 @@ static void prepare_process(void)
     setenv("PGAPPNAME", "neoapictl", 0);
 }
 
-static neo_ctl_exit run(neo_ctl *ctl, int argc, const char *const *argv)
+static neo_ctl_exit run_command(neo_ctl *ctl, int argc, const char *const *argv)
 {
     const char *error = neo_ctl_read(ctl, argc, argv);
     if (error)
@@ -57,7 +57,7 @@ int main(int argc, const char *const *argv)
     apr_initialize();
     apr_pool_create(&ctl.pool, NULL);
     neo_ctl_make_commands(ctl.pool);
-    neo_ctl_exit status = run(&ctl, argc, argv);
+    neo_ctl_exit status = run_command(&ctl, argc, argv);
     const char *unwritten = neo_ctl_flush(&ctl);
     if (unwritten && status == NEO_CTL_OK)
         status = neo_ctl_fail(&ctl, "%s", unwritten);

@@ -60,7 +60,7 @@ static const char tail[] =
     "and \"The Connection Service File\" in PostgreSQL's manual.\n";
 
 /* Escapes text for troff. */
-static void put_text(neo_buf *out, const char *text)
+static void put_escaped(neo_buf *out, const char *text)
 {
     int is_start = 1;
     for (; *text; text++) {
@@ -83,19 +83,19 @@ static void put_entry(neo_buf *out, const neo_parameter *parameter, int is_optio
     neo_buf_puts(out, ".TP\n");
     if (is_option) {
         neo_buf_puts(out, "\\fB\\-\\-");
-        put_text(out, parameter->name);
+        put_escaped(out, parameter->name);
         neo_buf_puts(out, placeholder ? "\\fR " : "\\fR");
     }
     if (placeholder) {
         neo_buf_puts(out, "\\fI");
-        put_text(out, placeholder);
+        put_escaped(out, placeholder);
         neo_buf_puts(out, "\\fR");
     }
     neo_buf_putc(out, '\n');
-    put_text(out, parameter->summary);
+    put_escaped(out, parameter->summary);
     if (parameter->default_value) {
         neo_buf_puts(out, " (default: ");
-        put_text(out, parameter->default_value);
+        put_escaped(out, parameter->default_value);
         neo_buf_putc(out, ')');
     }
     neo_buf_puts(out, parameter->flags & NEO_PARAMETER_REPEATED ? "; may be repeated.\n" : ".\n");
@@ -114,32 +114,32 @@ static void put_details(neo_buf *out, const char *details)
     for (const char *end; details && *details; details = *end ? end + 1 : end) {
         end = details + strcspn(details, "\n");
         neo_buf_puts(out, strchr(".:", before) ? ".br\n" : "");
-        put_text(out, apr_pstrmemdup(out->pool, details, (apr_size_t)(end - details)));
+        put_escaped(out, apr_pstrmemdup(out->pool, details, (apr_size_t)(end - details)));
         neo_buf_putc(out, '\n');
         before = end > details ? end[-1] : '.';
     }
 }
 
-static void put_command(neo_buf *out, const neo_ctl_command *command)
+static void put_section(neo_buf *out, const neo_ctl_command *command)
 {
     neo_buf_puts(out, ".SS \"");
-    put_text(out, neo_ctl_synopsis(command, out->pool));
+    put_escaped(out, neo_ctl_synopsis(command, out->pool));
     neo_buf_puts(out, "\"\n");
-    put_text(out, command->summary);
+    put_escaped(out, command->summary);
     neo_buf_putc(out, '\n');
     put_details(out, command->details);
     put_entries(out, command->arguments, 0);
     put_entries(out, command->options, 1);
 }
 
-static neo_ctl_exit run(neo_ctl *ctl)
+static neo_ctl_exit run_manual(neo_ctl *ctl)
 {
     neo_buf out;
     neo_buf_init(&out, ctl->pool, 32768);
     neo_buf_puts(&out, head);
     for (int i = 0; neo_ctl_groups[i]; i++)
         for (const neo_ctl_command *c = neo_ctl_groups[i]; c->group; c++)
-            put_command(&out, c);
+            put_section(&out, c);
     neo_buf_puts(&out, middle);
     put_entries(&out, neo_ctl_globals, 1);
     neo_buf_puts(&out, tail);
@@ -149,6 +149,6 @@ static neo_ctl_exit run(neo_ctl *ctl)
 
 const neo_ctl_command neo_ctl_manual[] = {
     {"manual", NULL, "Print the manual page.", "To read it if it is not installed: neoapictl manual | man -l -", NULL, NULL,
-     run, NULL, 0},
+     run_manual, NULL, 0},
     {0},
 };

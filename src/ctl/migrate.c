@@ -2,7 +2,6 @@
 /* neoapictl migrate: updates the schema. */
 #include "sql/representation.h"
 
-#include "ctl/migrate.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
 
@@ -88,7 +87,7 @@ static const char *migrate(const neo_ctl *ctl, neo_pg *pg, neo_json *report)
     return error ? error : neo_ctl_exec(ctl, pg, "select neoapi.maintain_partitions(36500, 36500)"); /* and drops none */
 }
 
-static neo_ctl_exit run(neo_ctl *ctl)
+static neo_ctl_exit run_migrate(neo_ctl *ctl)
 {
     const char *error;
     neo_json *report = neo_json_make_object(ctl->pool);
@@ -114,6 +113,6 @@ const neo_ctl_command neo_ctl_migrate[] = {
      "rolled back. Running the command twice at the same time is safe. If a table is in use for long, the migration is retried "
      "for some minutes, so that other sessions do not wait behind it; the blocking sessions are printed. The command also "
      "installs the functions that this version generates, and creates the webhook partitions of the coming days.",
-     NULL, options, run, NULL, 0},
+     NULL, options, run_migrate, NULL, 0},
     {0},
 };

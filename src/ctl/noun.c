@@ -29,7 +29,7 @@ static neo_parameter field_parameter(const neo_noun_field *field, neo_use use, a
 }
 
 /* Adds the fields of whose flags those in `mask` are `flags`. */
-static void add_fields(apr_array_header_t *list, const neo_ctl_command *command, unsigned int mask, unsigned int flags)
+static void add_parameters(apr_array_header_t *list, const neo_ctl_command *command, unsigned int mask, unsigned int flags)
 {
     for (const neo_noun_field *f = command->noun->fields; f->column; f++)
         if ((f->parameter.flags & mask) == flags)
@@ -49,13 +49,13 @@ static void derive_parameters(neo_ctl_command *command, apr_pool_t *pool)
     apr_array_header_t *arguments = apr_array_make(pool, 2, sizeof(neo_parameter));
     apr_array_header_t *options = apr_array_make(pool, 8, sizeof(neo_parameter));
     if (command->use == NEO_USE_CREATE)
-        add_fields(arguments, command, NEO_USE_ARGUMENT, NEO_USE_ARGUMENT);
+        add_parameters(arguments, command, NEO_USE_ARGUMENT, NEO_USE_ARGUMENT);
     else if (command->use != NEO_USE_LIST)
         APR_ARRAY_PUSH(arguments, neo_parameter) = command->noun->one;
     if (command->use == NEO_USE_CHANGE)
-        add_fields(options, command, NEO_USE_CHANGE | NEO_USE_ARGUMENT, NEO_USE_CHANGE | NEO_USE_ARGUMENT);
+        add_parameters(options, command, NEO_USE_CHANGE | NEO_USE_ARGUMENT, NEO_USE_CHANGE | NEO_USE_ARGUMENT);
     if (command->use != NEO_USE_ONE)
-        add_fields(options, command, command->use | NEO_USE_ARGUMENT, command->use);
+        add_parameters(options, command, command->use | NEO_USE_ARGUMENT, command->use);
     for (const neo_parameter *own = command->options; own && own->name; own++)
         APR_ARRAY_PUSH(options, neo_parameter) = *own;
     if (!command->arguments)
@@ -96,13 +96,6 @@ apr_array_header_t *neo_ctl_settings(const neo_ctl *ctl)
     return settings;
 }
 
-void neo_ctl_print_key(const neo_ctl *ctl, const char *value)
-{
-    neo_json *done = neo_json_make_object(ctl->pool);
-    neo_json_set(done, ctl->command->noun->key, neo_json_make_string(value, ctl->pool));
-    neo_ctl_print(ctl, done);
-}
-
 /* The value of the column that identifies a row: among `settings`, else a new id, which is added to them. */
 static const char *choose_key(const neo_noun *noun, apr_array_header_t *settings)
 {
@@ -123,16 +116,13 @@ static neo_ctl_exit run_create(neo_ctl *ctl)
     neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
         error = neo_admin_create(pg, ctl->command->noun, settings, ctl->pool);
-    if (error)
-        return neo_ctl_fail(ctl, "%s", error);
-    neo_ctl_print_key(ctl, key);
-    return NEO_CTL_OK;
+    return neo_ctl_finish(ctl, error, neo_ctl_object(ctl, ctl->command->noun->key, key, NULL));
 }
 
 static neo_ctl_exit run_list(neo_ctl *ctl)
 {
     const char *error;
-    neo_json *list;
+    neo_json *list = NULL;
     neo_admin_setting filter = {0};
     for (const neo_noun_field *f = ctl->command->noun->fields; f->column; f++)
         if (f->parameter.flags & NEO_USE_LIST)
@@ -140,10 +130,7 @@ static neo_ctl_exit run_list(neo_ctl *ctl)
     neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
         error = neo_admin_list(pg, ctl->command->noun, filter, ctl->pool, &list);
-    if (error)
-        return neo_ctl_fail(ctl, "%s", error);
-    neo_ctl_print(ctl, list);
-    return NEO_CTL_OK;
+    return neo_ctl_finish(ctl, error, list);
 }
 
 /* ---------------------------------------------------------------- change and remove */
@@ -159,10 +146,10 @@ neo_ctl_exit neo_ctl_await_cache_sync(const neo_ctl *ctl, neo_pg *pg, const char
 
 neo_ctl_exit neo_ctl_finish_change(neo_ctl *ctl, neo_pg *pg, const char *error, const char *what_is_done)
 {
-    if (error)
-        return neo_ctl_fail(ctl, "%s", error);
-    neo_ctl_print_key(ctl, neo_ctl_value(ctl, ctl->command->arguments->name));
-    neo_ctl_exit status = neo_ctl_await_cache_sync(ctl, pg, what_is_done);
+    const char *key = neo_ctl_value(ctl, ctl->command->arguments->name);
+    neo_ctl_exit status = neo_ctl_finish(ctl, error, neo_ctl_object(ctl, ctl->command->noun->key, key, NULL));
+    if (status == NEO_CTL_OK)
+        status = neo_ctl_await_cache_sync(ctl, pg, what_is_done);
     if (status == NEO_CTL_OK)
         neo_ctl_say(ctl, "%s. It has taken effect on all servers.", what_is_done);
     return status;

@@ -96,7 +96,7 @@ static void put_cell(table *t, int column, const char *text, neo_ctl_style style
         neo_buf_printf(&t->out, "%*s", (int)(t->width[column] - len + 2), "");
 }
 
-static void put_row(table *t, neo_json *row, int headings)
+static void put_cells(table *t, neo_json *row, int headings)
 {
     int column = 0, columns = (int)neo_json_size(row);
     for (void *m = neo_json_first(row); m && column < MAX_COLUMNS; m = neo_json_next(row, m), column++)
@@ -116,9 +116,9 @@ static void put_rows(table *t, neo_json *value)
         return;
     }
     if (neo_json_size(value) && !t->is_bare)
-        put_row(t, neo_json_at(value, 0), 1);
+        put_cells(t, neo_json_at(value, 0), 1);
     for (apr_size_t i = 0; i < neo_json_size(value); i++)
-        put_row(t, neo_json_at(value, i), 0);
+        put_cells(t, neo_json_at(value, i), 0);
 }
 
 void neo_ctl_print(const neo_ctl *ctl, neo_json *value)
@@ -133,6 +133,25 @@ void neo_ctl_print(const neo_ctl *ctl, neo_json *value)
     t.writing = 1;
     put_rows(&t, value);
     fputs(neo_json_size(value) ? t.out.ptr : ctl->quiet ? "" : "(none)\n", stdout);
+}
+
+neo_json *neo_ctl_object(const neo_ctl *ctl, ...)
+{
+    va_list args;
+    neo_json *object = neo_json_make_object(ctl->pool);
+    va_start(args, ctl);
+    for (const char *name; (name = va_arg(args, const char *));)
+        neo_json_set(object, name, neo_json_make_string(va_arg(args, const char *), ctl->pool));
+    va_end(args);
+    return object;
+}
+
+neo_ctl_exit neo_ctl_finish(const neo_ctl *ctl, const char *error, neo_json *value)
+{
+    if (error)
+        return neo_ctl_fail(ctl, "%s", error);
+    neo_ctl_print(ctl, value);
+    return NEO_CTL_OK;
 }
 
 void neo_ctl_say(const neo_ctl *ctl, const char *fmt, ...)
@@ -152,7 +171,7 @@ const char *neo_ctl_flush(const neo_ctl *ctl)
     return apr_psprintf(ctl->pool, "the output could not be written: %s", errno ? strerror(errno) : "output error");
 }
 
-static void report_error(const char *message, apr_pool_t *pool)
+static void print_error(const char *message, apr_pool_t *pool)
 {
     fflush(stdout);
     fprintf(stderr, "%s %s\n", neo_ctl_styled(stderr, NEO_CTL_BAD, "neoapictl:", pool), neo_ctl_one_line(message, pool));
@@ -162,7 +181,7 @@ neo_ctl_exit neo_ctl_fail(const neo_ctl *ctl, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    report_error(apr_pvsprintf(ctl->pool, fmt, args), ctl->pool);
+    print_error(apr_pvsprintf(ctl->pool, fmt, args), ctl->pool);
     va_end(args);
     return NEO_CTL_FAILED;
 }
@@ -171,7 +190,7 @@ neo_ctl_exit neo_ctl_usage_error(const neo_ctl *ctl, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    report_error(apr_pvsprintf(ctl->pool, fmt, args), ctl->pool);
+    print_error(apr_pvsprintf(ctl->pool, fmt, args), ctl->pool);
     va_end(args);
     if (ctl->command)
         fprintf(stderr, "usage: neoapictl %s\n", neo_ctl_synopsis(ctl->command, ctl->pool));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints the progress line (see ctl/progress.h). */
-#include "ctl/progress.h"
+/* Prints the progress line (see ctl/output.h). */
 
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +25,7 @@ static int is_wide(void)
 }
 
 /* "12,345" */
-static void put_number(char *out, size_t capacity, long long number)
+static void put_grouped(char *out, size_t capacity, long long number)
 {
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%lld", number);
@@ -48,11 +47,11 @@ static void put_bar(double part)
     fprintf(stderr, "  [%s]", bar);
 }
 
-static void put_line(const neo_ctl_progress *progress, long long rows, double part, double seconds)
+static void put_progress(const neo_ctl_progress *progress, long long rows, double part, double seconds)
 {
     char count[32], rate[32];
-    put_number(count, sizeof count, rows);
-    put_number(rate, sizeof rate, seconds > 0 ? (long long)((double)rows / seconds) : 0);
+    put_grouped(count, sizeof count, rows);
+    put_grouped(rate, sizeof rate, seconds > 0 ? (long long)((double)rows / seconds) : 0);
     fprintf(stderr, "\r%-9s", progress->what);
     if (part >= 0 && is_wide())
         put_bar(part);
@@ -74,7 +73,7 @@ void neo_ctl_progress_show(neo_ctl_progress *progress, long long rows, long long
         return;
     progress->last = now;
     double done = whole > 0 ? (double)part / (double)whole : -1;
-    put_line(progress, rows, done > 1 ? 1 : done, (double)(now - progress->begun) / APR_USEC_PER_SEC);
+    put_progress(progress, rows, done > 1 ? 1 : done, (double)(now - progress->begun) / APR_USEC_PER_SEC);
 }
 
 void neo_ctl_progress_end(neo_ctl_progress *progress)

@@ -7,13 +7,12 @@
 
 #include "admin/purge.h"
 #include "core/json.h"
+#include "ctl/import.h"
 #include "ctl/noun.h"
 #include "ctl/output.h"
-#include "ctl/progress.h"
 #include "ctl/session.h"
-#include "ctl/transfer.h"
 
-static long long sum_of(neo_json *what)
+static long long sum_rows(neo_json *what)
 {
     long long sum = 0;
     for (apr_size_t i = 0; i < neo_json_size(what); i++)
@@ -22,7 +21,7 @@ static long long sum_of(neo_json *what)
 }
 
 /* Shows what is removed and asks for the name. Returns NULL if it is confirmed, or an error. */
-static const char *confirm(const neo_ctl *ctl, const neo_purge *purge, neo_json *what)
+static const char *ask_for_name(const neo_ctl *ctl, const neo_purge *purge, neo_json *what)
 {
     char line[1024];
     if (neo_ctl_value(ctl, "yes"))
@@ -74,9 +73,9 @@ static neo_ctl_exit run_purge(neo_ctl *ctl, neo_purge *purge)
         neo_ctl_print(ctl, what);
         return NEO_CTL_OK;
     }
-    if (error || (error = confirm(ctl, purge, what)))
+    if (error || (error = ask_for_name(ctl, purge, what)))
         return neo_ctl_fail(ctl, "%s", error);
-    if ((error = remove_all(ctl, purge, sum_of(what), &removed)))
+    if ((error = remove_all(ctl, purge, sum_rows(what), &removed)))
         return neo_ctl_fail(ctl, "stopped with %" APR_INT64_T_FMT " rows removed: %s. Run the same command again to resume.",
                             (apr_int64_t)removed, error);
     neo_json *done = neo_json_make_object(ctl->pool);
@@ -84,7 +83,7 @@ static neo_ctl_exit run_purge(neo_ctl *ctl, neo_purge *purge)
     neo_json_set(done, "removed", what);
     if (ctl->json)
         neo_ctl_print(ctl, done);
-    neo_ctl_say(ctl, "Removed %" APR_INT64_T_FMT " rows.", (apr_int64_t)sum_of(what));
+    neo_ctl_say(ctl, "Removed %" APR_INT64_T_FMT " rows.", (apr_int64_t)sum_rows(what));
     return NEO_CTL_OK;
 }
 

@@ -74,7 +74,7 @@ static const char *renew_all(neo_pg *pg, const neo_keys *keys, apr_pool_t *pool,
     return error;
 }
 
-static neo_ctl_exit report(const neo_ctl *ctl, const char *error, const neo_encrypted_counts *counts, long long renewed)
+static neo_ctl_exit report_counts(const neo_ctl *ctl, const char *error, const neo_encrypted_counts *counts, long long renewed)
 {
     long long left = count_left(counts);
     neo_json *done = neo_json_make_object(ctl->pool);
@@ -107,7 +107,7 @@ static neo_ctl_exit run_reencrypt(neo_ctl *ctl)
         return neo_ctl_fail(ctl, "%s", error);
     error = renew_all(pg, &keys, ctl->pool, &counts, &renewed);
     explicit_bzero(&keys, sizeof keys);
-    return report(ctl, error, &counts, renewed);
+    return report_counts(ctl, error, &counts, renewed);
 }
 
 static const neo_parameter options[] = {
@@ -119,10 +119,10 @@ static const neo_parameter options[] = {
 const neo_ctl_command neo_ctl_reencrypt[] = {
     {"reencrypt", NULL, "Encrypt all stored secrets with the first key of the key file.",
      "Run it to replace the encryption key, after httpd was reloaded on every host with the new key in the first line and the "
-     "old one below. If a process of httpd does not have the new key within 15 seconds, nothing is changed. These are the "
-     "secrets of webhook subscriptions, also those that a rotation has replaced within a day, the "
+     "old one below. These are the secrets of webhook subscriptions, also those that a rotation has replaced within a day, the "
      "secrets of WhatsApp numbers, and those in responses stored for an Idempotency-Key. They do not change. httpd may serve "
-     "meanwhile. If the command is interrupted, run it again to resume. neoapictl doctor shows which key encrypts how many.",
+     "meanwhile; if one of its processes does not have the new key within 15 seconds, nothing is changed. If the command is "
+     "interrupted, run it again to resume. neoapictl doctor shows which key encrypts how many.",
      NULL, options, run_reencrypt, NULL, 0},
     {0},
 };

@@ -46,7 +46,7 @@ static const char *check_value(const neo_ctl_secret *secret, apr_pool_t *pool)
 }
 
 /* The secret that a line "name=value" sets, or NULL. */
-static neo_ctl_secret *secret_of(neo_ctl_secret *secrets, const char *line)
+static neo_ctl_secret *find_secret(neo_ctl_secret *secrets, const char *line)
 {
     size_t len = strcspn(line, "=");
     for (; secrets->name; secrets++)
@@ -55,7 +55,7 @@ static neo_ctl_secret *secret_of(neo_ctl_secret *secrets, const char *line)
     return NULL;
 }
 
-static const char *names_of(const neo_ctl_secret *secrets, apr_pool_t *pool)
+static const char *join_names(const neo_ctl_secret *secrets, apr_pool_t *pool)
 {
     const char *names = "";
     for (const neo_ctl_secret *s = secrets; s->name; s++)
@@ -81,10 +81,10 @@ static const char *read_lines(neo_ctl_secret *secrets, const char *path, apr_poo
         line[strcspn(line, "\r")] = '\0';
         if (!*line || *line == '#')
             continue;
-        neo_ctl_secret *secret = secret_of(secrets, line);
+        neo_ctl_secret *secret = find_secret(secrets, line);
         if (!secret)
             return apr_psprintf(pool, "%s, line %d: must be %s, an equals sign and the value%s", shown, number,
-                                names_of(secrets, pool), unknown_name_in(line, pool));
+                                join_names(secrets, pool), unknown_name_in(line, pool));
         if (secret->value)
             return apr_psprintf(pool, "%s, line %d: %s is given twice", shown, number, secret->name);
         secret->value = line + strlen(secret->name) + 1;

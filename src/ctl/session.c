@@ -100,7 +100,7 @@ const char *neo_ctl_limit_statement_time(const neo_ctl *ctl, neo_pg *pg)
     return neo_ctl_exec(ctl, pg, "set statement_timeout to '30s'");
 }
 
-static const char *become_owner(neo_pg *pg, apr_pool_t *pool)
+static const char *set_owner_role(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
     if (neo_pg_exec(pg,
@@ -120,7 +120,7 @@ static const char *become_owner(neo_pg *pg, apr_pool_t *pool)
     return neo_pg_exec(pg, set, 0, NULL, pool, &rows) == NEO_PG_OK ? NULL : rows.message;
 }
 
-static const char *check_version(neo_pg *pg, apr_pool_t *pool)
+static const char *check_schema_version(neo_pg *pg, apr_pool_t *pool)
 {
     int version;
     if (neo_schema_version(pg, pool, &version) != NEO_PG_OK)
@@ -135,8 +135,8 @@ neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **error)
 {
     neo_pg *pg = neo_ctl_connect(ctl, neo_ctl_conninfo(ctl), error);
     if (pg)
-        *error = become_owner(pg, ctl->pool);
+        *error = set_owner_role(pg, ctl->pool);
     if (pg && !*error)
-        *error = check_version(pg, ctl->pool);
+        *error = check_schema_version(pg, ctl->pool);
     return *error ? NULL : pg;
 }

@@ -4,7 +4,6 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "ctl/migrate.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
 
@@ -22,14 +21,14 @@ typedef struct {
 } setup;
 
 /* Runs a statement. Returns NULL, or an error that starts with `purpose`. */
-static const char *run_sql(setup *s, const char *purpose, const char *sql, int params, const char *const *values)
+static const char *setup_exec(setup *s, const char *purpose, const char *sql, int params, const char *const *values)
 {
     if (neo_pg_exec(s->pg, sql, params, values, s->pool, &s->rows) == NEO_PG_OK)
         return NULL;
     return apr_psprintf(s->pool, "%s: %s", purpose, s->rows.message);
 }
 
-static const char *id_of(const setup *s, const char *name)
+static const char *quoted_name(const setup *s, const char *name)
 {
     return neo_pg_identifier(s->pg, name, s->pool);
 }
@@ -37,26 +36,26 @@ static const char *id_of(const setup *s, const char *name)
 static const char *check_server(setup *s)
 {
     const char *values[] = {apr_itoa(s->pool, MIN_SERVER_VERSION)};
-    const char *error =
-        run_sql(s, "cannot read the server's version",
-                "select current_setting('server_version_num')::int >= $1::int, current_setting('server_version')", 1, values);
+    const char *error = setup_exec(
+        s, "cannot read the server's version",
+        "select current_setting('server_version_num')::int >= $1::int, current_setting('server_version')", 1, values);
     if (!error && !neo_rows_is_true(&s->rows, 0, 0))
         error = apr_psprintf(s->pool, "PostgreSQL 15 or newer is required; the server is %s", neo_rows_value(&s->rows, 0, 1));
-    return error ? error : run_sql(s, "cannot wait for another setup", LOCK_SQL, 0, NULL);
+    return error ? error : setup_exec(s, "cannot wait for another setup", LOCK_SQL, 0, NULL);
 }
 
 /* Creates a role, or alters it to `kind`: login or nologin. */
 static const char *make_role(setup *s, const char *role, const char *kind)
 {
     const char *values[] = {role};
-    const char *error = run_sql(s, "cannot read the role", "select rolcanlogin from pg_roles where rolname = $1", 1, values);
+    const char *error = setup_exec(s, "cannot read the role", "select rolcanlogin from pg_roles where rolname = $1", 1, values);
     if (error)
         return error;
     int exists = s->rows.count > 0, is_valid = exists && (strcmp(kind, "login") != 0 || neo_rows_is_true(&s->rows, 0, 0));
     if (!is_valid)
-        error =
-            run_sql(s, apr_psprintf(s->pool, "cannot create the role %s; connect as a PostgreSQL administrator", role),
-                    apr_pstrcat(s->pool, exists ? "alter role " : "create role ", id_of(s, role), " ", kind, NULL), 0, NULL);
+        error = setup_exec(s, apr_psprintf(s->pool, "cannot create the role %s; connect as a PostgreSQL administrator", role),
+                           apr_pstrcat(s->pool, exists ? "alter role " : "create role ", quoted_name(s, role), " ", kind, NULL),
+                           0, NULL);
     if (!error)
         neo_ctl_say(s->ctl, "role %s: %s", role, exists ? "exists" : "created");
     return error;
@@ -65,24 +64,24 @@ static const char *make_role(setup *s, const char *role, const char *kind)
 /* The server logs personal data of rejected rows as DETAIL. Without the privilege to change this, doctor reports it. */
 static const char *hide_details(setup *s, const char *role)
 {
-    const char *error = run_sql(s, "cannot read the connected role's privileges",
-                                "select has_parameter_privilege('log_error_verbosity', 'set')", 0, NULL);
+    const char *error = setup_exec(s, "cannot read the connected role's privileges",
+                                   "select has_parameter_privilege('log_error_verbosity', 'set')", 0, NULL);
     if (error || !neo_rows_is_true(&s->rows, 0, 0))
         return error;
-    return run_sql(s, "cannot limit what the server logs",
-                   apr_psprintf(s->pool, "alter role %s set log_error_verbosity = 'terse'", id_of(s, role)), 0, NULL);
+    return setup_exec(s, "cannot limit what the server logs",
+                      apr_psprintf(s->pool, "alter role %s set log_error_verbosity = 'terse'", quoted_name(s, role)), 0, NULL);
 }
 
 /* Unless the administrator is a superuser, only members of the owner can act as it. */
 static const char *join_owner(setup *s)
 {
-    const char *error = run_sql(s, "cannot read the connected role",
-                                "select rolsuper, current_user from pg_roles where rolname = current_user", 0, NULL);
+    const char *error = setup_exec(s, "cannot read the connected role",
+                                   "select rolsuper, current_user from pg_roles where rolname = current_user", 0, NULL);
     if (error || neo_rows_is_true(&s->rows, 0, 0))
         return error;
-    const char *self = id_of(s, neo_rows_value(&s->rows, 0, 1));
-    return run_sql(s, apr_psprintf(s->pool, "cannot act as %s; connect as a PostgreSQL administrator", s->owner),
-                   apr_psprintf(s->pool, "grant %s to %s", id_of(s, s->owner), self), 0, NULL);
+    const char *self = quoted_name(s, neo_rows_value(&s->rows, 0, 1));
+    return setup_exec(s, apr_psprintf(s->pool, "cannot act as %s; connect as a PostgreSQL administrator", s->owner),
+                      apr_psprintf(s->pool, "grant %s to %s", quoted_name(s, s->owner), self), 0, NULL);
 }
 
 /* The role for neoapictl, a member of the owner. With peer authentication the role root lets the user root administer. */
@@ -91,18 +90,18 @@ static const char *make_admin(setup *s)
     const char *error = s->admin ? make_role(s, s->admin, "login") : NULL;
     if (!s->admin || error)
         return error;
-    return run_sql(s, apr_psprintf(s->pool, "cannot let %s act as %s", s->admin, s->owner),
-                   apr_psprintf(s->pool, "grant %s to %s", id_of(s, s->owner), id_of(s, s->admin)), 0, NULL);
+    return setup_exec(s, apr_psprintf(s->pool, "cannot let %s act as %s", s->admin, s->owner),
+                      apr_psprintf(s->pool, "grant %s to %s", quoted_name(s, s->owner), quoted_name(s, s->admin)), 0, NULL);
 }
 
-static const char *check_runtime(setup *s)
+static const char *check_runtime_role(setup *s)
 {
     const char *values[] = {s->runtime, s->owner};
     const char *error =
-        run_sql(s, "cannot read the runtime role",
-                "select rolsuper or rolcreaterole or rolcreatedb or rolbypassrls or pg_has_role($1, $2, 'member')"
-                " from pg_roles where rolname = $1",
-                2, values);
+        setup_exec(s, "cannot read the runtime role",
+                   "select rolsuper or rolcreaterole or rolcreatedb or rolbypassrls or pg_has_role($1, $2, 'member')"
+                   " from pg_roles where rolname = $1",
+                   2, values);
     if (!error && neo_rows_is_true(&s->rows, 0, 0))
         error = apr_psprintf(s->pool,
                              "the role %s has too many privileges (superuser, creates roles or databases, bypasses row "
@@ -138,18 +137,19 @@ static const char *set_password(setup *s, const char *role, const char *option)
     const char *verifier = password ? neo_pg_password_verifier(s->pg, role, password, s->pool, &error) : NULL;
     if (!verifier)
         return error;
-    return run_sql(s, "cannot set the password",
-                   apr_psprintf(s->pool, "alter role %s password %s", id_of(s, role), neo_pg_literal(s->pg, verifier, s->pool)),
-                   0, NULL);
+    return setup_exec(
+        s, "cannot set the password",
+        apr_psprintf(s->pool, "alter role %s password %s", quoted_name(s, role), neo_pg_literal(s->pg, verifier, s->pool)), 0,
+        NULL);
 }
 
 /* C.UTF-8 knows accented letters and compares bytewise, so that no index depends on the version of a locale library. */
 static const char *make_database(setup *s)
 {
     const char *values[] = {s->database};
-    const char *error =
-        run_sql(s, "cannot read the database",
-                "select pg_get_userbyid(datdba), pg_encoding_to_char(encoding) from pg_database where datname = $1", 1, values);
+    const char *error = setup_exec(
+        s, "cannot read the database",
+        "select pg_get_userbyid(datdba), pg_encoding_to_char(encoding) from pg_database where datname = $1", 1, values);
     if (error)
         return error;
     if (s->rows.count && strcmp(neo_rows_value(&s->rows, 0, 0), s->owner) != 0)
@@ -157,23 +157,24 @@ static const char *make_database(setup *s)
             s->pool,
             "the database %s exists and belongs to %s; choose another --database-name, or change its owner with: "
             "alter database %s owner to %s",
-            s->database, neo_rows_value(&s->rows, 0, 0), id_of(s, s->database), id_of(s, s->owner));
+            s->database, neo_rows_value(&s->rows, 0, 0), quoted_name(s, s->database), quoted_name(s, s->owner));
     if (s->rows.count && strcmp(neo_rows_value(&s->rows, 0, 1), "UTF8") != 0)
         return apr_psprintf(s->pool, "the database %s has the encoding %s instead of UTF8; choose another --database-name",
                             s->database, neo_rows_value(&s->rows, 0, 1));
     int exists = s->rows.count > 0;
     if (!exists)
-        error = run_sql(s, apr_psprintf(s->pool, "cannot create the database %s", s->database),
-                        apr_psprintf(s->pool, "create database %s owner %s template template0 encoding 'UTF8' locale 'C.UTF-8'",
-                                     id_of(s, s->database), id_of(s, s->owner)),
-                        0, NULL);
+        error =
+            setup_exec(s, apr_psprintf(s->pool, "cannot create the database %s", s->database),
+                       apr_psprintf(s->pool, "create database %s owner %s template template0 encoding 'UTF8' locale 'C.UTF-8'",
+                                    quoted_name(s, s->database), quoted_name(s, s->owner)),
+                       0, NULL);
     if (!error)
         neo_ctl_say(s->ctl, "database %s: %s", s->database, exists ? "exists" : "created");
     return error;
 }
 
 /* The connection string for another database: libpq uses the last of repeated settings. */
-static const char *conninfo_of(const setup *s, const char *database)
+static const char *conninfo_for(const setup *s, const char *database)
 {
     const char *conninfo = neo_ctl_conninfo(s->ctl);
     int is_uri = strncmp(conninfo, "postgresql://", 13) == 0 || strncmp(conninfo, "postgres://", 11) == 0;
@@ -184,18 +185,19 @@ static const char *conninfo_of(const setup *s, const char *database)
 /* Also sets the role to the owner for all that follows. */
 static const char *revoke_public_access(setup *s)
 {
-    return run_sql(
+    return setup_exec(
         s, apr_psprintf(s->pool, "cannot act as %s", s->owner),
         apr_psprintf(s->pool, "set role %s; revoke all on database %s from public; revoke create on schema public from public",
-                     id_of(s, s->owner), id_of(s, s->database)),
+                     quoted_name(s, s->owner), quoted_name(s, s->database)),
         0, NULL);
 }
 
 static const char *grant_runtime_access(setup *s)
 {
-    return run_sql(s, apr_psprintf(s->pool, "cannot let the role %s connect", s->runtime),
-                   apr_psprintf(s->pool, "grant connect on database %s to %s", id_of(s, s->database), id_of(s, s->runtime)), 0,
-                   NULL);
+    return setup_exec(
+        s, apr_psprintf(s->pool, "cannot let the role %s connect", s->runtime),
+        apr_psprintf(s->pool, "grant connect on database %s to %s", quoted_name(s, s->database), quoted_name(s, s->runtime)), 0,
+        NULL);
 }
 
 static const char *make_roles(setup *s)
@@ -204,7 +206,7 @@ static const char *make_roles(setup *s)
     if (!error)
         error = make_role(s, s->runtime, "login");
     if (!error)
-        error = check_runtime(s);
+        error = check_runtime_role(s);
     if (!error)
         error = hide_details(s, s->runtime);
     if (!error)
@@ -222,13 +224,8 @@ static const char *connect_somewhere(setup *s)
     const char *error, *ignored, *conninfo = neo_ctl_conninfo(s->ctl);
     s->pg = neo_ctl_connect(s->ctl, conninfo, &error);
     if (!s->pg)
-        s->pg = neo_ctl_connect(s->ctl, conninfo_of(s, "postgres"), &ignored);
+        s->pg = neo_ctl_connect(s->ctl, conninfo_for(s, "postgres"), &ignored);
     return s->pg ? NULL : error;
-}
-
-static void note_result(setup *s, const char *name, const char *value)
-{
-    neo_json_set(s->first, name, neo_json_make_string(value, s->pool));
 }
 
 /* Creates a tenant, an organization and a key. */
@@ -248,22 +245,19 @@ static const char *make_first(setup *s)
             s->pg, &neo_noun_key,
             neo_admin_settings(s->pool, "organization_id", organization, "role", "org_admin", "name", "first key", NULL),
             s->pool, key, secret);
-    note_result(s, "tenant", tenant);
-    note_result(s, "organization", organization);
-    note_result(s, "secret", secret);
+    s->first = neo_ctl_object(s->ctl, "tenant", tenant, "organization", organization, "secret", secret, NULL);
     return error;
 }
 
 static const char *make_tenant(setup *s)
 {
     const char *values[] = {s->tenant};
-    const char *error = run_sql(s, "cannot read the tenant", "select from neoapi.tenant where name = $1", 1, values);
+    const char *error = setup_exec(s, "cannot read the tenant", "select from neoapi.tenant where name = $1", 1, values);
     if (!error && s->rows.count)
         neo_ctl_say(s->ctl, "tenant %s: exists", s->tenant);
     if (error || s->rows.count)
         return error;
-    s->first = neo_json_make_object(s->pool);
-    error = run_sql(s, "cannot begin", "begin", 0, NULL);
+    error = setup_exec(s, "cannot begin", "begin", 0, NULL);
     return error ? error : make_first(s);
 }
 
@@ -277,7 +271,7 @@ static const char *set_up(setup *s, neo_json *report)
     if (!error)
         error = make_database(s);
     if (!error)
-        s->pg = neo_ctl_connect(s->ctl, conninfo_of(s, s->database), &error);
+        s->pg = neo_ctl_connect(s->ctl, conninfo_for(s, s->database), &error);
     if (!error)
         error = revoke_public_access(s);
     if (!error)
@@ -288,7 +282,7 @@ static const char *set_up(setup *s, neo_json *report)
 }
 
 /* Commits after the secret was printed: if it cannot be, nothing is created. */
-static neo_ctl_exit show(setup *s, neo_json *report)
+static neo_ctl_exit show_report(setup *s, neo_json *report)
 {
     neo_ctl *ctl = s->ctl;
     if (s->first)
@@ -303,11 +297,11 @@ static neo_ctl_exit show(setup *s, neo_json *report)
     neo_ctl_say(ctl, "Store the secret: it is shown only once. Clients send it in the header X-API-Key.");
     const char *error = neo_ctl_flush(ctl);
     if (!error)
-        error = run_sql(s, "the first tenant was shown but may not exist", "commit", 0, NULL);
+        error = setup_exec(s, "the first tenant was shown but may not exist", "commit", 0, NULL);
     return error ? neo_ctl_fail(ctl, "%s", error) : NEO_CTL_OK;
 }
 
-static neo_ctl_exit run(neo_ctl *ctl)
+static neo_ctl_exit run_setup(neo_ctl *ctl)
 {
     setup s = {.ctl = ctl,
                .pool = ctl->pool,
@@ -323,14 +317,11 @@ static neo_ctl_exit run(neo_ctl *ctl)
         return neo_ctl_usage_error(ctl, "--admin-role and --runtime-role must differ, because httpd must not administer");
     if (!s.admin && neo_ctl_value(ctl, "admin-password-file"))
         return neo_ctl_usage_error(ctl, "--admin-password-file needs --admin-role");
-    neo_json *report = neo_json_make_object(ctl->pool);
-    neo_json_set(report, "database", neo_json_make_string(s.database, ctl->pool));
-    neo_json_set(report, "owner", neo_json_make_string(s.owner, ctl->pool));
-    neo_json_set(report, "runtime_role", neo_json_make_string(s.runtime, ctl->pool));
+    neo_json *report = neo_ctl_object(ctl, "database", s.database, "owner", s.owner, "runtime_role", s.runtime, NULL);
     const char *error = set_up(&s, report);
     if (error)
         return neo_ctl_fail(ctl, "%s", error);
-    return show(&s, report);
+    return show_report(&s, report);
 }
 
 static const neo_parameter options[] = {
@@ -350,6 +341,6 @@ static const neo_parameter options[] = {
 const neo_ctl_command neo_ctl_setup[] = {
     {"setup", NULL, "Create the roles, the database and the schema.",
      "Connect as a PostgreSQL administrator, to any database of the server. Existing roles, databases and schemas are kept.",
-     NULL, options, run, NULL, 0},
+     NULL, options, run_setup, NULL, 0},
     {0},
 };

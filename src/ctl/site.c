@@ -29,7 +29,7 @@ static int run_script(const char *name, const char *kind, const char *first, con
     return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static neo_ctl_exit create(neo_ctl *ctl)
+static neo_ctl_exit create_site(neo_ctl *ctl)
 {
     const char *name = neo_ctl_value(ctl, "name"), *email = neo_ctl_value(ctl, "acme");
     const char *certificate = neo_ctl_value(ctl, "certificate"), *key = neo_ctl_value(ctl, "key");
@@ -44,13 +44,10 @@ static neo_ctl_exit create(neo_ctl *ctl)
         return neo_ctl_fail(ctl, "/bin/sh cannot be run");
     if (status)
         return NEO_CTL_FAILED;
-    neo_json *report = neo_json_make_object(ctl->pool);
-    neo_json_set(report, "site", neo_json_make_string("/etc/apache2/sites-available/neoapi.conf", ctl->pool));
-    neo_json_set(report, "base_url",
-                 neo_json_make_string(apr_pstrcat(ctl->pool, "https://", name, "/public/v1/", NULL), ctl->pool));
-    neo_json_set(report, "ca", neo_json_make_string("/etc/neoapi/ca.pem", ctl->pool));
-    neo_ctl_print(ctl, report);
-    return NEO_CTL_OK;
+    const char *base_url = apr_pstrcat(ctl->pool, "https://", name, "/public/v1/", NULL);
+    return neo_ctl_finish(ctl, NULL,
+                          neo_ctl_object(ctl, "site", "/etc/apache2/sites-available/neoapi.conf", "base_url", base_url, "ca",
+                                         "/etc/neoapi/ca.pem", NULL));
 }
 
 static const neo_parameter arguments[] = {
@@ -77,6 +74,6 @@ const neo_ctl_command neo_ctl_site[] = {
      "the example "
      "several-hosts.conf shows how to serve a second name. /etc/neoapi/ca.pem is what "
      "curl --cacert needs on this host.",
-     arguments, options, create, NULL, 0},
+     arguments, options, create_site, NULL, 0},
     {0},
 };

@@ -31,7 +31,7 @@ static void show_number(const status_view *l, const char *name, long long number
     neo_json_set(l->shown, name, neo_json_make_integer(number, l->ctl->pool));
 }
 
-static long long limit_of(const status_view *l, const char *option)
+static long long option_limit(const status_view *l, const char *option)
 {
     const char *value = neo_ctl_value(l->ctl, option);
     return value ? atoll(value) : -1;
@@ -57,7 +57,7 @@ static void warn_about_webhooks(const status_view *l, const neo_json *counts)
     neo_ms_format(now, neo_now_ms());
     if (!until || strncmp(until, now, strlen("2026-01-31")) <= 0)
         add_warning(l, "tomorrow's webhook partitions are missing; start httpd, or see its error log");
-    if (failing > limit_of(l, "max-failing"))
+    if (failing > option_limit(l, "max-failing"))
         add_warning(l, apr_psprintf(l->ctl->pool,
                                     "a webhook subscription has been failing for %ld seconds; see: neoapictl webhook list",
                                     (long)failing));
@@ -98,7 +98,7 @@ static const char *view_queue(const status_view *l, neo_pg *pg)
         neo_ms_format(oldest, queue.oldest);
         neo_json_set(l->shown, "oldest_pending", neo_json_make_string(oldest, l->ctl->pool));
     }
-    long long overdue = limit_of(l, "max-overdue"), pending = limit_of(l, "max-pending");
+    long long overdue = option_limit(l, "max-overdue"), pending = option_limit(l, "max-pending");
     if (queue.overdue / 1000 > overdue)
         add_warning(l, apr_psprintf(l->ctl->pool, "a delivery is %ld seconds overdue", (long)(queue.overdue / 1000)));
     if (pending >= 0 && queue.pending > pending)
@@ -141,7 +141,7 @@ static const char *view_event_log(const status_view *l, neo_pg *pg)
     if (neo_log_holder_read(pg, l->ctl->pool, &holder) != NEO_PG_OK)
         return "the transactions that hold back the event log cannot be read";
     show_number(l, "event_log_lag", holder.running > 0 ? holder.running / 1000 : 0);
-    if (holder.transaction && holder.running > 1000 * limit_of(l, "max-log-lag"))
+    if (holder.transaction && holder.running > 1000 * option_limit(l, "max-log-lag"))
         add_warning(l, apr_psprintf(l->ctl->pool, "the event log is held back by a transaction of %ld seconds: %s",
                                     (long)(holder.running / 1000), holder.description));
     return NULL;
@@ -168,7 +168,7 @@ static void print(const status_view *l)
         puts(neo_ctl_styled(stdout, NEO_CTL_GOOD, "no warnings", ctl->pool));
 }
 
-static neo_ctl_exit run(neo_ctl *ctl)
+static neo_ctl_exit run_status(neo_ctl *ctl)
 {
     const char *error;
     status_view l = {ctl, neo_json_make_object(ctl->pool), neo_json_make_array(ctl->pool)};
@@ -195,6 +195,6 @@ const neo_ctl_command neo_ctl_status[] = {
     {"status", NULL, "Show a summary: row counts, webhook queue, connected processes, warnings.",
      "The exit status is 0 without warnings, 3 with warnings, and 1 if the database cannot be used. --quiet prints only "
      "warnings.",
-     NULL, options, run, NULL, 0},
+     NULL, options, run_status, NULL, 0},
     {0},
 };

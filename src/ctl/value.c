@@ -17,45 +17,9 @@
 #define MAX_GRACE      2592000 /* 30 days */
 #define MAX_IDENTIFIER 63
 
-/* `values` end with NULL. */
-static apr_array_header_t *words_of(const char *const *values, apr_pool_t *pool)
-{
-    apr_array_header_t *words = apr_array_make(pool, 4, sizeof(const char *));
-    for (; *values; values++)
-        APR_ARRAY_PUSH(words, const char *) = *values;
-    return words;
-}
+static const char *const delivery_statuses[] = {"pending", "success", "failed", NULL};
 
-static apr_array_header_t *role_words(apr_pool_t *pool)
-{
-    return words_of(neo_role_names, pool);
-}
-
-static apr_array_header_t *scope_words(apr_pool_t *pool)
-{
-    apr_array_header_t *words = apr_array_make(pool, 2 * NEO_AREAS, sizeof(const char *));
-    for (int bit = 0; bit < 2 * NEO_AREAS; bit++)
-        APR_ARRAY_PUSH(words, const char *) = neo_scope_text((neo_scopes)1 << bit, pool);
-    return words;
-}
-
-static apr_array_header_t *delivery_status_words(apr_pool_t *pool)
-{
-    static const char *const statuses[] = {"pending", "success", "failed", NULL};
-    return words_of(statuses, pool);
-}
-
-static apr_array_header_t *recovery_status_words(apr_pool_t *pool)
-{
-    return words_of(neo_recovery_statuses, pool);
-}
-
-static apr_array_header_t *event_type_words(apr_pool_t *pool)
-{
-    return words_of(neo_event_type_values, pool);
-}
-
-static const char *check_time(const char *text, apr_pool_t *pool)
+static const char *check_date_time(const char *text, apr_pool_t *pool)
 {
     neo_ms ms;
     (void)pool;
@@ -165,11 +129,11 @@ static const char *check_identifier(const char *text, apr_pool_t *pool)
     return NULL;
 }
 
-/* A value is one of `words`, or an id with `prefix`, or passes `check`. */
+/* A value is one of `words`, which end with NULL, or an id with `prefix`, or passes `check`. Scopes are made of their bits. */
 static const struct {
     const char *placeholder;
     const char *prefix;
-    apr_array_header_t *(*words)(apr_pool_t *pool);
+    const char *const *words;
     const char *(*check)(const char *text, apr_pool_t *pool);
 } kinds[NEO_PARAMETER_KINDS] = {
     [NEO_KIND_FLAG] = {.placeholder = NULL},
@@ -180,8 +144,8 @@ static const struct {
     [NEO_KIND_LIMIT] = {.placeholder = "LIMIT", .check = check_limit},
     [NEO_KIND_SECONDS] = {.placeholder = "SECONDS", .check = check_seconds},
     [NEO_KIND_GRACE] = {.placeholder = "SECONDS", .check = check_grace},
-    [NEO_KIND_ROLE] = {.placeholder = "ROLE", .words = role_words},
-    [NEO_KIND_SCOPE] = {.placeholder = "SCOPE", .words = scope_words},
+    [NEO_KIND_ROLE] = {.placeholder = "ROLE", .words = neo_role_names},
+    [NEO_KIND_SCOPE] = {.placeholder = "SCOPE"},
     [NEO_KIND_FILE] = {.placeholder = "FILE", .check = check_some},
     [NEO_KIND_FOLDER] = {.placeholder = "DIR", .check = check_some},
     [NEO_KIND_CONNINFO] = {.placeholder = "CONNINFO", .check = check_some},
@@ -193,10 +157,10 @@ static const struct {
     [NEO_KIND_TOKEN_ID] = {.placeholder = "ID", .prefix = "pat_"},
     [NEO_KIND_SUBSCRIPTION_ID] = {.placeholder = "SUBSCRIPTION", .prefix = "whs_"},
     [NEO_KIND_DELIVERY_ID] = {.placeholder = "DELIVERY", .prefix = "whd_"},
-    [NEO_KIND_DELIVERY_STATUS] = {.placeholder = "STATUS", .words = delivery_status_words},
-    [NEO_KIND_RECOVERY_STATUS] = {.placeholder = "STATUS", .words = recovery_status_words},
-    [NEO_KIND_EVENT_TYPE] = {.placeholder = "TYPE", .words = event_type_words},
-    [NEO_KIND_TIME] = {.placeholder = "TIME", .check = check_time},
+    [NEO_KIND_DELIVERY_STATUS] = {.placeholder = "STATUS", .words = delivery_statuses},
+    [NEO_KIND_RECOVERY_STATUS] = {.placeholder = "STATUS", .words = neo_recovery_statuses},
+    [NEO_KIND_EVENT_TYPE] = {.placeholder = "TYPE", .words = neo_event_type_values},
+    [NEO_KIND_TIME] = {.placeholder = "TIME", .check = check_date_time},
     [NEO_KIND_NUMBER_ID] = {.placeholder = "NUMBER", .prefix = "wan_"},
     [NEO_KIND_LEAD_ID] = {.placeholder = "LEAD", .prefix = "led_"},
     [NEO_KIND_HOST] = {.placeholder = "NAME", .check = check_host},
@@ -215,7 +179,12 @@ const char *neo_ctl_id_prefix(neo_parameter_kind kind)
 
 apr_array_header_t *neo_ctl_value_words(neo_parameter_kind kind, apr_pool_t *pool)
 {
-    return kinds[kind].words ? kinds[kind].words(pool) : NULL;
+    apr_array_header_t *words = apr_array_make(pool, 2 * NEO_AREAS, sizeof(const char *));
+    for (const char *const *word = kinds[kind].words; word && *word; word++)
+        APR_ARRAY_PUSH(words, const char *) = *word;
+    for (int bit = 0; kind == NEO_KIND_SCOPE && bit < 2 * NEO_AREAS; bit++)
+        APR_ARRAY_PUSH(words, const char *) = neo_scope_text((neo_scopes)1 << bit, pool);
+    return words->nelts ? words : NULL;
 }
 
 int neo_ctl_is_among(const apr_array_header_t *words, const char *text)
@@ -244,7 +213,8 @@ const char *neo_ctl_value_check(neo_parameter_kind kind, const char *text, apr_p
         return "must be valid UTF-8";
     if (kinds[kind].prefix && !neo_id_is(text, kinds[kind].prefix))
         return apr_psprintf(pool, "must be an id: %s followed by %d letters and digits", kinds[kind].prefix, NEO_ULID_LEN);
-    if (kinds[kind].words)
-        return check_words(kinds[kind].words(pool), text, pool);
+    apr_array_header_t *words = neo_ctl_value_words(kind, pool);
+    if (words)
+        return check_words(words, text, pool);
     return kinds[kind].check ? kinds[kind].check(text, pool) : NULL;
 }

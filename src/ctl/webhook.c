@@ -51,7 +51,7 @@ static neo_pg *open_subscription(const neo_ctl *ctl, subscription *found, const 
     return *error ? NULL : pg;
 }
 
-static const char *list_deliveries(const neo_ctl *ctl, neo_pg *pg, const subscription *of, neo_json *list)
+static const char *read_deliveries(const neo_ctl *ctl, neo_pg *pg, const subscription *of, neo_json *list)
 {
     neo_rows rows;
     const char *error = NULL, *status = neo_ctl_value(ctl, "status");
@@ -75,11 +75,8 @@ static neo_ctl_exit run_deliveries(neo_ctl *ctl)
     neo_json *list = neo_json_make_array(ctl->pool);
     neo_pg *pg = open_subscription(ctl, &of, &error);
     if (pg)
-        error = list_deliveries(ctl, pg, &of, list);
-    if (error)
-        return neo_ctl_fail(ctl, "%s", error);
-    neo_ctl_print(ctl, list);
-    return NEO_CTL_OK;
+        error = read_deliveries(ctl, pg, &of, list);
+    return neo_ctl_finish(ctl, error, list);
 }
 
 /* ---------------------------------------------------------------- sending again */
@@ -95,12 +92,10 @@ static const char *read_answer(neo_pg_status status, const neo_rows *rows, apr_p
 
 static neo_ctl_exit print_answer(const neo_ctl *ctl, const char *error, neo_json *answer, const subscription *of)
 {
-    if (error)
-        return neo_ctl_fail(ctl, "%s", error);
-    neo_ctl_print(ctl, answer);
-    if (!of->is_active)
+    neo_ctl_exit status = neo_ctl_finish(ctl, error, answer);
+    if (status == NEO_CTL_OK && !of->is_active)
         neo_ctl_say(ctl, "The subscription is inactive: pending deliveries wait until it is active again.");
-    return NEO_CTL_OK;
+    return status;
 }
 
 static neo_ctl_exit run_retry(neo_ctl *ctl)
@@ -142,7 +137,7 @@ static const char *recover_all(const neo_ctl *ctl, neo_pg *pg, const subscriptio
 }
 
 /* Sets a member to the time in an option, which was validated with the command line. */
-static void add_time(neo_json *body, const neo_ctl *ctl, const char *name)
+static void set_time(neo_json *body, const neo_ctl *ctl, const char *name)
 {
     char text[NEO_MS_TEXT_SIZE];
     neo_ms ms;
@@ -152,7 +147,7 @@ static void add_time(neo_json *body, const neo_ctl *ctl, const char *name)
     }
 }
 
-static void add_values(neo_json *body, const neo_ctl *ctl, const char *member, const char *option)
+static void set_values(neo_json *body, const neo_ctl *ctl, const char *member, const char *option)
 {
     apr_array_header_t *values = neo_ctl_values(ctl, option);
     neo_json *list = neo_json_make_array(ctl->pool);
@@ -166,10 +161,10 @@ static neo_ctl_exit run_recover(neo_ctl *ctl)
     const char *error;
     neo_json *answer = NULL, *body = neo_json_make_object(ctl->pool);
     subscription of = {0};
-    add_time(body, ctl, "since");
-    add_time(body, ctl, "until");
-    add_values(body, ctl, "statuses", "status");
-    add_values(body, ctl, "event_types", "event");
+    set_time(body, ctl, "since");
+    set_time(body, ctl, "until");
+    set_values(body, ctl, "statuses", "status");
+    set_values(body, ctl, "event_types", "event");
     neo_pg *pg = open_subscription(ctl, &of, &error);
     if (pg)
         error = recover_all(ctl, pg, &of, body, &answer);
@@ -204,7 +199,7 @@ static const char *read_attempts(neo_pg *pg, follower *f, apr_pool_t *pool, neo_
 
 static volatile sig_atomic_t is_over;
 
-static void end(int number)
+static void end_follow(int number)
 {
     (void)number;
     is_over = 1;
@@ -213,7 +208,7 @@ static void end(int number)
 /* A signal ends the wait at once, but output is completed. */
 static void end_on_signals(void)
 {
-    struct sigaction action = {.sa_handler = end, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = end_follow, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
@@ -251,7 +246,7 @@ static const char *print_new_attempts(const neo_ctl *ctl, neo_pg *pg, follower *
 
 /* Polls with two pools in turn, because the follower refers to texts of the previous poll. If the database is slow, it polls
  * less often. */
-static const char *follow(const neo_ctl *ctl, neo_pg *pg, const char *seconds)
+static const char *follow_attempts(const neo_ctl *ctl, neo_pg *pg, const char *seconds)
 {
     neo_ctl now = *ctl;
     apr_pool_t *pools[2];
@@ -280,7 +275,7 @@ static neo_ctl_exit run_tail(neo_ctl *ctl)
     if (pg) {
         end_on_signals();
         neo_ctl_say(ctl, "Following delivery attempts. Press Ctrl-C to stop.");
-        error = follow(ctl, pg, neo_ctl_value(ctl, "for"));
+        error = follow_attempts(ctl, pg, neo_ctl_value(ctl, "for"));
     }
     return error ? neo_ctl_fail(ctl, "%s", error) : NEO_CTL_OK;
 }
@@ -297,12 +292,7 @@ static neo_ctl_exit run_new_epoch(neo_ctl *ctl)
     if (!error)
         error =
             neo_admin_exec(pg, "select neoapi.format_timestamp(begun_at) from neoapi.event_epoch", 0, NULL, ctl->pool, &rows);
-    if (error)
-        return neo_ctl_fail(ctl, "%s", error);
-    neo_json *report = neo_json_make_object(ctl->pool);
-    neo_json_set(report, "begun_at", neo_json_make_string(neo_rows_value(&rows, 0, 0), ctl->pool));
-    neo_ctl_print(ctl, report);
-    return NEO_CTL_OK;
+    return neo_ctl_finish(ctl, error, error ? NULL : neo_ctl_object(ctl, "begun_at", neo_rows_value(&rows, 0, 0), NULL));
 }
 
 /* ---------------------------------------------------------------- the tables */

@@ -66,10 +66,7 @@ static neo_ctl_exit create_number(neo_ctl *ctl)
         error = neo_admin_create(pg, &neo_noun_number, settings, ctl->pool);
     if (error)
         return neo_ctl_fail(ctl, "%s", error);
-    neo_json *made = neo_json_make_object(ctl->pool);
-    neo_json_set(made, "id", neo_json_make_string(id, ctl->pool));
-    neo_json_set(made, "verify_token", neo_json_make_string(verify_token, ctl->pool));
-    neo_ctl_print(ctl, made);
+    neo_ctl_print(ctl, neo_ctl_object(ctl, "id", id, "verify_token", verify_token, NULL));
     neo_ctl_say(
         ctl, "In the app's WhatsApp settings at Meta, enter the callback's address and this verify token, and subscribe to the "
              "fields messages and user_preferences. The token is shown only once.");
@@ -90,10 +87,7 @@ static neo_ctl_exit change_number(neo_ctl *ctl)
         error = "nothing was changed, because no secret was given";
     if (!error)
         error = neo_admin_change(pg, &neo_noun_number, id, settings, ctl->pool);
-    if (error)
-        return neo_ctl_fail(ctl, "%s", error);
-    neo_ctl_print_key(ctl, id);
-    return NEO_CTL_OK;
+    return neo_ctl_finish(ctl, error, neo_ctl_object(ctl, "id", id, NULL));
 }
 
 /* ---------------------------------------------------------------- the table */
