@@ -29,6 +29,8 @@ void neo_buf_putc(neo_buf *buf, char c);
 void neo_buf_printf(neo_buf *buf, const char *fmt, ...) NEO_PRINTF(2, 3);
 /* Adds `text` as a JSON string with its quotes (RFC 8259, section 7). `text` must be valid UTF-8. */
 void neo_buf_json(neo_buf *buf, const char *text);
+/* Adds `text` escaped for HTML; words in backticks become code. */
+void neo_buf_html(neo_buf *buf, const char *text);
 neo_text neo_buf_text(const neo_buf *buf);
 
 #endif

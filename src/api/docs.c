@@ -7,7 +7,7 @@
 #include "api/routing.h"
 #include "call.h"
 #include "core/gzip.h"
-#include "openapi/document.h"
+#include "openapi/openapi.h"
 
 /* Scripts and styles are loaded from this origin only; inline ones are blocked. */
 #define POLICY                                                                                                                 \

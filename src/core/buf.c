@@ -88,6 +88,24 @@ void neo_buf_json(neo_buf *buf, const char *text)
     neo_buf_putc(buf, '"');
 }
 
+void neo_buf_html(neo_buf *buf, const char *text)
+{
+    int in_code = 0;
+    for (; *text; text++) {
+        switch (*text) {
+        case '&': neo_buf_puts(buf, "&amp;"); break;
+        case '<': neo_buf_puts(buf, "&lt;"); break;
+        case '>': neo_buf_puts(buf, "&gt;"); break;
+        case '"': neo_buf_puts(buf, "&quot;"); break;
+        case '`':
+            in_code = !in_code;
+            neo_buf_puts(buf, in_code ? "<code>" : "</code>");
+            break;
+        default: neo_buf_putc(buf, *text);
+        }
+    }
+}
+
 neo_text neo_buf_text(const neo_buf *buf)
 {
     return (neo_text){buf->ptr, buf->len};

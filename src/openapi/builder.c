@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Building blocks of the OpenAPI document, and its response headers (see openapi/builder.h). */
-#include "openapi/builder.h"
+/* Building blocks of the OpenAPI document, and its response headers (see openapi/openapi.h). */
+#include "openapi/openapi.h"
 
 #include <apr_lib.h>
 #include <apr_strings.h>

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "openapi/docs.h"
-#include "openapi/html.h"
 #include "schema/batch.h"
 #include "schema/operation.h"
 
@@ -13,7 +12,7 @@
 static void add_paragraph(neo_buf *out, const char *text)
 {
     neo_buf_puts(out, "<p>");
-    neo_html_add_text(out, text);
+    neo_buf_html(out, text);
     neo_buf_puts(out, "</p>\n");
 }
 
@@ -113,7 +112,7 @@ static const char *accepted_values(const neo_field *field, apr_pool_t *pool)
 static void add_row(neo_buf *out, const char *code, const char *text)
 {
     neo_buf_printf(out, "<tr id=\"%s\"><td><a href=\"#%s\"><code>%s</code></a></td><td>", code, code, code);
-    neo_html_add_text(out, text);
+    neo_buf_html(out, text);
     neo_buf_puts(out, "</td></tr>\n");
 }
 

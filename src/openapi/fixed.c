@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of the OpenAPI document that are the same for all resources: openapi.json and openapi.md, with what the tables of
- * the model add to them (see openapi/parts.h). */
+ * the model add to them (see openapi/openapi.h). */
 #include <string.h>
 
-#include "openapi/parts.h"
-#include "openapi/schema.h"
+#include "openapi/openapi.h"
 #include "resources/scope.h"
 
 /* Embedded by the Makefile. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The error responses of the description: by status, with the codes that each can have (see openapi/parts.h). The
+/* The error responses of the description: by status, with the codes that each can have (see openapi/openapi.h). The
  * examples are made by the code that makes the real ones. */
 #include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
-#include "openapi/parts.h"
-#include "openapi/schema.h"
+#include "openapi/openapi.h"
 #include "resources/fields.h"
 #include "schema/validate.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "openapi/docs.h"
-#include "openapi/html.h"
 
 static int is_among(const char *const *names, const char *name)
 {
@@ -26,7 +25,7 @@ static const char *list_of(const char *const *names, apr_pool_t *pool)
 static void add_item(neo_buf *out, const char *text, neo_code code)
 {
     neo_buf_puts(out, "<li>");
-    neo_html_add_text(out, text);
+    neo_buf_html(out, text);
     if (code != NEO_CODES)
         neo_buf_printf(out, " <a href=\"errors#%s\"><code>%s</code></a>", neo_code_row(code)->code, neo_code_row(code)->code);
     neo_buf_puts(out, "</li>\n");
@@ -118,13 +117,13 @@ static const char *occasion(const neo_precondition *p, apr_pool_t *pool)
 static void add_rule(neo_buf *out, const neo_precondition *p)
 {
     neo_buf_puts(out, "<tr><td data-label=\"When\">");
-    neo_html_add_text(out, occasion(p, out->pool));
+    neo_buf_html(out, occasion(p, out->pool));
     neo_buf_puts(out, "</td><td data-label=\"Rule\">");
-    neo_html_add_text(out, p->doc);
+    neo_buf_html(out, p->doc);
     neo_buf_printf(out,
                    "</td><td data-label=\"Otherwise\"><a href=\"errors#%s\"><code>%s</code></a></td><td data-label=\"Source\">",
                    neo_code_row(p->code)->code, neo_code_row(p->code)->code);
-    neo_html_add_text(out, p->source ? p->source : "–");
+    neo_buf_html(out, p->source ? p->source : "–");
     neo_buf_puts(out, "</td></tr>\n");
 }
 
@@ -145,7 +144,7 @@ static void add_effect(neo_buf *out, const neo_resource *resource, const neo_eff
                    "<tr><td data-label=\"Of a\">%s%s%s</td><td data-label=\"Becoming\"><code>%s</code></td><td "
                    "data-label=\"%s is\">",
                    e->kind ? e->kind : "", e->kind ? " " : "", resource->name, e->state, target->title);
-    neo_html_add_text(out, list_of(e->from, out->pool));
+    neo_buf_html(out, list_of(e->from, out->pool));
     neo_buf_printf(out, "</td><td data-label=\"Becomes\"><code>%s</code></td><td data-label=\"Otherwise\">%s</td></tr>\n",
                    e->becomes, e->code ? "refused" : "unchanged");
 }

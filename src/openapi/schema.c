@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schemas of a resource, made from its table of fields (see openapi/schema.h).
+/* The schemas of a resource, made from its table of fields (see openapi/openapi.h).
  * Of a resource that has all shapes, fields are described once for requests and once for responses: BrokerInput is BrokerPatch
  * with required fields, and Broker is BrokerEventPayload with the fields that events do not have. */
-#include "openapi/schema.h"
+#include "openapi/openapi.h"
 
 #include <apr_hash.h>
 #include <apr_lib.h>
@@ -12,37 +12,6 @@
 /* No control characters. In a text of several lines, line breaks and tabs are allowed. */
 #define TEXT_CHARACTER  "[^\\x00-\\x1f\\x7f-\\x9f]"
 #define LINES_CHARACTER "[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f]"
-
-static const char *const suffixes[] = {[NEO_SHAPE_ANSWER] = "",
-                                       [NEO_SHAPE_INPUT] = "Input",
-                                       [NEO_SHAPE_PATCH] = "Patch",
-                                       [NEO_SHAPE_CREATED] = "WithSecret",
-                                       [NEO_SHAPE_EVENT] = "EventPayload"};
-_Static_assert(sizeof suffixes / sizeof *suffixes == NEO_SHAPES, "every shape has its suffix");
-
-const char *neo_openapi_schema_name(const neo_resource *resource, neo_shape shape, apr_pool_t *pool)
-{
-    return apr_pstrcat(pool, resource->title, suffixes[shape], NULL);
-}
-
-int neo_openapi_has_schema(const neo_resource *resource, neo_shape shape)
-{
-    if (shape == NEO_SHAPE_EVENT)
-        return resource->has_events;
-    for (const neo_field *f = resource->fields; f->name; f++)
-        if (f->flags & NEO_SECRET)
-            return 1;
-    return shape != NEO_SHAPE_CREATED;
-}
-
-int neo_openapi_has_field(const neo_field *field, neo_shape shape)
-{
-    if (shape == NEO_SHAPE_EVENT)
-        return field->flags & NEO_IN_EVENT;
-    if (field->flags & NEO_EXPORT_ONLY)
-        return 0;
-    return shape != NEO_SHAPE_ANSWER || !(field->flags & NEO_SECRET);
-}
 
 static const char *id_pattern(const char *prefix, apr_pool_t *pool)
 {
@@ -95,11 +64,13 @@ static const char *nested_name(const maker *m, const neo_field *field)
     apr_pool_t *pool = m->builder->pool;
     const char *name = camel_case(field->name, pool);
     if (field->type == NEO_LIST)
-        return apr_pstrcat(pool, m->resource->title, singular(camel_case(field->name, pool)), suffixes[m->shape], NULL);
+        return apr_pstrcat(pool, m->resource->title, singular(camel_case(field->name, pool)), neo_shape_suffixes[m->shape],
+                           NULL);
     const neo_field *taken = apr_hash_get(m->builder->objects, name, APR_HASH_KEY_STRING);
     if (!taken)
         apr_hash_set(m->builder->objects, name, APR_HASH_KEY_STRING, field->fields);
-    return apr_pstrcat(pool, taken && taken != field->fields ? m->resource->title : "", name, suffixes[m->shape], NULL);
+    return apr_pstrcat(pool, taken && taken != field->fields ? m->resource->title : "", name, neo_shape_suffixes[m->shape],
+                       NULL);
 }
 
 /* The maker of a member or element. A list's element is never patched but sent whole, and an event has whole objects. */
@@ -409,9 +380,10 @@ static void add_object(const maker *m, const char *name, const char *doc)
     neo_json *required = neo_json_make_array(pool), *properties = neo_json_make_object(pool), *all = neo_json_make_array(pool);
     neo_openapi_text(schema, "description", doc, pool);
     if (base != m->shape) {
-        size_t stem = strlen(name) - strlen(suffixes[m->shape]);
-        neo_json_append(all, neo_openapi_ref(m->builder, "schemas",
-                                             apr_pstrcat(pool, apr_pstrmemdup(pool, name, stem), suffixes[base], NULL)));
+        size_t stem = strlen(name) - strlen(neo_shape_suffixes[m->shape]);
+        neo_json_append(all,
+                        neo_openapi_ref(m->builder, "schemas",
+                                        apr_pstrcat(pool, apr_pstrmemdup(pool, name, stem), neo_shape_suffixes[base], NULL)));
         neo_json_set(schema, "allOf", all);
     }
     add_fields(m, required, properties);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What receivers of webhooks get: the schemas of events, and the member `webhooks` (see openapi/parts.h). */
+/* What receivers of webhooks get: the schemas of events, and the member `webhooks` (see openapi/openapi.h). */
 #include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
-#include "openapi/parts.h"
-#include "openapi/schema.h"
+#include "openapi/openapi.h"
 #include "resources/list.h"
 
 static const char *const happened[] = {"created", "updated", "deleted"};

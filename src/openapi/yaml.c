@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes JSON values with libyaml (see openapi/yaml.h). */
-#include "openapi/yaml.h"
+/* Writes JSON values with libyaml (see openapi/openapi.h). */
+#include "openapi/openapi.h"
 
 #include <apr_strings.h>
 #include <ctype.h>

@@ -3,7 +3,7 @@
  * resource (lower half) and what the body is (upper half). */
 #include "core/clock.h"
 #include "expect.h"
-#include "openapi/schema.h"
+#include "openapi/openapi.h"
 #include "schema/batch.h"
 #include "schema/import.h"
 #include "schema/validate.h"

@@ -9,8 +9,7 @@
 
 #include "api/routing.h"
 #include "openapi/docs.h"
-#include "openapi/document.h"
-#include "openapi/yaml.h"
+#include "openapi/openapi.h"
 
 static neo_text read_all(FILE *in, apr_pool_t *pool)
 {

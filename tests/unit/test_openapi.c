@@ -8,8 +8,7 @@
 #include "api/routing.h"
 #include "core/clock.h"
 #include "core/id.h"
-#include "openapi/document.h"
-#include "openapi/schema.h"
+#include "openapi/openapi.h"
 #include "resources/scope.h"
 #include "schema/validate.h"
 

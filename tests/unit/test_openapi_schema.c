@@ -6,9 +6,7 @@
 #include <apr_strings.h>
 
 #include "api/routing.h"
-#include "openapi/document.h"
-#include "openapi/parts.h"
-#include "openapi/schema.h"
+#include "openapi/openapi.h"
 #include "resources/event.h"
 
 static neo_openapi_builder builder_of(apr_pool_t *pool)

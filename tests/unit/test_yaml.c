@@ -5,7 +5,7 @@
 
 #include <apr_strings.h>
 
-#include "openapi/yaml.h"
+#include "openapi/openapi.h"
 
 static const char *yaml_of(const char *json, apr_pool_t *pool)
 {

@@ -1,6 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Example bodies, made of the examples of a resource's fields (see openapi/schema.h). */
-#include "openapi/schema.h"
+/* The shapes of a resource: which it has, their fields and examples (see openapi/openapi.h). */
+#include <apr_strings.h>
+
+#include "openapi/openapi.h"
+
+const char *const neo_shape_suffixes[] = {[NEO_SHAPE_ANSWER] = "",
+                                          [NEO_SHAPE_INPUT] = "Input",
+                                          [NEO_SHAPE_PATCH] = "Patch",
+                                          [NEO_SHAPE_CREATED] = "WithSecret",
+                                          [NEO_SHAPE_EVENT] = "EventPayload"};
+_Static_assert(sizeof neo_shape_suffixes / sizeof *neo_shape_suffixes == NEO_SHAPES, "every shape has its suffix");
+
+const char *neo_openapi_schema_name(const neo_resource *resource, neo_shape shape, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, resource->title, neo_shape_suffixes[shape], NULL);
+}
+
+int neo_openapi_has_schema(const neo_resource *resource, neo_shape shape)
+{
+    if (shape == NEO_SHAPE_EVENT)
+        return resource->has_events;
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->flags & NEO_SECRET)
+            return 1;
+    return shape != NEO_SHAPE_CREATED;
+}
+
+int neo_openapi_has_field(const neo_field *field, neo_shape shape)
+{
+    if (shape == NEO_SHAPE_EVENT)
+        return field->flags & NEO_IN_EVENT;
+    if (field->flags & NEO_EXPORT_ONLY)
+        return 0;
+    return shape != NEO_SHAPE_ANSWER || !(field->flags & NEO_SECRET);
+}
+
+/* ---------------------------------------------------------------- examples */
 
 static neo_json *sample_of(const neo_field *fields, unsigned int without, apr_pool_t *pool);
 

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Building blocks of the OpenAPI document: components, references, texts and response headers. */
-#ifndef NEO_OPENAPI_BUILDER_H
-#define NEO_OPENAPI_BUILDER_H
+/* The OpenAPI document (3.1, as YAML), made from the tables of resources and operations; and the parts that it is made of. */
+#ifndef NEO_OPENAPI_OPENAPI_H
+#define NEO_OPENAPI_OPENAPI_H
 
 #include <apr_hash.h>
 
 #include "core/json.h"
 #include "schema/operation.h"
+
+/* `operations` is ended by NULL; `base_url` ends in /public/v1/; `docs_url` has no slash at the end. */
+neo_json *neo_openapi_document(const neo_operation *const *operations, const char *base_url, const char *docs_url,
+                               apr_pool_t *pool);
+neo_text neo_openapi_yaml(const neo_operation *const *operations, const char *base_url, const char *docs_url, apr_pool_t *pool);
+
+/* JSON as YAML 1.2, written so that readers of YAML 1.1 see the same: in block style; what fits on a few lines is in flow style
+ * within. Members keep their order. The text ends in a newline and comes from the pool. */
+neo_text neo_yaml_text(neo_json *value, apr_pool_t *pool);
+
+/* ---------------------------------------------------------------- building blocks */
 
 /* Everything lives in the pool. */
 typedef struct neo_openapi_builder {
@@ -73,5 +84,50 @@ enum neo_header {
 
 /* The `headers` of a response. */
 neo_json *neo_openapi_headers(const neo_openapi_builder *builder, unsigned int set);
+
+/* ---------------------------------------------------------------- schemas and examples */
+
+typedef enum neo_shape {
+    NEO_SHAPE_ANSWER,  /* in responses: Broker */
+    NEO_SHAPE_INPUT,   /* to create or replace: BrokerInput */
+    NEO_SHAPE_PATCH,   /* a merge patch: BrokerPatch */
+    NEO_SHAPE_CREATED, /* with its secret, in one response only: WebhookWithSecret */
+    NEO_SHAPE_EVENT,   /* in webhook events: BrokerEventPayload */
+    NEO_SHAPES
+} neo_shape;
+
+/* "Input": what follows the title of a resource in the name of a schema. */
+extern const char *const neo_shape_suffixes[NEO_SHAPES];
+
+/* Whether a resource has the shape: not each has a secret, or events. */
+int neo_openapi_has_schema(const neo_resource *resource, neo_shape shape);
+
+/* Whether a field of the resource itself is in a shape; the members of an object go with it. */
+int neo_openapi_has_field(const neo_field *field, neo_shape shape);
+
+const char *neo_openapi_schema_name(const neo_resource *resource, neo_shape shape, apr_pool_t *pool);
+
+/* Adds the schemas of all shapes, and of the list; examples of what is sent. */
+void neo_openapi_schemas(const neo_openapi_builder *builder, const neo_resource *resource);
+
+/* Adds the schema of a resource that has one shape only; an example if it is sent. */
+void neo_openapi_schema(const neo_openapi_builder *builder, const neo_resource *resource, neo_shape shape, const char *doc);
+
+/* An example of a shape, made of the examples of its fields. */
+neo_json *neo_openapi_sample(const neo_resource *resource, neo_shape shape, apr_pool_t *pool);
+
+/* ---------------------------------------------------------------- other parts */
+
+/* The parts that are the same for all resources: sets the components and templates of the builder. Returns the document with
+ * all members before `paths`. */
+neo_json *neo_openapi_begin(neo_openapi_builder *builder);
+
+/* The schemas of events, and the member `webhooks`: what receivers get. */
+void neo_openapi_event_components(const neo_openapi_builder *builder);
+neo_json *neo_openapi_webhooks(const neo_openapi_builder *builder);
+
+/* Adds the error responses of an operation. */
+void neo_openapi_problems(const neo_openapi_builder *builder, neo_json *responses, const neo_operation *operation,
+                          const neo_resource *resource);
 
 #endif
