@@ -6,6 +6,7 @@
 
 #include <httpd.h>
 
+#include "core/clock.h"
 #include "pg/error.h"
 
 typedef struct neo_database neo_database;
@@ -14,12 +15,15 @@ typedef struct neo_database neo_database;
 typedef struct neo_db_lease {
     void *record; /* mod_dbd's */
     apr_time_t since;
-    long long spent;  /* microseconds of waiting for connections and holding them, the sum of all uses */
-    int is_long_held; /* held for long by design, so not part of the histogram; limited for requests */
-    int is_internal;  /* of a thread of the module: does not wait in the queue of the requests, and rarely tries during an
-                       * outage */
-    int was_full;     /* no connection, because too many are held for long */
-    int was_busy;     /* no connection, because the queue was full or too slow */
+    long long spent;   /* microseconds of waiting for connections and holding them, the sum of all uses */
+    int is_long_held;  /* held for long by design, so not part of the histogram; limited for requests */
+    int is_internal;   /* of a thread of the module: does not wait in the queue of the requests, and rarely tries during an
+                        * outage */
+    int is_background; /* errors of its statements are logged once, and it tries rarely while they fail */
+    neo_pg_watch watch;
+    neo_ms paused_until; /* neo_steady_ms */
+    int was_full;        /* no connection, because too many are held for long */
+    int was_busy;        /* no connection, because the queue was full or too slow */
 } neo_db_lease;
 
 /* True if mod_dbd is loaded. */

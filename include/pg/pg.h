@@ -63,6 +63,14 @@ const neo_statement *neo_statement_of(const char *sql, int params);
 neo_pg *neo_pg_of(neo_pg_native *conn);
 void neo_pg_set_log_context(neo_pg *pg, void *log_context); /* for neo_log */
 
+/* The state of a background thread's statements: an error is logged when it begins, and again only after a success. It belongs
+ * to the thread, whose connections change. */
+typedef struct neo_pg_watch {
+    const struct neo_pg_error *error; /* of the last statement, NULL after a success */
+    int failures;                     /* since the last success */
+} neo_pg_watch;
+void neo_pg_set_watch(neo_pg *pg, neo_pg_watch *watch); /* NULL: every error is logged */
+
 /* A pointer for the owner of the connection. */
 void neo_pg_set_user_data(neo_pg *pg, void *user_data);
 void *neo_pg_user_data(const neo_pg *pg);

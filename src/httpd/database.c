@@ -33,8 +33,9 @@ typedef struct {
     int long_held, max_long_held; /* connections that requests hold for long */
 } queue;
 
-/* Background threads wait longer after each failure, because mod_dbd logs all of them. Requests try at once; if one gets a
- * connection, the background threads try again too. */
+/* Background threads wait longer after each failure to connect, because mod_dbd logs all of them. Requests try at once; if one
+ * gets a connection, the background threads try again too. They also wait when statements fail repeatedly, for example on a
+ * standby. */
 #define MIN_BACKOFF_MS 3000
 #define MAX_BACKOFF_MS 15000
 
@@ -192,6 +193,8 @@ static ap_dbd_t *open_connection(neo_database *database, neo_db_lease *lease, ap
 
 static int is_paused(const neo_database *database, const neo_db_lease *lease)
 {
+    if (neo_steady_ms() < __atomic_load_n(&lease->paused_until, __ATOMIC_RELAXED))
+        return 1;
     return lease->is_internal && atomic_load(&database->backoff) && neo_steady_ms() < atomic_load(&database->paused_until);
 }
 
@@ -272,12 +275,18 @@ neo_pg *neo_database_acquire(neo_database *database, neo_db_lease *lease, void *
         return NULL;
     }
     neo_pg_set_log_context(pg, log_context);
+    neo_pg_set_watch(pg, lease->is_background ? &lease->watch : NULL);
     neo_pg_set_user_data(pg, lease);
     return pg;
 }
 
 void neo_database_release(neo_database *database, neo_pg *pg)
 {
+    neo_db_lease *lease = neo_pg_user_data(pg);
+    long long pause = lease->watch.failures > 1 ? lease->watch.failures * MIN_BACKOFF_MS / 2 : 0;
+    __atomic_store_n(&lease->paused_until, pause ? neo_steady_ms() + (pause < MAX_BACKOFF_MS ? pause : MAX_BACKOFF_MS) : 0,
+                     __ATOMIC_RELAXED);
     neo_pg_set_log_context(pg, NULL);
-    close_counted(database, neo_pg_user_data(pg));
+    neo_pg_set_watch(pg, NULL);
+    close_counted(database, lease);
 }

@@ -66,7 +66,7 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
     apr_pool_create_unmanaged_ex(&dispatcher->pool, NULL, NULL);
     dispatcher->database = database;
     dispatcher->log_context.server = server;
-    dispatcher->lease.is_internal = 1;
+    dispatcher->lease.is_internal = dispatcher->lease.is_background = 1;
     neo_courier_host host = {acquire, release, admit, dispatcher};
     const neo_shared_metrics *shared = neo_shared_metrics_get();
     neo_courier_settings counted = *settings;
@@ -83,6 +83,7 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
 
 void neo_dispatcher_wake(neo_dispatcher *dispatcher)
 {
+    __atomic_store_n(&dispatcher->lease.paused_until, 0, __ATOMIC_RELAXED); /* a write has succeeded */
     neo_courier_wake(dispatcher->courier);
 }
 

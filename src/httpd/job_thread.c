@@ -64,6 +64,7 @@ void neo_job_thread_start(apr_pool_t *pchild, server_rec *server, neo_database *
     thread->database = database;
     thread->dispatcher = dispatcher;
     thread->log_context.server = server;
+    thread->lease.is_background = 1;
     thread->jobs = neo_jobs_make(&host, thread->pool);
     /* Registered before the thread's pre-cleanup, so it runs after the thread has ended. */
     apr_pool_pre_cleanup_register(pchild, thread, destroy);

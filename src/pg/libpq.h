@@ -17,9 +17,10 @@ struct neo_pg {
     PGconn *conn;
     void *log_context;
     void *user_data;
-    int timed_out;      /* the last statement timed out */
-    int time_limit;     /* milliseconds; 0: none */
-    int in_transaction; /* between neo_pg_begin and commit or rollback */
+    neo_pg_watch *watch; /* NULL: every error is logged */
+    int timed_out;       /* the last statement timed out */
+    int time_limit;      /* milliseconds; 0: none */
+    int in_transaction;  /* between neo_pg_begin and commit or rollback */
     struct {
         const neo_statement *statement; /* NULL: none was sent, so neo_pg_receive runs it */
         long long until;                /* neo_steady_seconds at which it times out */

@@ -47,6 +47,11 @@ void neo_pg_set_log_context(neo_pg *pg, void *log_context)
     pg->log_context = log_context;
 }
 
+void neo_pg_set_watch(neo_pg *pg, neo_pg_watch *watch)
+{
+    pg->watch = watch;
+}
+
 void neo_pg_set_user_data(neo_pg *pg, void *user_data)
 {
     pg->user_data = user_data;
@@ -168,9 +173,12 @@ const char *neo_state_note(const PGresult *result, apr_pool_t *pool)
 neo_pg_status neo_pg_finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_rows *rows)
 {
     neo_pg_status status = neo_pg_read_result(pg, result, pool, rows);
-    if (status != NEO_PG_OK && status != NEO_PG_TIME_LIMIT && rows->error->sentence)
+    int is_error = status != NEO_PG_OK && status != NEO_PG_TIME_LIMIT && rows->error->sentence;
+    if (is_error && !(pg->watch && pg->watch->error == rows->error))
         neo_log(rows->error->message, pg->log_context, "%s%s: %s", rows->error->sentence, neo_state_note(rows->native, pool),
                 rows->message);
+    if (pg->watch)
+        *pg->watch = is_error ? (neo_pg_watch){rows->error, pg->watch->failures + 1} : (neo_pg_watch){0};
     return status;
 }
 

@@ -175,6 +175,24 @@ def read_only(instance):
         instance.sql("select pg_reload_conf()")
 
 
+def test_background_threads_log_a_read_only_database_once_and_pause(module_instance, ctl):
+    """The courier and the jobs of each process: one line each time that the database becomes read-only."""
+    def logged():
+        return len([line for line in module_instance.error_log.splitlines() if "NEO0214: " in line and "req_" not in line])
+
+    def runs():
+        return module_instance.sql("select sum(runs) from neoapi.job")[0][0]
+
+    for _ in range(2):
+        before = logged()
+        with read_only(module_instance):
+            eventually(lambda: logged() > before, "a background thread has logged it")
+            module_instance.sql("select pg_sleep(6)")
+            assert logged() - before <= 2 * len(module_instance.children())
+        ran = runs()
+        eventually(lambda: runs() > ran, "the jobs run again")
+
+
 def test_a_read_only_database_executes_no_write(module_instance, api, pages, ctl):
     made = api.broker()
     with read_only(module_instance):

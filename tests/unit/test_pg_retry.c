@@ -2,6 +2,8 @@
 /* Connections that end during a statement: what is retried, and that no write is executed twice. */
 #include "fake_pg.h"
 
+#include "core/log.h"
+
 #define MAX_STEPS 8
 
 /* The server's answers in order; the last one is repeated. */
@@ -275,6 +277,40 @@ static void an_administrators_statement_in_a_transaction_is_not_retried(void **s
     assert_int_equal(c->server->executed, 2);
 }
 
+/* ---------------------------------------------------------------- background threads */
+
+static int logged;
+
+static void count_message(const neo_message_row *message, void *context, const char *text)
+{
+    (void)message;
+    (void)context;
+    (void)text;
+    logged++;
+}
+
+static void a_background_threads_error_is_logged_when_it_begins(void **state)
+{
+    fake_reply full = {.error = "53100"}, locked = {.error = "55P03"};
+    script s = {.steps = {full, full, locked, row, locked, locked}, .count = 6};
+    static const int counts[] = {1, 1, 2, 2, 3, 3}, failures[] = {1, 2, 3, 0, 1, 2};
+    fake_client *c = client_of(&s, 0, *state);
+    neo_pg_watch watch = {0};
+    logged = 0;
+    neo_log_to(count_message);
+    neo_pg_set_watch(c->pg, &watch);
+    for (int i = 0; i < COUNT(counts); i++) {
+        (void)!fake_client_run(c);
+        assert_int_equal(logged, counts[i]);
+        assert_int_equal(watch.failures, failures[i]);
+    }
+    neo_pg_set_watch(c->pg, NULL);
+    (void)!fake_client_run(c);
+    (void)!fake_client_run(c);
+    neo_log_to(NULL);
+    assert_int_equal(logged, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +332,7 @@ int main(void)
         pool_test(an_administrators_statement_is_not_retried_over_a_new_connection),
         pool_test(an_administrators_statement_is_retried_after_a_rollback),
         pool_test(an_administrators_statement_in_a_transaction_is_not_retried),
+        pool_test(a_background_threads_error_is_logged_when_it_begins),
     };
     return run_test_group("pg_retry", tests);
 }
