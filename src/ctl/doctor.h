@@ -6,7 +6,8 @@
 #include "core/secret.h"
 #include "ctl/command.h"
 
-#define NEO_DOCTOR_KEY_FILE "/etc/neoapi/key"
+#define NEO_DOCTOR_KEY_FILE        "/etc/neoapi/key"
+#define NEO_DOCTOR_CONNECTIONS_FIX "increase max_connections in postgresql.conf, reduce DBDMax, or use PgBouncer"
 
 typedef struct neo_doctor_context {
     const neo_ctl *ctl;

@@ -10,6 +10,7 @@
 #include "ctl/output.h"
 #include "ctl/session.h"
 #include "ctl/status.sql.h"
+#include "doctor.h"
 #include "pg/error.h"
 #include "sql/event_log.h"
 #include "sql/migrate.h"
@@ -63,6 +64,15 @@ static void warn_about_webhooks(const status_view *l, const neo_json *counts)
                                     (long)failing));
 }
 
+static void warn_about_connections(const status_view *l, const neo_json *counts)
+{
+    long long used = neo_json_integer(neo_json_get(counts, "connections"));
+    long long max = neo_json_integer(neo_json_get(counts, "connections_max"));
+    if (10 * used >= 9 * max)
+        add_warning(l, apr_psprintf(l->ctl->pool, "%ld of PostgreSQL's %ld connections are in use; " NEO_DOCTOR_CONNECTIONS_FIX,
+                                    (long)used, (long)max));
+}
+
 static const char *view_counts(const status_view *l, neo_pg *pg)
 {
     neo_rows rows;
@@ -75,6 +85,7 @@ static const char *view_counts(const status_view *l, neo_pg *pg)
     for (void *m = neo_json_first(counts); m; m = neo_json_next(counts, m))
         neo_json_set(l->shown, neo_json_member_key(m), neo_json_member_value(m));
     warn_about_webhooks(l, counts);
+    warn_about_connections(l, counts);
     if (neo_json_integer(neo_json_get(counts, "keys_overdue")) > 0)
         add_warning(l, "idempotency keys that expired an hour ago are not removed; start httpd, or see its error log");
     if (neo_json_integer(neo_json_get(counts, "whatsapp_stalled")) > 0)

@@ -131,11 +131,21 @@ def restarted_without_connections(instance):
         instance.command("start-httpd")
 
 
+def use_up_connections(instance, stack):
+    held = []
+    with contextlib.suppress(psycopg2.OperationalError):
+        while True:
+            held.append(psycopg2.connect(instance.admin_dsn))
+            stack.callback(held[-1].close)
+    return held
+
+
 def test_used_up_connections_are_reported(module_instance, api, pages, ctl):
     with contextlib.ExitStack() as stack, restarted_without_connections(module_instance):
-        with contextlib.suppress(psycopg2.OperationalError):
-            while True:
-                stack.callback(psycopg2.connect(module_instance.admin_dsn).close)
+        for one in use_up_connections(module_instance, stack)[-8:]:
+            one.close()
+        assert any("connections are in use" in line and "max_connections" in line for line in warnings_of(ctl))
+        use_up_connections(module_instance, stack)
         module_instance.command("start-httpd")
         is_logged(module_instance, not_executed(api.with_().post("brokers", {"name": "Ana"}), 5), "NEO0213")
         await_health(pages, "", SLOTS)
