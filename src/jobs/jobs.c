@@ -14,15 +14,19 @@
 #include "sql/expiry.h"
 #include "webhooks/outbox.h"
 
-#define LEASE_S       60
-#define MAX_RUN_MS    20000 /* then the job is due again at once, so that others get their turn */
-#define STEP_DELAY_MS 50    /* between the steps of a run, in which others use the database */
+#define MAX_RUN_MS 20000 /* then the job is due again at once, so that others get their turn */
+#define LEASE_S    120
+/* A run cannot outlast its lease, so that it is never renewed: the last statements of a step begin before MAX_RUN_MS, are at
+ * most three with that of neo_job_record, and each ends in twice NEO_PG_TIMEOUT_S (11 s), also if it is executed again over a
+ * new connection, for which mod_dbd waits connect_timeout. */
+#define STEP_DELAY_MS 50 /* between the steps of a run, in which others use the database */
 #define MAX_SLEEP_MS  5000
 #define SPREAD_MS     200 /* so that not all processes ask for the same job at once */
 
 struct neo_jobs {
     neo_jobs_host host;
     apr_pool_t *pool; /* for one step */
+    neo_ms run_end;   /* neo_steady_ms from which on the job that is running begins nothing */
     int are_added;
     int is_stopping;
     pthread_mutex_t mutex;
@@ -38,11 +42,10 @@ typedef struct {
 
 /* ---------------------------------------------------------------- steps */
 
-/* Expires proposals and ends contracts whose date has passed. */
 static step_result expire(const neo_jobs *jobs, neo_pg *pg)
 {
     int count = 0;
-    neo_pg_status status = neo_expiry_run(pg, jobs->pool, &count);
+    neo_pg_status status = neo_expiry_run(pg, jobs->run_end, jobs->pool, &count);
     return (step_result){status, count >= NEO_EXPIRY_BATCH, count > 0};
 }
 
@@ -107,7 +110,7 @@ static int sleep_for(neo_jobs *jobs, neo_ms milliseconds)
 }
 
 /* Runs the steps of a job, with a connection for each. */
-static step_result run_steps(neo_jobs *jobs, int job, neo_ms begun)
+static step_result run_steps(neo_jobs *jobs, int job)
 {
     step_result result = {.has_more = 1};
     int is_queued = 0;
@@ -118,7 +121,7 @@ static step_result run_steps(neo_jobs *jobs, int job, neo_ms begun)
             jobs->host.release(jobs->host.context, pg);
         apr_pool_clear(jobs->pool);
         is_queued |= result.is_queued;
-    } while (result.status == NEO_PG_OK && result.has_more && neo_steady_ms() - begun < MAX_RUN_MS &&
+    } while (result.status == NEO_PG_OK && result.has_more && neo_steady_ms() < jobs->run_end &&
              !sleep_for(jobs, STEP_DELAY_MS));
     result.is_queued = is_queued;
     return result;
@@ -127,7 +130,8 @@ static step_result run_steps(neo_jobs *jobs, int job, neo_ms begun)
 static void run_job(neo_jobs *jobs, int job)
 {
     neo_ms begun = neo_steady_ms();
-    const step_result result = run_steps(jobs, job, begun);
+    jobs->run_end = begun + MAX_RUN_MS;
+    const step_result result = run_steps(jobs, job);
     neo_pg *pg = jobs->host.acquire(jobs->host.context);
     int is_success = result.status == NEO_PG_OK, interval = is_success && result.has_more ? 0 : table[job].interval;
     /* If this fails, the job is due at the end of the lease. */

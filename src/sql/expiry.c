@@ -92,15 +92,17 @@ static neo_pg_status expire(neo_pg *pg, const neo_rows *due, int row, apr_pool_t
 }
 
 /* A row that fails does not hold up the others; it is tried again in the next run. */
-neo_pg_status neo_expiry_run(neo_pg *pg, apr_pool_t *pool, int *count)
+neo_pg_status neo_expiry_run(neo_pg *pg, neo_ms until, apr_pool_t *pool, int *count)
 {
     neo_rows due;
     apr_pool_t *scratch;
     neo_pg_status status = neo_pg_run(pg, find, NULL, pool, &due);
     *count = status == NEO_PG_OK ? due.count : 0;
     apr_pool_create(&scratch, pool);
-    for (int row = 0; row < *count && status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT; row++) {
+    int can_continue = 1;
+    for (int row = 0; row < *count && can_continue && neo_steady_ms() < until; row++) {
         status = expire(pg, &due, row, scratch);
+        can_continue = status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
         apr_pool_clear(scratch);
     }
     apr_pool_destroy(scratch);
