@@ -15,6 +15,9 @@ typedef struct neo_jobs_host {
     int event_retention; /* days that events are kept */
 } neo_jobs_host;
 
+/* What the job does, in a few words; "" if this version does not have it. */
+const char *neo_job_description(const char *name);
+
 typedef struct neo_jobs neo_jobs;
 
 /* Call it once in a process, before the first jobs run. */

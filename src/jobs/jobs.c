@@ -56,7 +56,6 @@ static step_result announce_failing(const neo_jobs *jobs, neo_pg *pg)
     return (step_result){status, count >= NEO_OUTBOX_ANNOUNCED, count > 0};
 }
 
-/* Fails the pending deliveries of deleted subscriptions. */
 static step_result fail_deleted(const neo_jobs *jobs, neo_pg *pg)
 {
     int more = 0;
@@ -64,7 +63,6 @@ static step_result fail_deleted(const neo_jobs *jobs, neo_pg *pg)
     return (step_result){status, more, 0};
 }
 
-/* Removes old deliveries and events and expired idempotency keys, and adds the partitions of the next days. */
 static step_result cleanup(const neo_jobs *jobs, neo_pg *pg)
 {
     int more = 0;
@@ -78,11 +76,12 @@ static const struct {
     const char *name;
     int interval; /* seconds */
     step_result (*step)(const neo_jobs *jobs, neo_pg *pg);
+    const char *description;
 } table[] = {
-    {"expire", 30, expire},
-    {"fail_deleted", 2, fail_deleted},
-    {"announce_failing", 5, announce_failing},
-    {"cleanup", 60, cleanup},
+    {"expire", 30, expire, "expires proposals and contracts after their last day"},
+    {"fail_deleted", 2, fail_deleted, "fails the pending deliveries of deleted subscriptions"},
+    {"announce_failing", 5, announce_failing, "adds webhook.failing for subscriptions that have failed for ten minutes"},
+    {"cleanup", 60, cleanup, "removes old deliveries, events and idempotency keys; adds the partitions of the next days"},
 };
 enum { COUNT = sizeof table / sizeof *table };
 _Static_assert(COUNT <= NEO_MAX_JOBS, "a report has room for all jobs");
@@ -149,6 +148,12 @@ static int job_named(const char *name)
     while (job < COUNT && strcmp(table[job].name, name) != 0)
         job++;
     return job;
+}
+
+const char *neo_job_description(const char *name)
+{
+    int job = job_named(name);
+    return job < COUNT ? table[job].description : "";
 }
 
 /* Claims a job. Returns COUNT if none is due, and sets *next to the time until one may be. */

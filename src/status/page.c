@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/crypto.h"
 #include "core/encode.h"
+#include "jobs/jobs.h"
 
 #define ICON                                                                                                                   \
     "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'><rect width='32' height='32' rx='7' fill='%s'/>"              \
@@ -232,7 +233,7 @@ static void put_jobs(const neo_report *report, neo_buf *out)
                      "<th>Failed</th></tr></thead><tbody>\n");
     for (int i = 0; i < report->backlog.job_count; i++) {
         const neo_job_status *job = &report->backlog.jobs[i];
-        neo_buf_printf(out, "<tr><td>%s</td>", job->name);
+        neo_buf_printf(out, "<tr><th scope=\"row\"><b>%s</b> %s</th>", job->name, neo_job_description(job->name));
         put_cell(out, "last success", age(report, job->succeeded), put_age);
         put_cell(out, "duration", (double)job->duration * 1000, neo_report_time);
         put_cell(out, "last failure", age(report, job->failed), put_age);

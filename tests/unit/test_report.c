@@ -199,6 +199,7 @@ static void durations_and_ages_have_readable_units(void **state)
         h->report->backlog.jobs[0] = (neo_job_status){"expire", 3, 1, NOW / 1000 - rows[i].ago * 1000, -1, 20};
         h->report->backlog.job_count = 1;
         const char *page = written(h, write_page);
+        assert_has(page, "<b>expire</b> expires proposals and contracts after their last day");
         assert_has(page, apr_pstrcat(h->pool, "<td data-name=\"longest\">", rows[i].time, "</td>", NULL));
         assert_has(page, apr_pstrcat(h->pool, "<td data-name=\"last success\">", rows[i].age, "</td>", NULL));
     }
