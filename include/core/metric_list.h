@@ -62,6 +62,7 @@
           .text = "no writes</b> {write_error}", .alarm = NEO_SHOWN_IF_SET)                                                    \
     COUNTER(CREATE_STATEMENTS, "create_statements_total", "Statements of creates that can share one.", "CreateStatements")     \
     COUNTER(CREATE_ROWS, "create_rows_total", "Rows of these statements.", "CreateRows")                                       \
+    COUNTER(CREATE_SLOTS, "create_slots_total", "Slots that the resource had at each of these statements.", NULL)              \
     COUNTER(CREATE_REPEATED, "create_rows_repeated_total",                                                                     \
             "Rows that a shared statement left out, so that they were executed alone.", "CreateRowsRepeated")                  \
     VALUE(rows_per_statement,                                                                                                  \

@@ -295,12 +295,14 @@ void neo_create_queue_end(neo_create_queue *queue, const neo_group_member *leade
             give_outcome(member, group->outcomes[i], group->answers[i]);
         }
     }
+    int slots = neo_slot_tuner_slots(&queue->tuner);
     neo_slot_tuner_count_statement(&queue->tuner);
     pass_slot(queue, leader);
     pthread_mutex_unlock(&queue->mutex);
     if (queue->metrics && group->count) {
         neo_metrics_count(queue->metrics, NEO_COUNT_CREATE_STATEMENTS, 1);
         neo_metrics_count(queue->metrics, NEO_COUNT_CREATE_ROWS, group->count);
+        neo_metrics_count(queue->metrics, NEO_COUNT_CREATE_SLOTS, slots);
         neo_metrics_count(queue->metrics, NEO_COUNT_CREATE_REPEATED, group->count > 1 ? alone : 0);
     }
 }
