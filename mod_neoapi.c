@@ -10,13 +10,13 @@
 
 #include "httpd/admin.h"
 #include "httpd/config_report.h"
-#include "httpd/job_thread.h"
 #include "httpd/log.h"
 #include "httpd/response.h"
 #include "httpd/shared_metrics.h"
 #include "httpd/slow_clients.h"
 #include "httpd/stream.h"
 #include "webhooks/claim_owner.h"
+#include "webhooks/outbox.h"
 
 #define CALLBACK_HANDLER "neoapi-whatsapp"
 
@@ -43,7 +43,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     neo_log_to_httpd(main_server);
     /* 2. the SQL statements */
     neo_service_make_statements(pconf);
-    neo_courier_make_statements(pconf);
+    neo_outbox_make_statements(pconf);
     neo_jobs_make_statements(pconf);
     /* 3. the sites: keys, rate limiters, documents */
     if (!neo_config_make_sites(main_server, pconf))

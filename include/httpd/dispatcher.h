@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dispatcher: a thread of each child process that runs a courier. */
+/* Background threads of each child process: the dispatcher, which runs a courier, and one that runs the background jobs. */
 #ifndef NEO_HTTPD_DISPATCHER_H
 #define NEO_HTTPD_DISPATCHER_H
 
 #include "httpd/database.h"
+#include "jobs/jobs.h"
 #include "webhooks/courier.h"
 
 typedef struct neo_dispatcher neo_dispatcher;
@@ -18,5 +19,9 @@ void neo_dispatcher_wake(neo_dispatcher *dispatcher);
 
 /* Makes the thread end soon, without waiting for it; gracefully: when every attempt in flight has ended. */
 void neo_dispatcher_stop(neo_dispatcher *dispatcher, int graceful);
+
+/* Starts the thread of the jobs, which ends before `pchild` is destroyed. Call it after mod_dbd's child_init. `dispatcher`:
+ * NULL if this host does not deliver. */
+void neo_job_thread_start(apr_pool_t *pchild, server_rec *server, neo_database *database, neo_dispatcher *dispatcher);
 
 #endif

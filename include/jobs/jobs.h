@@ -3,7 +3,11 @@
 #ifndef NEO_JOBS_JOBS_H
 #define NEO_JOBS_JOBS_H
 
+#include "core/clock.h"
 #include "pg/pg.h"
+
+#define NEO_JOB_NAME_SIZE 32
+#define NEO_MAX_JOBS      16
 
 /* What the host provides. */
 typedef struct neo_jobs_host {
@@ -14,6 +18,17 @@ typedef struct neo_jobs_host {
     int retention;       /* days that old deliveries are kept */
     int event_retention; /* days that events are kept */
 } neo_jobs_host;
+
+/* The state of a job. Times are in milliseconds since 1970; -1: never. */
+typedef struct neo_job_status {
+    char name[NEO_JOB_NAME_SIZE];
+    long long runs, failures;
+    neo_ms succeeded, failed; /* the last time */
+    neo_ms duration;          /* of the last run */
+} neo_job_status;
+
+/* The jobs of the deployment; sets *count to at most NEO_MAX_JOBS. */
+NEO_MUSTCHECK neo_pg_status neo_jobs_read(neo_pg *pg, apr_pool_t *pool, neo_job_status jobs[NEO_MAX_JOBS], int *count);
 
 /* What the job does, in a few words; "" if this version does not have it. */
 const char *neo_job_description(const char *name);

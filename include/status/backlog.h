@@ -4,7 +4,7 @@
 #ifndef NEO_STATUS_BACKLOG_H
 #define NEO_STATUS_BACKLOG_H
 
-#include "jobs/job.h"
+#include "jobs/jobs.h"
 
 #define NEO_BACKLOG_MAX_COUNTED       10000 /* rows; beyond that PostgreSQL's estimate is used */
 #define NEO_BACKLOG_MAX_SUBSCRIPTIONS 1000  /* subscriptions whose deliveries `due` and `oldest` take into account */

@@ -7,11 +7,20 @@
 #define NEO_WEBHOOKS_COURIER_H
 
 #include "core/crypto.h"
+#include "core/metrics.h"
+#include "core/receivers.h"
 #include "pg/pg.h"
-#include "webhooks/courier_metrics.h"
+#include "webhooks/outbox.h"
 #include "webhooks/sender.h"
 
 #define NEO_MAX_ATTEMPTS 16 /* of one delivery */
+
+/* What a courier counts in; with `counters` NULL, nothing. */
+typedef struct neo_courier_metrics {
+    neo_metrics *counters;
+    neo_receivers *receivers;
+    neo_process *process;
+} neo_courier_metrics;
 
 typedef struct neo_courier_settings {
     neo_keys keys;                /* that secrets are encrypted with */
@@ -38,9 +47,7 @@ typedef struct neo_courier_host {
 
 typedef struct neo_courier neo_courier;
 
-/* Call it once in a process, before the first courier runs. */
-void neo_courier_make_statements(apr_pool_t *pool);
-
+/* Call neo_outbox_make_statements once in a process, before the first courier is made. */
 /* The pool belongs to the courier from now on. Returns NULL, and logs, if libcurl cannot be used. */
 neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_courier_host *host, apr_pool_t *pool);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a courier in a thread (see httpd/dispatcher.h). */
+/* Runs a courier and the background jobs in threads (see httpd/dispatcher.h). */
 #include "httpd/dispatcher.h"
 
 #include <apr_strings.h>
@@ -10,24 +10,55 @@
 #include "httpd/shared_metrics.h"
 #include "httpd/thread.h"
 
-struct neo_dispatcher {
-    neo_courier *courier;
+/* What a background thread needs to use the database. It is the first member of the threads' structs. */
+typedef struct {
     neo_database *database;
     apr_pool_t *pool; /* the thread's own */
     neo_log_context log_context;
     neo_db_lease lease;
+} db_client;
+
+struct neo_dispatcher {
+    db_client client;
+    neo_courier *courier;
 };
+
+typedef struct {
+    db_client client;
+    neo_jobs *jobs;
+    neo_dispatcher *dispatcher; /* NULL if this host does not deliver */
+} job_thread;
 
 static neo_pg *acquire(void *context)
 {
-    neo_dispatcher *dispatcher = context;
-    return neo_database_acquire(dispatcher->database, &dispatcher->lease, &dispatcher->log_context, dispatcher->pool);
+    db_client *client = context;
+    return neo_database_acquire(client->database, &client->lease, &client->log_context, client->pool);
 }
 
 static void release(void *context, neo_pg *pg)
 {
-    neo_database_release(((neo_dispatcher *)context)->database, pg);
+    neo_database_release(((db_client *)context)->database, pg);
 }
+
+static apr_status_t destroy_pool(void *data)
+{
+    apr_pool_destroy(((db_client *)data)->pool);
+    return APR_SUCCESS;
+}
+
+/* The pre-cleanup is registered before the thread's, so it runs after the thread has ended. */
+static void *make_client(apr_size_t size, apr_pool_t *pchild, server_rec *server, neo_database *database)
+{
+    db_client *client = apr_pcalloc(pchild, size);
+    apr_pool_create_unmanaged_ex(&client->pool, NULL, NULL);
+    client->database = database;
+    client->log_context.server = server;
+    client->lease.is_background = 1;
+    apr_pool_pre_cleanup_register(pchild, client, destroy_pool);
+    return client;
+}
+
+/* ---------------------------------------------------------------- the courier */
 
 /* Counts with the limiter of credentials, whose names differ from these. */
 static neo_ms admit(void *context, const char *organization, const char *receiver, int per_hour)
@@ -36,25 +67,19 @@ static neo_ms admit(void *context, const char *organization, const char *receive
     char name[NEO_ID_SIZE + NEO_HOST_SIZE];
     neo_allowance allowance;
     apr_snprintf(name, sizeof name, "%s %s", organization, receiver);
-    neo_limiter_count(neo_server_config_of(dispatcher->log_context.server)->site->credentials, (neo_text){name, strlen(name)},
-                      1, per_hour, 3600, neo_now_ms() / 1000, &allowance);
+    neo_limiter_count(neo_server_config_of(dispatcher->client.log_context.server)->site->credentials,
+                      (neo_text){name, strlen(name)}, 1, per_hour, 3600, neo_now_ms() / 1000, &allowance);
     return allowance.is_exceeded ? allowance.reset * 1000 : 0;
 }
 
-static void run(void *data)
+static void run_courier(void *data)
 {
     neo_courier_run(((neo_dispatcher *)data)->courier);
 }
 
-static void stop(void *data)
+static void stop_courier(void *data)
 {
     neo_courier_stop(((neo_dispatcher *)data)->courier, NEO_COURIER_STOP);
-}
-
-static apr_status_t destroy(void *data)
-{
-    apr_pool_destroy(((neo_dispatcher *)data)->pool);
-    return APR_SUCCESS;
 }
 
 neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
@@ -62,32 +87,61 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
 {
     if (settings->concurrency == 0)
         return NULL;
-    neo_dispatcher *dispatcher = apr_pcalloc(pchild, sizeof *dispatcher);
-    apr_pool_create_unmanaged_ex(&dispatcher->pool, NULL, NULL);
-    dispatcher->database = database;
-    dispatcher->log_context.server = server;
-    dispatcher->lease.is_internal = dispatcher->lease.is_background = 1;
-    neo_courier_host host = {acquire, release, admit, dispatcher};
+    neo_dispatcher *dispatcher = make_client(sizeof *dispatcher, pchild, server, database);
+    dispatcher->client.lease.is_internal = 1;
+    const neo_courier_host host = {acquire, release, admit, dispatcher};
     const neo_shared_metrics *shared = neo_shared_metrics_get();
     neo_courier_settings counted = *settings;
     counted.metrics = (neo_courier_metrics){shared->metrics, shared->receivers, shared->process};
-    dispatcher->courier = neo_courier_make(&counted, &host, dispatcher->pool);
-    /* Registered before the thread's pre-cleanup, so it runs after the thread has ended. */
-    apr_pool_pre_cleanup_register(pchild, dispatcher, destroy);
+    dispatcher->courier = neo_courier_make(&counted, &host, dispatcher->client.pool);
     if (!dispatcher->courier)
         return NULL;
-    neo_courier_metrics_begin(&counted.metrics, settings->concurrency);
-    neo_thread_start(pchild, run, stop, dispatcher);
+    __atomic_fetch_add(&shared->process->concurrency, settings->concurrency, __ATOMIC_RELAXED);
+    neo_thread_start(pchild, run_courier, stop_courier, dispatcher);
     return dispatcher;
 }
 
 void neo_dispatcher_wake(neo_dispatcher *dispatcher)
 {
-    __atomic_store_n(&dispatcher->lease.paused_until, 0, __ATOMIC_RELAXED); /* a write has succeeded */
+    __atomic_store_n(&dispatcher->client.lease.paused_until, 0, __ATOMIC_RELAXED); /* a write has succeeded */
     neo_courier_wake(dispatcher->courier);
 }
 
 void neo_dispatcher_stop(neo_dispatcher *dispatcher, int graceful)
 {
     neo_courier_stop(dispatcher->courier, graceful ? NEO_COURIER_STOP_GRACEFULLY : NEO_COURIER_STOP);
+}
+
+/* ---------------------------------------------------------------- jobs */
+
+static void notify_dispatcher(void *context)
+{
+    const job_thread *thread = context;
+    if (thread->dispatcher)
+        neo_dispatcher_wake(thread->dispatcher);
+}
+
+static void run_jobs(void *data)
+{
+    neo_jobs_run(((job_thread *)data)->jobs);
+}
+
+static void stop_jobs(void *data)
+{
+    neo_jobs_stop(((job_thread *)data)->jobs);
+}
+
+void neo_job_thread_start(apr_pool_t *pchild, server_rec *server, neo_database *database, neo_dispatcher *dispatcher)
+{
+    const neo_server_config *config = neo_server_config_of(server);
+    job_thread *thread = make_client(sizeof *thread, pchild, server, database); /* it waits in the queue of the requests */
+    const neo_jobs_host host = {acquire,
+                                release,
+                                notify_dispatcher,
+                                thread,
+                                (int)NEO_CONFIG_NUMBER(config, webhook_retention),
+                                (int)NEO_CONFIG_NUMBER(config, event_retention)};
+    thread->dispatcher = dispatcher;
+    thread->jobs = neo_jobs_make(&host, thread->client.pool);
+    neo_thread_start(pchild, run_jobs, stop_jobs, thread);
 }

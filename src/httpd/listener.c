@@ -12,7 +12,7 @@
 
 #include "api/cache_sync.h"
 #include "api/credential.h"
-#include "httpd/clock_step.h"
+#include "httpd/listener.sql.h"
 #include "httpd/log.h"
 #include "httpd/thread.h"
 #include "sql/migrate.h"
@@ -22,6 +22,7 @@
 #define HEARTBEAT_TIMEOUT_S 3
 #define RECONNECT_DELAY_MS  1000
 #define WRITES_POLL_MS      20 /* while outdated writes are in progress */
+#define HOST_SIZE           256
 #define NO_ERROR            (-1)
 
 _Static_assert(HEARTBEAT_MS / 1000 + HEARTBEAT_TIMEOUT_S < NEO_CREDENTIAL_CACHE_TTL_S,
@@ -55,7 +56,7 @@ static void wait_for(neo_listener *listener, int socket, int milliseconds)
         (void)!read(listener->wake[0], bytes, sizeof bytes);
 }
 
-static void report(neo_listener *listener, int error)
+static void report_error(neo_listener *listener, int error)
 {
     if (error != NO_ERROR && error != listener->last_error)
         neo_log((neo_message)error, &listener->log_context, "%s", neo_message_row_of((neo_message)error)->meaning);
@@ -128,11 +129,19 @@ static int record_use(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
     return is_connected;
 }
 
-/* False if the connection is lost. */
+/* Records by how many milliseconds the system clock is ahead of the time after a step, for neoapictl doctor. False if the
+ * connection is lost. */
 static int record_clock_step(neo_pg *pg, apr_pool_t *pool)
 {
+    neo_rows rows;
+    char host[HOST_SIZE] = "";
     neo_ms ahead = neo_clock_take_last_step();
-    neo_pg_status status = ahead ? neo_clock_step_record(pg, ahead, pool) : NEO_PG_OK;
+    if (!ahead)
+        return 1;
+    if (gethostname(host, sizeof host - 1) != 0)
+        apr_cpystrn(host, "unknown", sizeof host);
+    const char *values[] = {host, apr_psprintf(pool, "%" APR_INT64_T_FMT, (apr_int64_t)ahead)};
+    neo_pg_status status = neo_pg_exec(pg, record_clock_step_sql, 2, values, pool, &rows);
     apr_pool_clear(pool);
     return status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
 }
@@ -182,14 +191,14 @@ static void run_connection(neo_listener *listener, apr_pool_t *pool)
         status = neo_cache_sync_begin(pg, pool, &rows);
     if (error == NO_ERROR && status == NEO_PG_FAILED)
         error = NEO_LOG_NOT_LISTENING;
-    report(listener, error);
+    report_error(listener, error);
     if (status == NEO_PG_OK)
         listen_on(listener, pg, scratch);
     neo_cache_sync_end(pg, pool);
     neo_database_release(listener->database, pg);
 }
 
-static void run(void *data)
+static void run_listener(void *data)
 {
     neo_listener *listener = data;
     apr_pool_t *pool;
@@ -210,7 +219,7 @@ void neo_listener_stop(neo_listener *listener)
     wake(listener);
 }
 
-static void stop(void *data)
+static void stop_listener(void *data)
 {
     neo_listener_stop(data);
 }
@@ -238,7 +247,7 @@ neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_dat
         abort();
     apr_pool_cleanup_register(pchild, listener, close_pipe, apr_pool_cleanup_null);
     listener->event_waiters = neo_event_waiters_make(pchild, event_waiters, wake, listener);
-    neo_thread_start(pchild, run, stop, listener);
+    neo_thread_start(pchild, run_listener, stop_listener, listener);
     return listener;
 }
 

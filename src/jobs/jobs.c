@@ -5,23 +5,26 @@
  * job, to the time of the next run. If the process ends in between, another one claims the job after the lease. */
 #include "jobs/jobs.h"
 
+#include <apr_strings.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/wait.h"
-#include "jobs/job.h"
+#include "jobs/jobs.sql.h"
+#include "pg/array.h"
 #include "sql/expiry.h"
 #include "webhooks/outbox.h"
 
-#define MAX_RUN_MS 20000 /* then the job is due again at once, so that others get their turn */
-#define LEASE_S    120
-/* A run cannot outlast its lease, so that it is never renewed: the last statements of a step begin before MAX_RUN_MS, are at
- * most three with that of neo_job_record, and each ends in twice NEO_PG_TIMEOUT_S (11 s), also if it is executed again over a
- * new connection, for which mod_dbd waits connect_timeout. */
-#define STEP_DELAY_MS 50 /* between the steps of a run, in which others use the database */
+#define MAX_RUN_MS    20000 /* then the job is due again at once, so that others get their turn */
+#define STEP_DELAY_MS 50    /* between the steps of a run, in which others use the database */
 #define MAX_SLEEP_MS  5000
 #define SPREAD_MS     200 /* so that not all processes ask for the same job at once */
+
+/* A run cannot outlast its lease, so that it need not be renewed: after MAX_RUN_MS at most three statements follow, with the
+ * one that records the run. Each ends in twice NEO_PG_TIMEOUT_S (11 s), also if it is executed again over a new connection, for
+ * which mod_dbd waits connect_timeout. */
+#define LEASE_S 120
 
 struct neo_jobs {
     neo_jobs_host host;
@@ -86,12 +89,91 @@ static const struct {
 enum { COUNT = sizeof table / sizeof *table };
 _Static_assert(COUNT <= NEO_MAX_JOBS, "a report has room for all jobs");
 
-static const char *const *job_names(void)
+/* ---------------------------------------------------------------- statements */
+
+enum { CLAIMED_NAME, CLAIMED_NEXT };
+enum { NAME, RUNS, FAILURES, SUCCEEDED, FAILED, DURATION };
+
+static neo_statement *claim, *record;
+
+static const char *job_names(apr_pool_t *pool)
 {
-    static const char *names[COUNT];
+    neo_buf array;
+    neo_buf_init(&array, pool, 128);
     for (int i = 0; i < COUNT; i++)
-        names[i] = table[i].name;
-    return names;
+        neo_array_add_plain(&array, table[i].name);
+    return neo_array_end(&array);
+}
+
+static long long number_at(const neo_rows *rows, int row, int column)
+{
+    const char *text = neo_rows_value(rows, row, column);
+    return text ? atoll(text) : -1;
+}
+
+static int job_named(const char *name)
+{
+    int job = 0;
+    while (job < COUNT && strcmp(table[job].name, name) != 0)
+        job++;
+    return job;
+}
+
+/* Adds the jobs that the deployment has not run yet. */
+static int add_jobs(neo_pg *pg, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *values[] = {job_names(pool)};
+    return neo_pg_exec(pg, add_jobs_sql, 1, values, pool, &rows) == NEO_PG_OK;
+}
+
+/* Claims a job that is due, so that no other process gets it for LEASE_S, or until record_run. Returns COUNT if none is due,
+ * and sets *next to the milliseconds until the next one is; -1 if it is not known. */
+static int claim_due(neo_jobs *jobs, neo_pg *pg, neo_ms *next)
+{
+    neo_rows rows;
+    const char *values[] = {job_names(jobs->pool), apr_itoa(jobs->pool, LEASE_S)};
+    if (neo_pg_run(pg, claim, values, jobs->pool, &rows) != NEO_PG_OK)
+        return COUNT;
+    const char *name = neo_rows_value(&rows, 0, CLAIMED_NAME);
+    *next = number_at(&rows, 0, CLAIMED_NEXT);
+    if (!name && *next < 0) /* there is no row, for example after a restore */
+        jobs->are_added = 0;
+    return name ? job_named(name) : COUNT;
+}
+
+/* Records a run of `duration` milliseconds; the job is due again in `interval` seconds. If it fails, it is due after the lease.
+ */
+static void record_run(neo_pg *pg, int job, int is_success, neo_ms duration, int interval, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *values[] = {table[job].name, is_success ? "true" : "false", apr_itoa(pool, (int)duration),
+                            apr_itoa(pool, interval)};
+    (void)!neo_pg_run(pg, record, values, pool, &rows);
+}
+
+const char *neo_job_description(const char *name)
+{
+    int job = job_named(name);
+    return job < COUNT ? table[job].description : "";
+}
+
+neo_pg_status neo_jobs_read(neo_pg *pg, apr_pool_t *pool, neo_job_status jobs[NEO_MAX_JOBS], int *count)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_pg_query(pg, read_jobs_sql, 0, NULL, pool, &rows);
+    *count = status == NEO_PG_OK ? rows.count : 0;
+    if (*count > NEO_MAX_JOBS)
+        *count = NEO_MAX_JOBS;
+    for (int i = 0; i < *count; i++) {
+        jobs[i] = (neo_job_status){.runs = number_at(&rows, i, RUNS),
+                                   .failures = number_at(&rows, i, FAILURES),
+                                   .succeeded = number_at(&rows, i, SUCCEEDED),
+                                   .failed = number_at(&rows, i, FAILED),
+                                   .duration = number_at(&rows, i, DURATION)};
+        apr_cpystrn(jobs[i].name, neo_rows_value(&rows, i, NAME), sizeof jobs[i].name);
+    }
+    return status;
 }
 
 /* ---------------------------------------------------------------- running */
@@ -133,43 +215,25 @@ static void run_job(neo_jobs *jobs, int job)
     const step_result result = run_steps(jobs, job);
     neo_pg *pg = jobs->host.acquire(jobs->host.context);
     int is_success = result.status == NEO_PG_OK, interval = is_success && result.has_more ? 0 : table[job].interval;
-    /* If this fails, the job is due at the end of the lease. */
     if (pg) {
-        (void)!neo_job_record(pg, table[job].name, is_success, neo_steady_ms() - begun, interval, jobs->pool);
+        record_run(pg, job, is_success, neo_steady_ms() - begun, interval, jobs->pool);
         jobs->host.release(jobs->host.context, pg);
     }
     if (result.is_queued)
         jobs->host.notify_dispatcher(jobs->host.context);
 }
 
-static int job_named(const char *name)
-{
-    int job = 0;
-    while (job < COUNT && strcmp(table[job].name, name) != 0)
-        job++;
-    return job;
-}
-
-const char *neo_job_description(const char *name)
-{
-    int job = job_named(name);
-    return job < COUNT ? table[job].description : "";
-}
-
 /* Claims a job. Returns COUNT if none is due, and sets *next to the time until one may be. */
 static int claim_job(neo_jobs *jobs, neo_ms *next)
 {
-    const char *name = NULL;
     neo_pg *pg = jobs->host.acquire(jobs->host.context);
+    int job = COUNT;
     *next = -1;
     if (!pg)
         return COUNT;
-    if (!jobs->are_added)
-        jobs->are_added = neo_job_add(pg, job_names(), COUNT, jobs->pool) == NEO_PG_OK;
-    neo_pg_status status = neo_job_claim(pg, job_names(), COUNT, LEASE_S, jobs->pool, &name, next);
-    int job = status == NEO_PG_OK && name ? job_named(name) : COUNT;
-    if (status == NEO_PG_OK && !name && *next < 0) /* there is no row, for example after a restore */
-        jobs->are_added = 0;
+    jobs->are_added = jobs->are_added || add_jobs(pg, jobs->pool);
+    if (jobs->are_added)
+        job = claim_due(jobs, pg, next);
     jobs->host.release(jobs->host.context, pg);
     apr_pool_clear(jobs->pool);
     return job;
@@ -200,7 +264,8 @@ void neo_jobs_stop(neo_jobs *jobs)
 void neo_jobs_make_statements(apr_pool_t *pool)
 {
     neo_expiry_make_statements(pool);
-    neo_job_make_statements(pool);
+    claim = neo_statement_make(pool, claim_job_sql, 2, 1);
+    record = neo_statement_make(pool, record_job_sql, 4, 1);
 }
 
 neo_jobs *neo_jobs_make(const neo_jobs_host *host, apr_pool_t *pool)

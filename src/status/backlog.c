@@ -64,6 +64,6 @@ neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, 
     backlog->messages_stalled = number_at(&rows, MESSAGES_STALLED);
     backlog->failing = number_at(&rows, FAILING);
     backlog->disabled = number_at(&rows, DISABLED);
-    status = neo_job_read(pg, pool, backlog->jobs, &backlog->job_count);
+    status = neo_jobs_read(pg, pool, backlog->jobs, &backlog->job_count);
     return status == NEO_PG_OK ? read_log(pg, pool, &last, elapsed, backlog) : status;
 }

@@ -77,13 +77,31 @@ struct neo_courier {
 
 /* ---------------------------------------------------------------- results */
 
+/* Adds `change`, which may be negative, to the attempts in flight. */
+static void count_in_flight(const neo_courier *c, int change)
+{
+    if (c->settings.metrics.counters)
+        __atomic_fetch_add(&c->settings.metrics.process->in_flight, change, __ATOMIC_RELAXED);
+}
+
+static void count_attempt(const neo_courier *c, const neo_in_flight_delivery *delivery, const neo_send_result *result)
+{
+    const neo_courier_metrics *metrics = &c->settings.metrics;
+    long long duration = result->duration * 1000LL, now = neo_now_ms() * 1000;
+    int is_success = neo_send_is_success(result), is_end = is_success || delivery->number >= c->settings.attempts;
+    if (!metrics->counters)
+        return;
+    neo_metrics_attempt(metrics->counters, neo_attempt_counter(result->error, result->http_status), is_end, duration, now);
+    (void)neo_receivers_attempt(metrics->receivers, delivery->host, is_success, duration, now);
+    count_in_flight(c, -1);
+}
+
 static void on_sent(void *baton, const neo_send_result *result)
 {
     neo_in_flight_delivery *delivery = baton;
     neo_courier *c = delivery->owner;
     neo_results_add(c->collected, delivery, result, c->settings.delays, c->settings.attempts);
-    neo_courier_metrics_attempt(&c->settings.metrics, delivery->host, result, delivery->number >= c->settings.attempts);
-    neo_courier_metrics_in_flight(&c->settings.metrics, -1);
+    count_attempt(c, delivery, result);
     c->sent -= delivery->is_sent;
     neo_in_flight_remove(&c->in_flight, delivery, neo_send_is_success(result));
     c->finished_count++;
@@ -292,7 +310,7 @@ static void finish_claim(neo_courier *c)
     c->claim_pool = pool;
     c->secrets = (opened_secrets){0};
     admit(c, due, count);
-    neo_courier_metrics_in_flight(&c->settings.metrics, c->outgoing_count);
+    count_in_flight(c, c->outgoing_count);
     c->cursor[0] = '\0';
     c->has_more = is_at_limit(c, due, count);
     if (count && count == c->request.max)
@@ -405,7 +423,7 @@ static void release_in_flight(neo_courier *c, int unsent)
     }
     const neo_outcome *outcomes = (const neo_outcome *)released.outcomes->elts;
     int released_count = released.outcomes->nelts;
-    neo_courier_metrics_in_flight(&c->settings.metrics, -released_count);
+    count_in_flight(c, -released_count);
     neo_pg *pg = released_count ? c->host.acquire(c->host.context) : NULL;
     if (pg && neo_outbox_release(pg, outcomes, released_count, c->scratch) != NEO_PG_OK)
         neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d claimed deliveries could not be released", released_count);
@@ -447,11 +465,6 @@ void neo_courier_stop(neo_courier *courier, neo_courier_stop_kind kind)
     int running = 0;
     atomic_compare_exchange_strong(&courier->stop, &running, kind);
     neo_sender_wake(courier->sender);
-}
-
-void neo_courier_make_statements(apr_pool_t *pool)
-{
-    neo_outbox_make_statements(pool);
 }
 
 neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_courier_host *host, apr_pool_t *pool)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns results of attempts into outcomes and health changes (see results.h). */
+/* Turns results of attempts into outcomes, health changes and timers of retries (see results.h). */
 #include "results.h"
 
 #include <apr_strings.h>
@@ -115,4 +115,47 @@ void neo_results_log_deactivated(const neo_rows *rows)
             neo_log(NEO_LOG_SUBSCRIPTION_ENDED, NULL, "webhook subscription %s was deactivated: %s", neo_rows_value(rows, i, 0),
                     strcmp(reason, "gone") == 0 ? "the receiver answered 410 Gone" : "every attempt has failed for five days");
     }
+}
+
+/* ---------------------------------------------------------------- timers: a binary heap */
+
+static void swap_timers(neo_timers *timers, int a, int b)
+{
+    neo_ms swapped = timers->at[a];
+    timers->at[a] = timers->at[b];
+    timers->at[b] = swapped;
+}
+
+void neo_timers_add(neo_timers *timers, neo_ms at)
+{
+    at = (at + NEO_TIMER_STEP_MS - 1) / NEO_TIMER_STEP_MS * NEO_TIMER_STEP_MS;
+    if (timers->count == NEO_MAX_TIMERS || (timers->count && at == timers->at[0]))
+        return;
+    int i = timers->count++;
+    timers->at[i] = at;
+    for (; i > 0 && timers->at[i] < timers->at[(i - 1) / 2]; i = (i - 1) / 2)
+        swap_timers(timers, i, (i - 1) / 2);
+}
+
+neo_ms neo_timers_next(const neo_timers *timers)
+{
+    return timers->count ? timers->at[0] : 0;
+}
+
+static void remove_first_timer(neo_timers *timers)
+{
+    timers->at[0] = timers->at[--timers->count];
+    for (int i = 0, child; (child = 2 * i + 1) < timers->count; i = child) {
+        if (child + 1 < timers->count && timers->at[child + 1] < timers->at[child])
+            child++;
+        if (timers->at[i] <= timers->at[child])
+            break;
+        swap_timers(timers, i, child);
+    }
+}
+
+void neo_timers_expire(neo_timers *timers, neo_ms now)
+{
+    while (timers->count && timers->at[0] <= now)
+        remove_first_timer(timers);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results of attempts, collected until they are recorded in one statement. */
+/* Results of attempts, collected until they are recorded in one statement, and the times at which retries are due. */
 #ifndef NEO_WEBHOOKS_RESULTS_H
 #define NEO_WEBHOOKS_RESULTS_H
 
 #include "webhooks/in_flight.h"
 #include "webhooks/outbox.h"
 #include "webhooks/sender.h"
-#include "webhooks/timers.h"
 
 typedef struct neo_results {
     apr_pool_t *pool;                   /* its own; cleared when the results are recorded */
@@ -24,6 +23,25 @@ void neo_results_add(neo_results *results, const neo_in_flight_delivery *deliver
 
 /* Adds a delivery that was not sent. */
 neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_delivery *delivery);
+
+/* Timers: the times at which deliveries are due, in a heap. If it is full, further times are dropped, because the courier polls
+ * the queue anyway. */
+#define NEO_MAX_TIMERS 4096
+
+typedef struct neo_timers {
+    int count;
+    neo_ms at[NEO_MAX_TIMERS];
+} neo_timers;
+
+/* Times are rounded up to this step, so that one claim serves many of them. */
+#define NEO_TIMER_STEP_MS 10
+void neo_timers_add(neo_timers *timers, neo_ms at);
+
+/* Returns the earliest time, 0 if there is none. */
+neo_ms neo_timers_next(const neo_timers *timers);
+
+/* Removes the times up to `now`. */
+void neo_timers_expire(neo_timers *timers, neo_ms now);
 
 /* Sets timers for the deliveries that are retried. Call it when the results were just recorded. */
 void neo_results_set_timers(const neo_results *results, neo_timers *timers);

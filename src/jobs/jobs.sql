@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Background jobs of the deployment (see job.c).
+-- Background jobs of the deployment (see jobs.c).
 
 -- Adds the jobs $1 that the table does not have yet. They are due at once.
 -- name: add_jobs

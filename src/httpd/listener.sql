@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Steps of the hosts' system clocks (see clock_step.c).
+-- Steps of the hosts' system clocks (see listener.c).
 
 -- Records a step: $1 the host, $2 by how many milliseconds its clock is ahead; one a minute, because each process of a host sees it.
 -- name: record_clock_step
