@@ -48,7 +48,7 @@ typedef struct neo_shared_metrics {
     neo_receivers *receivers;
     neo_db_probes *probes;       /* NEO_MAX_DATABASES of them (see httpd/db_probe.h) */
     neo_process *process;        /* this process's */
-    neo_concurrency concurrency; /* likewise */
+    neo_concurrency concurrency; /* with this process's cells */
 } neo_shared_metrics;
 
 /* Call it in the parent, after the statements and the sites are made. Returns false, and logs, if there is no memory. */

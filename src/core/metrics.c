@@ -67,12 +67,12 @@ static char *shard_at(const neo_metrics *f, int shard)
     return (char *)f->rest + (size_t)shard * shard_size(f->routes);
 }
 
-static neo_counters *counters_of(const neo_metrics *f, int shard)
+static neo_counters *shard_counters(const neo_metrics *f, int shard)
 {
     return (neo_counters *)(void *)shard_at(f, shard);
 }
 
-static neo_route_counters *route_of(const neo_metrics *f, int shard, int route)
+static neo_route_counters *shard_route(const neo_metrics *f, int shard, int route)
 {
     return (neo_route_counters *)(void *)(shard_at(f, shard) + COUNTERS + (size_t)route * ROUTE);
 }
@@ -154,14 +154,14 @@ void neo_metrics_total(const neo_metrics *metrics, neo_counters *total)
 {
     memset(total, 0, sizeof *total);
     for (int i = 0; i < metrics->shards; i++)
-        add_words(total, counters_of(metrics, i), sizeof *total);
+        add_words(total, shard_counters(metrics, i), sizeof *total);
 }
 
 void neo_metrics_route(const neo_metrics *metrics, int route, neo_route_counters *total)
 {
     memset(total, 0, sizeof *total);
     for (int i = 0; i < metrics->shards; i++)
-        add_words(total, route_of(metrics, i, route), sizeof *total);
+        add_words(total, shard_route(metrics, i, route), sizeof *total);
 }
 
 /* ---------------------------------------------------------------- snapshots */
@@ -255,7 +255,7 @@ static const unsigned char indexes[600] = {
 #define SLOTS(status) [status] = 1 + STATUS_##status,
     NEO_STATUS_LIST(SLOTS)};
 
-static int slot_of(int status)
+static int status_index(int status)
 {
     if (status < 200 || status > 599)
         return STATUS_500;
@@ -270,9 +270,9 @@ static void count(neo_histogram *histogram, long long microseconds)
 
 void neo_metrics_request(neo_metrics *metrics, int route, int status, long long took, long long now)
 {
-    int shard = shard_here(metrics), slot = slot_of(status), class = neo_statuses[slot] / 100 - 2;
-    neo_counters *counters = counters_of(metrics, shard);
-    neo_route_counters *of_route = route_of(metrics, shard, route);
+    int shard = shard_here(metrics), slot = status_index(status), class = neo_statuses[slot] / 100 - 2;
+    neo_counters *counters = shard_counters(metrics, shard);
+    neo_route_counters *of_route = shard_route(metrics, shard, route);
     roll_over(metrics, now);
     count(&counters->times[class], took);
     count(&of_route->times[class], took);
@@ -284,12 +284,12 @@ void neo_metrics_request(neo_metrics *metrics, int route, int status, long long 
 void neo_metrics_count(neo_metrics *metrics, neo_counter counter, int times)
 {
     if (times)
-        add(&counters_of(metrics, shard_here(metrics))->counts[counter], (uint64_t)times);
+        add(&shard_counters(metrics, shard_here(metrics))->counts[counter], (uint64_t)times);
 }
 
 void neo_metrics_time(neo_metrics *metrics, neo_timing timing, long long took)
 {
-    count(&counters_of(metrics, shard_here(metrics))->times[timing], took);
+    count(&shard_counters(metrics, shard_here(metrics))->times[timing], took);
 }
 
 neo_counter neo_attempt_counter(const char *error, int http_status)

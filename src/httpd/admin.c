@@ -117,7 +117,7 @@ static int handle_metrics(request_rec *r)
 
 /* ---------------------------------------------------------------- health */
 
-/* Of its virtual host; of any in one without the API. */
+/* Whether the key file of the virtual host cannot be used; without the API in it, that of any virtual host. */
 static int lacks_keys(const request_rec *r)
 {
     const neo_site *own = neo_server_config_of(r->server)->site;

@@ -45,7 +45,7 @@ static int find_databases(const neo_database *only, probed_database *found, int 
     return count;
 }
 
-static int databases_of(request_rec *r, probed_database *found, int max)
+static int server_databases(request_rec *r, probed_database *found, int max)
 {
     return find_databases(neo_server_config_of(r->server)->database, found, max);
 }
@@ -136,7 +136,7 @@ static void probe_cached(request_rec *r, const probed_database *target, neo_db_p
 }
 
 /* The error for a page. It shows no internal details. */
-static const char *error_of(const neo_probe_result *result)
+static const char *public_error(const neo_probe_result *result)
 {
     static const char *const texts[NEO_PROBE_STATES] = {
         [NEO_PROBE_UNKNOWN] = "the database has not been queried yet; try again",
@@ -182,14 +182,14 @@ static const char *probe_writes(request_rec *r, const probed_database *target)
     neo_probe_result result;
     probe_cached(r, target, &neo_shared_metrics_get()->probes[target->number % NEO_MAX_DATABASES].writes, WRITES_FRESH_US,
                  query_writes, &result);
-    return error_of(&result);
+    return public_error(&result);
 }
 
 void neo_db_probe_report(request_rec *r, neo_report *report)
 {
     neo_probe_result result;
     probed_database target;
-    if (!databases_of(r, &target, 1)) {
+    if (!server_databases(r, &target, 1)) {
         report->backlog_error = report->write_error = "this process has no database yet";
         return;
     }
@@ -197,20 +197,20 @@ void neo_db_probe_report(request_rec *r, neo_report *report)
                  query_backlog, &result);
     report->backlog = result.backlog;
     report->backlog_read_at = result.read_at;
-    report->backlog_error = error_of(&result);
+    report->backlog_error = public_error(&result);
     report->write_error = report->backlog_error ? report->backlog_error : probe_writes(r, &target);
 }
 
 const char *neo_db_probe_readiness(request_rec *r, int needs_writes)
 {
     probed_database found[NEO_MAX_DATABASES];
-    int count = databases_of(r, found, NEO_MAX_DATABASES);
+    int count = server_databases(r, found, NEO_MAX_DATABASES);
     const char *error = count ? NULL : "this process has no database yet";
     for (int i = 0; i < count && !error; i++) {
         neo_probe_result result;
         probe_cached(r, &found[i], &neo_shared_metrics_get()->probes[found[i].number % NEO_MAX_DATABASES].schema, FRESH_US,
                      query_schema, &result);
-        error = error_of(&result);
+        error = public_error(&result);
         if (!error && needs_writes)
             error = probe_writes(r, &found[i]);
     }

@@ -29,13 +29,13 @@ typedef struct {
     neo_dispatcher *dispatcher; /* NULL if this host does not deliver */
 } job_thread;
 
-static neo_pg *acquire(void *context)
+static neo_pg *acquire_connection(void *context)
 {
     db_client *client = context;
     return neo_database_acquire(client->database, &client->lease, &client->log_context, client->pool);
 }
 
-static void release(void *context, neo_pg *pg)
+static void release_connection(void *context, neo_pg *pg)
 {
     neo_database_release(((db_client *)context)->database, pg);
 }
@@ -61,7 +61,7 @@ static void *make_client(apr_size_t size, apr_pool_t *pchild, server_rec *server
 /* ---------------------------------------------------------------- the courier */
 
 /* Counts with the limiter of credentials, whose names differ from these. */
-static neo_ms admit(void *context, const char *organization, const char *receiver, int per_hour)
+static neo_ms admit_delivery(void *context, const char *organization, const char *receiver, int per_hour)
 {
     const neo_dispatcher *dispatcher = context;
     char name[NEO_ID_SIZE + NEO_HOST_SIZE];
@@ -89,7 +89,7 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
         return NULL;
     neo_dispatcher *dispatcher = make_client(sizeof *dispatcher, pchild, server, database);
     dispatcher->client.lease.is_internal = 1;
-    const neo_courier_host host = {acquire, release, admit, dispatcher};
+    const neo_courier_host host = {acquire_connection, release_connection, admit_delivery, dispatcher};
     const neo_shared_metrics *shared = neo_shared_metrics_get();
     neo_courier_settings counted = *settings;
     counted.metrics = (neo_courier_metrics){shared->metrics, shared->receivers, shared->process};
@@ -114,7 +114,7 @@ void neo_dispatcher_stop(neo_dispatcher *dispatcher, int graceful)
 
 /* ---------------------------------------------------------------- jobs */
 
-static void notify_dispatcher(void *context)
+static void wake_dispatcher(void *context)
 {
     const job_thread *thread = context;
     if (thread->dispatcher)
@@ -135,9 +135,9 @@ void neo_job_thread_start(apr_pool_t *pchild, server_rec *server, neo_database *
 {
     const neo_server_config *config = neo_server_config_of(server);
     job_thread *thread = make_client(sizeof *thread, pchild, server, database); /* it waits in the queue of the requests */
-    const neo_jobs_host host = {acquire,
-                                release,
-                                notify_dispatcher,
+    const neo_jobs_host host = {acquire_connection,
+                                release_connection,
+                                wake_dispatcher,
                                 thread,
                                 (int)NEO_CONFIG_NUMBER(config, webhook_retention),
                                 (int)NEO_CONFIG_NUMBER(config, event_retention)};

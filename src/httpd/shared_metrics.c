@@ -25,15 +25,9 @@ static int max_processes(void)
     return SPARE_FACTOR * (max > 0 ? max : 1);
 }
 
-/* Depends on the layout, so that an upgraded module with other routes gets new memory. */
-static const char *name_of(apr_size_t size, apr_pool_t *pool)
-{
-    return apr_psprintf(pool, "neoapi_metrics_%s_%x_%" APR_SIZE_T_FMT, NEO_VERSION, neo_routes_fingerprint(), size);
-}
-
 /* The memory belongs to the process, not to its configuration. Anonymous shared memory is zeroed, and pages that are not used
  * cost nothing. */
-static char *make(server_rec *server, const char *name, apr_size_t size)
+static char *make_memory(server_rec *server, const char *name, apr_size_t size)
 {
     apr_pool_t *pool = server->process->pool;
     apr_shm_t *shm;
@@ -56,10 +50,12 @@ int neo_shared_metrics_open(server_rec *main_server)
     apr_size_t metrics = CACHE_ALIGNED(neo_metrics_size(routes, processes)), receivers = CACHE_ALIGNED(neo_receivers_size());
     apr_size_t probes = CACHE_ALIGNED(NEO_MAX_DATABASES * sizeof(neo_db_probes));
     apr_size_t size = metrics + receivers + probes + neo_concurrency_size(processes);
-    const char *name = name_of(size, main_server->process->pconf);
+    /* The name depends on the layout, so that an upgraded module with other routes gets new memory. */
+    const char *name = apr_psprintf(main_server->process->pconf, "neoapi_metrics_%s_%x_%" APR_SIZE_T_FMT, NEO_VERSION,
+                                    neo_routes_fingerprint(), size);
     void *found = NULL;
     apr_pool_userdata_get(&found, name, main_server->process->pool);
-    char *memory = found ? found : make(main_server, name, size);
+    char *memory = found ? found : make_memory(main_server, name, size);
     if (!memory)
         return 0;
     shared.metrics = neo_metrics_attach(memory, routes, processes, apr_time_now());

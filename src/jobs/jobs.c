@@ -45,7 +45,7 @@ typedef struct {
 
 /* ---------------------------------------------------------------- steps */
 
-static step_result expire(const neo_jobs *jobs, neo_pg *pg)
+static step_result expire_due(const neo_jobs *jobs, neo_pg *pg)
 {
     int count = 0;
     neo_pg_status status = neo_expiry_run(pg, jobs->run_end, jobs->pool, &count);
@@ -81,7 +81,7 @@ static const struct {
     step_result (*step)(const neo_jobs *jobs, neo_pg *pg);
     const char *description;
 } table[] = {
-    {"expire", 30, expire, "expires proposals and contracts after their last day"},
+    {"expire", 30, expire_due, "expires proposals and contracts after their last day"},
     {"fail_deleted", 2, fail_deleted, "fails the pending deliveries of deleted subscriptions"},
     {"announce_failing", 5, announce_failing, "adds webhook.failing for subscriptions that have failed for ten minutes"},
     {"cleanup", 60, cleanup, "removes old deliveries, events and idempotency keys; adds the partitions of the next days"},

@@ -12,14 +12,14 @@
 
 enum { PENDING, ESTIMATE, DUE, SUBSCRIPTIONS, OVERDUE, OLDEST, MESSAGES_STALLED, FAILING, DISABLED };
 
-static long long number_at(const neo_rows *rows, int column)
+static long long count_at(const neo_rows *rows, int column)
 {
     const char *text = neo_rows_value(rows, 0, column);
     return text ? atoll(text) : 0;
 }
 
 /* The time in an id. */
-static neo_ms time_of(const char *id)
+static neo_ms id_time(const char *id)
 {
     unsigned char bytes[NEO_ID_BYTES];
     neo_ms ms = 0;
@@ -53,17 +53,17 @@ neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, 
     memset(backlog, 0, sizeof *backlog);
     if (status != NEO_PG_OK || rows.count == 0)
         return status;
-    long long counted = number_at(&rows, PENDING), estimate = number_at(&rows, ESTIMATE);
+    long long counted = count_at(&rows, PENDING), estimate = count_at(&rows, ESTIMATE);
     backlog->is_estimated = counted > NEO_BACKLOG_MAX_COUNTED;
     backlog->pending = backlog->is_estimated && estimate > counted ? estimate : counted;
-    backlog->due = number_at(&rows, DUE);
+    backlog->due = count_at(&rows, DUE);
     backlog->is_more =
-        backlog->due == NEO_BACKLOG_MAX_COUNTED || number_at(&rows, SUBSCRIPTIONS) == NEO_BACKLOG_MAX_SUBSCRIPTIONS;
-    backlog->overdue = number_at(&rows, OVERDUE);
-    backlog->oldest = time_of(neo_rows_value(&rows, 0, OLDEST));
-    backlog->messages_stalled = number_at(&rows, MESSAGES_STALLED);
-    backlog->failing = number_at(&rows, FAILING);
-    backlog->disabled = number_at(&rows, DISABLED);
+        backlog->due == NEO_BACKLOG_MAX_COUNTED || count_at(&rows, SUBSCRIPTIONS) == NEO_BACKLOG_MAX_SUBSCRIPTIONS;
+    backlog->overdue = count_at(&rows, OVERDUE);
+    backlog->oldest = id_time(neo_rows_value(&rows, 0, OLDEST));
+    backlog->messages_stalled = count_at(&rows, MESSAGES_STALLED);
+    backlog->failing = count_at(&rows, FAILING);
+    backlog->disabled = count_at(&rows, DISABLED);
     status = neo_jobs_read(pg, pool, backlog->jobs, &backlog->job_count);
     return status == NEO_PG_OK ? read_log(pg, pool, &last, elapsed, backlog) : status;
 }

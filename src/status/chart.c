@@ -47,7 +47,7 @@ static double stack_at(const chart_spec *chart, int minute)
     return sum;
 }
 
-static scale scale_of(const chart_spec *chart)
+static scale make_scale(const chart_spec *chart)
 {
     scale s = {0, 0, !chart->is_stacked};
     for (int m = 0; m < NEO_MINUTES; m++) {
@@ -170,7 +170,7 @@ static void draw_legend(neo_buf *out, const chart_spec *chart)
 
 static void draw_chart(const chart_spec *chart, neo_buf *out)
 {
-    scale s = scale_of(chart);
+    scale s = make_scale(chart);
     neo_buf_puts(out, "<figure>");
     draw_legend(out, chart);
     neo_buf_printf(out, "<svg class=\"plot\" role=\"img\" aria-label=\"%s %s, each of the last 60 minutes\">", chart->title,
@@ -190,24 +190,24 @@ static void draw_chart(const chart_spec *chart, neo_buf *out)
 
 enum { REQUESTS, DURATIONS, DATABASE, WEBHOOKS, CHARTS };
 
-static void put_minute(chart_series of[CHARTS][3], const neo_counters *minute, int m)
+static void put_minute(chart_series series[CHARTS][3], const neo_counters *minute, int m)
 {
     static const double parts[] = {0.99, 0.95, 0.5};
     neo_histogram all = neo_report_all(minute->times);
     uint64_t classes[NEO_CLASSES];
     for (int i = 0; i < NEO_CLASSES; i++)
         classes[i] = neo_histogram_count(&minute->times[i]);
-    of[REQUESTS][0].values[m] = (double)(classes[0] + classes[1]);
-    of[REQUESTS][1].values[m] = (double)classes[2];
-    of[REQUESTS][2].values[m] = (double)classes[3];
+    series[REQUESTS][0].values[m] = (double)(classes[0] + classes[1]);
+    series[REQUESTS][1].values[m] = (double)classes[2];
+    series[REQUESTS][2].values[m] = (double)classes[3];
     for (int i = 0; i < 3; i++)
-        of[DURATIONS][i].values[m] = neo_histogram_quantile(&all, parts[i]);
-    of[DATABASE][0].values[m] = (double)minute->times[NEO_TIME_CONNECTION_USE].sum / 60e6;
-    of[DATABASE][1].values[m] = (double)minute->times[NEO_TIME_CONNECTION_WAIT].sum / 60e6;
+        series[DURATIONS][i].values[m] = neo_histogram_quantile(&all, parts[i]);
+    series[DATABASE][0].values[m] = (double)minute->times[NEO_TIME_CONNECTION_USE].sum / 60e6;
+    series[DATABASE][1].values[m] = (double)minute->times[NEO_TIME_CONNECTION_WAIT].sum / 60e6;
     uint64_t successes = minute->counts[NEO_COUNT_ATTEMPT_OK],
              attempts = neo_histogram_count(&minute->times[NEO_TIME_ATTEMPTS]);
-    of[WEBHOOKS][0].values[m] = (double)successes;
-    of[WEBHOOKS][1].values[m] = attempts > successes ? (double)(attempts - successes) : 0;
+    series[WEBHOOKS][0].values[m] = (double)successes;
+    series[WEBHOOKS][1].values[m] = attempts > successes ? (double)(attempts - successes) : 0;
 }
 
 void neo_report_charts(const neo_report *report, neo_buf *out)

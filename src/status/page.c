@@ -29,7 +29,7 @@ const char *neo_report_policy(apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- parts */
 
-static void put_head(const neo_report *report, int refresh, neo_buf *out)
+static void put_page_head(const neo_report *report, int refresh, neo_buf *out)
 {
     neo_buf_puts(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
                       "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
@@ -67,7 +67,7 @@ static void put_tile(const neo_report *report, const neo_metric *metric, neo_buf
 
 /* ---------------------------------------------------------------- tables */
 
-static void put_cell(neo_buf *out, const char *name, double value, void (*put)(neo_buf *out, double value))
+static void put_td(neo_buf *out, const char *name, double value, void (*put)(neo_buf *out, double value))
 {
     neo_buf_printf(out, "<td data-name=\"%s\">", name);
     if (value >= 0)
@@ -82,7 +82,7 @@ static void put_count(neo_buf *out, double value)
     neo_report_count(out, (uint64_t)value);
 }
 
-static void put_times(neo_buf *out, const neo_histogram *histogram)
+static void put_quantiles(neo_buf *out, const neo_histogram *histogram)
 {
     static const struct {
         const char *name;
@@ -95,14 +95,14 @@ static void put_times(neo_buf *out, const neo_histogram *histogram)
     }
 }
 
-static void put_route(const neo_report_route *one, neo_buf *out)
+static void put_route_row(const neo_report_route *one, neo_buf *out)
 {
     if (one->route == neo_route_at(0))
         neo_buf_puts(out, "<tr><th scope=\"row\">no route</th>");
     else
         neo_buf_printf(out, "<tr><th scope=\"row\"><b>%s</b> %s</th>", one->route->method, one->route->path);
-    put_cell(out, "requests", (double)neo_histogram_count(&one->times), put_count);
-    put_times(out, &one->times);
+    put_td(out, "requests", (double)neo_histogram_count(&one->times), put_count);
+    put_quantiles(out, &one->times);
     neo_buf_puts(out, "<td class=\"statuses\">");
     for (int s = 0; s < NEO_STATUSES; s++)
         if (one->recent.statuses[s]) {
@@ -119,7 +119,7 @@ static void put_route(const neo_report_route *one, neo_buf *out)
 }
 
 /* By number of requests; requests without a route last. */
-static int compare(const void *a, const void *b)
+static int compare_routes(const void *a, const void *b)
 {
     const neo_report_route *const *one = a, *const *other = b;
     uint64_t count = neo_histogram_count(&(*one)->times), counted = neo_histogram_count(&(*other)->times);
@@ -134,7 +134,7 @@ static void put_routes(const neo_report *report, neo_buf *out)
     for (int i = 0; i < report->route_count; i++)
         if (neo_histogram_count(&report->routes[i].times))
             shown[count++] = &report->routes[i];
-    qsort(shown, (size_t)count, sizeof *shown, compare);
+    qsort(shown, (size_t)count, sizeof *shown, compare_routes);
     neo_buf_puts(out, "<section><h2>Requests by route</h2>\n<p class=\"lead\">In the last ");
     neo_report_age(out, report->now - report->since);
     neo_buf_puts(out, ". Requests without a route have an unknown path or method, or were rejected before routing.</p>\n");
@@ -144,7 +144,7 @@ static void put_routes(const neo_report *report, neo_buf *out)
                               "scope=\"col\">Statuses</th></tr></thead>\n<tbody>\n"
                             : "<p class=\"none\">No requests.</p>\n");
     for (int i = 0; i < count; i++)
-        put_route(shown[i], out);
+        put_route_row(shown[i], out);
     neo_buf_puts(out, count ? "</tbody></table></section>\n" : "</section>\n");
 }
 
@@ -154,8 +154,8 @@ static void put_times_row(const neo_report *report, const neo_metric *metric, ne
         return;
     neo_histogram times = neo_metric_times(metric, &report->hour);
     neo_buf_printf(out, "<tr><th scope=\"row\">%s</th>", metric->row);
-    put_cell(out, "count", (double)neo_histogram_count(&times), put_count);
-    put_times(out, &times);
+    put_td(out, "count", (double)neo_histogram_count(&times), put_count);
+    put_quantiles(out, &times);
     neo_buf_puts(out, "</tr>\n");
 }
 
@@ -176,8 +176,8 @@ static void put_counter_row(const neo_report *report, const neo_metric *metric, 
     if (!metric->row || metric->times)
         return;
     neo_buf_printf(out, "<tr><th scope=\"row\">%s</th>", metric->row);
-    put_cell(out, "last hour", metric->value(report, &report->hour), put_count);
-    put_cell(out, "since start", metric->value(report, &report->minutes[NEO_MINUTES]), put_count);
+    put_td(out, "last hour", metric->value(report, &report->hour), put_count);
+    put_td(out, "since start", metric->value(report, &report->minutes[NEO_MINUTES]), put_count);
     neo_buf_puts(out, "</tr>\n");
 }
 
@@ -204,10 +204,10 @@ static void put_receivers(const neo_report *report, neo_buf *out)
         neo_buf_puts(out, "<tr><th scope=\"row\">");
         neo_report_html(out, one->host);
         neo_buf_puts(out, "</th>");
-        put_cell(out, "mean", one->mean, neo_report_time);
-        put_cell(out, "longest", (double)one->longest, neo_report_time);
-        put_cell(out, "attempts", (double)one->attempts, put_count);
-        put_cell(out, "failed", (double)one->failures, put_count);
+        put_td(out, "mean", one->mean, neo_report_time);
+        put_td(out, "longest", (double)one->longest, neo_report_time);
+        put_td(out, "attempts", (double)one->attempts, put_count);
+        put_td(out, "failed", (double)one->failures, put_count);
         neo_buf_puts(out, "</tr>\n");
     }
     neo_buf_puts(out, report->slowest_count ? "</tbody></table>\n" : "");
@@ -224,7 +224,7 @@ static double age(const neo_report *report, neo_ms time)
     return time < 0 ? -1 : report->now / 1000 > time ? (double)(report->now / 1000 - time) : 0;
 }
 
-static void put_jobs(const neo_report *report, neo_buf *out)
+static void put_jobs_table(const neo_report *report, neo_buf *out)
 {
     neo_buf_puts(out, "<h3>Background jobs of the deployment</h3>\n");
     if (report->backlog.job_count)
@@ -234,11 +234,11 @@ static void put_jobs(const neo_report *report, neo_buf *out)
     for (int i = 0; i < report->backlog.job_count; i++) {
         const neo_job_status *job = &report->backlog.jobs[i];
         neo_buf_printf(out, "<tr><th scope=\"row\"><b>%s</b> %s</th>", job->name, neo_job_description(job->name));
-        put_cell(out, "last success", age(report, job->succeeded), put_age);
-        put_cell(out, "duration", (double)job->duration * 1000, neo_report_time);
-        put_cell(out, "last failure", age(report, job->failed), put_age);
-        put_cell(out, "runs", (double)job->runs, put_count);
-        put_cell(out, "failed", (double)job->failures, put_count);
+        put_td(out, "last success", age(report, job->succeeded), put_age);
+        put_td(out, "duration", (double)job->duration * 1000, neo_report_time);
+        put_td(out, "last failure", age(report, job->failed), put_age);
+        put_td(out, "runs", (double)job->runs, put_count);
+        put_td(out, "failed", (double)job->failures, put_count);
         neo_buf_puts(out, "</tr>\n");
     }
     neo_buf_puts(out, report->backlog.job_count ? "</tbody></table></section>\n" : "<p>No run is known.</p></section>\n");
@@ -249,7 +249,7 @@ void neo_report_page(const neo_report *report, int refresh, neo_buf *out)
     char now[NEO_MS_TEXT_SIZE], started[NEO_MS_TEXT_SIZE];
     neo_ms_format(now, report->now / 1000);
     neo_ms_format(started, report->started / 1000);
-    put_head(report, refresh, out);
+    put_page_head(report, refresh, out);
     neo_buf_puts(out, "<dl class=\"tiles\">\n");
     neo_metric_put_all(report, out, put_tile);
     neo_buf_puts(out, "</dl>\n");
@@ -258,7 +258,7 @@ void neo_report_page(const neo_report *report, int refresh, neo_buf *out)
     put_database(report, out);
     put_attempts(report, out);
     put_receivers(report, out);
-    put_jobs(report, out);
+    put_jobs_table(report, out);
     neo_buf_printf(out,
                    "</main>\n<footer><p>mod_neoapi %s, %.19sZ. Counted since %.19sZ, including graceful restarts. Percentiles "
                    "are accurate to "

@@ -20,7 +20,7 @@ static void put_histogram(neo_buf *out, const char *name, const char *labels, co
 }
 
 /* A route's labels, which need no escaping. */
-static void put_route(neo_buf *out, const neo_route *route)
+static void put_route_labels(neo_buf *out, const neo_route *route)
 {
     neo_buf_printf(out, "method=\"%s\",route=\"%s\",", route->method, route->path);
 }
@@ -39,7 +39,7 @@ void neo_report_route_statuses(const neo_report *report, neo_buf *out)
             if (one->total.statuses[s] == 0 && !is_always_shown(neo_statuses[s]))
                 continue;
             neo_buf_puts(out, "neoapi_http_requests_total{");
-            put_route(out, one->route);
+            put_route_labels(out, one->route);
             neo_buf_printf(out, "code=\"%d\"} %llu\n", neo_statuses[s], (unsigned long long)one->total.statuses[s]);
         }
 }
@@ -52,13 +52,13 @@ void neo_report_route_times(const neo_report *report, neo_buf *out)
             if (neo_histogram_count(&report->routes[i].total.times[c]) == 0)
                 continue;
             neo_buf_init(&labels, out->pool, 128);
-            put_route(&labels, report->routes[i].route);
+            put_route_labels(&labels, report->routes[i].route);
             neo_buf_printf(&labels, "code=\"%dxx\",", c + 2);
             put_histogram(out, "http_request_duration_seconds", labels.ptr, &report->routes[i].total.times[c]);
         }
 }
 
-static void put_jobs(const neo_report *report, const neo_metric *metric, neo_buf *out)
+static void put_job_samples(const neo_report *report, const neo_metric *metric, neo_buf *out)
 {
     for (int i = 0; i < report->backlog.job_count; i++) {
         const neo_job_status *job = &report->backlog.jobs[i];
@@ -69,7 +69,7 @@ static void put_jobs(const neo_report *report, const neo_metric *metric, neo_buf
     }
 }
 
-static void put_metric(const neo_report *report, const neo_metric *metric, neo_buf *out)
+static void put_family(const neo_report *report, const neo_metric *metric, neo_buf *out)
 {
     const neo_counters *total = &report->minutes[NEO_MINUTES];
     if (!metric->name || (metric->is_queue && report->backlog_error))
@@ -82,7 +82,7 @@ static void put_metric(const neo_report *report, const neo_metric *metric, neo_b
     if (metric->put_samples)
         metric->put_samples(report, out);
     else if (metric->job)
-        put_jobs(report, metric, out);
+        put_job_samples(report, metric, out);
     else if (metric->times)
         put_histogram(out, metric->name, "", &total->times[metric->times - 1]);
     else
@@ -93,5 +93,5 @@ static void put_metric(const neo_report *report, const neo_metric *metric, neo_b
 
 void neo_report_metrics(const neo_report *report, neo_buf *out)
 {
-    neo_metric_put_all(report, out, put_metric);
+    neo_metric_put_all(report, out, put_family);
 }

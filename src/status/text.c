@@ -7,13 +7,13 @@
 #include "core/clock.h"
 
 /* In milliseconds. */
-static void put_times(neo_buf *out, const char *key, const neo_histogram *histogram)
+static void put_quantile_lines(neo_buf *out, const char *key, const neo_histogram *histogram)
 {
     neo_buf_printf(out, "%sP50: %.3f\n%sP95: %.3f\n%sP99: %.3f\n", key, neo_histogram_quantile(histogram, 0.5) / 1000, key,
                    neo_histogram_quantile(histogram, 0.95) / 1000, key, neo_histogram_quantile(histogram, 0.99) / 1000);
 }
 
-static void put_route(neo_buf *out, const neo_report_route *one)
+static void put_route_line(neo_buf *out, const neo_report_route *one)
 {
     neo_buf_printf(out, "Route %s %s:", one->route->method, one->route->path);
     for (int s = 0; s < NEO_STATUSES; s++)
@@ -28,7 +28,7 @@ void neo_report_route_lines(const neo_report *report, neo_buf *out)
     for (int i = 0; i < report->route_count; i++) {
         neo_histogram ever = neo_report_all(report->routes[i].total.times);
         if (neo_histogram_count(&ever))
-            put_route(out, &report->routes[i]);
+            put_route_line(out, &report->routes[i]);
     }
 }
 
@@ -60,7 +60,7 @@ static void put_key(const neo_report *report, const neo_metric *metric, const ch
             neo_buf_printf(out, "%s: %s\n", key, neo_metric_string(metric, report));
     } else if (metric->times && metric->unit != NEO_TOTAL) {
         neo_histogram hour = neo_metric_times(metric, &report->hour);
-        put_times(out, key, &hour);
+        put_quantile_lines(out, key, &hour);
     } else {
         double value = metric->value(report, &report->minutes[NEO_MINUTES]);
         if (metric->unit == NEO_MILLISECONDS)
@@ -70,7 +70,7 @@ static void put_key(const neo_report *report, const neo_metric *metric, const ch
     }
 }
 
-static void put_metric(const neo_report *report, const neo_metric *metric, neo_buf *out)
+static void put_text_lines(const neo_report *report, const neo_metric *metric, neo_buf *out)
 {
     if (metric->put_lines)
         metric->put_lines(report, out);
@@ -83,7 +83,7 @@ void neo_report_text(const neo_report *report, neo_buf *out)
     char started[NEO_MS_TEXT_SIZE];
     neo_ms_format(started, report->started / 1000);
     neo_buf_printf(out, "Version: %s\nHost: %s\nCountedSince: %s\n", NEO_VERSION, report->host, started);
-    neo_metric_put_all(report, out, put_metric);
+    neo_metric_put_all(report, out, put_text_lines);
 }
 
 /* ---------------------------------------------------------------- in mod_status */

@@ -36,7 +36,7 @@ typedef struct {
 
 /* A subscription's decrypted secrets. */
 typedef struct {
-    const neo_due_delivery *of;
+    const neo_due_delivery *due;
     const char *secret, *previous;
 } opened_secrets;
 
@@ -107,7 +107,7 @@ static void on_sent(void *baton, const neo_send_result *result)
     c->finished_count++;
 }
 
-static int acquire(neo_courier *c, int query)
+static int acquire_for(neo_courier *c, int query)
 {
     c->pg = c->host.acquire(c->host.context);
     if (c->pg)
@@ -126,7 +126,7 @@ static void start_record(neo_courier *c)
     const apr_array_header_t *outcomes = c->recording->outcomes;
     c->next_record = neo_steady_ms() + 1000; /* finish_record resets it */
     const apr_array_header_t *changes = c->recording->health_changes;
-    if (outcomes->nelts && acquire(c, QUERY_RECORD))
+    if (outcomes->nelts && acquire_for(c, QUERY_RECORD))
         c->pending = neo_outbox_complete(c->pg, (const neo_outcome *)outcomes->elts, outcomes->nelts,
                                          (const neo_health_change *)changes->elts, changes->nelts, c->scratch);
 }
@@ -158,7 +158,7 @@ static const char *open_secret(const neo_courier *c, const neo_due_delivery *due
 /* Decrypts secrets once per subscription: a claim's deliveries are grouped by subscription. */
 static void open_secrets(neo_courier *c, const neo_due_delivery *due)
 {
-    if (!c->secrets.of || strcmp(c->secrets.of->subscription, due->subscription) != 0)
+    if (!c->secrets.due || strcmp(c->secrets.due->subscription, due->subscription) != 0)
         c->secrets = (opened_secrets){due, open_secret(c, due, due->secret), open_secret(c, due, due->previous_secret)};
 }
 
@@ -209,7 +209,7 @@ static void start_claim(neo_courier *c)
     atomic_store(&c->is_woken, 0);
     c->next_poll = now + POLL_INTERVAL_MS;
     neo_timers_expire(&c->timers, now);
-    if (!acquire(c, QUERY_CLAIM))
+    if (!acquire_for(c, QUERY_CLAIM))
         return;
     apr_pool_clear(c->next_claim_pool);
     c->request = make_request(c);
@@ -226,7 +226,7 @@ static int run_length(const neo_due_delivery *due, int count)
 }
 
 /* The state of a delivery's subscription at the time of the claim. */
-static neo_subscription_load load_of(const neo_courier *c, const neo_due_delivery *due)
+static neo_subscription_load find_load(const neo_courier *c, const neo_due_delivery *due)
 {
     for (int i = 0; i < c->request.load_count; i++)
         if (strcmp(c->request.loads[i].subscription, due->subscription) == 0)
@@ -244,7 +244,7 @@ static int is_at_limit(const neo_courier *c, const neo_due_delivery *due, int co
         if (c->request.loads[i].limit && c->request.loads[i].count >= c->request.loads[i].limit)
             return 1;
     for (int at = 0, run; at < count; at += run) {
-        neo_subscription_load load = load_of(c, &due[at]);
+        neo_subscription_load load = find_load(c, &due[at]);
         run = run_length(due + at, count - at);
         if (run + load.count >= load.limit)
             return 1;
@@ -279,7 +279,7 @@ static neo_ms deferred_until(neo_courier *c, const neo_due_delivery *due)
 }
 
 /* Puts the claimed deliveries into `outgoing`, and releases those that the plan does not allow yet. */
-static void admit(neo_courier *c, const neo_due_delivery *due, int count)
+static void admit_claimed(neo_courier *c, const neo_due_delivery *due, int count)
 {
     neo_deferred_delivery *deferred = apr_palloc(c->claim_pool, (apr_size_t)(count + 1) * sizeof *deferred);
     int deferred_count = 0;
@@ -309,7 +309,7 @@ static void finish_claim(neo_courier *c)
     c->next_claim_pool = c->claim_pool;
     c->claim_pool = pool;
     c->secrets = (opened_secrets){0};
-    admit(c, due, count);
+    admit_claimed(c, due, count);
     count_in_flight(c, c->outgoing_count);
     c->cursor[0] = '\0';
     c->has_more = is_at_limit(c, due, count);
@@ -433,7 +433,7 @@ static void release_in_flight(neo_courier *c, int unsent)
 
 /* Releases unsent deliveries, so that other processes send them at once. Then waits for the attempts in flight and records each
  * result, because an attempt without a recorded result is repeated. A graceful stop waits until all attempts have timed out. */
-static void finish(neo_courier *c)
+static void shut_down(neo_courier *c)
 {
     neo_ms grace = c->stop == NEO_COURIER_STOP_GRACEFULLY ? (c->settings.timeout + 1) * 1000LL : SHUTDOWN_GRACE_MS;
     neo_ms until = neo_steady_ms() + grace;
@@ -451,7 +451,7 @@ void neo_courier_run(neo_courier *courier)
 {
     while (!atomic_load(&courier->stop))
         run_once(courier);
-    finish(courier);
+    shut_down(courier);
 }
 
 void neo_courier_wake(neo_courier *courier)

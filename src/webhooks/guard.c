@@ -40,7 +40,7 @@ static void set_v4(unsigned char out[16], const void *address)
     memcpy(out + 12, address, 4);
 }
 
-static int bytes_of(const struct sockaddr *address, unsigned char out[16])
+static int address_bytes(const struct sockaddr *address, unsigned char out[16])
 {
     if (address->sa_family == AF_INET)
         set_v4(out, &((const struct sockaddr_in *)(const void *)address)->sin_addr);
@@ -105,7 +105,7 @@ static void add_own_addresses(apr_array_header_t *ranges)
         return;
     for (struct ifaddrs *one = all; one; one = one->ifa_next) {
         range own = {.bits = 128};
-        if (one->ifa_addr && bytes_of(one->ifa_addr, own.bytes))
+        if (one->ifa_addr && address_bytes(one->ifa_addr, own.bytes))
             APR_ARRAY_PUSH(ranges, range) = own;
     }
     freeifaddrs(all);
@@ -136,7 +136,7 @@ int neo_guard_permits(const neo_guard *guard, const struct sockaddr *address)
     static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
     unsigned char bytes[16];
     range global;
-    if (!bytes_of(address, bytes))
+    if (!address_bytes(address, bytes))
         return 0;
     if (is_in_any(guard->allowed, bytes))
         return 1;

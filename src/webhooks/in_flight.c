@@ -31,7 +31,7 @@ int neo_in_flight_first_limit(const neo_in_flight *in_flight, int is_failing)
                                                                                 : in_flight->per_subscription;
 }
 
-static subscription_queue *find(const neo_in_flight *in_flight, const char *subscription)
+static subscription_queue *find_queue(const neo_in_flight *in_flight, const char *subscription)
 {
     for (int i = 0; i < in_flight->queues->nelts; i++)
         if (strcmp(APR_ARRAY_IDX(in_flight->queues, i, subscription_queue).subscription, subscription) == 0)
@@ -46,7 +46,7 @@ static void drop(neo_in_flight *in_flight, subscription_queue *q)
 
 static subscription_queue *find_or_add(neo_in_flight *in_flight, const neo_due_delivery *due)
 {
-    subscription_queue *q = find(in_flight, due->subscription);
+    subscription_queue *q = find_queue(in_flight, due->subscription);
     if (q)
         return q;
     q = &APR_ARRAY_PUSH(in_flight->queues, subscription_queue);
@@ -110,7 +110,7 @@ neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_du
 
 void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *delivery, int is_success)
 {
-    subscription_queue *q = find(in_flight, delivery->subscription);
+    subscription_queue *q = find_queue(in_flight, delivery->subscription);
     adapt(in_flight, q, is_success);
     if (--q->count == 0)
         keep_or_drop(in_flight, q);

@@ -50,18 +50,14 @@ void neo_outbox_make_statements(apr_pool_t *pool)
 
 enum { LOAD_SUBSCRIPTIONS, LOAD_COUNTS, LOAD_LIMITS, LOAD_COLUMNS };
 
-/* Not less than the count, because no number of free slots may be negative. */
-static int limit_of(const neo_subscription_load *load)
-{
-    return load->limit > load->count ? load->limit : load->count;
-}
-
 static void add_loads(const neo_claim_request *request, neo_buf arrays[LOAD_COLUMNS])
 {
     for (int i = 0; i < request->load_count; i++) {
-        neo_array_add_plain(&arrays[LOAD_SUBSCRIPTIONS], request->loads[i].subscription);
-        neo_array_add_number(&arrays[LOAD_COUNTS], request->loads[i].count);
-        neo_array_add_number(&arrays[LOAD_LIMITS], limit_of(&request->loads[i]));
+        const neo_subscription_load *load = &request->loads[i];
+        neo_array_add_plain(&arrays[LOAD_SUBSCRIPTIONS], load->subscription);
+        neo_array_add_number(&arrays[LOAD_COUNTS], load->count);
+        /* The limit is not less than the count, because no number of free slots may be negative. */
+        neo_array_add_number(&arrays[LOAD_LIMITS], load->limit > load->count ? load->limit : load->count);
     }
     for (int i = 0; i < LOAD_COLUMNS; i++)
         neo_array_end(&arrays[i]);
@@ -150,7 +146,7 @@ static void add_outcome(neo_buf *array, const neo_outcome *o)
 }
 
 /* One array for each column of the outcomes. The last HEALTH_COLUMNS values are not set. */
-static const char **columns_of(const neo_outcome *outcomes, int count, apr_pool_t *pool)
+static const char **outcome_columns(const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
     neo_buf arrays[COLUMNS];
     const char **values = apr_palloc(pool, (COLUMNS + HEALTH_COLUMNS) * sizeof *values);
@@ -181,7 +177,7 @@ static void add_health_columns(const neo_health_change *changes, int count, apr_
 neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, const neo_health_change *changes,
                                       int change_count, apr_pool_t *pool)
 {
-    const char **values = columns_of(outcomes, count, pool);
+    const char **values = outcome_columns(outcomes, count, pool);
     add_health_columns(changes, change_count, pool, values + COLUMNS);
     return send_query(pg, complete, values);
 }
@@ -194,7 +190,7 @@ neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query query, apr_pool
 neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
     neo_rows rows;
-    return neo_pg_run(pg, release, columns_of(outcomes, count, pool), pool, &rows);
+    return neo_pg_run(pg, release, outcome_columns(outcomes, count, pool), pool, &rows);
 }
 
 neo_pg_status neo_outbox_defer(neo_pg *pg, long long claimed, const neo_deferred_delivery *deferred, int count, int seconds,

@@ -15,7 +15,7 @@
 
 /* Returns 0 if the line is malformed. libcurl would accept some such lines, with a code that depends on its version, even 200.
  */
-static int status_of(const char *line, size_t len)
+static int parse_status(const char *line, size_t len)
 {
     const char *code = memchr(line, ' ', len);
     if (!code || line + len - code < 5 || code[1] < '1' || !memchr(" \r\n", code[4], 3))
@@ -36,7 +36,7 @@ size_t neo_received_header(char *line, size_t size, size_t count, void *to)
     neo_received_head *head = to;
     size_t len = size * count;
     if (len > 5 && memcmp(line, "HTTP/", 5) == 0)
-        head->status = status_of(line, len);
+        head->status = parse_status(line, len);
     head->bytes += len + 32;
     return head->bytes > MAX_HEADER_BYTES ? 0 : len;
 }

@@ -67,7 +67,7 @@ static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_s
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-static void set_head(CURL *curl, neo_received_head *head)
+static void capture_head(CURL *curl, neo_received_head *head)
 {
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, neo_received_header);
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, head);
@@ -131,7 +131,7 @@ static void set_options(transfer *t)
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, t);
-    set_head(curl, &t->received.head);
+    capture_head(curl, &t->received.head);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "neoapi-webhooks/" NEO_VERSION);
     curl_easy_setopt(curl, CURLOPT_POST, 1L);
     if (s->ca_bundle)
@@ -204,7 +204,7 @@ int neo_sender_post(neo_sender *sender, const char *url, const char *const *head
 /* ---------------------------------------------------------------- results */
 
 /* A response that is not HTTP is an unsupported protocol to libcurl, like an address that is not. */
-static const char *error_of(CURL *curl, CURLcode code)
+static const char *transfer_error(CURL *curl, CURLcode code)
 {
     long sent = 0;
     curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
@@ -229,7 +229,7 @@ int neo_send_is_success(const neo_send_result *result)
     return !result->error && result->http_status >= 200 && result->http_status <= 299;
 }
 
-static void finish(neo_sender *sender, CURL *curl, CURLcode code)
+static void finish_transfer(neo_sender *sender, CURL *curl, CURLcode code)
 {
     transfer *t;
     curl_off_t retry_after = 0, duration = 0;
@@ -242,7 +242,7 @@ static void finish(neo_sender *sender, CURL *curl, CURLcode code)
         .http_status = has_response ? t->received.head.status : 0,
         .error = has_response                          ? NULL
                  : t->was_blocked && !t->was_permitted ? "blocked_address"
-                                                       : error_of(curl, code),
+                                                       : transfer_error(curl, code),
         .excerpt = has_response ? neo_received_excerpt(&t->received) : NULL,
         .started = t->started,
         .duration = (int)((duration + 500) / 1000),
@@ -260,7 +260,7 @@ static void finish_all(neo_sender *sender)
     int left;
     for (CURLMsg *message; (message = curl_multi_info_read(sender->multi, &left));)
         if (message->msg == CURLMSG_DONE) {
-            finish(sender, message->easy_handle, message->data.result);
+            finish_transfer(sender, message->easy_handle, message->data.result);
             sender->has_progress = 1;
         }
 }
@@ -315,7 +315,7 @@ static void drive_socket(neo_sender *sender, const struct epoll_event *event)
 }
 
 /* Processes what is ready, without waiting. */
-static void advance(neo_sender *sender)
+static void process_ready(neo_sender *sender)
 {
     struct epoll_event events[MAX_EVENTS];
     int count = epoll_wait(sender->epoll, events, MAX_EVENTS, 0);
@@ -325,7 +325,7 @@ static void advance(neo_sender *sender)
     finish_all(sender);
 }
 
-static void wait_for(neo_sender *sender, int milliseconds, int socket)
+static void wait_for_events(neo_sender *sender, int milliseconds, int socket)
 {
     struct pollfd wanted[] = {{sender->epoll, POLLIN, 0}, {socket, POLLIN, 0}}; /* poll ignores -1 */
     if (sender->next_timeout != NEVER) {
@@ -340,11 +340,11 @@ static void wait_for(neo_sender *sender, int milliseconds, int socket)
 void neo_sender_work(neo_sender *sender, int milliseconds, int socket)
 {
     sender->has_progress = 0;
-    advance(sender);
+    process_ready(sender);
     if (sender->has_progress || milliseconds == 0)
         return;
-    wait_for(sender, milliseconds, socket);
-    advance(sender);
+    wait_for_events(sender, milliseconds, socket);
+    process_ready(sender);
 }
 
 void neo_sender_wake(neo_sender *sender)
@@ -370,7 +370,7 @@ static size_t read_response(char *data, size_t size, size_t count, void *to)
     return len;
 }
 
-static struct curl_slist *headers_of(const neo_provider_request *request, apr_pool_t *pool)
+static struct curl_slist *make_headers(const neo_provider_request *request, apr_pool_t *pool)
 {
     const char *credential = request->key ? apr_pstrcat(pool, "X-API-Key: ", request->key, NULL)
                                           : apr_pstrcat(pool, "Authorization: Bearer ", request->token, NULL);
@@ -401,7 +401,7 @@ static void set_request_once(CURL *curl, const neo_provider_request *request, st
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, read_response);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, reader);
     curl_easy_setopt(curl, CURLOPT_SSL_CTX_FUNCTION, require_alternative_names);
-    set_head(curl, &reader->head);
+    capture_head(curl, &reader->head);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     if (request->body.ptr) {
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body.ptr);
@@ -420,7 +420,7 @@ static void finish_request_once(CURL *curl, CURLcode code, const response_reader
     curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
     int has_response = code == CURLE_OK && reader->head.status;
     response->outcome = has_response ? NEO_PROVIDER_RESPONDED : sent > 0 ? NEO_PROVIDER_NO_RESPONSE : NEO_PROVIDER_NOT_SENT;
-    response->error = has_response ? NULL : error_of(curl, code);
+    response->error = has_response ? NULL : transfer_error(curl, code);
     response->http_status = has_response ? reader->head.status : 0;
     response->body = neo_buf_text(&reader->body);
 }
@@ -433,7 +433,7 @@ void neo_sender_request_once(const neo_provider_request *request, apr_pool_t *po
     CURL *curl = curl_easy_init();
     if (!curl)
         return;
-    struct curl_slist *headers = headers_of(request, pool);
+    struct curl_slist *headers = make_headers(request, pool);
     struct curl_slist *addresses = request->address ? curl_slist_append(NULL, request->address) : NULL;
     set_request_once(curl, request, headers, addresses, &reader);
     finish_request_once(curl, curl_easy_perform(curl), &reader, response);
@@ -444,7 +444,7 @@ void neo_sender_request_once(const neo_provider_request *request, apr_pool_t *po
 
 /* ---------------------------------------------------------------- creation */
 
-static apr_status_t destroy(void *data)
+static apr_status_t destroy_sender(void *data)
 {
     neo_sender *sender = data;
     while (sender->idle) {
@@ -483,6 +483,6 @@ neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done
     curl_multi_setopt(sender->multi, CURLMOPT_SOCKETDATA, sender);
     curl_multi_setopt(sender->multi, CURLMOPT_TIMERFUNCTION, on_timer);
     curl_multi_setopt(sender->multi, CURLMOPT_TIMERDATA, sender);
-    apr_pool_cleanup_register(pool, sender, destroy, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, sender, destroy_sender, apr_pool_cleanup_null);
     return sender;
 }
