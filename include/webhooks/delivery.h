@@ -13,7 +13,7 @@ void neo_delivery_make_statements(apr_pool_t *pool);
 NEO_MUSTCHECK neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *answer,
                                               const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
 
-/* One row with a delivery in full, or none. */
+/* Reads a delivery in full; no row if it does not exist. */
 NEO_MUSTCHECK neo_pg_status neo_delivery_read(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *id,
                                               apr_pool_t *pool, neo_rows *rows);
 

@@ -34,7 +34,7 @@ typedef struct neo_in_flight {
     void *owner;
 } neo_in_flight;
 
-/* At most `max` deliveries, and `per_subscription` of each subscription. */
+/* Allows at most `max` deliveries, and `per_subscription` of each subscription. */
 void neo_in_flight_init(neo_in_flight *in_flight, void *owner, int max, int per_subscription, apr_pool_t *pool);
 
 /* The initial limit of a subscription, which depends on whether its last attempt failed. */

@@ -138,7 +138,7 @@ static void draw_line(neo_buf *out, const chart_series *series, const scale *s)
     neo_buf_puts(out, "\"/>");
 }
 
-/* Tooltips per minute. */
+/* Draws a tooltip for each minute. */
 static void draw_hints(neo_buf *out, const chart_spec *chart)
 {
     for (int m = 0; m < NEO_MINUTES; m++) {

@@ -118,7 +118,7 @@ static void put_route_row(const neo_report_route *one, neo_buf *out)
     neo_buf_puts(out, "</td></tr>\n");
 }
 
-/* By number of requests; requests without a route last. */
+/* Sorts by the number of requests; requests without a route come last. */
 static int compare_routes(const void *a, const void *b)
 {
     const neo_report_route *const *one = a, *const *other = b;

@@ -6,7 +6,7 @@
 
 #include "core/clock.h"
 
-/* In milliseconds. */
+/* Adds the quantiles in milliseconds. */
 static void put_quantile_lines(neo_buf *out, const char *key, const neo_histogram *histogram)
 {
     neo_buf_printf(out, "%sP50: %.3f\n%sP95: %.3f\n%sP99: %.3f\n", key, neo_histogram_quantile(histogram, 0.5) / 1000, key,

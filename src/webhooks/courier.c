@@ -66,7 +66,7 @@ struct neo_courier {
     neo_ms next_record;     /* of a retry, because the database was unavailable */
 
     neo_in_flight in_flight;
-    int sent; /* of them; the others are in `outgoing` */
+    int sent; /* those in flight that have been sent; the others are in `outgoing` */
     char cursor[NEO_ID_SIZE];
     neo_ms next_poll, last_claim, next_full_scan;
     neo_timers timers;  /* retries of this courier's deliveries */
@@ -179,7 +179,7 @@ static void send_one(neo_courier *c, const neo_due_delivery *due, neo_in_flight_
     on_sent(delivery, &(neo_send_result){.error = "not_sent", .started = neo_now_ms()});
 }
 
-/* In small batches, so that responses of the database and of receivers do not wait. */
+/* Sends in small batches, so that responses of the database and of receivers do not wait. */
 static void send_batch(neo_courier *c)
 {
     for (int i = 0; i < SEND_BATCH && c->next_outgoing < c->outgoing_count; i++) {

@@ -165,7 +165,7 @@ static void recycle(transfer *t)
     t->sender->idle = t;
 }
 
-/* Without "Expect: 100-continue", which would cost a round trip. */
+/* Omits "Expect: 100-continue", which would cost a round trip. */
 static int set_request(transfer *t, const char *url, const char *const *headers, int count, neo_text body)
 {
     struct curl_slist *list = curl_slist_append(NULL, "Expect:");
