@@ -5,6 +5,7 @@
 #include "httpd/slow_clients.h"
 
 #include <ap_mpm.h>
+#include <apr_hash.h>
 #include <apr_portable.h>
 #include <apr_ring.h>
 #include <apr_siphash.h>
@@ -65,6 +66,7 @@ APR_RING_HEAD(client_ring, client);
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static struct client_ring waiting;
+static apr_pool_t *tick_pool; /* what the thread needs for one look at the waits */
 static int is_asleep, is_ending; /* the thread */
 static int max, max_each, is_async;
 static int refused; /* clients, since the last message */
@@ -104,16 +106,15 @@ static int is_overdue(client *each, neo_ms now)
     return now > each->deadline;
 }
 
-/* Counts only the waits before it in the ring. They are older, so that the newest ones are refused. */
-static int is_above_limit(const client *each)
+/* The number of slow waits of a credential or an address. */
+static int *counter(apr_hash_t *counts, const uint64_t *caller)
 {
-    int total = 0, of_credential = 0, of_address = 0;
-    for (const client *other = APR_RING_FIRST(&waiting); other != each; other = APR_RING_NEXT(other, link)) {
-        total += other->is_slow;
-        of_credential += other->is_slow && each->credential && other->credential == each->credential;
-        of_address += other->is_slow && other->address == each->address;
+    int *count = apr_hash_get(counts, caller, sizeof *caller);
+    if (!count) {
+        count = apr_pcalloc(tick_pool, sizeof *count);
+        apr_hash_set(counts, caller, sizeof *caller, count);
     }
-    return total >= max || of_credential >= max_each || of_address >= max_each;
+    return count;
 }
 
 static void refuse(client *each)
@@ -125,14 +126,27 @@ static void refuse(client *each)
         shutdown(each->socket, SHUT_RDWR);
 }
 
+/* The waits are in the order of their beginnings, so that the newest ones are refused. */
 static void check_waits(neo_ms now)
 {
+    int total = 0;
+    apr_pool_clear(tick_pool);
+    apr_hash_t *credentials = apr_hash_make(tick_pool), *addresses = apr_hash_make(tick_pool);
     for (client *each = APR_RING_FIRST(&waiting); each != APR_RING_SENTINEL(&waiting, client, link);
          each = APR_RING_NEXT(each, link)) {
         const request_state *request = &each->request;
         each->is_slow = !each->is_refused && !request->is_other && request->waited + now - each->began > SLOW_MS;
-        if (each->is_slow && (is_overdue(each, now) || is_above_limit(each)))
+        if (!each->is_slow)
+            continue;
+        int *of_credential = counter(credentials, &each->credential), *of_address = counter(addresses, &each->address);
+        if (is_overdue(each, now) || total >= max || (each->credential && *of_credential >= max_each) ||
+            *of_address >= max_each)
             refuse(each);
+        else {
+            total++;
+            ++*of_credential;
+            ++*of_address;
+        }
     }
 }
 
@@ -190,6 +204,7 @@ void neo_slow_clients_start(apr_pool_t *pchild)
     APR_RING_INIT(&waiting, client, link);
     logged_at = neo_steady_ms() - LOG_PERIOD_MS;
     neo_cond_init(&changed);
+    apr_pool_create(&tick_pool, pchild);
     neo_thread_start(pchild, watch, stop_watch, NULL);
 }
 
