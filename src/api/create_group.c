@@ -11,7 +11,7 @@
 
 /* What a leader needs of a member. */
 typedef struct {
-    const neo_call *call;
+    neo_call *call;
     const neo_new *row;
 } request;
 
@@ -44,6 +44,9 @@ static void write_group(neo_call *call, neo_pg *pg, neo_create_queue *queue, neo
 {
     neo_rows written;
     const neo_batch_group *made = make_group(call, group);
+    for (int i = 1; i < group->count; i++) /* a member can leave before the statement ends */
+        neo_credential_cache_join_writes(call->site->credential_cache, call->write,
+                                         ((const request *)group->members[i]->baton)->call->write);
     neo_create_queue_sent(queue, group);
     neo_pg_status status = neo_batch_create_group(pg, made, call->pool, &written);
     for (int i = 0; i < group->count && status != NEO_PG_OK && !written.is_undone; i++)

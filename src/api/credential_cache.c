@@ -335,6 +335,15 @@ void neo_credential_cache_refresh_write(neo_credential_cache *cache, neo_write_i
     pthread_mutex_unlock(&cache->writes_lock);
 }
 
+void neo_credential_cache_join_writes(neo_credential_cache *cache, neo_write_in_progress *write,
+                                      const neo_write_in_progress *other)
+{
+    pthread_mutex_lock(&cache->writes_lock);
+    if (other->generation != atomic_load(&cache->generation))
+        write->generation = other->generation;
+    pthread_mutex_unlock(&cache->writes_lock);
+}
+
 void neo_credential_cache_leave_write(neo_credential_cache *cache, const neo_write_in_progress *write)
 {
     pthread_mutex_lock(&cache->writes_lock);

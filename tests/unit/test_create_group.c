@@ -4,6 +4,7 @@
 #include "fake_pg.h"
 
 #include <apr_time.h>
+#include <stdatomic.h>
 
 #include "api/create_queue.h"
 
@@ -13,7 +14,9 @@
 static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
 {
     static const char *const columns[] = {ROW, "0", NULL, "1"};
-    (void)fake;
+    const atomic_int *is_slow = fake->data;
+    while (is_slow && atomic_load(is_slow))
+        apr_sleep(1000);
     (void)sql;
     (void)values;
     *reply = (fake_reply){.columns = 4, .rows = 1, .values = columns};
@@ -44,17 +47,35 @@ static void take_slots(neo_create_queue *queue, neo_group_member *members, apr_p
     }
 }
 
-static requester *start(neo_site *site, const fake_key *key, apr_pool_t *pool)
+/* `is_slow`: statements do not end while it is set; NULL: they do. */
+static requester *start(neo_site *site, const fake_key *key, atomic_int *is_slow, apr_pool_t *pool)
 {
     requester *r = apr_pcalloc(pool, sizeof *r);
     apr_pool_create_unmanaged_ex(&r->pool, NULL, NULL);
     r->site = site;
-    r->host = host_with(fake_connect(fake_start(answer, NULL, r->pool), r->pool), r->pool);
+    r->host = host_with(fake_connect(fake_start(answer, is_slow, r->pool), r->pool), r->pool);
     r->host->body = "{\"name\":\"Ana\"}";
     apr_table_setn(r->host->headers, "X-API-Key", key->secret);
     apr_table_setn(r->host->headers, "Content-Type", "application/json");
     assert_int_equal(pthread_create(&r->thread, NULL, request, r), 0);
     return r;
+}
+
+static neo_create_queue *grouping(neo_site *site, int max_wait_ms, apr_pool_t *pool)
+{
+    site->groups_writes = 1;
+    site->create_queues = neo_create_queues_make(NULL, 2, pool);
+    neo_create_queue *queue = neo_create_queue_of(site->create_queues, &neo_broker);
+    neo_create_queue_set_times(queue, LIMIT_MS, max_wait_ms);
+    return queue;
+}
+
+static void await_length(neo_create_queue *queue, int length)
+{
+    for (int waited = 0; neo_create_queue_length(queue) != length; waited++) {
+        assert_true(waited < LIMIT_MS);
+        apr_sleep(1000);
+    }
 }
 
 /* `key revoke` waits for it: its credential was confirmed, and its leader confirms only the own one. */
@@ -64,16 +85,10 @@ static void a_create_that_waits_is_a_write_in_progress(void **state)
     neo_site *site = site_of(*state);
     fake_key *key = key_of("org_editor", *state);
     cache_key(site, key);
-    site->groups_writes = 1;
-    site->create_queues = neo_create_queues_make(NULL, 2, *state);
-    neo_create_queue *queue = neo_create_queue_of(site->create_queues, &neo_broker);
-    neo_create_queue_set_times(queue, LIMIT_MS, LIMIT_MS);
+    neo_create_queue *queue = grouping(site, LIMIT_MS, *state);
     take_slots(queue, leaders, *state);
-    requester *r = start(site, key, *state);
-    for (int waited = 0; neo_create_queue_length(queue) != 1; waited++) {
-        assert_true(waited < LIMIT_MS);
-        apr_sleep(1000);
-    }
+    requester *r = start(site, key, NULL, *state);
+    await_length(queue, 1);
     neo_credential_cache_clear(site->credential_cache);
     assert_true(neo_credential_cache_has_outdated_writes(site->credential_cache));
     cache_key(site, key);
@@ -86,8 +101,37 @@ static void a_create_that_waits_is_a_write_in_progress(void **state)
     apr_pool_destroy(r->pool);
 }
 
+/* The leader confirms its credential again when it has a connection, but that of the other request was confirmed before. */
+static void a_create_whose_request_has_ended_is_a_write_in_progress(void **state)
+{
+    neo_group_member leaders[2];
+    atomic_int is_slow = 1;
+    neo_site *site = site_of(*state);
+    fake_key *key = key_of("org_editor", *state);
+    cache_key(site, key);
+    neo_create_queue *queue = grouping(site, 20, *state);
+    take_slots(queue, leaders, *state);
+    requester *leader = start(site, key, &is_slow, *state);
+    await_length(queue, 1);
+    requester *other = start(site, key, NULL, *state);
+    await_length(queue, 2);
+    neo_credential_cache_clear(site->credential_cache);
+    cache_key(site, key);
+    neo_create_queue_end(queue, &leaders[0], &(neo_group){0});
+    assert_int_equal(pthread_join(other->thread, NULL), 0);
+    assert_int_equal(other->status, 503);
+    assert_true(neo_credential_cache_has_outdated_writes(site->credential_cache));
+    atomic_store(&is_slow, 0);
+    assert_int_equal(pthread_join(leader->thread, NULL), 0);
+    assert_int_equal(leader->status, 201);
+    assert_false(neo_credential_cache_has_outdated_writes(site->credential_cache));
+    apr_pool_destroy(other->pool);
+    apr_pool_destroy(leader->pool);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {pool_test(a_create_that_waits_is_a_write_in_progress)};
+    const struct CMUnitTest tests[] = {pool_test(a_create_that_waits_is_a_write_in_progress),
+                                       pool_test(a_create_whose_request_has_ended_is_a_write_in_progress)};
     return run_test_group("create group", tests);
 }
