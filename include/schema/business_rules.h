@@ -19,11 +19,12 @@ struct neo_rule_input {
     const neo_json *read[NEO_MAX_READS]; /* in the order of the resource's `reads`; NULL: there is none */
 };
 
-/* The row that an effect changes. If it does not have the version, nothing is written. */
+/* The row that an effect changes, or on which the rules of imported history depend. If it does not have the version, nothing is
+ * written. */
 typedef struct neo_target {
-    const char *id; /* NULL: there is no effect */
+    const char *id; /* NULL: there is none */
     const char *version;
-    const char *status; /* its new one */
+    const char *status; /* its new one; NULL: it keeps its status, but gets another version */
 } neo_target;
 
 /* The id of the resource of that kind that the rules are about: the one that is written, or the one that it refers to; NULL:

@@ -147,26 +147,41 @@ static neo_problem *check_new(neo_call *call, neo_json **clean, neo_new *row)
 }
 
 /* A request that the rules refuse now may have been executed before, with the same idempotency key. */
-static neo_problem *check_rules_of_new(neo_call *call, neo_pg *pg, neo_json *clean, int is_history, neo_result *result)
+static neo_problem *check_rules_of_new(neo_call *call, neo_pg *pg, neo_new *row, neo_result *result)
 {
-    neo_rule_input input = {.resource = call->match.resource, .id = "", .after = clean, .is_history = is_history};
+    neo_rule_input input = {
+        .resource = call->match.resource, .id = "", .after = row->body, .is_history = row->times != NULL};
     neo_problem *refusal, *problem;
     neo_rows rows;
     int is_free = 1;
     neo_pg_status status = neo_call_check_rules(call, pg, &input, &refusal, &rows);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
+    row->target = neo_rules_target(&input);
     problem = refusal && call->idempotency ? neo_call_replay(call, pg, NULL, result, &is_free) : NULL;
     return is_free ? refusal : problem;
+}
+
+/* Checks the rules and writes the row. Only if the row's target has changed in between, it is not found, and the request starts
+ * again. */
+static neo_problem *check_and_insert(neo_call *call, neo_pg *pg, neo_new *row, neo_rows *rows, neo_result *result)
+{
+    neo_problem *problem;
+    int attempt = 0;
+    *rows = (neo_rows){0};
+    do {
+        problem = check_rules_of_new(call, pg, row, result);
+        if (problem || result->is_replayed)
+            return problem;
+        problem = neo_call_write_idempotent(call, pg, &(neo_idempotent){.write = insert, .baton = row}, rows, result);
+    } while (problem && problem->kind == NEO_NOT_FOUND_RESOURCE && ++attempt < NEO_CALL_MAX_ATTEMPTS);
+    return attempt < NEO_CALL_MAX_ATTEMPTS ? problem : neo_call_failed(call, NEO_PG_RETRY, NULL);
 }
 
 static neo_problem *create(neo_call *call, neo_pg *pg, neo_new *row, neo_result *result)
 {
     neo_rows rows;
-    neo_problem *problem = check_rules_of_new(call, pg, row->body, row->times != NULL, result);
-    if (problem || result->is_replayed)
-        return problem;
-    problem = neo_call_write_idempotent(call, pg, &(neo_idempotent){.write = insert, .baton = row}, &rows, result);
+    neo_problem *problem = check_and_insert(call, pg, row, &rows, result);
     if (problem)
         neo_call_find_duplicate(call, pg, &rows, row->id, row->body, problem);
     if (problem || result->is_replayed || (problem = check_references(call, &rows)))

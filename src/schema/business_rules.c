@@ -92,6 +92,8 @@ int neo_rules_need_input(const neo_rule_input *input)
 neo_target neo_rules_target(const neo_rule_input *input)
 {
     const neo_effect *effect = effect_of(input);
+    if (input->is_history && input->read_version)
+        return (neo_target){neo_rule_related_id(input, neo_effect_target(input->resource)), input->read_version, NULL};
     if (!effect || !is_among(effect->from, target_status(input)) || (effect->applies && !effect->applies(input)))
         return (neo_target){0};
     return (neo_target){neo_rule_related_id(input, neo_effect_target(input->resource)), input->read_version, effect->becomes};

@@ -47,6 +47,8 @@ neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const n
     add_fields(&v, resource, row->body, pool);
     v.of[NEO_PARAM_SECRET] = row->secret;
     v.of[NEO_PARAM_TIMESTAMP_FIELD] = row->timestamp_field;
+    v.of[NEO_PARAM_TARGET] = row->target.id;
+    v.of[NEO_PARAM_TARGET_VERSION] = row->target.version;
     v.of[NEO_PARAM_TIMES] = row->times ? neo_json_text(row->times, pool).ptr : NULL;
     neo_representation_set(&v, resource, &(neo_new_values){row->id, now, actor, row->body, row->timestamp_field, row->times},
                            pool);

@@ -22,6 +22,7 @@
 #define NEW             128U /* a creation of rows whose representations and payloads are given */
 #define LOCK_TIMEOUT_MS "50" /* of a group, whose rows are then written one by one */
 #define THIS_ROW        "t.organization_id = {organization} and t.id = item.item_id"
+#define HAS_TARGET      " and ({target}::text is null or exists (select from target))"
 #define OF_ITEM         "item.item_number, item.item_id_block, item.item_now"
 #define NEXT_UPDATED_AT NEO_NEXT_UPDATED_AT("item.item_now", "before")
 
@@ -250,6 +251,16 @@ static void add_target(neo_buf *sql, const neo_resource *target)
                    neo_table_of(target));
 }
 
+/* The CTE target of imported history: gives the row that its rules depend on another version, so that other history and changes
+ * of that row, which were checked at the same time, are not written. */
+static void add_claimed_target(neo_buf *sql, const neo_resource *target)
+{
+    neo_buf_printf(sql,
+                   "target as (update neoapi.%s o set status = o.status where o.organization_id = {organization}"
+                   " and o.id = {target} and o.xmin = {target_version}::xid returning o.id), ",
+                   neo_table_of(target));
+}
+
 /* The CTE before: the rows that exist, in their latest version, locked in the order of their ids, so that two statements do not
  * deadlock. */
 static void add_before(neo_buf *sql, const neo_resource *resource, unsigned int options)
@@ -257,7 +268,7 @@ static void add_before(neo_buf *sql, const neo_resource *resource, unsigned int 
     neo_buf_printf(
         sql, "before as materialized (select t.* from item join neoapi.%s t on " THIS_ROW "%s%s%s for no key update of t)",
         neo_table_of(resource), options & NEO_WRITE_VERSION ? " and t.xmin = {version}::xid" : "",
-        target_of(resource, options) ? " and ({target}::text is null or exists (select from target))" : "",
+        target_of(resource, options) ? HAS_TARGET : "",
         options & (NEO_WRITE_ROWS | IMPORT) ? " order by t.id" : "");
 }
 
@@ -378,13 +389,18 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
     int is_group = options & NEO_WRITE_GROUP;
     const char *from = is_group ? "created where item_key is not null" : "created";
     const char *is_free = is_idempotent ? NEO_IDEMPOTENCY_KEY_IS_FREE : "true";
+    const neo_resource *target = options & NEO_WRITE_HISTORY ? target_of(resource, options) : NULL;
     neo_buf sql;
     options |= neo_representation_is_made(resource) ? NEW : 0;
     neo_buf_init(&sql, pool, 8192);
     add_items(&sql, resource, 1, options);
     if (refers)
         neo_reference_add_lookup(&sql, resource, is_group ? "ref join item using (item_number)" : "ref");
-    add_created(&sql, resource, apr_pstrcat(pool, " where ", is_free, refers ? " and " NEO_REFERENCES_EXIST : "", NULL),
+    if (target)
+        add_claimed_target(&sql, target);
+    add_created(&sql, resource,
+                apr_pstrcat(pool, " where ", is_free, refers ? " and " NEO_REFERENCES_EXIST : "", target ? HAS_TARGET : "",
+                            NULL),
                 options);
     if (refers)
         neo_reference_add_created(&sql);

@@ -7,6 +7,7 @@ import pytest
 from client import Api, ok, refused, wrong_fields
 from event_log import deliveries, events
 from factories import ResourceFactory, unique
+from wait import together
 
 CREATED, DECIDED, CHANGED = "2019-03-01T12:00:00.000Z", "2019-03-05T12:00:00.000Z", "2019-04-01T12:00:00.000Z"
 TIMES = {"created_at": CREATED, "updated_at": CHANGED}
@@ -138,6 +139,19 @@ def test_imported_history_claims_its_property_once(own_api, factory):
     for more in ({}, {"proposal_id": second}):
         assert current in refused(contract("active", **more), 409, "conflict.property_unavailable")["detail"]
     ok(contract("completed"), 201)
+
+
+@pytest.mark.parametrize("collection, status", [("proposals", "accepted"), ("contracts", "active")])
+def test_of_simultaneous_imports_one_claims_the_property(own_api, factory, collection, status):
+    signed = {"parties": factory.signed("sale")} if collection == "contracts" else {}
+    apis = [own_api.with_() for _ in range(8)]
+    for keyed in (False, True, False, True):
+        property = factory.property(status="sold")["id"]
+        body = history(factory, collection, status, property_id=property, **signed)
+        answers = together(*(lambda api=api: importing(api, collection, body, headers={"Idempotency-Key": str(uuid.uuid4())} if keyed else {})
+                             for api in apis))
+        assert sorted(answer.status_code for answer in answers) == [201] + [409] * 7, [answer.text for answer in answers]
+        assert len(own_api.walk(collection, property_id=property)) == 1
 
 
 def test_only_administrators_import_history(instance, admin_factory, own_api, factory):

@@ -219,7 +219,7 @@ where (
 -- $1 id, $2 id_block, $3 now, $4 kind, $5 number, $6 property_id, $7 proposal_id, $8 parties, $9 amount, $10 start_date, $11 end_date,
 -- $12 payment_day, $13 adjustment_index, $14 guarantee, $15 commission, $16 management_fee_bps, $17 notes, $18 status,
 -- $19 termination_reason, $20 external_id, $21 metadata, $22 timestamp_field, $23 representation, $24 payload, $25 numbers, $26 paths,
--- $27 targets, $28 organization, $29 tenant, $30 times, $31 actor, $32 request
+-- $27 targets, $28 organization, $29 target, $30 target_version, $31 tenant, $32 times, $33 actor, $34 request
 prepare contract_create_history as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as kind,
@@ -250,20 +250,26 @@ missing as materialized (
         select o.id
         from neoapi.proposal o
         where o.organization_id = $28 and o.id = target) end is null),
+target as (
+    update neoapi.property o
+    set status = o.status
+    where o.organization_id = $28 and o.id = $29 and o.xmin = $30::xid
+    returning o.id),
 created as (
     insert into neoapi.contract as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, kind,
         number, property_id, proposal_id, parties, amount, start_date, end_date, payment_day, adjustment_index, guarantee, commission,
         management_fee_bps, notes, status, signed_at, terminated_at, termination_reason, external_id, metadata)
-    select $28, item.item_id, $29, ($30::json->>'created_at')::timestamptz, ($30::json->>'updated_at')::timestamptz, $31, $31,
+    select $28, item.item_id, $31, ($32::json->>'created_at')::timestamptz, ($32::json->>'updated_at')::timestamptz, $33, $33,
         item.representation, item.kind, item.number, item.property_id, item.proposal_id, item.parties, item.amount, item.start_date,
         item.end_date, item.payment_day, item.adjustment_index, item.guarantee, item.commission, item.management_fee_bps, item.notes,
-        item.status, ($30::json->>'signed_at')::timestamptz, ($30::json->>'terminated_at')::timestamptz, item.termination_reason,
+        item.status, ($32::json->>'signed_at')::timestamptz, ($32::json->>'terminated_at')::timestamptz, item.termination_reason,
         item.external_id, item.metadata
     from item
     where true and not exists (
         select
         from missing
         where missing.item_number = item.item_number)
+        and ($29::text is null or exists (select from target))
     order by item.item_number
     returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $23::text as representation,
         $24::text as item_payload),
@@ -274,7 +280,7 @@ stored_references as (
     join ref using (item_number)),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
-    select $28, 'contract.created', r.id, neoapi.event_time(r.item_now), $31, $32, r.item_payload, true
+    select $28, 'contract.created', r.id, neoapi.event_time(r.item_now), $33, $34, r.item_payload, true
     from created r
     returning id, resource_id, created_at)
 select representation, 0, null, item_number
@@ -287,7 +293,8 @@ where true;
 -- $1 id, $2 id_block, $3 now, $4 kind, $5 number, $6 property_id, $7 proposal_id, $8 parties, $9 amount, $10 start_date, $11 end_date,
 -- $12 payment_day, $13 adjustment_index, $14 guarantee, $15 commission, $16 management_fee_bps, $17 notes, $18 status,
 -- $19 termination_reason, $20 external_id, $21 metadata, $22 timestamp_field, $23 representation, $24 payload, $25 numbers, $26 paths,
--- $27 targets, $28 organization, $29 tenant, $30 times, $31 actor, $32 credential, $33 key, $34 hash, $35 request
+-- $27 targets, $28 organization, $29 target, $30 target_version, $31 tenant, $32 times, $33 actor, $34 credential, $35 key, $36 hash,
+-- $37 request
 prepare contract_create_history_keyed as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as kind,
@@ -318,24 +325,30 @@ missing as materialized (
         select o.id
         from neoapi.proposal o
         where o.organization_id = $28 and o.id = target) end is null),
+target as (
+    update neoapi.property o
+    set status = o.status
+    where o.organization_id = $28 and o.id = $29 and o.xmin = $30::xid
+    returning o.id),
 created as (
     insert into neoapi.contract as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, kind,
         number, property_id, proposal_id, parties, amount, start_date, end_date, payment_day, adjustment_index, guarantee, commission,
         management_fee_bps, notes, status, signed_at, terminated_at, termination_reason, external_id, metadata)
-    select $28, item.item_id, $29, ($30::json->>'created_at')::timestamptz, ($30::json->>'updated_at')::timestamptz, $31, $31,
+    select $28, item.item_id, $31, ($32::json->>'created_at')::timestamptz, ($32::json->>'updated_at')::timestamptz, $33, $33,
         item.representation, item.kind, item.number, item.property_id, item.proposal_id, item.parties, item.amount, item.start_date,
         item.end_date, item.payment_day, item.adjustment_index, item.guarantee, item.commission, item.management_fee_bps, item.notes,
-        item.status, ($30::json->>'signed_at')::timestamptz, ($30::json->>'terminated_at')::timestamptz, item.termination_reason,
+        item.status, ($32::json->>'signed_at')::timestamptz, ($32::json->>'terminated_at')::timestamptz, item.termination_reason,
         item.external_id, item.metadata
     from item
     where (
         select 1
         from neoapi.idempotency_key
-        where organization_id = $28 and credential_id = $32 and key = $33::uuid) is null
+        where organization_id = $28 and credential_id = $34 and key = $35::uuid) is null
         and not exists (
         select
         from missing
         where missing.item_number = item.item_number)
+        and ($29::text is null or exists (select from target))
     order by item.item_number
     returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $23::text as representation,
         $24::text as item_payload),
@@ -346,11 +359,11 @@ stored_references as (
     join ref using (item_number)),
 stored_key as (
     insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
-    select $28, $32, $33::uuid, decode($34, 'hex'), 201, representation, null, now() + interval '24 hours'
+    select $28, $34, $35::uuid, decode($36, 'hex'), 201, representation, null, now() + interval '24 hours'
     from created),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
-    select $28, 'contract.created', r.id, neoapi.event_time(r.item_now), $31, $35, r.item_payload, true
+    select $28, 'contract.created', r.id, neoapi.event_time(r.item_now), $33, $37, r.item_payload, true
     from created r
     returning id, resource_id, created_at)
 select representation, 0, null, item_number
@@ -361,7 +374,7 @@ from missing
 where (
     select 1
     from neoapi.idempotency_key
-    where organization_id = $28 and credential_id = $32 and key = $33::uuid) is null;
+    where organization_id = $28 and credential_id = $34 and key = $35::uuid) is null;
 
 -- $1 id, $2 id_block, $3 now, $4 kind, $5 number, $6 property_id, $7 proposal_id, $8 parties, $9 amount, $10 start_date, $11 end_date,
 -- $12 payment_day, $13 adjustment_index, $14 guarantee, $15 commission, $16 management_fee_bps, $17 notes, $18 status,

@@ -205,7 +205,8 @@ where (
 
 -- $1 id, $2 id_block, $3 now, $4 kind, $5 property_id, $6 proponent_ids, $7 recipient_ids, $8 broker_id, $9 amount, $10 payment_terms,
 -- $11 rental_terms, $12 valid_until, $13 notes, $14 status, $15 decision_reason, $16 external_id, $17 metadata, $18 timestamp_field,
--- $19 representation, $20 payload, $21 numbers, $22 paths, $23 targets, $24 organization, $25 tenant, $26 times, $27 actor, $28 request
+-- $19 representation, $20 payload, $21 numbers, $22 paths, $23 targets, $24 organization, $25 target, $26 target_version, $27 tenant,
+-- $28 times, $29 actor, $30 request
 prepare proposal_create_history as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as kind,
@@ -231,19 +232,25 @@ missing as materialized (
         select o.id
         from neoapi.party o
         where o.organization_id = $24 and o.id = target) end is null),
+target as (
+    update neoapi.property o
+    set status = o.status
+    where o.organization_id = $24 and o.id = $25 and o.xmin = $26::xid
+    returning o.id),
 created as (
     insert into neoapi.proposal as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, kind,
         property_id, proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms, valid_until, notes, status,
         decision_reason, decided_at, external_id, metadata)
-    select $24, item.item_id, $25, ($26::json->>'created_at')::timestamptz, ($26::json->>'updated_at')::timestamptz, $27, $27,
+    select $24, item.item_id, $27, ($28::json->>'created_at')::timestamptz, ($28::json->>'updated_at')::timestamptz, $29, $29,
         item.representation, item.kind, item.property_id, item.proponent_ids, item.recipient_ids, item.broker_id, item.amount,
         item.payment_terms, item.rental_terms, item.valid_until, item.notes, item.status, item.decision_reason,
-        ($26::json->>'decided_at')::timestamptz, item.external_id, item.metadata
+        ($28::json->>'decided_at')::timestamptz, item.external_id, item.metadata
     from item
     where true and not exists (
         select
         from missing
         where missing.item_number = item.item_number)
+        and ($25::text is null or exists (select from target))
     order by item.item_number
     returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $19::text as representation,
         $20::text as item_payload),
@@ -254,7 +261,7 @@ stored_references as (
     join ref using (item_number)),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
-    select $24, 'proposal.created', r.id, neoapi.event_time(r.item_now), $27, $28, r.item_payload, true
+    select $24, 'proposal.created', r.id, neoapi.event_time(r.item_now), $29, $30, r.item_payload, true
     from created r
     returning id, resource_id, created_at)
 select representation, 0, null, item_number
@@ -266,8 +273,8 @@ where true;
 
 -- $1 id, $2 id_block, $3 now, $4 kind, $5 property_id, $6 proponent_ids, $7 recipient_ids, $8 broker_id, $9 amount, $10 payment_terms,
 -- $11 rental_terms, $12 valid_until, $13 notes, $14 status, $15 decision_reason, $16 external_id, $17 metadata, $18 timestamp_field,
--- $19 representation, $20 payload, $21 numbers, $22 paths, $23 targets, $24 organization, $25 tenant, $26 times, $27 actor, $28 credential,
--- $29 key, $30 hash, $31 request
+-- $19 representation, $20 payload, $21 numbers, $22 paths, $23 targets, $24 organization, $25 target, $26 target_version, $27 tenant,
+-- $28 times, $29 actor, $30 credential, $31 key, $32 hash, $33 request
 prepare proposal_create_history_keyed as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as kind,
@@ -293,23 +300,29 @@ missing as materialized (
         select o.id
         from neoapi.party o
         where o.organization_id = $24 and o.id = target) end is null),
+target as (
+    update neoapi.property o
+    set status = o.status
+    where o.organization_id = $24 and o.id = $25 and o.xmin = $26::xid
+    returning o.id),
 created as (
     insert into neoapi.proposal as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, kind,
         property_id, proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms, valid_until, notes, status,
         decision_reason, decided_at, external_id, metadata)
-    select $24, item.item_id, $25, ($26::json->>'created_at')::timestamptz, ($26::json->>'updated_at')::timestamptz, $27, $27,
+    select $24, item.item_id, $27, ($28::json->>'created_at')::timestamptz, ($28::json->>'updated_at')::timestamptz, $29, $29,
         item.representation, item.kind, item.property_id, item.proponent_ids, item.recipient_ids, item.broker_id, item.amount,
         item.payment_terms, item.rental_terms, item.valid_until, item.notes, item.status, item.decision_reason,
-        ($26::json->>'decided_at')::timestamptz, item.external_id, item.metadata
+        ($28::json->>'decided_at')::timestamptz, item.external_id, item.metadata
     from item
     where (
         select 1
         from neoapi.idempotency_key
-        where organization_id = $24 and credential_id = $28 and key = $29::uuid) is null
+        where organization_id = $24 and credential_id = $30 and key = $31::uuid) is null
         and not exists (
         select
         from missing
         where missing.item_number = item.item_number)
+        and ($25::text is null or exists (select from target))
     order by item.item_number
     returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $19::text as representation,
         $20::text as item_payload),
@@ -320,11 +333,11 @@ stored_references as (
     join ref using (item_number)),
 stored_key as (
     insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
-    select $24, $28, $29::uuid, decode($30, 'hex'), 201, representation, null, now() + interval '24 hours'
+    select $24, $30, $31::uuid, decode($32, 'hex'), 201, representation, null, now() + interval '24 hours'
     from created),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
-    select $24, 'proposal.created', r.id, neoapi.event_time(r.item_now), $27, $31, r.item_payload, true
+    select $24, 'proposal.created', r.id, neoapi.event_time(r.item_now), $29, $33, r.item_payload, true
     from created r
     returning id, resource_id, created_at)
 select representation, 0, null, item_number
@@ -335,7 +348,7 @@ from missing
 where (
     select 1
     from neoapi.idempotency_key
-    where organization_id = $24 and credential_id = $28 and key = $29::uuid) is null;
+    where organization_id = $24 and credential_id = $30 and key = $31::uuid) is null;
 
 -- $1 id, $2 id_block, $3 now, $4 kind, $5 property_id, $6 proponent_ids, $7 recipient_ids, $8 broker_id, $9 amount, $10 payment_terms,
 -- $11 rental_terms, $12 valid_until, $13 notes, $14 status, $15 decision_reason, $16 external_id, $17 metadata, $18 timestamp_field,
