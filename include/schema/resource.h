@@ -100,7 +100,8 @@ typedef enum neo_filter_value {
     NEO_VALUE_CREATED_AT, /* compared with ids, which have the time of creation */
     NEO_VALUE_DATE,
     NEO_VALUE_INTEGER,
-    NEO_VALUE_ID, /* of any kind */
+    NEO_VALUE_ID,        /* of the listed rows, but of any kind */
+    NEO_VALUE_REFERENCE, /* the id of another resource of any kind */
 } neo_filter_value;
 
 typedef struct neo_filter {

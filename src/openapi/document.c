@@ -24,6 +24,8 @@ static const struct {
     {NEO_ACCEPTS_FOLLOW, "After"},     {NEO_ACCEPTS_FOLLOW, "Wait"},
 };
 
+#define ID NEO_JSON({"type" : "string", "pattern" : "^[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}$"})
+
 static neo_json *filter_schema(const neo_filter *filter, apr_pool_t *pool)
 {
     static const char *const schemas[] = {
@@ -33,7 +35,8 @@ static neo_json *filter_schema(const neo_filter *filter, apr_pool_t *pool)
         [NEO_VALUE_CREATED_AT] = NEO_JSON({"type" : "string", "format" : "date-time"}),
         [NEO_VALUE_DATE] = NEO_JSON({"type" : "string", "format" : "date"}),
         [NEO_VALUE_INTEGER] = NEO_JSON({"type" : "integer", "format" : "int64"}),
-        [NEO_VALUE_ID] = NEO_JSON({"type" : "string", "pattern" : "^[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}$"}),
+        [NEO_VALUE_ID] = ID,
+        [NEO_VALUE_REFERENCE] = ID,
     };
     neo_json *schema = neo_openapi_json(pool, "%s", schemas[filter->value]);
     if (filter->kind == NEO_FILTER_CONTAINS)

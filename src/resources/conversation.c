@@ -149,7 +149,7 @@ const neo_filter neo_conversation_filters[] = {
      .left = "t.triage",
      .doc = "Triage.",
      .example = "\"pending\""},
-    {.name = "lead_id", .left = "t.lead_id", .doc = "Lead.", .example = NEO_TEXT(SAMPLE_LEAD)},
+    {.name = "lead_id", .value = NEO_VALUE_REFERENCE, .left = "t.lead_id", .doc = "Lead.", .example = NEO_TEXT(SAMPLE_LEAD)},
     {0},
 };
 

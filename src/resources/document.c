@@ -144,6 +144,7 @@ static const neo_filter filters[] = {
     {.name = "status", .value = NEO_VALUE_ENUM, .values = statuses, .left = "t.status", .doc = "Status."},
     {.name = "related_id",
      .kind = NEO_FILTER_REFERS,
+     .value = NEO_VALUE_REFERENCE,
      .left = "related.id",
      .doc = "Documents of this resource.",
      .example = NEO_TEXT(NEO_SAMPLE_PROPERTY)},

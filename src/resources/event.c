@@ -90,6 +90,7 @@ const neo_filter neo_event_filters[] = {
      .doc = "Type, or all types of a resource: `broker.*`.",
      .example = "\"broker.*\""},
     {.name = "resource_id",
+     .value = NEO_VALUE_REFERENCE,
      .left = "t.resource_id",
      .doc = "The changed resource.",
      .example = "\"brk_01kga4srwtf2j8m5q1t7w3x9z6\""},

@@ -73,6 +73,8 @@ const char *neo_condition_value(const neo_filter *filter, const char *prefix, co
         return "must be " NEO_DATE_FORM;
     if (filter->value == NEO_VALUE_ID && !is_any_id(text))
         return apr_pstrcat(pool, "must be an id (", prefix, "…)", NULL);
+    if (filter->value == NEO_VALUE_REFERENCE && !is_any_id(text))
+        return "must be an id: three letters, an underscore, and 26 digits and letters";
     if (filter->value == NEO_VALUE_INTEGER && !neo_integer_parse(text, &number))
         return "must be an integer";
     if (filter->kind == NEO_FILTER_CONTAINS && folded_length(text) < NEO_MIN_CONTAINED)

@@ -25,7 +25,7 @@ EXTERNAL = {"external_id": ["crm-77", "crm-77,crm-78", "none"]}
 def parties(few):
     """A party with few references, one that a third of the rows refer to, both, and one without references."""
     return [id_of("parties", few), id_of("parties", 0), f"{id_of('parties', few)},{id_of('parties', 0)}",
-            id_of("parties", 99_999), "pty_nothing"]
+            id_of("parties", 99_999)]
 
 
 def brokers(several):
@@ -60,7 +60,7 @@ FILTERS = {
         "end_date_lte": ["2100-01-03", "2199-01-01", "2020-01-01"], **EXTERNAL},
     "documents": {
         "kind": ["cndt", "other", "cndt,deed"], "status": ["expired", "valid", "expired,pending", "rejected"],
-        "related_id": [id_of("properties", 4), f"{id_of('properties', 4)},{id_of('parties', 4)}", "ctr_nothing"],
+        "related_id": [id_of("properties", 4), f"{id_of('properties', 4)},{id_of('parties', 4)}", "ctr_" + "0" * 26],
         "expires_lte": ["2026-01-03T00:00:00Z", NEVER, ALWAYS], **EXTERNAL},
 }
 TOGETHER = [

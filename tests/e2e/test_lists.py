@@ -56,6 +56,19 @@ def test_a_malformed_id_is_refused(some, collection, value):
     assert not value or COLLECTIONS[collection] in problem["errors"][0]["message"]
 
 
+REFERENCES = [("properties", "broker_id"), ("properties", "owner_id"), ("proposals", "property_id"), ("proposals", "proponent_id"),
+              ("proposals", "broker_id"), ("contracts", "property_id"), ("contracts", "party_id"), ("contracts", "broker_id"),
+              ("documents", "related_id"), ("events", "resource_id")]
+
+
+@pytest.mark.parametrize("path, name", REFERENCES)
+def test_a_malformed_id_of_a_reference_is_refused(some, path, name):
+    known, unknown = some.made["brokers"][0], "prp_" + UNKNOWN_ULID
+    for value in ("x", "prp_8" + UNKNOWN_ULID[1:], f"{known},PRP_{UNKNOWN_ULID}", UNKNOWN_ULID):
+        refused(some.get(path, params={name: value}), 400, "validation.parameter_invalid", **{name: "validation.parameter_invalid"})
+    ok(some.get(path, params={name: unknown}))
+
+
 def test_ids_are_at_most_a_hundred_and_combine_with_filters(some, own_api):
     many = [f"brk_{n:026}" for n in range(99)]
     newest, second, *_ = some.made["brokers"]
@@ -198,7 +211,7 @@ def test_order_filters_and_ids_combine(changed, sort):
         assert {item["id"] for item in walked} == {item["id"] for item in changed.walk("properties", limit=100, **params)}
     one = sorted(owned)[1]
     assert found(changed, "properties", sort=sort, owner_id=owners[0], ids=one) == [one]
-    assert found(changed, "properties", sort=sort, owner_id="pty_nothing") == []
+    assert found(changed, "properties", sort=sort, owner_id="pty_" + UNKNOWN_ULID) == []
 
 
 # ---------------------------------------------------------------- count
