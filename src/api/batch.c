@@ -15,7 +15,6 @@
 #include "batch_item.h"
 #include "core/json.h"
 #include "schema/references.h"
-#include "schema/validate.h"
 #include "sql/external_id.h"
 
 /* Of the transaction, after serialization failures. PostgreSQL needs a second to detect a deadlock, so that MAX_SECONDS usually
@@ -23,203 +22,7 @@
 #define MAX_ATTEMPTS 10
 #define MAX_SECONDS  20
 #define RETRY_DELAY  APR_TIME_C(10000) /* microseconds */
-
-static const neo_resource *resource_of(const neo_work *w)
-{
-    return w->call->match.resource;
-}
-
-/* Whether the data is a merge patch. */
-static int is_patch(const neo_item *i)
-{
-    return i->operation->method == NEO_METHOD_UPDATE || i->operation->method == NEO_METHOD_MERGE;
-}
-
-/* ---------------------------------------------------------------- preparing rows */
-
-static int frees_unique_value(const neo_resource *resource, const neo_json *before, const neo_json *after)
-{
-    for (const neo_field *f = resource->fields; f->name; f++) {
-        const neo_json *had = f->flags & NEO_UNIQUE ? neo_json_get(before, f->name) : NULL, *has = neo_json_get(after, f->name);
-        if (had && !(has && strcmp(neo_json_string(had), neo_json_string(has)) == 0))
-            return 1;
-    }
-    return 0;
-}
-
-/* Checks the rules between resources, which may add to `clean` and to the row. `before` and `clean` as in neo_rule_input. */
-static neo_pg_status check_rules(neo_work *w, neo_item *i, const neo_json *before, neo_json *clean)
-{
-    neo_rule_input input = {.resource = resource_of(w), .id = before ? i->row.id : "", .before = before, .after = clean};
-    neo_change change = {0};
-    if (!clean)
-        return neo_call_check_rules(w->call, w->pg, &input, &i->problem, &w->failure);
-    neo_pg_status status = neo_call_check_change(w->call, w->pg, &input, &change, &i->problem, &w->failure);
-    i->row.timestamp_field = change.timestamp_field;
-    i->row.target = change.target;
-    return status;
-}
-
-/* Reads what the item changes, and sets the body to be validated: of an update, with its changes; of a deletion, none. */
-static void read_item(neo_work *w, neo_item *i)
-{
-    const char *error;
-    const neo_resource *resource = resource_of(w);
-    neo_text current = w->items[i->first].current;
-    int is_create = i->method == NEO_METHOD_CREATE, is_update = i->method == NEO_METHOD_UPDATE;
-    i->row.now = is_create ? neo_id_issue(i->row.id, resource->prefix) : neo_now_ms();
-    i->body = i->operation->data;
-    if (!is_create && !current.ptr)
-        i->problem = neo_call_not_found(w->call, i->operation->external_id);
-    else if (is_update || (!is_create && resource->preconditions)) {
-        i->before = neo_json_parse(current, w->call->pool, &error);
-        i->problem = i->before ? NULL : neo_problem_internal(w->call->pool);
-    }
-    if (!i->problem)
-        i->problem = neo_call_check_tag(w->call, i->operation->if_match, current);
-    if (is_patch(i) && !i->problem)
-        i->body = neo_json_merge_patch(is_update ? i->before : neo_json_make_object(w->call->pool), i->body, w->call->pool);
-}
-
-/* Validates an item, and checks the rules: sets its row or its problem. */
-static neo_pg_status check_item(neo_work *w, neo_item *i, apr_array_header_t *references)
-{
-    const neo_resource *resource = resource_of(w);
-    neo_json *clean = NULL, *body = i->body ? neo_call_replace_references(w->call, i->body, references) : NULL;
-    if (body)
-        i->problem = is_patch(i) && i->method == NEO_METHOD_UPDATE
-                         ? neo_validate_merged(resource, body, i->operation->data, w->call->pool, &clean)
-                         : neo_validate(resource, body, w->call->pool, &clean);
-    if (i->problem || !(body || i->before))
-        return NEO_PG_OK;
-    i->row.body = clean;
-    i->frees_value = i->before && clean && frees_unique_value(resource, i->before, clean);
-    return check_rules(w, i, i->before, clean);
-}
-
-/* Prepares items that share a statement. Their references by external id are found together. */
-static neo_pg_status prepare(neo_work *w, neo_item *first, int count)
-{
-    apr_array_header_t *references = apr_array_make(w->call->pool, 4, sizeof(neo_external_id));
-    for (neo_item *i = first; i < first + count; i++) {
-        if (!i->problem)
-            read_item(w, i);
-        if (i->body && !i->problem)
-            neo_call_replace_references(w->call, i->body, references);
-    }
-    neo_pg_status status = neo_call_find_references(w->call, w->pg, references, &w->failure);
-    for (neo_item *i = first; i < first + count && status == NEO_PG_OK; i++)
-        if (!i->problem)
-            status = check_item(w, i, references);
-    return status;
-}
-
-/* The rows of the items without a problem. */
-static neo_batch_row *rows_of(const neo_work *w, const neo_item *first, int count, int *rows)
-{
-    neo_batch_row *all = apr_palloc(w->call->pool, (apr_size_t)count * sizeof *all);
-    *rows = 0;
-    for (int n = 0; n < count; n++)
-        if (!first[n].problem)
-            all[(*rows)++] = first[n].row;
-    return all;
-}
-
-/* ---------------------------------------------------------------- writing */
-
-static neo_pg_status save(neo_work *w)
-{
-    if (w->is_saved)
-        return NEO_PG_OK;
-    neo_pg_status status = neo_pg_savepoint(w->pg, 0, w->call->pool, &w->failure);
-    w->is_saved = status == NEO_PG_OK;
-    return status;
-}
-
-static void take_row(neo_work *w, const neo_rows *rows, int row)
-{
-    neo_item *i = &w->items[atoi(neo_rows_value(rows, row, NEO_WRITTEN_NUMBER))];
-    const char *refusal = neo_rows_value(rows, row, NEO_WRITTEN_REFUSAL);
-    if (neo_rows_value(rows, row, NEO_WRITTEN_ANSWER)) {
-        i->answer = neo_rows_text(rows, row, NEO_WRITTEN_ANSWER);
-        w->items[i->first].current = i->method == NEO_METHOD_DELETE ? (neo_text){0} : i->answer;
-    } else if (i->method == NEO_METHOD_DELETE)
-        i->problem = neo_call_in_use(w->call, refusal);
-    else
-        neo_call_add_missing(w->call, &i->problem, refusal);
-    w->queued |= strcmp(neo_rows_value(rows, row, NEO_WRITTEN_DELIVERIES), "0") != 0;
-}
-
-/* Runs one statement. After a violation, rolls back to the savepoint. */
-static neo_pg_status write_rows(neo_work *w, neo_method method, int is_strict, const neo_batch_row *rows, int count)
-{
-    neo_rows written;
-    neo_pg_status status = save(w);
-    if (status != NEO_PG_OK)
-        return status;
-    status = neo_batch_write(w->pg, resource_of(w), &w->call->actor, method, is_strict, rows, count, w->call->pool, &written);
-    if (status == NEO_PG_OK) {
-        w->is_saved = 0;
-        for (int r = 0; r < written.count; r++)
-            take_row(w, &written, r);
-        return status;
-    }
-    w->failure = written;
-    if (status != NEO_PG_UNIQUE_VIOLATION && status != NEO_PG_FK_VIOLATION)
-        return status;
-    neo_rows ignored;
-    neo_pg_status rolled_back = neo_pg_savepoint(w->pg, 1, w->call->pool, &ignored);
-    return rolled_back == NEO_PG_OK ? status : rolled_back;
-}
-
-/* Whether another transaction has made the resource that an upsert or merge would create. */
-static int is_made_by_another(const neo_work *w, const neo_item *i)
-{
-    const char *status, *constraint = w->failure.constraint;
-    const neo_field *field = constraint ? neo_field_of_unique_index(resource_of(w), constraint, &status) : NULL;
-    return neo_batch_may_create(i->operation) && field && strcmp(field->name, "external_id") == 0;
-}
-
-/* Writes one item. A foreign key violation is retried, because the next statement sees the reference that another transaction
- * made or deleted. */
-static neo_pg_status write_alone(neo_work *w, neo_item *i)
-{
-    neo_pg_status status = NEO_PG_FK_VIOLATION;
-    for (int attempt = 0; attempt < MAX_ATTEMPTS && status == NEO_PG_FK_VIOLATION; attempt++)
-        status = write_rows(w, i->method, 1, &i->row, 1);
-    if (status == NEO_PG_UNIQUE_VIOLATION && is_made_by_another(w, i))
-        return NEO_PG_RETRY;
-    if (status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION) {
-        i->problem = neo_call_failed(w->call, status, &w->failure);
-        neo_call_find_duplicate(w->call, w->pg, &w->failure, i->row.id, i->row.body, i->problem);
-    } else if (status != NEO_PG_OK)
-        return status;
-    else if (!i->answer.ptr && !i->problem && i->row.target.id)
-        return NEO_PG_RETRY; /* the row referred to another one when the targets were locked, which has changed */
-    else if (!i->answer.ptr && !i->problem)
-        i->problem = neo_call_not_found(w->call, i->operation->external_id);
-    return NEO_PG_OK;
-}
-
-/* Writes all items in one statement, then those that it left out one by one. The first statement of creates does not check
- * unique values row by row, which would take a tenth of its time. */
-static neo_pg_status write_together(neo_work *w, neo_item *first, int count)
-{
-    int wanted;
-    const neo_batch_row *rows = rows_of(w, first, count, &wanted);
-    if (wanted == 0)
-        return NEO_PG_OK;
-    neo_pg_status status = write_rows(w, first->method, 1, rows, wanted);
-    if (status == NEO_PG_UNIQUE_VIOLATION && wanted > 1 && first->method == NEO_METHOD_CREATE)
-        status = write_rows(w, NEO_METHOD_CREATE, 0, rows, wanted);
-    if (status != NEO_PG_OK && status != NEO_PG_UNIQUE_VIOLATION && status != NEO_PG_FK_VIOLATION)
-        return status;
-    status = NEO_PG_OK;
-    for (neo_item *i = first; i < first + count && status == NEO_PG_OK; i++)
-        if (!i->answer.ptr && !i->problem)
-            status = write_alone(w, i);
-    return status;
-}
+#define MAX_WAIT_MS  250               /* for its turn, before a connection is acquired */
 
 /* ---------------------------------------------------------------- all operations */
 
@@ -276,10 +79,10 @@ static int count_together(neo_work *w, neo_item *first)
 {
     neo_item *next = first + 1, *end = w->items + w->batch.count;
     choose_method(w, first);
-    if (neo_batch_may_affect(resource_of(w), first->operation))
+    if (neo_batch_may_affect(w->resource, first->operation))
         return 1;
-    for (; next < end && !neo_batch_may_affect(resource_of(w), next->operation); next++) {
-        if (neo_reference_by_external_id(resource_of(w), next->operation->data, resource_of(w), w->call->pool))
+    for (; next < end && !neo_batch_may_affect(w->resource, next->operation); next++) {
+        if (neo_reference_by_external_id(w->resource, next->operation->data, w->resource, w->call->pool))
             break;
         for (const neo_item *i = first; i < next; i++)
             if (i->first == next->first || shares_external_id(i, next))
@@ -289,19 +92,6 @@ static int count_together(neo_work *w, neo_item *first)
             break;
     }
     return (int)(next - first);
-}
-
-/* Writes prepared items. An item that frees a unique value begins a new statement: within one statement the order of the checks
- * is undefined, and items before it must still find the value taken. */
-static neo_pg_status write_all(neo_work *w, neo_item *first, int count)
-{
-    neo_pg_status status = NEO_PG_OK;
-    for (int from = 0, to; from < count && status == NEO_PG_OK; from = to) {
-        for (to = from + 1; to < count && !first[to].frees_value;)
-            to++;
-        status = write_together(w, first + from, to - from);
-    }
-    return status;
 }
 
 static neo_pg_status lock_rows(neo_work *w);
@@ -319,10 +109,10 @@ static neo_pg_status execute_all(neo_work *w)
     neo_pg_status status = NEO_PG_OK;
     for (int n = 0, count; n < w->batch.count && status == NEO_PG_OK && !is_refused(w); n += count) {
         count = count_together(w, &w->items[n]);
-        status = prepare(w, &w->items[n], count);
+        status = neo_batch_prepare(w, &w->items[n], count);
         if (status == NEO_PG_OK)
-            status = write_all(w, &w->items[n], count);
-        int may_clear = w->items[n].operation->method == NEO_METHOD_DELETE && neo_mutual_field(resource_of(w));
+            status = neo_batch_write_items(w, &w->items[n], count);
+        int may_clear = w->items[n].operation->method == NEO_METHOD_DELETE && neo_mutual_field(w->resource);
         if (status == NEO_PG_OK && may_clear && n + count < w->batch.count)
             status = lock_rows(w); /* reads again what the deletions cleared in other rows */
     }
@@ -361,11 +151,11 @@ static neo_pg_status lock_targets(neo_work *w)
     neo_batch_row *some = apr_palloc(w->call->pool, (apr_size_t)w->batch.count * sizeof *some);
     int wanted = 0;
     for (const neo_item *i = w->items; i < w->items + w->batch.count; i++)
-        if (neo_batch_may_affect(resource_of(w), i->operation)) {
+        if (neo_batch_may_affect(w->resource, i->operation)) {
             some[wanted] = i->row;
-            some[wanted++].target.id = new_target(resource_of(w), i);
+            some[wanted++].target.id = new_target(w->resource, i);
         }
-    return wanted ? neo_batch_lock_targets(w->pg, resource_of(w), &w->call->actor, some, wanted, w->call->pool, &w->failure)
+    return wanted ? neo_batch_lock_targets(w->pg, w->resource, &w->call->actor, some, wanted, w->call->pool, &w->failure)
                   : NEO_PG_OK;
 }
 
@@ -376,7 +166,7 @@ static neo_pg_status find_rows(neo_work *w)
     int count = 0;
     for (const neo_item *i = w->items; i < w->items + w->batch.count; i++)
         if (i->operation->external_id)
-            wanted[count++] = (neo_external_id){.resource = resource_of(w), .external_id = i->operation->external_id};
+            wanted[count++] = (neo_external_id){.resource = w->resource, .external_id = i->operation->external_id};
     if (!count)
         return NEO_PG_OK;
     neo_pg_status status = neo_external_id_find(w->pg, &w->call->actor, wanted, count, w->call->pool, &w->failure);
@@ -402,7 +192,7 @@ static neo_pg_status lock_rows(neo_work *w)
     neo_batch_row *rows = apr_palloc(w->call->pool, (apr_size_t)w->batch.count * sizeof *rows);
     int count = 0;
     for (neo_item *i = w->items; i < w->items + w->batch.count; i++) {
-        if (!i->id || !neo_id_is(i->id, resource_of(w)->prefix))
+        if (!i->id || !neo_id_is(i->id, w->resource->prefix))
             continue;
         memcpy(i->row.id, i->id, NEO_ID_SIZE);
         if (i->first == i->row.number)
@@ -413,7 +203,7 @@ static neo_pg_status lock_rows(neo_work *w)
     neo_pg_status status = lock_targets(w);
     if (status != NEO_PG_OK)
         return status;
-    status = neo_batch_lock(w->pg, resource_of(w), &w->call->actor, rows, count, w->call->pool, &found);
+    status = neo_batch_lock(w->pg, w->resource, &w->call->actor, rows, count, w->call->pool, &found);
     w->is_saved = 0; /* see run_transaction */
     w->failure = found;
     for (int r = 0; status == NEO_PG_OK && r < found.count; r++)
@@ -428,7 +218,7 @@ static neo_pg_status run_transaction(neo_work *w, neo_text *answer, int *is_take
     neo_call *call = w->call;
     neo_pg_status status = neo_pg_begin(w->pg, call->pool, &w->failure);
     if (status == NEO_PG_OK && !w->is_first) {
-        status = neo_batch_lock_organization(w->pg, resource_of(w), &call->actor, call->pool, &w->failure);
+        status = neo_batch_lock_organization(w->pg, w->resource, &call->actor, call->pool, &w->failure);
         w->is_saved = 0; /* rolling back to an earlier savepoint would release the lock */
     }
     if (status == NEO_PG_OK && call->idempotency) {
@@ -478,22 +268,35 @@ static neo_problem *attempt(neo_work *w, neo_result *result, int *again)
     return NULL;
 }
 
-neo_problem *neo_call_batch(neo_call *call, neo_result *result)
+static neo_problem *execute(neo_work *w, neo_result *result)
 {
-    neo_work w = {.call = call};
     int again = 1;
     long long until = neo_steady_seconds() + MAX_SECONDS;
+    neo_problem *problem = NULL;
+    w->items = apr_palloc(w->call->pool, (apr_size_t)w->batch.count * sizeof *w->items);
+    for (int n = 0; n < MAX_ATTEMPTS && again && neo_steady_seconds() < until; n++) {
+        w->is_first = n == 0;
+        apr_sleep(n * RETRY_DELAY);
+        problem = attempt(w, result, &again);
+    }
+    return problem || !again ? problem : neo_call_failed(w->call, NEO_PG_RETRY, &w->failure);
+}
+
+neo_problem *neo_call_batch(neo_call *call, neo_result *result)
+{
+    neo_work w = {.call = call, .resource = call->match.resource};
+    neo_batch_place place;
     neo_problem *problem = neo_batch_read(call->match.resource, call->body, call->pool, &w.batch);
     if (!problem)
         problem = neo_call_count_more(call, neo_batch_cost(w.batch.count) - 1);
-    if (problem || (problem = neo_call_acquire(call, &w.pg)))
+    if (problem)
         return problem;
-    w.items = apr_palloc(call->pool, (apr_size_t)w.batch.count * sizeof *w.items);
-    for (int n = 0; n < MAX_ATTEMPTS && again && neo_steady_seconds() < until; n++) {
-        w.is_first = n == 0;
-        apr_sleep(n * RETRY_DELAY);
-        problem = attempt(&w, result, &again);
+    neo_batch_queue_enter(&place, call->actor.organization, MAX_WAIT_MS);
+    problem = neo_call_acquire(call, &w.pg);
+    if (!problem) {
+        problem = execute(&w, result);
+        neo_call_release(call, w.pg);
     }
-    neo_call_release(call, w.pg);
-    return problem || !again ? problem : neo_call_failed(call, NEO_PG_RETRY, &w.failure);
+    neo_batch_queue_leave(&place);
+    return problem;
 }

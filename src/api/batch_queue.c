@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits the batches in progress of this process. Two batches at the same time keep a processor of the database busy; more take
+ * turns on it, and each row costs more. The limit is soft: a batch waits for a limited time, so that one that waits for a lock
+ * or for a slow disk does not stop others. */
+#include <pthread.h>
+#include <string.h>
+
+#include "batch_item.h"
+#include "core/wait.h"
+
+#define MAX_IN_PROGRESS 2
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static neo_batch_place *waiting, *in_progress; /* waiting in the order of their arrival */
+static int count;                              /* of those in progress */
+
+static void add(neo_batch_place **list, neo_batch_place *place)
+{
+    while (*list)
+        list = &(*list)->next;
+    place->next = NULL;
+    *list = place;
+}
+
+static void remove_from(neo_batch_place **list, const neo_batch_place *place)
+{
+    while (*list != place)
+        list = &(*list)->next;
+    *list = place->next;
+}
+
+static int has_batch_in_progress(const char *organization)
+{
+    const neo_batch_place *place = in_progress;
+    while (place && strcmp(place->organization, organization) != 0)
+        place = place->next;
+    return place != NULL;
+}
+
+static void admit(neo_batch_place *place)
+{
+    add(&in_progress, place);
+    count++;
+    place->is_admitted = 1;
+}
+
+/* The next one is of an organization that has none in progress, if possible, so that an organization with many batches does not
+ * stop others. */
+static void admit_next(void)
+{
+    neo_batch_place *next = waiting;
+    while (next && has_batch_in_progress(next->organization))
+        next = next->next;
+    if (!next)
+        next = waiting;
+    if (!next || count >= MAX_IN_PROGRESS)
+        return;
+    remove_from(&waiting, next);
+    admit(next);
+    pthread_cond_signal(&next->admitted);
+}
+
+void neo_batch_queue_enter(neo_batch_place *place, const char *organization, int max_wait_ms)
+{
+    neo_ms until = neo_steady_ms() + max_wait_ms;
+    *place = (neo_batch_place){.organization = organization};
+    neo_cond_init(&place->admitted);
+    pthread_mutex_lock(&mutex);
+    add(&waiting, place);
+    admit_next();
+    while (!place->is_admitted && neo_steady_ms() < until)
+        (void)neo_cond_wait(&place->admitted, &mutex, until);
+    if (!place->is_admitted) {
+        remove_from(&waiting, place);
+        admit(place);
+    }
+    pthread_mutex_unlock(&mutex);
+    pthread_cond_destroy(&place->admitted);
+}
+
+void neo_batch_queue_leave(neo_batch_place *place)
+{
+    pthread_mutex_lock(&mutex);
+    remove_from(&in_progress, place);
+    count--;
+    admit_next();
+    pthread_mutex_unlock(&mutex);
+}
