@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/batch_queue.h"
 #include "batch_item.h"
 #include "core/json.h"
 #include "schema/references.h"

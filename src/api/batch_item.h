@@ -3,8 +3,6 @@
 #ifndef NEO_API_BATCH_ITEM_H
 #define NEO_API_BATCH_ITEM_H
 
-#include <pthread.h>
-
 #include "call.h"
 #include "sql/batch.h"
 
@@ -40,18 +38,6 @@ typedef struct {
 NEO_MUSTCHECK neo_pg_status neo_batch_prepare(neo_work *w, neo_item *first, int count);
 /* Writes prepared items. */
 NEO_MUSTCHECK neo_pg_status neo_batch_write_items(neo_work *w, neo_item *first, int count);
-
-/* A batch that waits for its turn or is in progress. The organization's id must be valid until it leaves. */
-typedef struct neo_batch_place {
-    struct neo_batch_place *next;
-    const char *organization;
-    int is_admitted;
-    pthread_cond_t admitted;
-} neo_batch_place;
-
-/* Waits, for a limited time, while too many batches are in progress in this process. */
-void neo_batch_queue_enter(neo_batch_place *place, const char *organization, int max_wait_ms);
-void neo_batch_queue_leave(neo_batch_place *place);
 
 /* NULL if all operations succeeded. */
 const neo_item *neo_batch_first_problem(const neo_work *w);

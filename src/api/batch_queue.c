@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits the batches in progress of this process. Two batches at the same time keep a processor of the database busy; more take
- * turns on it, and each row costs more. The limit is soft: a batch waits for a limited time, so that one that waits for a lock
- * or for a slow disk does not stop others. */
-#include <pthread.h>
+/* The queue of batches (see api/batch_queue.h). */
+#include "api/batch_queue.h"
+
 #include <string.h>
 
-#include "batch_item.h"
 #include "core/wait.h"
 
 #define MAX_IN_PROGRESS 2
@@ -44,8 +42,6 @@ static void admit(neo_batch_place *place)
     place->is_admitted = 1;
 }
 
-/* The next one is of an organization that has none in progress, if possible, so that an organization with many batches does not
- * stop others. */
 static void admit_next(void)
 {
     neo_batch_place *next = waiting;

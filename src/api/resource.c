@@ -149,8 +149,7 @@ static neo_problem *check_new(neo_call *call, neo_json **clean, neo_new *row)
 /* A request that the rules refuse now may have been executed before, with the same idempotency key. */
 static neo_problem *check_rules_of_new(neo_call *call, neo_pg *pg, neo_new *row, neo_result *result)
 {
-    neo_rule_input input = {
-        .resource = call->match.resource, .id = "", .after = row->body, .is_history = row->times != NULL};
+    neo_rule_input input = {.resource = call->match.resource, .id = "", .after = row->body, .is_history = row->times != NULL};
     neo_problem *refusal, *problem;
     neo_rows rows;
     int is_free = 1;

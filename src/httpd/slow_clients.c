@@ -66,7 +66,7 @@ APR_RING_HEAD(client_ring, client);
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static struct client_ring waiting;
-static apr_pool_t *tick_pool; /* what the thread needs for one look at the waits */
+static apr_pool_t *tick_pool;    /* what the thread needs for one look at the waits */
 static int is_asleep, is_ending; /* the thread */
 static int max, max_each, is_async;
 static int refused; /* clients, since the last message */

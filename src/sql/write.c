@@ -268,8 +268,7 @@ static void add_before(neo_buf *sql, const neo_resource *resource, unsigned int 
     neo_buf_printf(
         sql, "before as materialized (select t.* from item join neoapi.%s t on " THIS_ROW "%s%s%s for no key update of t)",
         neo_table_of(resource), options & NEO_WRITE_VERSION ? " and t.xmin = {version}::xid" : "",
-        target_of(resource, options) ? HAS_TARGET : "",
-        options & (NEO_WRITE_ROWS | IMPORT) ? " order by t.id" : "");
+        target_of(resource, options) ? HAS_TARGET : "", options & (NEO_WRITE_ROWS | IMPORT) ? " order by t.id" : "");
 }
 
 /* ---------------------------------------------------------------- writes */
@@ -398,10 +397,10 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
         neo_reference_add_lookup(&sql, resource, is_group ? "ref join item using (item_number)" : "ref");
     if (target)
         add_claimed_target(&sql, target);
-    add_created(&sql, resource,
-                apr_pstrcat(pool, " where ", is_free, refers ? " and " NEO_REFERENCES_EXIST : "", target ? HAS_TARGET : "",
-                            NULL),
-                options);
+    add_created(
+        &sql, resource,
+        apr_pstrcat(pool, " where ", is_free, refers ? " and " NEO_REFERENCES_EXIST : "", target ? HAS_TARGET : "", NULL),
+        options);
     if (refers)
         neo_reference_add_created(&sql);
     if (is_idempotent)

@@ -5,7 +5,8 @@
 #include <apr_time.h>
 #include <stdatomic.h>
 
-#include "../../src/api/batch_item.h"
+#include "api/batch_queue.h"
+#include "core/clock.h"
 
 #define SHORT_MS 50
 #define LONG_MS  20000
