@@ -19,10 +19,10 @@ typedef struct neo_purge {
     const char *organizations; /* a PostgreSQL array */
     apr_array_header_t *tables;
     int table;            /* index of the next step's table */
-    int is_at_end;        /* of that table: wait for rows that others have locked */
+    int is_at_end;        /* the step waits for rows of that table that others have locked */
     int missed;           /* consecutive steps that found only rows that others were changing */
     long long since_pass; /* rows removed in this pass */
-    int is_held_up;       /* in this pass rows were left, because new rows refer to them or others keep changing them */
+    int is_held_up;       /* this pass left rows, because new rows refer to them or others keep changing them */
     int idle;             /* consecutive passes that were held up */
 } neo_purge;
 

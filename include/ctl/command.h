@@ -24,9 +24,9 @@ struct neo_ctl_command {
     const char *summary;
     const char *details;            /* more sentences for --help, or NULL */
     const neo_parameter *arguments; /* all required; terminated by a NULL name; NULL for none */
-    const neo_parameter *options;   /* also terminated by a NULL name; NULL for none */
+    const neo_parameter *options;   /* terminated by a NULL name; NULL for none */
     neo_ctl_exit (*run)(neo_ctl *ctl);
-    const neo_noun *noun; /* from which arguments, options and `run` are derived, see ctl/noun.h; or NULL */
+    const neo_noun *noun; /* arguments, options and `run` are derived from it, see ctl/noun.h; NULL for none */
     neo_use use;
 };
 
@@ -36,7 +36,7 @@ struct neo_ctl {
     const char *group; /* NULL if it was not recognized; --help uses what was */
     const char *verb;  /* the first words of a verb of several; else NULL */
     const neo_ctl_command *command;
-    apr_array_header_t *given; /* of neo_ctl_given */
+    apr_array_header_t *given; /* elements: neo_ctl_given */
     int json, quiet;
 };
 

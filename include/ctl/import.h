@@ -22,7 +22,7 @@
 #define NEO_IMPORT_MAX_SHOWN 100 /* errors */
 
 typedef struct neo_import_problem {
-    long long number; /* of the line; 0: the whole file */
+    long long number; /* the line's; 0: the whole file */
     const char *field;
     const char *message;
 } neo_import_problem;
@@ -32,13 +32,13 @@ typedef struct neo_import_job {
     neo_import *import;
     const char *organization, *tenant;
     FILE *in;
-    long long size;               /* of the file in bytes, 0 if unknown */
+    long long size;               /* the file's, in bytes; 0 if unknown */
     long long bytes, lines, rows; /* read so far */
     long long skipped;            /* webhook subscriptions */
     neo_json *head;               /* the header line of an export, or NULL */
-    const neo_resource **kinds;   /* that can be imported */
+    const neo_resource **kinds;   /* the kinds that can be imported */
     long long *counts;            /* rows by their kind's index in neo_import_kinds */
-    apr_array_header_t *problems; /* of neo_import_problem: the first ones */
+    apr_array_header_t *problems; /* elements: neo_import_problem, the first ones */
     long long problem_count;
     neo_ctl_progress progress;
 } neo_import_job;

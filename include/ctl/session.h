@@ -12,7 +12,7 @@ const char *neo_ctl_conninfo(const neo_ctl *ctl);
 /* Connects, without a statement timeout. On failure returns NULL and sets *error to the error, and what to do. */
 neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **error);
 
-/* The same; *error is only the error, *fix what to do. */
+/* Connects like neo_ctl_connect, but *error is only the error, and *fix what to do. */
 neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const char **error, const char **fix);
 
 /* Connects and sets the role to the schema's owner. Also fails if there is no schema, if it is older than this program, or if

@@ -49,7 +49,7 @@ typedef enum neo_use {
     NEO_USE_ARGUMENT = 4, /* only of fields: an argument of `create` */
     NEO_USE_CREATE = 8,
     NEO_USE_CHANGE = 16,
-    NEO_USE_LIST = 32, /* of a field: it filters the list */
+    NEO_USE_LIST = 32, /* the field filters the list */
     NEO_USE_ONE = 64,  /* only of commands: the argument is one row */
 } neo_use;
 
@@ -62,18 +62,18 @@ typedef struct neo_parameter {
     const char *summary;
 } neo_parameter;
 
+/* A field without a parameter's name is only listed. */
 typedef struct neo_noun_field {
-    neo_parameter
-        parameter;      /* of `create`; its flags name the commands that have it. Without a name the field is only listed */
-    const char *column; /* the name in lists. A flag sets it to null and is not listed */
-    const char *listed; /* the SQL expression in lists, in which t is the row; NULL: the column */
-    const char *change_summary; /* in `change --help`, if it is another one; else NULL */
+    neo_parameter parameter;    /* that of `create`; its flags name the commands that have it */
+    const char *column;         /* its name in lists. A flag sets it to null and is not listed */
+    const char *listed;         /* the SQL expression in lists, in which t is the row; NULL: the column */
+    const char *change_summary; /* the summary in `change --help`; NULL: the parameter's */
 } neo_noun_field;
 
 typedef struct neo_noun neo_noun;
 struct neo_noun {
     const char *table, *key;      /* the column that identifies a row */
-    const neo_noun_field *fields; /* in the order of columns in lists; terminated by a NULL column */
+    const neo_noun_field *fields; /* their order is that of lists; terminated by a NULL column */
     neo_parameter one;            /* the argument that identifies a row */
     const char *missing;          /* the error message if a row does not exist */
     const char *condition;        /* " and …" of its rows, if the table has others; or NULL */

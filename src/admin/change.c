@@ -224,26 +224,22 @@ static const struct {
 
 /* Removes the conversations of a number or with a lead, with their messages. A lead's opt-outs are removed, too; a number's are
  * kept. The caller has locked the number or lead. */
-static const char *remove_conversations(neo_pg *pg, const neo_noun *noun, const char *id, apr_pool_t *pool)
+static const char *remove_conversations(neo_pg *pg, const char *id, apr_pool_t *pool)
 {
     static const char *const steps[] = {
-        "select from neoapi.whatsapp_conversation where %s = $1 order by organization_id, id for update",
+        remove_opt_outs_sql,
+        "select from neoapi.whatsapp_conversation where number_id = $1 or lead_id = $1 order by organization_id, id for update",
         "delete from neoapi.whatsapp_status s using neoapi.whatsapp_message m, neoapi.whatsapp_conversation c"
-        " where c.%s = $1 and m.organization_id = c.organization_id and m.conversation_id = c.id"
+        " where (c.number_id = $1 or c.lead_id = $1) and m.organization_id = c.organization_id and m.conversation_id = c.id"
         " and s.organization_id = m.organization_id and s.provider_message_id = m.provider_message_id",
-        ("delete from neoapi.whatsapp_message m using neoapi.whatsapp_conversation c"
-         " where c.%s = $1 and m.organization_id = c.organization_id and m.conversation_id = c.id"),
-        "delete from neoapi.whatsapp_conversation where %s = $1",
+        ("delete from neoapi.whatsapp_message m using neoapi.whatsapp_conversation c where (c.number_id = $1 or c.lead_id = $1)"
+         " and m.organization_id = c.organization_id and m.conversation_id = c.id"),
+        "delete from neoapi.whatsapp_conversation where number_id = $1 or lead_id = $1",
     };
     neo_rows rows;
-    const char *error = noun == &neo_noun_lead ? neo_admin_exec(pg, remove_opt_outs_sql, 1, &id, pool, &rows) : NULL;
-    const char *column = noun == &neo_noun_number ? "number_id" : "lead_id";
-    for (apr_size_t i = 0; i < sizeof steps / sizeof *steps && !error; i++) {
-        const char *gap = strstr(steps[i], "%s");
-        const char *sql =
-            apr_pstrcat(pool, apr_pstrmemdup(pool, steps[i], (apr_size_t)(gap - steps[i])), column, gap + 2, NULL);
-        error = neo_admin_exec(pg, sql, 1, &id, pool, &rows);
-    }
+    const char *error = NULL;
+    for (apr_size_t i = 0; i < sizeof steps / sizeof *steps && !error; i++)
+        error = neo_admin_exec(pg, steps[i], 1, &id, pool, &rows);
     return error;
 }
 
@@ -255,7 +251,7 @@ static const char *remove_row(neo_pg *pg, const neo_noun *noun, const char *id, 
     const char *error =
         neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", of_row), 1, values, pool, noun->missing);
     if (!error && with_conversations)
-        error = remove_conversations(pg, noun, id, pool);
+        error = remove_conversations(pg, id, pool);
     if (!error && (noun == &neo_noun_key || noun == &neo_noun_token))
         error = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s and revoked_at is not null", of_row), 1, values,
                                       pool, "it is not revoked; revoke it first");

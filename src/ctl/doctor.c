@@ -21,13 +21,13 @@
 /* The prerequisite of a check. */
 typedef enum {
     NEEDS_NOTHING,
-    NEEDS_HTTPD, /* its configuration could be checked */
-    NEEDS_SITE,  /* and has a virtual host */
+    NEEDS_HTTPD, /* httpd's configuration could be checked */
+    NEEDS_SITE,  /* it has a virtual host with NeoAPI On */
     NEEDS_CONNECTION,
     NEEDS_SITE_AND_CONNECTION,
-    NEEDS_PRIMARY, /* a connection to it */
+    NEEDS_PRIMARY, /* a connection to the primary */
     NEEDS_SCHEMA,
-    NEEDS_SCHEMA_STEP, /* and is pending instead of failed */
+    NEEDS_SCHEMA_STEP, /* the check is pending instead of failed */
     NEEDS_SCHEMA_AND_KEYS,
     NEEDS_SCHEMA_ON_PRIMARY
 } need;

@@ -15,7 +15,7 @@
 #include "ctl/session.h"
 #include "doctor.h"
 
-#define MIN_DAYS     14 /* of a certificate */
+#define MIN_DAYS     14 /* that a certificate must still be valid */
 #define MAX_OUTPUT   65536
 #define CREATE_SITE  "neoapictl site create \"$(hostname --fqdn)\" --self-signed"
 #define RESTART      "apachectl configtest && systemctl restart apache2"

@@ -177,11 +177,6 @@ static neo_ctl_exit run_export(neo_ctl *ctl)
     return NEO_CTL_OK;
 }
 
-static const neo_parameter arguments[] = {
-    {"organization", NEO_KIND_ORGANIZATION_ID, 0, NULL, "the organization's id"},
-    {0},
-};
-
 static const neo_parameter options[] = {
     {"output", NEO_KIND_FILE, 0, NULL,
      "the file, which only its owner can read; it is renamed when it is complete; otherwise standard output"},
@@ -196,6 +191,6 @@ const neo_ctl_command neo_ctl_export[] = {
      "webhook subscriptions without their secrets.\n"
      "Not exported: " NEO_TRANSFER_LEFT_OUT ". The first line counts the WhatsApp numbers in left_out. For a full backup use "
      "pg_dump. To move a WhatsApp number, add it again, and then import its conversations.",
-     arguments, options, run_export, NULL, 0},
+     NULL, options, run_export, &neo_noun_organization, NEO_USE_ONE},
     {0},
 };

@@ -6,7 +6,7 @@
 
 #include "ctl/command.h"
 
-#define COLUMN   26 /* of summaries */
+#define COLUMN   26 /* where summaries begin */
 #define MAX_LINE 100
 
 /* Writes the label, then `text` wrapped at the column. */

@@ -12,7 +12,7 @@
 #include "schema/import.h"
 #include "schema/references.h"
 
-#define MAX_LINES 500 /* of a chunk */
+#define MAX_LINES 500 /* in a chunk */
 #define MAX_BYTES (1024 * 1024)
 
 typedef struct {
@@ -21,14 +21,14 @@ typedef struct {
     neo_json *body;
     const char *id;
     int lookup;   /* the index in chunk.lookups that gives its id; -1 if the id is known */
-    int is_moved; /* from another organization */
+    int is_moved; /* the row is from another organization */
 } line;
 
 typedef struct {
     neo_import_job *job;
     apr_pool_t *pool;
-    apr_array_header_t *lines;   /* of line */
-    apr_array_header_t *lookups; /* of neo_import_lookup: foreign ids */
+    apr_array_header_t *lines;   /* elements: line */
+    apr_array_header_t *lookups; /* elements: neo_import_lookup, of foreign ids */
     apr_hash_t *lookup_indexes;  /* "kind id" to an index in `lookups` (int) */
     const line *renamed;         /* the line whose references are being renamed */
 } chunk;

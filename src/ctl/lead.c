@@ -15,7 +15,7 @@
 #include "resources/lead.h"
 
 #define MAX_FILE          (256 << 20)
-#define MAX_PROBLEMS      100   /* that are printed */
+#define MAX_PROBLEMS      100   /* errors that are printed */
 #define CHUNK             2000  /* rows in one statement */
 #define PROGRESS_MIN_ROWS 20000 /* smaller imports show no progress */
 
@@ -27,7 +27,7 @@ typedef struct {
     int rows;
     int problems;
     apr_hash_t *phones;         /* phone number to line number */
-    apr_array_header_t *chunks; /* of neo_text: rows as JSON */
+    apr_array_header_t *chunks; /* elements: neo_text, rows as JSON */
     neo_buf chunk;
     int in_chunk;
 } import;

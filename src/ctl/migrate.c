@@ -84,7 +84,7 @@ static const char *migrate(const neo_ctl *ctl, neo_pg *pg, neo_json *report)
     if (neo_ctl_value(ctl, "dry-run"))
         return report_pending(ctl, pg, report);
     const char *error = neo_ctl_apply_migrations(ctl, pg, runtime, report);
-    return error ? error : neo_ctl_exec(ctl, pg, "select neoapi.maintain_partitions(36500, 36500)"); /* and drops none */
+    return error ? error : neo_ctl_exec(ctl, pg, "select neoapi.maintain_partitions(36500, 36500)"); /* drops none */
 }
 
 static neo_ctl_exit run_migrate(neo_ctl *ctl)

@@ -10,7 +10,7 @@
 
 #define REFRESH_INTERVAL APR_TIME_C(100000) /* microseconds */
 #define BAR_WIDTH        24                 /* characters */
-#define MIN_COLUMNS      76                 /* of the terminal, to show the bar */
+#define MIN_COLUMNS      76                 /* a narrower terminal shows no bar */
 
 void neo_ctl_progress_begin(neo_ctl_progress *progress, const neo_ctl *ctl, const char *what)
 {

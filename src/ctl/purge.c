@@ -111,16 +111,6 @@ static neo_ctl_exit purge_organization(neo_ctl *ctl)
     }
 /* clang-format on */
 
-static const neo_parameter of_tenant[] = {
-    {"tenant", NEO_KIND_TENANT_ID, 0, NULL, "the tenant's id"},
-    {0},
-};
-
-static const neo_parameter of_organization[] = {
-    {"organization", NEO_KIND_ORGANIZATION_ID, 0, NULL, "the organization's id"},
-    {0},
-};
-
 static const neo_parameter tenant_options[] = {YES, DRY_RUN, {0}};
 static const neo_parameter organization_options[] = {
     YES,
@@ -137,9 +127,9 @@ static const neo_parameter organization_options[] = {
     "Never exported, and lost: " NEO_TRANSFER_LEFT_OUT "."
 
 const neo_ctl_command neo_ctl_purge[] = {
-    {"purge", "tenant", "Remove a tenant with its organizations, users, keys and all data permanently.", DETAILS, of_tenant,
-     tenant_options, purge_tenant, NULL, 0},
-    {"purge", "organization", "Remove an organization with its keys and all data permanently.", DETAILS, of_organization,
-     organization_options, purge_organization, NULL, 0},
+    {"purge", "tenant", "Remove a tenant with its organizations, users, keys and all data permanently.", DETAILS, NULL,
+     tenant_options, purge_tenant, &neo_noun_tenant, NEO_USE_ONE},
+    {"purge", "organization", "Remove an organization with its keys and all data permanently.", DETAILS, NULL,
+     organization_options, purge_organization, &neo_noun_organization, NEO_USE_ONE},
     {0},
 };

@@ -17,7 +17,7 @@ typedef struct {
     neo_pg *pg; /* first the given database, then the new one */
     const char *database, *owner, *runtime, *admin, *tenant;
     neo_json *first; /* the first tenant's ids and secret, printed before the commit; NULL for none */
-    neo_rows rows;   /* of the last statement */
+    neo_rows rows;   /* the last statement's result */
 } setup;
 
 /* Runs a statement. Returns NULL, or an error that starts with `purpose`. */

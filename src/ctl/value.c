@@ -13,9 +13,9 @@
 #include "resources/scope.h"
 #include "schema/rules.h"
 
-#define MAX_NAME       200
-#define MAX_GRACE      2592000 /* 30 days */
-#define MAX_IDENTIFIER 63
+#define MAX_NAME 200
+
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789_-"
 
 static const char *const delivery_statuses[] = {"pending", "success", "failed", NULL};
 
@@ -39,50 +39,9 @@ static const char *check_name(const char *text, apr_pool_t *pool)
     return NULL;
 }
 
-static const char *check_plan(const char *text, apr_pool_t *pool)
-{
-    (void)pool;
-    apr_size_t len = strlen(text);
-    if (len < 1 || len > 40 || strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != len)
-        return "must be 1 to 40 lowercase letters, digits, hyphens and underscores";
-    return NULL;
-}
-
 static const char *check_email(const char *text, apr_pool_t *pool)
 {
     return neo_rule_email(neo_json_make_string(text, pool), pool);
-}
-
-static const char *check_range(const char *text, int max, apr_pool_t *pool)
-{
-    long long value;
-    if (!neo_integer_parse(text, &value) || value < 1 || value > max)
-        return apr_psprintf(pool, "must be a whole number from 1 to %d", max);
-    return NULL;
-}
-
-static const char *check_count(const char *text, apr_pool_t *pool)
-{
-    return check_range(text, 2147483647, pool);
-}
-
-static const char *check_limit(const char *text, apr_pool_t *pool)
-{
-    return strcmp(text, "unlimited") == 0 ? NULL
-           : check_count(text, pool)      ? "must be a number from 1 to 2147483647, or \"unlimited\""
-                                          : NULL;
-}
-
-static const char *check_seconds(const char *text, apr_pool_t *pool)
-{
-    return check_range(text, 86400, pool);
-}
-
-static const char *check_grace(const char *text, apr_pool_t *pool)
-{
-    return strcmp(text, "0") == 0               ? NULL
-           : check_range(text, MAX_GRACE, pool) ? "must be a whole number from 0 to 2592000"
-                                                : NULL;
 }
 
 static const char *check_some(const char *text, apr_pool_t *pool)
@@ -91,11 +50,12 @@ static const char *check_some(const char *text, apr_pool_t *pool)
     return *text ? NULL : "must not be empty";
 }
 
-static const char *check_provider_id(const char *text, apr_pool_t *pool)
+#define NOT_IDENTIFIER "must be 1 to 63 lowercase letters, digits, underscores and hyphens, not starting with a digit"
+
+static const char *check_start(const char *text, apr_pool_t *pool)
 {
-    apr_size_t len = strlen(text);
     (void)pool;
-    return len >= 5 && len <= 20 && strspn(text, "0123456789") == len ? NULL : "must be 5 to 20 digits, as Meta shows it";
+    return isdigit((unsigned char)*text) ? NOT_IDENTIFIER : NULL;
 }
 
 /* A DNS name. Lowercase only, as it is compared with certificates and URLs. */
@@ -117,54 +77,50 @@ static const char *check_host(const char *text, apr_pool_t *pool)
     }
 }
 
-/* Stricter than PostgreSQL's rule, so that names need no quotes in service files and other texts. */
-static const char *check_identifier(const char *text, apr_pool_t *pool)
-{
-    apr_size_t len = strlen(text);
-    if (len < 1 || len > MAX_IDENTIFIER || isdigit((unsigned char)*text) ||
-        strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != len)
-        return apr_psprintf(pool,
-                            "must be 1 to %d lowercase letters, digits, underscores and hyphens, not starting with a digit",
-                            MAX_IDENTIFIER);
-    return NULL;
-}
-
-/* A value is one of `words`, which end with NULL, or an id with `prefix`, or passes `check`. Scopes are made of their bits. */
+/* A value is one of `words`, which end with NULL, or an id with `prefix`, or passes `check`, or has `min` to `max` of the
+ * characters, or is a whole number of that range if `characters` is NULL. Scopes are made of their bits. */
 static const struct {
     const char *placeholder;
-    const char *prefix;
-    const char *const *words;
+    const char *error; /* the message for a value that is not in the range */
+    long long min, max;
+    const char *characters;
+    const char *other; /* a valid text that is not in the range; or NULL */
     const char *(*check)(const char *text, apr_pool_t *pool);
+    const char *const *words;
+    const char *prefix;
 } kinds[NEO_PARAMETER_KINDS] = {
     [NEO_KIND_FLAG] = {.placeholder = NULL},
-    [NEO_KIND_NAME] = {.placeholder = "NAME", .check = check_name},
-    [NEO_KIND_PLAN] = {.placeholder = "PLAN", .check = check_plan},
-    [NEO_KIND_EMAIL] = {.placeholder = "EMAIL", .check = check_email},
-    [NEO_KIND_COUNT] = {.placeholder = "N", .check = check_count},
-    [NEO_KIND_LIMIT] = {.placeholder = "LIMIT", .check = check_limit},
-    [NEO_KIND_SECONDS] = {.placeholder = "SECONDS", .check = check_seconds},
-    [NEO_KIND_GRACE] = {.placeholder = "SECONDS", .check = check_grace},
-    [NEO_KIND_ROLE] = {.placeholder = "ROLE", .words = neo_role_names},
+    [NEO_KIND_NAME] = {"NAME", .check = check_name},
+    [NEO_KIND_PLAN] = {"PLAN", "must be 1 to 40 lowercase letters, digits, hyphens and underscores", 1, 40,
+                       .characters = NAME_CHARACTERS},
+    [NEO_KIND_EMAIL] = {"EMAIL", .check = check_email},
+    [NEO_KIND_COUNT] = {"N", "must be a whole number from 1 to 2147483647", 1, .max = 2147483647},
+    [NEO_KIND_LIMIT] = {"LIMIT", "must be a number from 1 to 2147483647, or \"unlimited\"", 1, 2147483647,
+                        .other = "unlimited"},
+    [NEO_KIND_SECONDS] = {"SECONDS", "must be a whole number from 1 to 86400", 1, .max = 86400},
+    [NEO_KIND_GRACE] = {"SECONDS", "must be a whole number from 0 to 2592000", 1, 2592000, .other = "0"},
+    [NEO_KIND_ROLE] = {"ROLE", .words = neo_role_names},
     [NEO_KIND_SCOPE] = {.placeholder = "SCOPE"},
-    [NEO_KIND_FILE] = {.placeholder = "FILE", .check = check_some},
-    [NEO_KIND_FOLDER] = {.placeholder = "DIR", .check = check_some},
-    [NEO_KIND_CONNINFO] = {.placeholder = "CONNINFO", .check = check_some},
-    [NEO_KIND_IDENTIFIER] = {.placeholder = "NAME", .check = check_identifier},
-    [NEO_KIND_TENANT_ID] = {.placeholder = "TENANT", .prefix = "tnt_"},
-    [NEO_KIND_ORGANIZATION_ID] = {.placeholder = "ORGANIZATION", .prefix = "org_"},
-    [NEO_KIND_USER_ID] = {.placeholder = "USER", .prefix = "usr_"},
-    [NEO_KIND_KEY_ID] = {.placeholder = "ID", .prefix = "nbr_"},
-    [NEO_KIND_TOKEN_ID] = {.placeholder = "ID", .prefix = "pat_"},
-    [NEO_KIND_SUBSCRIPTION_ID] = {.placeholder = "SUBSCRIPTION", .prefix = "whs_"},
-    [NEO_KIND_DELIVERY_ID] = {.placeholder = "DELIVERY", .prefix = "whd_"},
-    [NEO_KIND_DELIVERY_STATUS] = {.placeholder = "STATUS", .words = delivery_statuses},
-    [NEO_KIND_RECOVERY_STATUS] = {.placeholder = "STATUS", .words = neo_recovery_statuses},
-    [NEO_KIND_EVENT_TYPE] = {.placeholder = "TYPE", .words = neo_event_type_values},
-    [NEO_KIND_TIME] = {.placeholder = "TIME", .check = check_date_time},
-    [NEO_KIND_NUMBER_ID] = {.placeholder = "NUMBER", .prefix = "wan_"},
-    [NEO_KIND_LEAD_ID] = {.placeholder = "LEAD", .prefix = "led_"},
-    [NEO_KIND_HOST] = {.placeholder = "NAME", .check = check_host},
-    [NEO_KIND_PROVIDER_ID] = {.placeholder = "DIGITS", .check = check_provider_id},
+    [NEO_KIND_FILE] = {"FILE", .check = check_some},
+    [NEO_KIND_FOLDER] = {"DIR", .check = check_some},
+    [NEO_KIND_CONNINFO] = {"CONNINFO", .check = check_some},
+    /* stricter than PostgreSQL's rule, so that names need no quotes in service files and other texts */
+    [NEO_KIND_IDENTIFIER] = {"NAME", NOT_IDENTIFIER, 1, 63, .characters = NAME_CHARACTERS, .check = check_start},
+    [NEO_KIND_TENANT_ID] = {"TENANT", .prefix = "tnt_"},
+    [NEO_KIND_ORGANIZATION_ID] = {"ORGANIZATION", .prefix = "org_"},
+    [NEO_KIND_USER_ID] = {"USER", .prefix = "usr_"},
+    [NEO_KIND_KEY_ID] = {"ID", .prefix = "nbr_"},
+    [NEO_KIND_TOKEN_ID] = {"ID", .prefix = "pat_"},
+    [NEO_KIND_SUBSCRIPTION_ID] = {"SUBSCRIPTION", .prefix = "whs_"},
+    [NEO_KIND_DELIVERY_ID] = {"DELIVERY", .prefix = "whd_"},
+    [NEO_KIND_DELIVERY_STATUS] = {"STATUS", .words = delivery_statuses},
+    [NEO_KIND_RECOVERY_STATUS] = {"STATUS", .words = neo_recovery_statuses},
+    [NEO_KIND_EVENT_TYPE] = {"TYPE", .words = neo_event_type_values},
+    [NEO_KIND_TIME] = {"TIME", .check = check_date_time},
+    [NEO_KIND_NUMBER_ID] = {"NUMBER", .prefix = "wan_"},
+    [NEO_KIND_LEAD_ID] = {"LEAD", .prefix = "led_"},
+    [NEO_KIND_HOST] = {"NAME", .check = check_host},
+    [NEO_KIND_PROVIDER_ID] = {"DIGITS", "must be 5 to 20 digits, as Meta shows it", 5, 20, .characters = "0123456789"},
 };
 
 const char *neo_ctl_placeholder(neo_parameter_kind kind)
@@ -207,6 +163,16 @@ static const char *check_words(const apr_array_header_t *words, const char *text
     return out.ptr;
 }
 
+/* Whether the kind's characters, or else its range, admit the text. */
+static int is_in_range(neo_parameter_kind kind, const char *text)
+{
+    const char *characters = kinds[kind].characters;
+    long long number = (long long)strlen(text);
+    if (characters ? (long long)strspn(text, characters) != number : !neo_integer_parse(text, &number))
+        return 0;
+    return number >= kinds[kind].min && number <= kinds[kind].max;
+}
+
 const char *neo_ctl_value_check(neo_parameter_kind kind, const char *text, apr_pool_t *pool)
 {
     if (!neo_utf8_is_valid(text, strlen(text)))
@@ -216,5 +182,7 @@ const char *neo_ctl_value_check(neo_parameter_kind kind, const char *text, apr_p
     apr_array_header_t *words = neo_ctl_value_words(kind, pool);
     if (words)
         return check_words(words, text, pool);
+    if (kinds[kind].error && !is_in_range(kind, text) && (!kinds[kind].other || strcmp(text, kinds[kind].other) != 0))
+        return kinds[kind].error;
     return kinds[kind].check ? kinds[kind].check(text, pool) : NULL;
 }

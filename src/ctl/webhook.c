@@ -297,11 +297,6 @@ static neo_ctl_exit run_new_epoch(neo_ctl *ctl)
 
 /* ---------------------------------------------------------------- the tables */
 
-static const neo_parameter of_subscription[] = {
-    {"subscription", NEO_KIND_SUBSCRIPTION_ID, 0, NULL, "the subscription's id"},
-    {0},
-};
-
 static const neo_parameter deliveries_options[] = {
     {"status", NEO_KIND_DELIVERY_STATUS, 0, NULL, "only with this status"},
     {"limit", NEO_KIND_COUNT, 0, "50", "maximum number of rows"},
@@ -335,13 +330,13 @@ const neo_ctl_command neo_ctl_webhook[] = {
      "if the plan's deliveries-per-hour was reached.",
      .noun = &neo_noun_subscription, .use = NEO_USE_LIST},
     {"webhook", "deliveries", "List a subscription's deliveries, newest first, with the result of the last attempt.", NULL,
-     of_subscription, deliveries_options, run_deliveries, NULL, 0},
+     NULL, deliveries_options, run_deliveries, &neo_noun_subscription, NEO_USE_ONE},
     {"webhook", "retry", "Send a delivery's payload again, as a new delivery.", NULL, retry_arguments, NULL, run_retry, NULL,
      0},
     {"webhook", "recover", "Send a subscription the events again that have not arrived.",
      "Each gets a new delivery, unless one is pending, which is sent at once. Events that have arrived or are being sent are "
      "skipped, so it can be repeated.",
-     of_subscription, recover_options, run_recover, NULL, 0},
+     NULL, recover_options, run_recover, &neo_noun_subscription, NEO_USE_ONE},
     {"webhook", "tail", "Follow delivery attempts, one line each.",
      "The result \"retry\" means that the attempt failed and another follows. With --json each line is an object.", NULL,
      tail_options, run_tail, NULL, 0},
