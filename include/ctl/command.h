@@ -5,7 +5,6 @@
 #define NEO_CTL_COMMAND_H
 
 #include "admin/noun.h"
-#include "ctl/value.h"
 
 typedef enum neo_ctl_exit {
     NEO_CTL_OK = 0,
@@ -90,5 +89,20 @@ apr_array_header_t *neo_ctl_values(const neo_ctl *ctl, const char *name);
 void neo_ctl_help(const neo_ctl *ctl);
 /* The synopsis in one line: "key revoke ID". */
 const char *neo_ctl_synopsis(const neo_ctl_command *command, apr_pool_t *pool);
+
+/* ---------------------------------------------------------------- values (value.c) */
+
+/* The placeholder in help: "ROLE". */
+const char *neo_ctl_placeholder(neo_parameter_kind kind);
+
+/* "tnt_", or NULL if values are not ids. */
+const char *neo_ctl_id_prefix(neo_parameter_kind kind);
+
+/* Returns NULL, or an error: "must be …". */
+const char *neo_ctl_value_check(neo_parameter_kind kind, const char *text, apr_pool_t *pool);
+
+/* All values as const char *, if the kind is an enumeration; else NULL. */
+apr_array_header_t *neo_ctl_value_words(neo_parameter_kind kind, apr_pool_t *pool);
+int neo_ctl_is_among(const apr_array_header_t *words, const char *text);
 
 #endif

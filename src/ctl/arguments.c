@@ -203,17 +203,13 @@ const char *neo_ctl_read(neo_ctl *ctl, int argc, const char *const *argv)
 
 const char *neo_ctl_value(const neo_ctl *ctl, const char *name)
 {
-    const char *default_value = NULL;
     for (int i = 0; i < ctl->given->nelts; i++) {
         const neo_ctl_given *given = &APR_ARRAY_IDX(ctl->given, i, neo_ctl_given);
         if (strcmp(given->parameter->name, name) == 0)
             return given->value ? given->value : "";
     }
-    if (ctl->command) {
-        const neo_parameter *option = find_parameter(ctl->command->options, name, strlen(name));
-        default_value = option ? option->default_value : NULL;
-    }
-    return default_value;
+    const neo_parameter *option = ctl->command ? find_parameter(ctl->command->options, name, strlen(name)) : NULL;
+    return option ? option->default_value : NULL;
 }
 
 apr_array_header_t *neo_ctl_values(const neo_ctl *ctl, const char *name)

@@ -84,12 +84,6 @@ static void put_values_pattern(neo_buf *out, const apr_array_header_t *options)
     }
 }
 
-static void put_words(neo_buf *out, const apr_array_header_t *words)
-{
-    for (int i = 0; words && i < words->nelts; i++)
-        neo_buf_printf(out, "%s%s", i ? " " : "", APR_ARRAY_IDX(words, i, const char *));
-}
-
 static int is_path(const neo_parameter *p)
 {
     return p->kind == NEO_KIND_FILE || p->kind == NEO_KIND_FOLDER;
@@ -101,10 +95,10 @@ static void put_option(neo_buf *out, const neo_parameter *option)
     if (option->kind == NEO_KIND_FLAG)
         return;
     neo_buf_printf(out, "    --%s) %s=\"", option->name, is_path(option) ? "files" : "words");
-    if (is_path(option))
-        neo_buf_puts(out, "yes");
-    else
-        put_words(out, neo_ctl_value_words(option->kind, out->pool));
+    apr_array_header_t *words = neo_ctl_value_words(option->kind, out->pool);
+    neo_buf_puts(out, is_path(option) ? "yes" : "");
+    for (int i = 0; words && i < words->nelts; i++)
+        neo_buf_printf(out, "%s%s", i ? " " : "", APR_ARRAY_IDX(words, i, const char *));
     neo_buf_puts(out, "\" ;;\n");
 }
 

@@ -8,22 +8,24 @@
 
 /* ---------------------------------------------------------------- secrets */
 
-/* Creates a credential, or replaces its secret. */
-typedef const char *(*secret_maker)(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
-
-/* Commits after the secret was printed: if it cannot be, nothing is changed. */
-static neo_ctl_exit make_secret(neo_ctl *ctl, secret_maker make, neo_pg **pg)
+/* Creates a credential, or gives it a new secret. Commits after the secret was printed: if it cannot be, nothing is changed. */
+static neo_ctl_exit make_secret(neo_ctl *ctl, neo_pg **pg)
 {
     const char *error;
     char id[NEO_ID_SIZE], secret[NEO_SECRET_SIZE];
     *pg = neo_ctl_open(ctl, &error);
     if (*pg)
         error = neo_ctl_exec(ctl, *pg, "begin");
-    if (!error)
-        error = make(ctl, *pg, id, secret);
-    if (error)
-        return neo_ctl_fail(ctl, "%s", error); /* closing the connection rolls back */
-    neo_ctl_print(ctl, neo_ctl_object(ctl, "id", id, "secret", secret, NULL));
+    if (!error && ctl->command->use == NEO_USE_CREATE) {
+        error = neo_admin_create_credential(*pg, ctl->command->noun, neo_ctl_settings(ctl), ctl->pool, id, secret);
+    } else if (!error) {
+        memcpy(id, neo_ctl_value(ctl, "id"), NEO_ID_SIZE);
+        error = neo_admin_rotate(*pg, id, neo_ctl_value(ctl, "grace"), neo_ctl_value(ctl, "end-previous") != NULL, ctl->pool,
+                                 secret);
+    }
+    neo_ctl_exit status = neo_ctl_finish(ctl, error, error ? NULL : neo_ctl_object(ctl, "id", id, "secret", secret, NULL));
+    if (status != NEO_CTL_OK)
+        return status; /* closing the connection rolls back */
     neo_ctl_say(ctl, "Store the secret: it is shown only once. Clients send it in the header X-API-Key.");
     if ((error = neo_ctl_flush(ctl)))
         return neo_ctl_fail(ctl, "%s", error);
@@ -32,28 +34,11 @@ static neo_ctl_exit make_secret(neo_ctl *ctl, secret_maker make, neo_pg **pg)
     return NEO_CTL_OK;
 }
 
-static const char *insert_credential(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
-{
-    return neo_admin_create_credential(pg, ctl->command->noun, neo_ctl_settings(ctl), ctl->pool, id, secret);
-}
-
-static neo_ctl_exit create_credential(neo_ctl *ctl)
-{
-    neo_pg *pg;
-    return make_secret(ctl, insert_credential, &pg);
-}
-
-static const char *replace_secret(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
-{
-    memcpy(id, neo_ctl_value(ctl, "id"), NEO_ID_SIZE);
-    return neo_admin_rotate(pg, id, neo_ctl_value(ctl, "grace"), neo_ctl_value(ctl, "end-previous") != NULL, ctl->pool, secret);
-}
-
 static neo_ctl_exit rotate_credential(neo_ctl *ctl)
 {
     neo_pg *pg;
     const char *grace = neo_ctl_value(ctl, "grace");
-    neo_ctl_exit status = make_secret(ctl, replace_secret, &pg);
+    neo_ctl_exit status = make_secret(ctl, &pg);
     if (status != NEO_CTL_OK)
         return status;
     if (strcmp(grace, "0") == 0)
@@ -74,39 +59,36 @@ static neo_ctl_exit revoke_credential(neo_ctl *ctl)
 
 /* ---------------------------------------------------------------- scopes of a key */
 
-/* The scopes in --scope, or 0. */
-static neo_scopes requested_scopes(const neo_ctl *ctl)
+/* A token has neither a role nor scopes of its own. */
+static neo_ctl_exit check_scopes(const neo_ctl *ctl)
 {
-    neo_scopes all = 0, one = 0;
+    neo_scopes requested = 0, role_scopes = 0, one = 0;
+    const char *role = neo_ctl_value(ctl, "role");
     apr_array_header_t *texts = neo_ctl_values(ctl, "scope");
     for (int i = 0; i < texts->nelts; i++)
         if (neo_scope_parse(APR_ARRAY_IDX(texts, i, const char *), &one))
-            all |= one;
-    return all;
+            requested |= one;
+    if (requested && !role)
+        return neo_ctl_usage_error(ctl, "--scope needs --role");
+    if (requested && neo_ctl_value(ctl, "every-scope"))
+        return neo_ctl_usage_error(ctl, "--scope and --every-scope cannot be combined");
+    neo_scopes excess = role && neo_role_scopes(role, &role_scopes) ? requested & ~role_scopes : 0;
+    return !excess
+               ? NEO_CTL_OK
+               : neo_ctl_usage_error(ctl, "the role %s does not have the scope %s", role, neo_scope_text(excess, ctl->pool));
 }
 
-/* Runs the command, unless the role, if one is given, does not have all scopes in --scope. */
-static neo_ctl_exit run_with_scopes(neo_ctl *ctl, neo_ctl_exit (*run)(neo_ctl *ctl))
+static neo_ctl_exit create_credential(neo_ctl *ctl)
 {
-    neo_scopes role_scopes = 0;
-    const char *role = neo_ctl_value(ctl, "role");
-    neo_scopes excess = role && neo_role_scopes(role, &role_scopes) ? requested_scopes(ctl) & ~role_scopes : 0;
-    return excess ? neo_ctl_usage_error(ctl, "the role %s does not have the scope %s", role, neo_scope_text(excess, ctl->pool))
-                  : run(ctl);
-}
-
-static neo_ctl_exit create_key(neo_ctl *ctl)
-{
-    return run_with_scopes(ctl, create_credential);
+    neo_pg *pg;
+    neo_ctl_exit status = check_scopes(ctl);
+    return status == NEO_CTL_OK ? make_secret(ctl, &pg) : status;
 }
 
 static neo_ctl_exit change_key(neo_ctl *ctl)
 {
-    if (requested_scopes(ctl) && !neo_ctl_value(ctl, "role"))
-        return neo_ctl_usage_error(ctl, "--scope needs --role");
-    if (requested_scopes(ctl) && neo_ctl_value(ctl, "every-scope"))
-        return neo_ctl_usage_error(ctl, "--scope and --every-scope cannot be combined");
-    return run_with_scopes(ctl, neo_ctl_run_change);
+    neo_ctl_exit status = check_scopes(ctl);
+    return status == NEO_CTL_OK ? neo_ctl_run_change(ctl) : status;
 }
 
 /* ---------------------------------------------------------------- the tables */
@@ -131,7 +113,8 @@ static const neo_parameter revoke_key_arguments[] = {
 
 const neo_ctl_command neo_ctl_key[] = {
     {"key", "create", "Create an API key and show its secret.",
-     SHOWN_ONCE " Without --scope the key has all scopes of its role.", NULL, NULL, create_key, &neo_noun_key, NEO_USE_CREATE},
+     SHOWN_ONCE " Without --scope the key has all scopes of its role.", NULL, NULL, create_credential, &neo_noun_key,
+     NEO_USE_CREATE},
     {"key", "list", "List the API keys.", .noun = &neo_noun_key, .use = NEO_USE_LIST},
     {"key", "revoke", "Revoke an API key permanently. Takes effect on all servers at once.", UNCONFIRMED, revoke_key_arguments,
      NULL, revoke_credential, &neo_noun_key, NEO_USE_ONE},

@@ -82,7 +82,7 @@ typedef struct {
     int is_bare; /* without headings and names */
 } table;
 
-static void put_cell(table *t, int column, const char *text, neo_ctl_style style, int last)
+static void put_padded(table *t, int column, const char *text, neo_ctl_style style, int last)
 {
     apr_size_t len = neo_utf8_length(text);
     if (!t->writing) {
@@ -100,9 +100,9 @@ static void put_cells(table *t, neo_json *row, int headings)
 {
     int column = 0, columns = (int)neo_json_size(row);
     for (void *m = neo_json_first(row); m && column < MAX_COLUMNS; m = neo_json_next(row, m), column++)
-        put_cell(t, column,
-                 headings ? heading(neo_json_member_key(m), t->out.pool) : cell(neo_json_member_value(m), t->out.pool),
-                 headings ? NEO_CTL_HEADING : NEO_CTL_PLAIN, column + 1 == columns);
+        put_padded(t, column,
+                   headings ? heading(neo_json_member_key(m), t->out.pool) : cell(neo_json_member_value(m), t->out.pool),
+                   headings ? NEO_CTL_HEADING : NEO_CTL_PLAIN, column + 1 == columns);
 }
 
 static void put_rows(table *t, neo_json *value)
@@ -110,8 +110,8 @@ static void put_rows(table *t, neo_json *value)
     if (neo_json_kind_of(value) == NEO_JSON_OBJECT) {
         for (void *m = neo_json_first(value); m; m = neo_json_next(value, m)) {
             if (!t->is_bare)
-                put_cell(t, 0, neo_json_member_key(m), NEO_CTL_HEADING, 0);
-            put_cell(t, 1, cell(neo_json_member_value(m), t->out.pool), NEO_CTL_PLAIN, 1);
+                put_padded(t, 0, neo_json_member_key(m), NEO_CTL_HEADING, 0);
+            put_padded(t, 1, cell(neo_json_member_value(m), t->out.pool), NEO_CTL_PLAIN, 1);
         }
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Validates and completes values of the command line (see ctl/value.h). */
-#include "ctl/value.h"
+/* Validates and completes values of the command line (see ctl/command.h). */
+#include "ctl/command.h"
 
 #include <apr_strings.h>
 #include <ctype.h>
