@@ -221,7 +221,8 @@ static void put_age(neo_buf *out, double milliseconds)
 /* The milliseconds since a time; -1 if it never was. */
 static double age(const neo_report *report, neo_ms time)
 {
-    return time < 0 ? -1 : report->now / 1000 > time ? (double)(report->now / 1000 - time) : 0;
+    neo_ms since = report->now / 1000 - time;
+    return time < 0 ? -1 : since > 0 ? (double)since : 0;
 }
 
 static void put_jobs_table(const neo_report *report, neo_buf *out)
