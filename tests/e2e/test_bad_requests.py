@@ -160,7 +160,8 @@ def test_a_cursor_with_any_changed_character_is_refused(cursor):
 @pytest.mark.parametrize("forge", [
     lambda good: good.swapcase(), lambda good: good[::-1], lambda good: " " + good, lambda good: "A" * len(good),
     lambda good: "_" * 5000, lambda good: UNKNOWN_BROKER, lambda good: "eyJpZCI6MX0=", lambda good: good + " ",
-    lambda good: "'; --",
+    lambda good: "'; --", lambda good: "", lambda good: "AAAA", lambda good: good[:-1], lambda good: good[1:], lambda good: good + "A",
+    lambda good: good[:len(good) // 2], lambda good: good + "=", lambda good: good + "==", lambda good: good + good,
 ], ids=param_id)
 def test_a_forged_cursor_is_refused(cursor, forge):
     good, api = cursor

@@ -48,11 +48,6 @@ def test_a_matching_etag_gets_304(api, path, form):
         assert response.status_code == 304 and tag(response) == etag and not response.content
 
 
-@pytest.mark.parametrize("form", ['"x"', 'W/"x"', "x", "", '"', '"x', "W/", ","])
-def test_another_etag_gets_200(api, path, form):
-    assert ok(api.get(path, headers={"If-None-Match": form}))
-
-
 def test_after_a_change_the_old_etag_does_not_match(api, path):
     etag = tag(api.get(path, headers=PLAIN))
     ok(api.patch(path, json={"phone": "1"}))
@@ -108,19 +103,11 @@ def test_a_write_with_another_etag_is_refused(api, path, method, form):
     assert api.get(path).content == before.content
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("form", ["x", '"', "", ",", "W/", 'x{}', '{}x', '{} {}', '{}{}', '{}, x', '*, {}', '"a b"', "w/{}"])
-def test_a_malformed_if_match_is_a_bad_request(api, path, method, form):
-    before = api.get(path, headers=PLAIN)
-    etag = tag(before)
-    problem = refused(writes(api, path, form.format(etag, etag))[method](), 400, "validation.parameter_invalid")
-    assert problem["errors"] == [{"field": "If-Match", "code": "validation.parameter_invalid",
-                                  "message": "must be * or ETags as they were received, with their quotes"}]
-    assert api.get(path).content == before.content
-
-
 def test_an_etag_without_quotes_is_a_bad_request_whatever_the_version(api, path):
     without_quotes = tag(api.get(path, headers=PLAIN)).strip('"')
+    problem = refused(api.delete(path, headers={"If-Match": without_quotes}), 400, "validation.parameter_invalid")
+    assert problem["errors"] == [{"field": "If-Match", "code": "validation.parameter_invalid",
+                                  "message": "must be * or ETags as they were received, with their quotes"}]
     external = "brokers/by-external-id/" + without_quotes
     for at, expected in (path, [400, 400, 400]), (external, [400, 400, 404]):
         assert [send().status_code for send in writes(api, at, without_quotes).values()] == expected
@@ -181,16 +168,6 @@ def test_a_head_has_the_headers_of_a_get_and_no_body(api, path):
 @pytest.mark.parametrize("at, status", [("nothing", 404), ("brokers/brk_x", 404), ("brokers?limit=0", 400)])
 def test_a_head_that_fails_has_the_status_of_a_get(api, at, status):
     assert api.head(at).status_code == api.get(at).status_code == status
-
-
-@pytest.mark.parametrize("at, allow", [
-    ("me", "GET, HEAD, OPTIONS"), ("openapi.yaml", "GET, HEAD, OPTIONS"), ("docs/errors", "GET, HEAD, OPTIONS"),
-    ("brokers", "GET, HEAD, OPTIONS, POST"), ("brokers/brk_" + "0" * 26, "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
-])
-def test_options_returns_the_methods(api, at, allow):
-    response = api.options(at)
-    assert response.status_code == 204 and not response.content
-    assert sorted(response.headers["Allow"].split(", ")) == sorted(allow.split(", "))
 
 
 def test_options_of_an_unknown_path_is_not_found(api):

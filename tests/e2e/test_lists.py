@@ -256,12 +256,6 @@ def test_a_total_is_exact_up_to_ten_thousand(changed, instance):
         instance.sql("delete from neoapi.broker where organization_id = %s and id < 'brk_0000000000000000001'", organization)
 
 
-@pytest.mark.parametrize("value", ["", "1", "True", "yes", "true,true"])
-def test_count_is_true_or_false(changed, value):
-    refused(changed.get("parties", params={"count": value}), 400, "validation.parameter_invalid",
-            count="validation.parameter_invalid")
-
-
 # ---------------------------------------------------------------- fields
 
 

@@ -158,18 +158,6 @@ def test_an_unknown_event_is_named_by_its_position(admin):
         assert problem["errors"][0]["message"].startswith(f"element {position} must be broker.created, "), problem
 
 
-def test_lists_are_paged_newest_first(admin):
-    made = [subscribe(admin, f"{URL}/{number}")["id"] for number in range(5)]
-    seen, cursor = [], None
-    while True:
-        page = ok(admin.get("webhooks", params={"limit": 2, **({"cursor": cursor} if cursor else {})}))
-        seen += [item["id"] for item in page["items"]]
-        if not page["page_info"]["has_next_page"]:
-            break
-        cursor = page["page_info"]["end_cursor"]
-    assert seen == made[::-1]
-
-
 # ---------------------------------------------------------------- change and delete
 
 def test_a_patch_changes_only_the_given_fields(admin):
