@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-# Raise it when coverage has risen. Which of two processes is faster changes some lines: a run differs by about 0.2 %.
-FLOOR = {"lines": 95.0, "branches": 0.0}
+# Raise it when coverage rises. Which of two processes is faster changes some lines: two runs differ by about 0.1 %.
+FLOOR = {"lines": 95.5, "branches": 87.0}
 MARKS = "not alone and not unsanitized and not slow"
 
 build = pathlib.Path(sys.argv[1]).absolute()
