@@ -11,13 +11,13 @@ static neo_buf empty(apr_pool_t *pool)
     return array;
 }
 
-static void an_array_without_elements_is_empty(void **state)
+TEST(an_array_without_elements_is_empty)
 {
     neo_buf array = empty(*state);
     assert_string_equal(neo_array_end(&array), "{}");
 }
 
-static void plain_elements_and_numbers_are_not_quoted(void **state)
+TEST(plain_elements_and_numbers_are_not_quoted)
 {
     neo_buf array = empty(*state);
     neo_array_add_plain(&array, "brk_01");
@@ -26,7 +26,7 @@ static void plain_elements_and_numbers_are_not_quoted(void **state)
     assert_string_equal(neo_array_end(&array), "{brk_01,-9223372036854775808,0}");
 }
 
-static void null_differs_from_the_text_null(void **state)
+TEST(null_differs_from_the_text_null)
 {
     neo_buf array = empty(*state);
     neo_array_add(&array, NULL);
@@ -35,22 +35,11 @@ static void null_differs_from_the_text_null(void **state)
     assert_string_equal(neo_array_end(&array), "{NULL,\"NULL\",\"\"}");
 }
 
-static void quotes_and_backslashes_are_escaped_at_any_position(void **state)
+TEST(quotes_and_backslashes_are_escaped_at_any_position)
 {
     neo_buf array = empty(*state);
     neo_array_add(&array, "\"");
     neo_array_add(&array, "\\\\a\"b\\");
     neo_array_add(&array, "{a, b}\n'S\xC3\xA3o'");
     assert_string_equal(neo_array_end(&array), "{\"\\\"\",\"\\\\\\\\a\\\"b\\\\\",\"{a, b}\n'S\xC3\xA3o'\"}");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(an_array_without_elements_is_empty),
-        pool_test(plain_elements_and_numbers_are_not_quoted),
-        pool_test(null_differs_from_the_text_null),
-        pool_test(quotes_and_backslashes_are_escaped_at_any_position),
-    };
-    return run_test_group("array", tests);
 }

@@ -34,7 +34,7 @@ static const char *problems_of(const char *text, apr_pool_t *pool)
     return all;
 }
 
-static void each_method_is_read_with_its_members(void **state)
+TEST(each_method_is_read_with_its_members)
 {
     neo_batch batch;
     assert_null(read_text("{\"operations\":[{\"method\":\"create\",\"data\":{\"name\":\"Ana\"}},"
@@ -54,7 +54,7 @@ static void each_method_is_read_with_its_members(void **state)
     assert_null(batch.operations[2].data);
 }
 
-static void atomic_is_read(void **state)
+TEST(atomic_is_read)
 {
     neo_batch batch;
 #define ONE "\"operations\":[{\"method\":\"delete\",\"id\":\"x\"}]"
@@ -76,7 +76,7 @@ static const char *batch_of(int count, apr_pool_t *pool)
     return apr_pstrcat(pool, "{\"operations\":[", list, "]}", NULL);
 }
 
-static void a_batch_has_from_1_to_100_operations(void **state)
+TEST(a_batch_has_from_1_to_100_operations)
 {
     neo_batch batch;
     assert_null(read_text(batch_of(1, *state), &batch, *state));
@@ -90,7 +90,7 @@ static void a_batch_has_from_1_to_100_operations(void **state)
     assert_string_equal(problems_of("[]", *state), "validation.malformed_json body");
 }
 
-static void all_errors_are_reported_at_once(void **state)
+TEST(all_errors_are_reported_at_once)
 {
     static const char *const cases[][2] = {
         {"null", "_invalid operations[0]"},
@@ -114,7 +114,7 @@ static void all_errors_are_reported_at_once(void **state)
                             apr_pstrcat(*state, "validation.broker.operations", cases[i][1], NULL));
 }
 
-static void unknown_members_are_named_unless_their_names_are_too_long(void **state)
+TEST(unknown_members_are_named_unless_their_names_are_too_long)
 {
     const char *name = apr_pstrcat(*state, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL);
     assert_string_equal(problems_of("{\"operations\":[{\"method\":\"delete\",\"id\":\"x\",\"if\":1}],\"Atomic\":true}", *state),
@@ -126,7 +126,7 @@ static void unknown_members_are_named_unless_their_names_are_too_long(void **sta
         "validation.unknown_field body, validation.unknown_field operations[0]");
 }
 
-static void a_problem_within_a_batch_has_the_path_of_its_operation(void **state)
+TEST(a_problem_within_a_batch_has_the_path_of_its_operation)
 {
     neo_problem *problem = NULL;
     neo_problem_field(&problem, *state, NEO_VALIDATION_FIELD_INVALID, "broker", "email", "must be an e-mail address");
@@ -144,24 +144,9 @@ static void a_problem_within_a_batch_has_the_path_of_its_operation(void **state)
                         "operations[3]: Another broker has it.");
 }
 
-static void every_resource_with_batches_can_have_them(void **state)
+TEST(every_resource_with_batches_can_have_them)
 {
-    (void)state;
     for (const neo_resource *const *r = neo_resources; *r; r++)
         assert_true(!(*r)->has_batch || neo_batch_is_possible(*r));
     assert_false(neo_batch_is_possible(&neo_webhook));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(each_method_is_read_with_its_members),
-        pool_test(atomic_is_read),
-        pool_test(a_batch_has_from_1_to_100_operations),
-        pool_test(all_errors_are_reported_at_once),
-        pool_test(unknown_members_are_named_unless_their_names_are_too_long),
-        pool_test(a_problem_within_a_batch_has_the_path_of_its_operation),
-        cmocka_unit_test(every_resource_with_batches_can_have_them),
-    };
-    return run_test_group("batch", tests);
 }

@@ -40,10 +40,9 @@ static void end(batch *b)
     neo_batch_queue_leave(&b->place);
 }
 
-static void a_third_batch_waits_for_the_end_of_one(void **state)
+TEST(a_third_batch_waits_for_the_end_of_one)
 {
     batch b[3];
-    (void)state;
     for (int i = 0; i < 3; i++)
         start(&b[i], "a", LONG_MS);
     assert_true(b[0].has_entered && b[1].has_entered && !b[2].has_entered);
@@ -55,10 +54,9 @@ static void a_third_batch_waits_for_the_end_of_one(void **state)
     end(&b[1]);
 }
 
-static void a_batch_waits_for_a_limited_time(void **state)
+TEST(a_batch_waits_for_a_limited_time)
 {
     batch b[3];
-    (void)state;
     neo_ms began = neo_steady_ms();
     for (int i = 0; i < 3; i++)
         start(&b[i], "a", SHORT_MS);
@@ -69,10 +67,9 @@ static void a_batch_waits_for_a_limited_time(void **state)
     end(&b[1]);
 }
 
-static void an_organization_without_batches_in_progress_is_next(void **state)
+TEST(an_organization_without_batches_in_progress_is_next)
 {
     batch b[4];
-    (void)state;
     for (int i = 0; i < 4; i++)
         start(&b[i], i < 3 ? "a" : "b", LONG_MS);
     neo_batch_queue_leave(&b[0].place);
@@ -82,12 +79,4 @@ static void an_organization_without_batches_in_progress_is_next(void **state)
     end(&b[1]);
     end(&b[2]);
     assert_int_equal(pthread_join(b[0].thread, NULL), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_third_batch_waits_for_the_end_of_one),
-                                       cmocka_unit_test(a_batch_waits_for_a_limited_time),
-                                       cmocka_unit_test(an_organization_without_batches_in_progress_is_next)};
-    return run_test_group("batch queue", tests);
 }

@@ -4,7 +4,7 @@
 
 #include <apr_strings.h>
 
-static void a_property_needs_the_price_for_its_transaction_type(void **state)
+TEST(a_property_needs_the_price_for_its_transaction_type)
 {
     static const char *const required = "validation.property.%s_price_required";
     const char *sale = apr_psprintf(*state, required, "sale"), *rent = apr_psprintf(*state, required, "rent");
@@ -28,7 +28,7 @@ static const char *owners(const char *first, const char *second, apr_pool_t *poo
                         first, second);
 }
 
-static void the_shares_of_the_owners_sum_to_the_whole(void **state)
+TEST(the_shares_of_the_owners_sum_to_the_whole)
 {
     validated(&neo_property, owners("5000", "5000", *state), *state);
     validated(&neo_property, owners("1", "9999", *state), *state);
@@ -40,7 +40,7 @@ static void the_shares_of_the_owners_sum_to_the_whole(void **state)
 }
 
 /* If an element is wrong, only the element is reported, not the sum. */
-static void a_rule_is_not_checked_on_invalid_fields(void **state)
+TEST(a_rule_is_not_checked_on_invalid_fields)
 {
     only_error(&neo_property, owners("5000", "\"5000\"", *state), "owners[1].share_bps",
                "validation.property.owners_share_bps_invalid", *state);
@@ -51,7 +51,7 @@ static void a_rule_is_not_checked_on_invalid_fields(void **state)
                "validation.proposal.amount_invalid", *state);
 }
 
-static void a_person_has_a_cpf_and_a_company_a_cnpj(void **state)
+TEST(a_person_has_a_cpf_and_a_company_a_cnpj)
 {
     static const char *const code = "validation.party.document_number_invalid";
     validated(&neo_party, "{\"kind\":\"person\",\"document_number\":\"529.982.247-25\"}", *state);
@@ -69,7 +69,7 @@ static void a_person_has_a_cpf_and_a_company_a_cnpj(void **state)
                *state);
 }
 
-static void the_terms_of_payment_sum_to_the_amount(void **state)
+TEST(the_terms_of_payment_sum_to_the_amount)
 {
     static const char *const terms =
         "{\"payment_terms\":[{\"kind\":\"down_payment\",\"amount\":40},{\"kind\":\"fgts\",\"amount\":%d}]}";
@@ -80,7 +80,7 @@ static void the_terms_of_payment_sum_to_the_amount(void **state)
                         "must have amount values that sum to 100, not 101");
 }
 
-static void the_largest_amounts_can_be_summed(void **state)
+TEST(the_largest_amounts_can_be_summed)
 {
     neo_buf terms;
     neo_buf_init(&terms, *state, 4096);
@@ -90,7 +90,7 @@ static void the_largest_amounts_can_be_summed(void **state)
                "payment_terms", "validation.proposal.payment_terms_invalid", *state);
 }
 
-static void rentals_and_exclusive_listings_have_a_first_and_a_last_day(void **state)
+TEST(rentals_and_exclusive_listings_have_a_first_and_a_last_day)
 {
     static const char *const kinds[] = {"rental", "exclusive_listing"};
     for (int i = 0; i < COUNT(kinds); i++) {
@@ -115,7 +115,7 @@ static const char *guaranteed(const char *kind, const char *guarantee, int amoun
                         kind, guarantee, amount);
 }
 
-static void a_deposit_is_at_most_three_rents(void **state)
+TEST(a_deposit_is_at_most_three_rents)
 {
     validated(&neo_contract, guaranteed("rental", "deposit", 300, *state), *state);
     validated(&neo_contract, guaranteed("rental", "surety_insurance", 301, *state), *state);
@@ -126,7 +126,7 @@ static void a_deposit_is_at_most_three_rents(void **state)
                         "must be at most three times amount when kind is deposit");
 }
 
-static void the_parts_of_a_commission_sum_to_the_whole(void **state)
+TEST(the_parts_of_a_commission_sum_to_the_whole)
 {
     static const char *const splits = "{\"commission\":{\"total_amount\":1,\"splits\":[{\"broker_id\":\"" NEO_SAMPLE_BROKER
                                       "\",\"bps\":%d},{\"broker_id\":\"" NEO_SAMPLE_BROKER "\",\"bps\":4000}]}}";
@@ -136,7 +136,7 @@ static void the_parts_of_a_commission_sum_to_the_whole(void **state)
                "validation.contract.commission_splits_invalid", *state);
 }
 
-static void a_patch_is_checked_together_with_unchanged_fields(void **state)
+TEST(a_patch_is_checked_together_with_unchanged_fields)
 {
     neo_json *clean, *current = body_of(&neo_property, "{}", *state);
     neo_problem *problem =
@@ -144,21 +144,4 @@ static void a_patch_is_checked_together_with_unchanged_fields(void **state)
     assert_string_equal(problem->code, "validation.property.rent_price_required");
     assert_null(neo_validate_patch(&neo_property, current,
                                    parse_json("{\"transaction_type\":\"rent\",\"rent_price\":5}", *state), *state, &clean));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_property_needs_the_price_for_its_transaction_type),
-        pool_test(the_shares_of_the_owners_sum_to_the_whole),
-        pool_test(a_rule_is_not_checked_on_invalid_fields),
-        pool_test(a_person_has_a_cpf_and_a_company_a_cnpj),
-        pool_test(the_terms_of_payment_sum_to_the_amount),
-        pool_test(the_largest_amounts_can_be_summed),
-        pool_test(rentals_and_exclusive_listings_have_a_first_and_a_last_day),
-        pool_test(a_deposit_is_at_most_three_rents),
-        pool_test(the_parts_of_a_commission_sum_to_the_whole),
-        pool_test(a_patch_is_checked_together_with_unchanged_fields),
-    };
-    return run_test_group("body rules", tests);
 }

@@ -11,7 +11,7 @@ static const char *json_of(const char *text, apr_pool_t *pool)
     return buf.ptr;
 }
 
-static void a_new_buffer_is_an_empty_text(void **state)
+TEST(a_new_buffer_is_an_empty_text)
 {
     neo_buf buf;
     neo_buf_init(&buf, *state, 0);
@@ -19,7 +19,7 @@ static void a_new_buffer_is_an_empty_text(void **state)
     assert_string_equal(neo_buf_text(&buf).ptr, "");
 }
 
-static void additions_are_appended(void **state)
+TEST(additions_are_appended)
 {
     neo_buf buf;
     neo_buf_init(&buf, *state, 8);
@@ -33,7 +33,7 @@ static void additions_are_appended(void **state)
     assert_int_equal(buf.len, 9);
 }
 
-static void growth_keeps_every_byte_and_the_nul_at_the_end(void **state)
+TEST(growth_keeps_every_byte_and_the_nul_at_the_end)
 {
     neo_buf buf;
     neo_buf_init(&buf, *state, 1);
@@ -46,7 +46,7 @@ static void growth_keeps_every_byte_and_the_nul_at_the_end(void **state)
         assert_int_equal(buf.ptr[i], 'a' + i % 26);
 }
 
-static void an_addition_can_exceed_the_capacity_many_times(void **state)
+TEST(an_addition_can_exceed_the_capacity_many_times)
 {
     static const char block[100000] = {'x'};
     neo_buf buf;
@@ -60,7 +60,7 @@ static void an_addition_can_exceed_the_capacity_many_times(void **state)
     assert_int_equal(buf.ptr[buf.len - 1], '7');
 }
 
-static void an_exact_capacity_is_not_exceeded(void **state)
+TEST(an_exact_capacity_is_not_exceeded)
 {
     for (int len = 0; len < 140; len++) {
         neo_buf buf;
@@ -73,7 +73,7 @@ static void an_exact_capacity_is_not_exceeded(void **state)
     }
 }
 
-static void bytes_may_include_nul(void **state)
+TEST(bytes_may_include_nul)
 {
     neo_buf buf;
     neo_buf_init(&buf, *state, 0);
@@ -82,7 +82,7 @@ static void bytes_may_include_nul(void **state)
     assert_memory_equal(neo_buf_text(&buf).ptr, "a\0b", 4);
 }
 
-static void json_escapes_quotes_and_backslashes(void **state)
+TEST(json_escapes_quotes_and_backslashes)
 {
     assert_string_equal(json_of("", *state), "\"\"");
     assert_string_equal(json_of("say \"yes\"", *state), "\"say \\\"yes\\\"\"");
@@ -90,7 +90,7 @@ static void json_escapes_quotes_and_backslashes(void **state)
     assert_string_equal(json_of("</script>", *state), "\"</script>\"");
 }
 
-static void json_escapes_every_control_character(void **state)
+TEST(json_escapes_every_control_character)
 {
     static const char *const short_forms[0x20] = {
         ['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
@@ -103,26 +103,10 @@ static void json_escapes_every_control_character(void **state)
     assert_string_equal(json_of("\n\n", *state), "\"\\n\\n\"");
 }
 
-static void json_does_not_escape_other_characters(void **state)
+TEST(json_does_not_escape_other_characters)
 {
     static const char text[] = " ~\x7F São Paulo – \xE2\x80\xA8 \xF0\x9F\x8F\xA0";
     char expected[sizeof text + 2];
     snprintf(expected, sizeof expected, "\"%s\"", text);
     assert_string_equal(json_of(text, *state), expected);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_new_buffer_is_an_empty_text),
-        pool_test(additions_are_appended),
-        pool_test(growth_keeps_every_byte_and_the_nul_at_the_end),
-        pool_test(an_addition_can_exceed_the_capacity_many_times),
-        pool_test(an_exact_capacity_is_not_exceeded),
-        pool_test(bytes_may_include_nul),
-        pool_test(json_escapes_quotes_and_backslashes),
-        pool_test(json_escapes_every_control_character),
-        pool_test(json_does_not_escape_other_characters),
-    };
-    return run_test_group("buf", tests);
 }

@@ -26,7 +26,7 @@ typedef struct {
     int needs;
 } write_case;
 
-static void only_writes_with_rules_about_related_resources_read_them(void **state)
+TEST(only_writes_with_rules_about_related_resources_read_them)
 {
     static const write_case cases[] = {
         {&neo_proposal, NULL, "{" PURCHASE ",\"status\":\"draft\"}", 1},
@@ -53,7 +53,7 @@ static void only_writes_with_rules_about_related_resources_read_them(void **stat
     }
 }
 
-static void rules_about_the_resource_itself_are_checked_without_related_ones(void **state)
+TEST(rules_about_the_resource_itself_are_checked_without_related_ones)
 {
     static const struct {
         const neo_resource *resource;
@@ -88,7 +88,7 @@ static neo_problem *acceptance(const char *property, const char *today, int is_h
     return neo_rules_check(&input, pool);
 }
 
-static void time_rules_do_not_apply_to_history(void **state)
+TEST(time_rules_do_not_apply_to_history)
 {
     static const char *const sold = "{\"transaction_type\":\"sale\",\"status\":\"sold\"}",
                              *const active = "{\"transaction_type\":\"sale\",\"status\":\"active\"}",
@@ -99,14 +99,4 @@ static void time_rules_do_not_apply_to_history(void **state)
     assert_int_equal(acceptance(rented, "2026-02-14", 0, *state)->kind, NEO_CONFLICT_TRANSACTION_TYPE);
     assert_null(acceptance(sold, "2026-02-15", 1, *state));
     assert_null(acceptance(rented, "2026-02-15", 1, *state));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(only_writes_with_rules_about_related_resources_read_them),
-        pool_test(rules_about_the_resource_itself_are_checked_without_related_ones),
-        pool_test(time_rules_do_not_apply_to_history),
-    };
-    return run_test_group("business_rules", tests);
 }

@@ -39,7 +39,7 @@ static const neo_callback_item *message(const char *rest, apr_pool_t *pool)
                 pool);
 }
 
-static void a_text_message_has_its_sender_and_timestamp(void **state)
+TEST(a_text_message_has_its_sender_and_timestamp)
 {
     const neo_callback_item *item =
         only("\"contacts\":[{\"wa_id\":\"5511987654321\",\"user_id\":\"BR.1\",\"profile\":{\"name\":\"Ana\"}}],"
@@ -57,7 +57,7 @@ static void a_text_message_has_its_sender_and_timestamp(void **state)
     assert_null(item->preference);
 }
 
-static void each_type_has_its_text(void **state)
+TEST(each_type_has_its_text)
 {
     static const struct {
         const char *rest, *type, *body;
@@ -91,7 +91,7 @@ static void each_type_has_its_text(void **state)
     }
 }
 
-static void only_a_text_that_is_a_stop_word_is_a_preference(void **state)
+TEST(only_a_text_that_is_a_stop_word_is_a_preference)
 {
     static const struct {
         const char *text, *preference;
@@ -125,7 +125,7 @@ static void only_a_text_that_is_a_stop_word_is_a_preference(void **state)
     assert_null(message("\"type\":\"image\",\"image\":{\"id\":\"1\",\"caption\":\"STOP\"}", *state)->preference);
 }
 
-static void statuses_are_mapped_to_the_names_of_the_api(void **state)
+TEST(statuses_are_mapped_to_the_names_of_the_api)
 {
     static const char *const cases[][2] = {
         {"sent", "sent"}, {"delivered", "delivered"}, {"read", "read"}, {"played", "read"}, {"failed", "failed"}};
@@ -149,7 +149,7 @@ static void statuses_are_mapped_to_the_names_of_the_api(void **state)
     assert_true(failed->at == 0);
 }
 
-static void preferences_have_a_numeric_timestamp(void **state)
+TEST(preferences_have_a_numeric_timestamp)
 {
     const neo_callback_item *item =
         only("\"user_preferences\":[{\"wa_id\":\"5511987654321\",\"value\":\"stop\",\"timestamp\":1770000000}]", *state);
@@ -158,7 +158,7 @@ static void preferences_have_a_numeric_timestamp(void **state)
     assert_true(item->at == 1770000000000LL);
 }
 
-static void a_change_of_number_is_reported_with_the_message(void **state)
+TEST(a_change_of_number_is_reported_with_the_message)
 {
     int dropped;
     apr_array_header_t *items =
@@ -172,7 +172,7 @@ static void a_change_of_number_is_reported_with_the_message(void **state)
     assert_string_equal(change->new_wa_id, "5521987651234");
 }
 
-static void a_system_message_without_a_change_is_only_a_message(void **state)
+TEST(a_system_message_without_a_change_is_only_a_message)
 {
     int dropped;
     apr_array_header_t *items =
@@ -183,7 +183,7 @@ static void a_system_message_without_a_change_is_only_a_message(void **state)
     assert_int_equal(APR_ARRAY_IDX(items, 0, neo_callback_item).kind, NEO_ITEM_MESSAGE);
 }
 
-static void malformed_items_are_skipped(void **state)
+TEST(malformed_items_are_skipped)
 {
     static const char *const bad[] = {"null",
                                       "7",
@@ -205,7 +205,7 @@ static void malformed_items_are_skipped(void **state)
     }
 }
 
-static void invalid_characters_of_a_text_are_replaced(void **state)
+TEST(invalid_characters_of_a_text_are_replaced)
 {
     static const char *const texts[][2] = {{"a\\u0000b", "a\xEF\xBF\xBD"
                                                          "b"},
@@ -222,7 +222,7 @@ static void invalid_characters_of_a_text_are_replaced(void **state)
             texts[i][1]);
 }
 
-static void a_malformed_callback_is_reported(void **state)
+TEST(a_malformed_callback_is_reported)
 {
     static const char *const none[] = {"", "x", "[]", "{}", "{\"entry\":{}}", "{\"entry\":[", "7"};
     for (int i = 0; i < COUNT(none); i++) {
@@ -233,7 +233,7 @@ static void a_malformed_callback_is_reported(void **state)
     }
 }
 
-static void candidates_are_found_without_parsing(void **state)
+TEST(candidates_are_found_without_parsing)
 {
     const char *text =
         "{\"entry\": [{\"id\" : \"10203040506\", \"x\": {\"phone_number_id\":\t\"" NUMBER "\"}}, {\"phone_number_id\":\"" NUMBER
@@ -245,7 +245,7 @@ static void candidates_are_found_without_parsing(void **state)
     assert_null(neo_callback_candidates(text_of(""), *state)[0]);
 }
 
-static void items_are_json(void **state)
+TEST(items_are_json)
 {
     int dropped;
     const char *error = "";
@@ -262,23 +262,4 @@ static void items_are_json(void **state)
     assert_string_equal(neo_json_string(neo_json_get(neo_json_at(items, 1), "kind")), "status");
     assert_int_equal(neo_json_integer(neo_json_get(neo_json_at(items, 1), "error_code")), 0);
     assert_null(neo_json_get(neo_json_at(items, 0), "at"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_text_message_has_its_sender_and_timestamp),
-        pool_test(each_type_has_its_text),
-        pool_test(only_a_text_that_is_a_stop_word_is_a_preference),
-        pool_test(statuses_are_mapped_to_the_names_of_the_api),
-        pool_test(preferences_have_a_numeric_timestamp),
-        pool_test(a_change_of_number_is_reported_with_the_message),
-        pool_test(a_system_message_without_a_change_is_only_a_message),
-        pool_test(malformed_items_are_skipped),
-        pool_test(invalid_characters_of_a_text_are_replaced),
-        pool_test(a_malformed_callback_is_reported),
-        pool_test(candidates_are_found_without_parsing),
-        pool_test(items_are_json),
-    };
-    return run_test_group("callback", tests);
 }

@@ -25,7 +25,7 @@ static void assert_refused(const char *text)
         fail_msg("%s was taken for %lld", text, ms);
 }
 
-static void a_timestamp_is_written_with_milliseconds(void **state)
+TEST(a_timestamp_is_written_with_milliseconds)
 {
     static const timestamp cases[] = {
         {"1800-01-01T00:00:00.000Z", NEO_MS_FIRST},
@@ -37,7 +37,6 @@ static void a_timestamp_is_written_with_milliseconds(void **state)
         {"2026-01-31T13:45:10.123Z", 1769867110123LL},
         {"9999-12-31T23:59:59.999Z", NEO_MS_LAST},
     };
-    (void)state;
     for (int i = 0; i < COUNT(cases); i++) {
         char text[NEO_MS_TEXT_SIZE];
         neo_ms_format(text, cases[i].ms);
@@ -46,9 +45,8 @@ static void a_timestamp_is_written_with_milliseconds(void **state)
     }
 }
 
-static void every_day_of_four_centuries_is_parsed_as_written(void **state)
+TEST(every_day_of_four_centuries_is_parsed_as_written)
 {
-    (void)state;
     for (neo_ms ms = NEO_MS_FIRST; ms < NEO_MS_FIRST + 146097 * DAY; ms += DAY + 61001) {
         char text[NEO_MS_TEXT_SIZE];
         neo_ms_format(text, ms);
@@ -56,11 +54,10 @@ static void every_day_of_four_centuries_is_parsed_as_written(void **state)
     }
 }
 
-static void the_clock_is_now(void **state)
+TEST(the_clock_is_now)
 {
     neo_ms before = neo_now_ms(), read;
     char text[NEO_MS_TEXT_SIZE];
-    (void)state;
     assert_in_range(before, 1735689600000LL, NEO_MS_LAST); /* 2025 at least */
     neo_ms_format(text, before);
     assert_true(neo_ms_parse(text, &read));
@@ -69,9 +66,8 @@ static void the_clock_is_now(void **state)
     assert_true(steady >= 0 && neo_steady_seconds() >= steady);
 }
 
-static void a_fraction_of_any_length_is_cut_at_the_millisecond(void **state)
+TEST(a_fraction_of_any_length_is_cut_at_the_millisecond)
 {
-    (void)state;
     assert_parses("1970-01-01T00:00:01Z", 1000);
     assert_parses("1970-01-01T00:00:01.5Z", 1500);
     assert_parses("1970-01-01T00:00:01.05Z", 1050);
@@ -84,9 +80,8 @@ static void a_fraction_of_any_length_is_cut_at_the_millisecond(void **state)
     assert_refused("1970-01-01T00:00:01.-5Z");
 }
 
-static void an_offset_is_taken_into_account(void **state)
+TEST(an_offset_is_taken_into_account)
 {
-    (void)state;
     assert_parses("2026-01-31T13:45:10.123+00:00", 1769867110123LL);
     assert_parses("2026-01-31T13:45:10.123-00:00", 1769867110123LL);
     assert_parses("2026-01-31T10:45:10.123-03:00", 1769867110123LL);
@@ -105,7 +100,7 @@ static void an_offset_is_taken_into_account(void **state)
     }
 }
 
-static void an_invalid_date_time_is_refused(void **state)
+TEST(an_invalid_date_time_is_refused)
 {
     static const char *const error[] = {
         "",
@@ -132,19 +127,17 @@ static void an_invalid_date_time_is_refused(void **state)
         "20260131T134510Z00000",
         "\xD9\xA2\xD9\xA0\xD9\xA2\xD9\xA6-01-31T13:45:10Z",
     };
-    (void)state;
     for (int i = 0; i < COUNT(error); i++)
         assert_refused(error[i]);
 }
 
-static void a_day_that_the_month_does_not_have_is_refused(void **state)
+TEST(a_day_that_the_month_does_not_have_is_refused)
 {
     static const char *const error[] = {"2026-00-10", "2026-13-10", "2026-01-00", "2026-01-32", "2026-02-29", "2024-02-30",
                                         "2100-02-29", "2026-04-31", "2026-06-31", "2026-09-31", "2026-11-31"};
     static const char *const right[] = {"2024-02-29", "2000-02-29", "2400-02-29", "2026-02-28",
                                         "2026-01-31", "2026-12-31", "2026-04-30"};
     char text[64];
-    (void)state;
     for (int i = 0; i < COUNT(error); i++) {
         snprintf(text, sizeof text, "%sT00:00:00Z", error[i]);
         assert_refused(text);
@@ -158,18 +151,16 @@ static void a_day_that_the_month_does_not_have_is_refused(void **state)
     }
 }
 
-static void a_timestamp_before_1970_is_negative(void **state)
+TEST(a_timestamp_before_1970_is_negative)
 {
-    (void)state;
     assert_parses("1970-01-01T01:00:00+01:00", 0);
     assert_parses("1970-01-01T00:00:00+00:01", -60000);
     assert_parses("1969-12-31T23:59:59Z", -1000);
     assert_parses("1969-12-31T23:59:59.999-01:00", 3599999);
 }
 
-static void a_timestamp_before_the_first_year_is_refused(void **state)
+TEST(a_timestamp_before_the_first_year_is_refused)
 {
-    (void)state;
     assert_parses("1799-12-31T23:00:00-01:00", NEO_MS_FIRST);
     assert_refused("1799-12-31T23:59:59.999Z");
     assert_refused("1800-01-01T00:00:00+00:01");
@@ -177,20 +168,18 @@ static void a_timestamp_before_the_first_year_is_refused(void **state)
     assert_refused("0001-01-01T00:00:00Z");
 }
 
-static void a_timestamp_after_the_year_9999_is_refused(void **state)
+TEST(a_timestamp_after_the_year_9999_is_refused)
 {
-    (void)state;
     assert_parses("9999-12-31T23:59:59.999Z", NEO_MS_LAST);
     assert_parses("9999-12-31T23:59:59.999+01:00", NEO_MS_LAST - 3600000);
     assert_refused("9999-12-31T23:59:59.999-00:01");
     assert_refused("9999-12-31T23:59:59-23:59");
 }
 
-static void a_date_is_ten_characters_and_nothing_else(void **state)
+TEST(a_date_is_ten_characters_and_nothing_else)
 {
     static const char *const error[] = {"",           "2026-02-2",  "2026-02-28T", "2026-02-28 ", "2026-2-28", "20260228",
                                         "28-02-2026", "2026-02_28", "1799-12-31",  "+026-02-28",  "2026-02-2x"};
-    (void)state;
     for (int i = 0; i < COUNT(error); i++)
         assert_false(neo_date_is_valid(error[i]));
     assert_true(neo_date_is_valid("1800-01-01"));
@@ -198,10 +187,9 @@ static void a_date_is_ten_characters_and_nothing_else(void **state)
     assert_true(neo_date_is_valid("9999-12-31"));
 }
 
-static void a_clock_that_differs_from_the_reference_by_more_than_a_second_is_not_followed(void **state)
+TEST(a_clock_that_differs_from_the_reference_by_more_than_a_second_is_not_followed)
 {
     neo_ms now = neo_now_ms();
-    (void)state;
     neo_clock_compare(now - 900, 0); /* within the tolerance: the system clock's */
     assert_true(neo_now_ms() >= now);
     neo_clock_compare(now - 60000, NEO_MAX_CLOCK_STEP_MS); /* too old to be used */
@@ -216,11 +204,10 @@ static void a_clock_that_differs_from_the_reference_by_more_than_a_second_is_not
     assert_int_equal(neo_clock_take_steps(), 0);
 }
 
-static void a_process_that_starts_during_a_clock_step_has_the_corrected_time(void **state)
+TEST(a_process_that_starts_during_a_clock_step_has_the_corrected_time)
 {
     long long shared = 0;
     neo_ms now = neo_now_ms();
-    (void)state;
     neo_clock_start(&shared);
     assert_true(neo_now_ms() >= now); /* no comparison yet */
     neo_clock_compare(now - 60000, 0);
@@ -233,24 +220,4 @@ static void a_process_that_starts_during_a_clock_step_has_the_corrected_time(voi
     assert_true(neo_now_ms() >= now);
     (void)neo_clock_take_steps();
     neo_clock_start(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_timestamp_is_written_with_milliseconds),
-        cmocka_unit_test(every_day_of_four_centuries_is_parsed_as_written),
-        cmocka_unit_test(the_clock_is_now),
-        cmocka_unit_test(a_fraction_of_any_length_is_cut_at_the_millisecond),
-        cmocka_unit_test(an_offset_is_taken_into_account),
-        cmocka_unit_test(an_invalid_date_time_is_refused),
-        cmocka_unit_test(a_day_that_the_month_does_not_have_is_refused),
-        cmocka_unit_test(a_timestamp_before_1970_is_negative),
-        cmocka_unit_test(a_timestamp_before_the_first_year_is_refused),
-        cmocka_unit_test(a_timestamp_after_the_year_9999_is_refused),
-        cmocka_unit_test(a_clock_that_differs_from_the_reference_by_more_than_a_second_is_not_followed),
-        cmocka_unit_test(a_process_that_starts_during_a_clock_step_has_the_corrected_time),
-        cmocka_unit_test(a_date_is_ten_characters_and_nothing_else),
-    };
-    return run_test_group("clock", tests);
 }

@@ -37,11 +37,10 @@ static int enter(const neo_concurrency *concurrency, const char *organization, i
     return entered;
 }
 
-static void a_finished_request_frees_its_slot(void **state)
+TEST(a_finished_request_frees_its_slot)
 {
     neo_concurrency concurrency = joined(shared(neo_concurrency_size(PROCESSES)), 1);
     neo_concurrency_place first, second;
-    (void)state;
     assert_true(neo_concurrency_enter(&concurrency, "a", 2, &first));
     assert_true(neo_concurrency_enter(&concurrency, "a", 2, &second));
     assert_int_equal(enter(&concurrency, "a", 2, 5), 0);
@@ -53,12 +52,11 @@ static void a_finished_request_frees_its_slot(void **state)
     assert_int_equal(enter(&concurrency, "a", 3, 5), 1);
 }
 
-static void organizations_do_not_limit_each_other(void **state)
+TEST(organizations_do_not_limit_each_other)
 {
     neo_concurrency concurrency = joined(shared(neo_concurrency_size(PROCESSES)), 1);
     char name[16];
     int entered = 0;
-    (void)state;
     assert_int_equal(enter(&concurrency, "a", 50, 60), 50);
     for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof name, "other %d", i);
@@ -68,11 +66,10 @@ static void organizations_do_not_limit_each_other(void **state)
     assert_int_equal(enter(&concurrency, "a", 50, 5), 0);
 }
 
-static void all_processes_count_together_until_they_end(void **state)
+TEST(all_processes_count_together_until_they_end)
 {
     void *memory = shared(neo_concurrency_size(PROCESSES));
     neo_concurrency first = joined(memory, 1), last = first;
-    (void)state;
     for (int pid = 2; pid <= PROCESSES; pid++) {
         last = joined(memory, pid);
         assert_int_equal(enter(&last, "a", PROCESSES, 1), 1);
@@ -88,11 +85,10 @@ static void all_processes_count_together_until_they_end(void **state)
     assert_int_equal(enter(&next, "a", PROCESSES, 5), 2);
 }
 
-static void a_killed_process_holds_no_slots(void **state)
+TEST(a_killed_process_holds_no_slots)
 {
     void *memory = shared(neo_concurrency_size(PROCESSES));
     neo_concurrency mine = joined(memory, getpid());
-    (void)state;
     pid_t killed = fork();
     if (killed == 0) {
         neo_concurrency its = joined(memory, getpid());
@@ -120,14 +116,13 @@ static void race(void *memory, atomic_int *inside, int limit)
     _exit(0);
 }
 
-static void many_processes_do_not_exceed_the_limit(void **state)
+TEST(many_processes_do_not_exceed_the_limit)
 {
     void *memory = shared(neo_concurrency_size(PROCESSES));
     atomic_int *inside = shared(sizeof *inside);
     neo_concurrency mine = joined(memory, getpid());
     pid_t children[4];
     int status;
-    (void)state;
     for (int i = 0; i < COUNT(children); i++)
         if ((children[i] = fork()) == 0)
             race(memory, inside, 2);
@@ -140,7 +135,7 @@ static void many_processes_do_not_exceed_the_limit(void **state)
 
 /* ---------------------------------------------------------------- requests */
 
-static void an_organization_has_as_many_requests_in_progress_as_its_plan_allows(void **state)
+TEST(an_organization_has_as_many_requests_in_progress_as_its_plan_allows)
 {
     fake_key *key = key_of("org_admin", *state);
     neo_concurrency concurrency = neo_concurrency_attach(shared(neo_concurrency_size(1)), 1);
@@ -161,17 +156,4 @@ static void an_organization_has_as_many_requests_in_progress_as_its_plan_allows(
     assert_int_equal(ask(site, host, "GET", "openapi.yaml", *state), 200); /* belongs to no organization */
     neo_concurrency_leave(&place);
     assert_int_equal(ask(site, host, "GET", "me", *state), 200);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_finished_request_frees_its_slot),
-        cmocka_unit_test(organizations_do_not_limit_each_other),
-        cmocka_unit_test(all_processes_count_together_until_they_end),
-        cmocka_unit_test(a_killed_process_holds_no_slots),
-        cmocka_unit_test(many_processes_do_not_exceed_the_limit),
-        pool_test(an_organization_has_as_many_requests_in_progress_as_its_plan_allows),
-    };
-    return run_test_group("concurrency", tests);
 }

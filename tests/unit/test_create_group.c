@@ -79,7 +79,7 @@ static void await_length(neo_create_queue *queue, int length)
 }
 
 /* `key revoke` waits for it: its credential was confirmed, and its leader confirms only the own one. */
-static void a_create_that_waits_is_a_write_in_progress(void **state)
+TEST(a_create_that_waits_is_a_write_in_progress)
 {
     neo_group_member leaders[2];
     neo_site *site = site_of(*state);
@@ -102,7 +102,7 @@ static void a_create_that_waits_is_a_write_in_progress(void **state)
 }
 
 /* The leader confirms its credential again when it has a connection, but that of the other request was confirmed before. */
-static void a_create_whose_request_has_ended_is_a_write_in_progress(void **state)
+TEST(a_create_whose_request_has_ended_is_a_write_in_progress)
 {
     neo_group_member leaders[2];
     atomic_int is_slow = 1;
@@ -127,11 +127,4 @@ static void a_create_whose_request_has_ended_is_a_write_in_progress(void **state
     assert_false(neo_credential_cache_has_outdated_writes(site->credential_cache));
     apr_pool_destroy(other->pool);
     apr_pool_destroy(leader->pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {pool_test(a_create_that_waits_is_a_write_in_progress),
-                                       pool_test(a_create_whose_request_has_ended_is_a_write_in_progress)};
-    return run_test_group("create group", tests);
 }

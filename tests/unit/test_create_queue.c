@@ -134,7 +134,7 @@ static int finish_all(crowd *c)
     return groups;
 }
 
-static void a_request_without_others_leads_at_once(void **state)
+TEST(a_request_without_others_leads_at_once)
 {
     neo_group group;
     neo_group_member member;
@@ -148,7 +148,7 @@ static void a_request_without_others_leads_at_once(void **state)
     }
 }
 
-static void requests_that_wait_share_a_group(void **state)
+TEST(requests_that_wait_share_a_group)
 {
     crowd c = {.queue = new_queue(LIMIT_MS, LIMIT_MS, *state)};
     fill(&c, 5, NULL, *state);
@@ -156,7 +156,7 @@ static void requests_that_wait_share_a_group(void **state)
     assert_int_equal(c.waiting[0]->led, 5); /* the first one leads */
 }
 
-static void a_group_has_a_maximum_of_rows(void **state)
+TEST(a_group_has_a_maximum_of_rows)
 {
     crowd c = {.queue = new_queue(LIMIT_MS, LIMIT_MS, *state)};
     fill(&c, MANY, NULL, *state);
@@ -165,14 +165,14 @@ static void a_group_has_a_maximum_of_rows(void **state)
     assert_int_equal(c.waiting[NEO_GROUP_MAX]->led, MANY - NEO_GROUP_MAX);
 }
 
-static void requests_with_one_key_are_in_different_groups(void **state)
+TEST(requests_with_one_key_are_in_different_groups)
 {
     crowd c = {.queue = new_queue(LIMIT_MS, LIMIT_MS, *state)};
     fill(&c, 3, "same", *state);
     assert_int_equal(finish_all(&c), 3);
 }
 
-static void a_stalled_slot_is_taken_over(void **state)
+TEST(a_stalled_slot_is_taken_over)
 {
     crowd c = {.queue = new_queue(1, LIMIT_MS, *state)};
     for (int i = 0; i < SLOTS; i++)
@@ -217,13 +217,12 @@ static int tune(const load given, neo_slot_tuner *tuner)
     return most;
 }
 
-static void the_number_of_slots_with_the_fastest_creates_is_found(void **state)
+TEST(the_number_of_slots_with_the_fastest_creates_is_found)
 {
     static const load processor = {[1] = {2500, 4}, [2] = {3000, 2}, [4] = {3300, 1}, [8] = {4000, 1}, [16] = {4000, 1}};
     static const load commit = {[1] = {7500, 4}, [2] = {5700, 2}, [4] = {3700, 1}, [8] = {4000, 1}, [16] = {4100, 1}};
     static const load disk = {[1] = {17800, 4}, [2] = {8500, 2}, [4] = {4900, 1}, [8] = {4100, 1}, [16] = {4200, 1}};
     neo_slot_tuner tuner;
-    (void)state;
     neo_slot_tuner_init(&tuner, 0);
     assert_int_equal(neo_slot_tuner_slots(&tuner), SLOTS);
     assert_int_equal(tune(processor, &tuner), 1);
@@ -232,10 +231,9 @@ static void the_number_of_slots_with_the_fastest_creates_is_found(void **state)
     assert_int_equal(tune(processor, &tuner), 1);
 }
 
-static void creates_without_concurrency_do_not_change_the_slots(void **state)
+TEST(creates_without_concurrency_do_not_change_the_slots)
 {
     neo_slot_tuner tuner;
-    (void)state;
     neo_slot_tuner_init(&tuner, 0);
     for (int window = 0; window < 20; window++) {
         count_window(&tuner, 1, window * 1000, 0);
@@ -244,7 +242,7 @@ static void creates_without_concurrency_do_not_change_the_slots(void **state)
 }
 
 /* The leader, which is still waiting for the database, does not touch its memory afterwards. */
-static void a_request_leaves_a_leader_that_does_not_end(void **state)
+TEST(a_request_leaves_a_leader_that_does_not_end)
 {
     neo_group group;
     crowd c = {.queue = new_queue(LIMIT_MS, 30, *state)};
@@ -263,7 +261,7 @@ static void a_request_leaves_a_leader_that_does_not_end(void **state)
     neo_create_queue_end(c.queue, &c.leaders[0], &group);
 }
 
-static void outcomes_reach_their_requests(void **state)
+TEST(outcomes_reach_their_requests)
 {
     static const neo_group_state outcomes[] = {NEO_GROUP_CREATED, NEO_GROUP_ALONE, NEO_GROUP_UNKNOWN};
     neo_group group;
@@ -283,7 +281,7 @@ static void outcomes_reach_their_requests(void **state)
     }
 }
 
-static void threads_that_join_and_lead_all_get_their_answers(void **state)
+TEST(threads_that_join_and_lead_all_get_their_answers)
 {
     neo_create_queue *queue = new_queue(1, LIMIT_MS, *state);
     for (int round = 0; round < 50; round++) {
@@ -297,21 +295,4 @@ static void threads_that_join_and_lead_all_get_their_answers(void **state)
         }
         assert_int_equal(rows, MANY);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_request_without_others_leads_at_once),
-        pool_test(requests_that_wait_share_a_group),
-        pool_test(a_group_has_a_maximum_of_rows),
-        pool_test(requests_with_one_key_are_in_different_groups),
-        pool_test(a_stalled_slot_is_taken_over),
-        pool_test(a_request_leaves_a_leader_that_does_not_end),
-        pool_test(outcomes_reach_their_requests),
-        pool_test(the_number_of_slots_with_the_fastest_creates_is_found),
-        pool_test(creates_without_concurrency_do_not_change_the_slots),
-        pool_test(threads_that_join_and_lead_all_get_their_answers),
-    };
-    return run_test_group("create queue", tests);
 }

@@ -72,7 +72,7 @@ static void assert_complete(const neo_credential *c, const char *id)
 #define ID       "pat_01jd3xabcdefghjkmnpqrstvwx"
 #define OTHER_ID "pat_01jd3xabcdefghjkmnpqrstvwy"
 
-static void an_entry_is_a_complete_copy(void **state)
+TEST(an_entry_is_a_complete_copy)
 {
     neo_credential_cache *cache = listening(*state);
     apr_pool_t *reading;
@@ -83,7 +83,7 @@ static void an_entry_is_a_complete_copy(void **state)
     assert_null(neo_credential_cache_get(cache, OTHER_ID, *state));
 }
 
-static void a_key_without_a_user_is_cached(void **state)
+TEST(a_key_without_a_user_is_cached)
 {
     neo_credential_cache *cache = listening(*state);
     neo_credential key = {.id = "nbr_01jd3xabcdefghjkmnpqrstvwx", .is_revoked = 1, .tenant = "t", .role = "org_viewer"};
@@ -98,7 +98,7 @@ static void a_key_without_a_user_is_cached(void **state)
     assert_string_equal(found->role, "org_viewer");
 }
 
-static void the_cache_is_not_used_before_the_listener_is_connected(void **state)
+TEST(the_cache_is_not_used_before_the_listener_is_connected)
 {
     neo_credential_cache *cache = neo_credential_cache_make(*state);
     put(cache, token(ID, *state));
@@ -107,7 +107,7 @@ static void the_cache_is_not_used_before_the_listener_is_connected(void **state)
     assert_complete(neo_credential_cache_get(cache, ID, *state), ID);
 }
 
-static void the_cache_is_not_used_after_the_listener_has_lost_its_connection(void **state)
+TEST(the_cache_is_not_used_after_the_listener_has_lost_its_connection)
 {
     neo_credential_cache *cache = listening(*state);
     put(cache, token(ID, *state));
@@ -119,7 +119,7 @@ static void the_cache_is_not_used_after_the_listener_has_lost_its_connection(voi
     assert_null(neo_credential_cache_get(cache, ID, *state)); /* a change may have been missed */
 }
 
-static void a_change_clears_the_cache(void **state)
+TEST(a_change_clears_the_cache)
 {
     neo_credential_cache *cache = listening(*state);
     put(cache, token(ID, *state));
@@ -131,7 +131,7 @@ static void a_change_clears_the_cache(void **state)
     assert_complete(neo_credential_cache_get(cache, ID, *state), ID);
 }
 
-static void a_credential_read_before_a_change_is_not_cached(void **state)
+TEST(a_credential_read_before_a_change_is_not_cached)
 {
     neo_credential_cache *cache = listening(*state);
     unsigned int before = neo_credential_cache_generation(cache);
@@ -145,7 +145,7 @@ static void a_credential_read_before_a_change_is_not_cached(void **state)
     assert_null(neo_credential_cache_get(cache, ID, *state));
 }
 
-static void an_entry_is_valid_until_the_request_ends_even_if_dropped(void **state)
+TEST(an_entry_is_valid_until_the_request_ends_even_if_dropped)
 {
     neo_credential_cache *cache = listening(*state);
     apr_pool_t *first, *second;
@@ -162,7 +162,7 @@ static void an_entry_is_valid_until_the_request_ends_even_if_dropped(void **stat
     apr_pool_destroy(second);
 }
 
-static void the_first_of_two_equal_entries_is_kept(void **state)
+TEST(the_first_of_two_equal_entries_is_kept)
 {
     neo_credential_cache *cache = listening(*state);
     neo_credential *again = token(ID, *state);
@@ -178,7 +178,7 @@ static const char *nth_id(char id[NEO_ID_SIZE], int n)
     return id;
 }
 
-static void a_full_cache_still_accepts_credentials(void **state)
+TEST(a_full_cache_still_accepts_credentials)
 {
     neo_credential_cache *cache = listening(*state);
     neo_credential *one = token(ID, *state);
@@ -213,7 +213,7 @@ static const neo_credential *cached_and_verified(neo_credential_cache *cache, co
     return found;
 }
 
-static void only_the_secret_verified_last_is_recognised(void **state)
+TEST(only_the_secret_verified_last_is_recognised)
 {
     neo_credential_cache *cache = listening(*state);
     static const char *const others[] = {
@@ -229,7 +229,7 @@ static void only_the_secret_verified_last_is_recognised(void **state)
     assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
 }
 
-static void a_secret_is_not_recognised_if_its_credential_is_not_cached(void **state)
+TEST(a_secret_is_not_recognised_if_its_credential_is_not_cached)
 {
     neo_credential_cache *cache = listening(*state);
     cached_and_verified(cache, SECRET(ID, "f"), *state);
@@ -242,7 +242,7 @@ static void a_secret_is_not_recognised_if_its_credential_is_not_cached(void **st
     assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
 }
 
-static void an_old_secret_is_not_recognised_for_the_new_credential(void **state)
+TEST(an_old_secret_is_not_recognised_for_the_new_credential)
 {
     neo_credential_cache *cache = listening(*state);
     neo_credential *rotated = token(ID, *state);
@@ -311,7 +311,7 @@ static void *change(void *data)
     return NULL;
 }
 
-static void concurrent_requests_never_get_an_outdated_credential(void **state)
+TEST(concurrent_requests_never_get_an_outdated_credential)
 {
     stress s = {.cache = listening(*state)};
     pthread_t readers[READERS], changer;
@@ -329,7 +329,7 @@ static void concurrent_requests_never_get_an_outdated_credential(void **state)
     assert_int_equal(atomic_load(&s.stale), 0);
 }
 
-static void the_first_verified_use_in_an_hour_is_noted_once(void **state)
+TEST(the_first_verified_use_in_an_hour_is_noted_once)
 {
     neo_credential_cache *cache = listening(*state);
     static const char id[] = "pat_01jd3x00000000000000000001";
@@ -346,7 +346,7 @@ static void the_first_verified_use_in_an_hour_is_noted_once(void **state)
     assert_null(neo_credential_cache_take_used(cache, *state));
 }
 
-static void a_credential_is_verified_until_the_cache_is_cleared(void **state)
+TEST(a_credential_is_verified_until_the_cache_is_cleared)
 {
     neo_credential_cache *cache = listening(*state);
     const neo_credential *one = cached_and_verified(cache, SECRET(ID, "f"), *state);
@@ -362,7 +362,7 @@ static void a_credential_is_verified_until_the_cache_is_cleared(void **state)
     assert_false(neo_credential_cache_has_verified(cache, SECRET(ID, "f"), one));
 }
 
-static void a_write_is_outdated_from_a_change_until_it_is_refreshed_or_ends(void **state)
+TEST(a_write_is_outdated_from_a_change_until_it_is_refreshed_or_ends)
 {
     neo_credential_cache *cache = listening(*state);
     neo_write_in_progress before, after;
@@ -378,27 +378,4 @@ static void a_write_is_outdated_from_a_change_until_it_is_refreshed_or_ends(void
     assert_true(neo_credential_cache_has_outdated_writes(cache));
     neo_credential_cache_leave_write(cache, &after);
     assert_false(neo_credential_cache_has_outdated_writes(cache));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(an_entry_is_a_complete_copy),
-        pool_test(a_key_without_a_user_is_cached),
-        pool_test(the_cache_is_not_used_before_the_listener_is_connected),
-        pool_test(the_cache_is_not_used_after_the_listener_has_lost_its_connection),
-        pool_test(a_change_clears_the_cache),
-        pool_test(a_credential_read_before_a_change_is_not_cached),
-        pool_test(an_entry_is_valid_until_the_request_ends_even_if_dropped),
-        pool_test(the_first_of_two_equal_entries_is_kept),
-        pool_test(a_full_cache_still_accepts_credentials),
-        pool_test(only_the_secret_verified_last_is_recognised),
-        pool_test(a_secret_is_not_recognised_if_its_credential_is_not_cached),
-        pool_test(an_old_secret_is_not_recognised_for_the_new_credential),
-        pool_test(concurrent_requests_never_get_an_outdated_credential),
-        pool_test(the_first_verified_use_in_an_hour_is_noted_once),
-        pool_test(a_credential_is_verified_until_the_cache_is_cleared),
-        pool_test(a_write_is_outdated_from_a_change_until_it_is_refreshed_or_ends),
-    };
-    return run_test_group("principals", tests);
 }

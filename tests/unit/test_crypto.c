@@ -23,7 +23,7 @@ static const char *sha256_of(const void *data, apr_size_t len, apr_pool_t *pool)
     return hex;
 }
 
-static void sha256_matches_the_published_values(void **state)
+TEST(sha256_matches_the_published_values)
 {
     static const char long_text[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
     char *million = memset(apr_palloc(*state, 1000000), 'a', 1000000);
@@ -36,18 +36,17 @@ static void sha256_matches_the_published_values(void **state)
                         "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-static void pieces_are_hashed_with_their_lengths(void **state)
+TEST(pieces_are_hashed_with_their_lengths)
 {
     neo_text pieces[] = {text_of("abc"), text_of(""), text_of("de")};
     unsigned char hash[NEO_SHA256_SIZE], expected[NEO_SHA256_SIZE];
     static const char input[] = "\3\0\0\0\0\0\0\0abc\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0de";
-    (void)state;
     neo_sha256_pieces(pieces, 3, hash);
     neo_sha256(input, sizeof input - 1, expected);
     assert_memory_equal(hash, expected, sizeof hash);
 }
 
-static void different_lists_of_pieces_have_different_hashes(void **state)
+TEST(different_lists_of_pieces_have_different_hashes)
 {
     neo_text lists[][3] = {
         {{"ab", 2}, {"c", 1}, {"", 0}},  {{"a", 1}, {"bc", 2}, {"", 0}}, {{"abc", 3}, {"", 0}, {"", 0}},
@@ -55,7 +54,6 @@ static void different_lists_of_pieces_have_different_hashes(void **state)
         {{"ab", 2}, {"\0", 1}, {"", 0}},
     };
     unsigned char hashes[2 * COUNT(lists)][NEO_SHA256_SIZE];
-    (void)state;
     for (int i = 0; i < COUNT(lists); i++) {
         neo_sha256_pieces(lists[i], 3, hashes[2 * i]);
         neo_sha256_pieces(lists[i], 2, hashes[2 * i + 1]);
@@ -65,10 +63,9 @@ static void different_lists_of_pieces_have_different_hashes(void **state)
             assert_memory_not_equal(hashes[i], hashes[j], NEO_SHA256_SIZE);
 }
 
-static void equality_compares_every_byte_within_the_length(void **state)
+TEST(equality_compares_every_byte_within_the_length)
 {
     unsigned char a[32] = {0}, b[33] = {0};
-    (void)state;
     b[32] = 1;
     assert_true(neo_equal_constant_time(a, b, 32));
     assert_true(neo_equal_constant_time(a, b, 0));
@@ -79,10 +76,9 @@ static void equality_compares_every_byte_within_the_length(void **state)
     }
 }
 
-static void random_bytes_differ(void **state)
+TEST(random_bytes_differ)
 {
     unsigned char a[32], b[32];
-    (void)state;
     neo_random(a, sizeof a);
     neo_random(b, sizeof b);
     assert_memory_not_equal(a, b, sizeof a);
@@ -117,28 +113,25 @@ static int opens(const neo_keys *keys, const char *context, sealed s)
     return 1;
 }
 
-static void a_sealed_text_can_be_opened(void **state)
+TEST(a_sealed_text_can_be_opened)
 {
     neo_keys keys = keys_of(1);
-    (void)state;
     assert_true(opens(&keys, CONTEXT, seal(&keys)));
 }
 
-static void equal_texts_have_different_ciphertexts(void **state)
+TEST(equal_texts_have_different_ciphertexts)
 {
     neo_keys keys = keys_of(1);
     sealed a = seal(&keys), b = seal(&keys);
-    (void)state;
     assert_memory_not_equal(a.bytes + 1, b.bytes + 1, 12);
     assert_memory_not_equal(a.bytes + 13, b.bytes + 13, sizeof TEXT - 1);
     assert_memory_not_equal(a.bytes + 13, TEXT, sizeof TEXT - 1);
 }
 
-static void every_length_can_be_sealed(void **state)
+TEST(every_length_can_be_sealed)
 {
     neo_keys keys = keys_of(1);
     unsigned char data[300], bytes[sizeof data + NEO_SEAL_EXTRA], out[sizeof bytes];
-    (void)state;
     neo_random(data, sizeof data);
     for (apr_size_t len = 0; len <= sizeof data; len++) {
         apr_size_t size = neo_seal(&keys, text_of(""), data, len, bytes);
@@ -148,22 +141,20 @@ static void every_length_can_be_sealed(void **state)
     }
 }
 
-static void another_context_does_not_open_it(void **state)
+TEST(another_context_does_not_open_it)
 {
     neo_keys keys = keys_of(1);
     sealed s = seal(&keys);
-    (void)state;
     assert_false(opens(&keys, "", s));
     assert_false(opens(&keys, "broker", s));
     assert_false(opens(&keys, "brokers ", s));
     assert_false(opens(&keys, "Brokers", s));
 }
 
-static void a_changed_bit_anywhere_does_not_open(void **state)
+TEST(a_changed_bit_anywhere_does_not_open)
 {
     neo_keys keys = keys_of(2);
     sealed s = seal(&keys);
-    (void)state;
     for (int bit = 0; bit < 8 * (int)sizeof s.bytes; bit++) {
         sealed changed = s;
         changed.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
@@ -171,12 +162,11 @@ static void a_changed_bit_anywhere_does_not_open(void **state)
     }
 }
 
-static void a_truncated_or_extended_ciphertext_does_not_open(void **state)
+TEST(a_truncated_or_extended_ciphertext_does_not_open)
 {
     neo_keys keys = keys_of(1);
     sealed s = seal(&keys);
     unsigned char longer[sizeof s.bytes + 1] = {0}, out[sizeof longer];
-    (void)state;
     for (apr_size_t len = 0; len < sizeof s.bytes; len++)
         assert_int_equal(neo_open(&keys, text_of(CONTEXT), s.bytes, len, out), -1);
     for (apr_size_t cut = 1; cut < sizeof s.bytes; cut++)
@@ -185,10 +175,9 @@ static void a_truncated_or_extended_ciphertext_does_not_open(void **state)
     assert_int_equal(neo_open(&keys, text_of(CONTEXT), longer, sizeof longer, out), -1);
 }
 
-static void every_key_opens_and_the_first_one_seals(void **state)
+TEST(every_key_opens_and_the_first_one_seals)
 {
     neo_keys keys = keys_of(8), other = keys_of(8), none = {0};
-    (void)state;
     for (int i = 0; i < keys.count; i++) {
         neo_keys one = {.count = 1};
         memcpy(one.key[0], keys.key[i], NEO_KEY_SIZE);
@@ -200,14 +189,13 @@ static void every_key_opens_and_the_first_one_seals(void **state)
 }
 
 /* RFC 5869, appendix A.1 */
-static void derived_keys_are_those_of_the_standard(void **state)
+TEST(derived_keys_are_those_of_the_standard)
 {
     static const unsigned char prk[] = "\x07\x77\x09\x36\x2c\x2e\x32\xdf\x0d\xdc\x3f\x0d\xc4\x7b\xba\x63"
                                        "\x90\xb6\xc7\x3b\xb5\x0f\x9c\x31\x22\xec\x84\x4a\xd7\xc2\xb3\xe5";
     static const unsigned char okm[] = "\x3c\xb2\x5f\x25\xfa\xac\xd5\x7a\x90\x43\x4f\x64\xd0\x36\x2f\x2a"
                                        "\x2d\x2d\x0a\x90\xcf\x1a\x5a\x4c\x5d\xb0\x2d\x56\xec\xc4\xc5\xbf";
     neo_keys keys = {.count = 2}, derived;
-    (void)state;
     memcpy(keys.key[1], prk, NEO_KEY_SIZE);
     neo_keys_derive(&keys, "\xf0\xf1\xf2\xf3\xf4\xf5\xf6\xf7\xf8\xf9", &derived);
     assert_int_equal(derived.count, 2);
@@ -225,11 +213,10 @@ static void *seal_often(void *data)
     return NULL;
 }
 
-static void threads_can_seal_concurrently(void **state)
+TEST(threads_can_seal_concurrently)
 {
     neo_keys keys = keys_of(2);
     pthread_t threads[8];
-    (void)state;
     for (int i = 0; i < COUNT(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, seal_often, &keys), 0);
     for (int i = 0; i < COUNT(threads); i++) {
@@ -276,7 +263,7 @@ static void assert_key_file_error(const char *text, mode_t mode, const char *of,
 #define KEY_B "/////////////////////////////////////////w==" /* 31 bytes */
 #define KEY_C "//////////////////////////////////////////8="
 
-static void a_key_file_has_a_key_a_line(void **state)
+TEST(a_key_file_has_a_key_a_line)
 {
     static const char file[] = "# newest first\n\n" KEY_C "\r\n   \n  # a remark\n\t" KEY_A " \n";
     static const unsigned char zeros[NEO_KEY_SIZE];
@@ -291,7 +278,7 @@ static void a_key_file_has_a_key_a_line(void **state)
     assert_int_equal(keys.count, 1);
 }
 
-static void a_key_file_may_hold_eight_keys(void **state)
+TEST(a_key_file_may_hold_eight_keys)
 {
     neo_keys keys;
     const char *file = "";
@@ -302,7 +289,7 @@ static void a_key_file_may_hold_eight_keys(void **state)
     assert_key_file_error(apr_pstrcat(*state, file, KEY_A "\n", NULL), 0600, "more than 8 keys", *state);
 }
 
-static void a_comment_can_be_longer_than_any_buffer(void **state)
+TEST(a_comment_can_be_longer_than_any_buffer)
 {
     char remark[5000];
     neo_keys keys;
@@ -313,7 +300,7 @@ static void a_comment_can_be_longer_than_any_buffer(void **state)
     assert_int_equal(keys.count, 1);
 }
 
-static void an_invalid_line_is_named(void **state)
+TEST(an_invalid_line_is_named)
 {
     static const char *const lines[] = {KEY_B,       "AAAA" KEY_A,      "x", "key=" KEY_A, KEY_A "\n" KEY_C "=",
                                         KEY_A KEY_A, KEY_A "\n\xC3\xA9"};
@@ -321,13 +308,13 @@ static void an_invalid_line_is_named(void **state)
         assert_key_file_error(lines[i], 0600, "each line must be 32 random bytes in base64", *state);
 }
 
-static void a_file_without_a_key_is_refused(void **state)
+TEST(a_file_without_a_key_is_refused)
 {
     assert_key_file_error("", 0600, "has no key", *state);
     assert_key_file_error("\n\n# " KEY_A "\n", 0600, "has no key", *state);
 }
 
-static void a_file_that_others_can_read_or_change_is_refused(void **state)
+TEST(a_file_that_others_can_read_or_change_is_refused)
 {
     static const mode_t open_modes[] = {0644, 0666, 0604, 0602, 0620, 0660};
     static const mode_t closed_modes[] = {0400, 0600, 0440, 0640, 0700};
@@ -339,7 +326,7 @@ static void a_file_that_others_can_read_or_change_is_refused(void **state)
     }
 }
 
-static void a_missing_file_is_named(void **state)
+TEST(a_missing_file_is_named)
 {
     neo_keys keys;
     const char *path = write_file("", 0600, *state);
@@ -351,39 +338,10 @@ static void a_missing_file_is_named(void **state)
     assert_int_equal(keys.count, 0);
 }
 
-static void a_directory_is_no_key_file(void **state)
+TEST(a_directory_is_no_key_file)
 {
     neo_keys keys;
     const char *error = neo_keys_read(&keys, "/", *state);
     assert_non_null(error);
     assert_non_null(strstr(error, "not a regular file"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(sha256_matches_the_published_values),
-        cmocka_unit_test(pieces_are_hashed_with_their_lengths),
-        cmocka_unit_test(different_lists_of_pieces_have_different_hashes),
-        cmocka_unit_test(equality_compares_every_byte_within_the_length),
-        cmocka_unit_test(random_bytes_differ),
-        cmocka_unit_test(a_sealed_text_can_be_opened),
-        cmocka_unit_test(equal_texts_have_different_ciphertexts),
-        cmocka_unit_test(every_length_can_be_sealed),
-        cmocka_unit_test(another_context_does_not_open_it),
-        cmocka_unit_test(a_changed_bit_anywhere_does_not_open),
-        cmocka_unit_test(a_truncated_or_extended_ciphertext_does_not_open),
-        cmocka_unit_test(every_key_opens_and_the_first_one_seals),
-        cmocka_unit_test(derived_keys_are_those_of_the_standard),
-        cmocka_unit_test(threads_can_seal_concurrently),
-        pool_test(a_key_file_has_a_key_a_line),
-        pool_test(a_key_file_may_hold_eight_keys),
-        pool_test(a_comment_can_be_longer_than_any_buffer),
-        pool_test(an_invalid_line_is_named),
-        pool_test(a_file_without_a_key_is_refused),
-        pool_test(a_file_that_others_can_read_or_change_is_refused),
-        pool_test(a_missing_file_is_named),
-        pool_test(a_directory_is_no_key_file),
-    };
-    return run_test_group("crypto", tests);
 }

@@ -23,7 +23,7 @@ static const char *page_at(const char *path, apr_pool_t *pool)
     return neo_docs_content(document, neo_operations(), BASE, pool).ptr;
 }
 
-static void every_page_of_the_navigation_exists(void **state)
+TEST(every_page_of_the_navigation_exists)
 {
     static const char *const paths[] = {"docs/", "docs/reference", "docs/webhooks", "docs/rules", "docs/errors"};
     for (int i = 0; i < COUNT(paths); i++) {
@@ -35,7 +35,7 @@ static void every_page_of_the_navigation_exists(void **state)
     }
 }
 
-static void a_page_has_no_placeholders_and_no_external_resources(void **state)
+TEST(a_page_has_no_placeholders_and_no_external_resources)
 {
     static const char *const error[] = {"{{", "<style", " style=", " onclick=", "@import", "javascript:", "<script>"};
     for (int i = 0; i < neo_docs_count; i++) {
@@ -50,7 +50,7 @@ static void a_page_has_no_placeholders_and_no_external_resources(void **state)
     }
 }
 
-static void examples_name_the_deployment_and_every_event_is_listed(void **state)
+TEST(examples_name_the_deployment_and_every_event_is_listed)
 {
     const char *const *events = neo_field_named(neo_webhook.fields, "events")->values;
     const char *webhooks = page_at("docs/webhooks", *state);
@@ -61,7 +61,7 @@ static void examples_name_the_deployment_and_every_event_is_listed(void **state)
         assert_non_null(strstr(webhooks, apr_pstrcat(*state, "<li><code>", *events, "</code></li>", NULL)));
 }
 
-static void assets_are_sent_as_packed_and_cacheable(void **state)
+TEST(assets_are_sent_as_packed_and_cacheable)
 {
     for (int i = 0; i < neo_docs_count; i++) {
         const neo_doc *document = &neo_docs[i];
@@ -77,7 +77,7 @@ static void assets_are_sent_as_packed_and_cacheable(void **state)
     }
 }
 
-static void only_packed_files_are_found(void **state)
+TEST(only_packed_files_are_found)
 {
     static const char *const others[] = {"", "docs//", "docs/x", "docs/Errors", "docs/errors/", "doc", "openapi.yaml"};
     neo_match match;
@@ -90,16 +90,4 @@ static void only_packed_files_are_found(void **state)
     neo_operation_match("docs/webhooks", "PUT", *state, &match);
     assert_true(match.is_public && !match.operation);
     assert_string_equal(match.allow, "GET, HEAD, OPTIONS");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(every_page_of_the_navigation_exists),
-        pool_test(a_page_has_no_placeholders_and_no_external_resources),
-        pool_test(examples_name_the_deployment_and_every_event_is_listed),
-        pool_test(assets_are_sent_as_packed_and_cacheable),
-        pool_test(only_packed_files_are_found),
-    };
-    return run_test_group("docs", tests);
 }

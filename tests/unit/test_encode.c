@@ -14,7 +14,7 @@ static int decode(const char *text, unsigned char *out)
     return neo_base64_decode(text, strlen(text), out, 64);
 }
 
-static void base64_matches_the_published_values(void **state)
+TEST(base64_matches_the_published_values)
 {
     /* RFC 4648, section 10, without the padding that base64url leaves out */
     static const char *const cases[][3] = {
@@ -38,7 +38,7 @@ static void base64_matches_the_published_values(void **state)
     }
 }
 
-static void base64_of_any_bytes_is_decoded_in_either_alphabet(void **state)
+TEST(base64_of_any_bytes_is_decoded_in_either_alphabet)
 {
     unsigned char bytes[200], out[200];
     for (apr_size_t len = 0; len <= sizeof bytes; len++) {
@@ -54,11 +54,10 @@ static void base64_of_any_bytes_is_decoded_in_either_alphabet(void **state)
     }
 }
 
-static void base64_with_unused_bits_that_are_not_zero_is_refused(void **state)
+TEST(base64_with_unused_bits_that_are_not_zero_is_refused)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     unsigned char out[64];
-    (void)state;
     for (int d = 0; d < 64; d++) {
         char two[] = {'A', digits[d], '\0'}, three[] = {'A', 'A', digits[d], '\0'};
         assert_int_equal(decode(two, out), d % 16 == 0 ? 1 : -1);
@@ -66,22 +65,20 @@ static void base64_with_unused_bits_that_are_not_zero_is_refused(void **state)
     }
 }
 
-static void base64_with_a_broken_end_is_refused(void **state)
+TEST(base64_with_a_broken_end_is_refused)
 {
     static const char *const error[] = {"A",    "AAAAA",  "=",     "==",    "====",   "A=",     "A==",
                                         "A===", "AA=",    "AA===", "AAA==", "AAAA=",  "AAAA==", "=AAA",
                                         "AA=A", "AA==AA", "AAA=A", "A=AA",  "AAAAA=", "AAAAAA="};
     unsigned char out[64];
-    (void)state;
     for (int i = 0; i < COUNT(error); i++)
         if (decode(error[i], out) != -1)
             fail_msg("%s was read", error[i]);
 }
 
-static void base64_has_no_other_characters(void **state)
+TEST(base64_has_no_other_characters)
 {
     unsigned char out[64];
-    (void)state;
     for (int c = 0; c < 256; c++) {
         char text[] = {'A', (char)c, 'A', 'A'};
         int digit = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c && strchr("+/-_", c));
@@ -91,10 +88,9 @@ static void base64_has_no_other_characters(void **state)
     assert_int_equal(decode(" AAAA", out), -1);
 }
 
-static void base64_does_not_overrun_its_buffer(void **state)
+TEST(base64_does_not_overrun_its_buffer)
 {
     unsigned char out[8];
-    (void)state;
     memset(out, 0x55, sizeof out);
     assert_int_equal(neo_base64_decode("////////", 8, out, 6), 6);
     assert_int_equal(neo_base64_decode("////////", 8, out, 5), -1);
@@ -105,17 +101,16 @@ static void base64_does_not_overrun_its_buffer(void **state)
 
 /* hexadecimal, base62, CRC-32 */
 
-static void hexadecimal_is_lowercase_with_leading_zeros(void **state)
+TEST(hexadecimal_is_lowercase_with_leading_zeros)
 {
     char text[17];
-    (void)state;
     neo_hex("\x00\x01\x09\x0A\x7F\x80\xF0\xFF", 8, text);
     assert_string_equal(text, "0001090a7f80f0ff");
     neo_hex("", 0, text);
     assert_string_equal(text, "");
 }
 
-static void base62_is_padded_with_zeros(void **state)
+TEST(base62_is_padded_with_zeros)
 {
     static const struct {
         unsigned char data[4];
@@ -126,18 +121,16 @@ static void base62_is_padded_with_zeros(void **state)
         {{0, 0, 0, 62}, "000010"}, {{0, 0, 1, 0}, "000048"},  {{0xFF, 0xFF, 0xFF, 0xFF}, "4gfFC3"},
     };
     char text[7];
-    (void)state;
     for (int i = 0; i < COUNT(cases); i++) {
         neo_base62(cases[i].data, 4, text, 6);
         assert_string_equal(text, cases[i].text);
     }
 }
 
-static void base62_of_32_bytes_fills_43_digits(void **state)
+TEST(base62_of_32_bytes_fills_43_digits)
 {
     unsigned char most[32], least[32] = {0};
     char text[44];
-    (void)state;
     memset(most, 0xFF, sizeof most);
     neo_base62(most, sizeof most, text, 43);
     assert_string_equal(text, "yhjskwdA6OZ1AL1YmHWZWm8LLG7HjnuCA2j5rOw8Xp1");
@@ -145,11 +138,10 @@ static void base62_of_32_bytes_fills_43_digits(void **state)
     assert_string_equal(text, "0000000000000000000000000000000000000000000");
 }
 
-static void base62_encodes_64_bytes(void **state)
+TEST(base62_encodes_64_bytes)
 {
     unsigned char bytes[64] = {0};
     char text[88];
-    (void)state;
     bytes[63] = 61;
     neo_base62(bytes, sizeof bytes, text, 87);
     assert_int_equal(strlen(text), 87);
@@ -157,22 +149,20 @@ static void base62_encodes_64_bytes(void **state)
 }
 
 /* Values of SipHash-2-4 that were computed by other code. */
-static void fingerprints_match_another_implementation(void **state)
+TEST(fingerprints_match_another_implementation)
 {
     static const char *const cases[][2] = {{"", "8bfe7b2f372b8eba"},          {"a", "920dc2457ffb31d8"},
                                            {"0123456", "3482785fdb2da18c"},   {"01234567", "e3d6a19440a7d97e"},
                                            {"012345678", "ec53269353e4c3e0"}, {"select 1", "bd8c96f7edb16e0f"}};
     char fingerprint[NEO_FINGERPRINT_SIZE];
-    (void)state;
     for (int i = 0; i < COUNT(cases); i++) {
         neo_fingerprint(cases[i][0], strlen(cases[i][0]), fingerprint);
         assert_string_equal(fingerprint, cases[i][1]);
     }
 }
 
-static void crc32_matches_the_published_values(void **state)
+TEST(crc32_matches_the_published_values)
 {
-    (void)state;
     assert_int_equal(neo_crc32("123456789", 9), 0xCBF43926u);
     assert_int_equal(neo_crc32("", 0), 0);
     assert_int_equal(neo_crc32("The quick brown fox jumps over the lazy dog", 43), 0x414FA339u);
@@ -181,7 +171,7 @@ static void crc32_matches_the_published_values(void **state)
 
 /* integers */
 
-static void integers_are_read_to_the_limits_of_their_type(void **state)
+TEST(integers_are_read_to_the_limits_of_their_type)
 {
     static const struct {
         const char *text;
@@ -197,14 +187,13 @@ static void integers_are_read_to_the_limits_of_their_type(void **state)
         {"-9223372036854775808", LLONG_MIN},
     };
     long long value;
-    (void)state;
     for (int i = 0; i < COUNT(cases); i++) {
         assert_true(neo_integer_parse(cases[i].text, &value));
         assert_true(value == cases[i].value);
     }
 }
 
-static void invalid_and_large_integers_are_refused(void **state)
+TEST(invalid_and_large_integers_are_refused)
 {
     static const char *const error[] = {"",
                                         "-",
@@ -234,7 +223,6 @@ static void invalid_and_large_integers_are_refused(void **state)
                                         "-9223372036854775809",
                                         "99999999999999999999999999"};
     long long value;
-    (void)state;
     for (int i = 0; i < COUNT(error); i++)
         if (neo_integer_parse(error[i], &value))
             fail_msg("\"%s\" was read", error[i]);
@@ -255,9 +243,8 @@ static apr_size_t put_utf8(unsigned int c, unsigned char *out)
     return len;
 }
 
-static void every_code_point_but_the_surrogates_is_well_formed(void **state)
+TEST(every_code_point_but_the_surrogates_is_well_formed)
 {
-    (void)state;
     for (unsigned int c = 0; c < 0x110000 + 0x1000; c++) {
         unsigned char bytes[5] = {0};
         apr_size_t len = put_utf8(c, bytes);
@@ -271,7 +258,7 @@ static void every_code_point_but_the_surrogates_is_well_formed(void **state)
     }
 }
 
-static void malformed_sequences_are_refused_at_any_position(void **state)
+TEST(malformed_sequences_are_refused_at_any_position)
 {
     static const char *const error[] = {
         "\x80", /* a continuation alone */
@@ -300,7 +287,6 @@ static void malformed_sequences_are_refused_at_any_position(void **state)
         "S\xE3o Paulo", /* Latin-1 */
     };
     char text[32];
-    (void)state;
     for (int i = 0; i < COUNT(error); i++)
         for (int before = 0; before < 2; before++)
             for (int after = 0; after < 2; after++) {
@@ -310,37 +296,12 @@ static void malformed_sequences_are_refused_at_any_position(void **state)
             }
 }
 
-static void well_formed_texts_are_counted_in_code_points(void **state)
+TEST(well_formed_texts_are_counted_in_code_points)
 {
     static const char text[] = "S\xC3\xA3o \xE2\x82\xAC \xF0\x9F\x8F\xA0 e\xCC\x81";
-    (void)state;
     assert_true(neo_utf8_is_valid(text, sizeof text - 1));
     assert_int_equal(neo_utf8_length(text), 10);
     assert_true(neo_utf8_is_valid("", 0));
     assert_int_equal(neo_utf8_length(""), 0);
     assert_true(neo_utf8_is_valid("a\0b", 3));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(base64_matches_the_published_values),
-        pool_test(base64_of_any_bytes_is_decoded_in_either_alphabet),
-        cmocka_unit_test(base64_with_unused_bits_that_are_not_zero_is_refused),
-        cmocka_unit_test(base64_with_a_broken_end_is_refused),
-        cmocka_unit_test(base64_has_no_other_characters),
-        cmocka_unit_test(base64_does_not_overrun_its_buffer),
-        cmocka_unit_test(hexadecimal_is_lowercase_with_leading_zeros),
-        cmocka_unit_test(base62_is_padded_with_zeros),
-        cmocka_unit_test(base62_of_32_bytes_fills_43_digits),
-        cmocka_unit_test(base62_encodes_64_bytes),
-        cmocka_unit_test(fingerprints_match_another_implementation),
-        cmocka_unit_test(crc32_matches_the_published_values),
-        cmocka_unit_test(integers_are_read_to_the_limits_of_their_type),
-        cmocka_unit_test(invalid_and_large_integers_are_refused),
-        cmocka_unit_test(every_code_point_but_the_surrogates_is_well_formed),
-        cmocka_unit_test(malformed_sequences_are_refused_at_any_position),
-        cmocka_unit_test(well_formed_texts_are_counted_in_code_points),
-    };
-    return run_test_group("encode", tests);
 }

@@ -29,7 +29,7 @@ static void assert_anchor(const char *page, neo_code code, const char *resource,
         fail_msg("%s has no anchor", problem->code);
 }
 
-static void every_code_of_the_catalogue_has_its_anchor(void **state)
+TEST(every_code_of_the_catalogue_has_its_anchor)
 {
     const char *page = page_of(*state);
     for (neo_code code = 0; code < NEO_CODES; code++) {
@@ -56,7 +56,7 @@ static void assert_field_anchors(const char *page, const neo_resource *resource,
     }
 }
 
-static void every_field_has_its_anchors(void **state)
+TEST(every_field_has_its_anchors)
 {
     const char *page = page_of(*state);
     for (const neo_resource *const *r = neo_resources; *r; r++)
@@ -77,7 +77,7 @@ static void assert_item_anchors(const char *page, const neo_problem *problem, ap
             fail_msg("%s has no anchor", APR_ARRAY_IDX(problem->items, n, neo_problem_item).code);
 }
 
-static void every_error_of_a_batch_has_its_anchor(void **state)
+TEST(every_error_of_a_batch_has_its_anchor)
 {
     static const char *const bodies[] = {
         "{}",
@@ -97,7 +97,7 @@ static void every_error_of_a_batch_has_its_anchor(void **state)
     assert_false(has_anchor(page, "validation.webhook.operations_required", *state)); /* webhooks have no batches */
 }
 
-static void impossible_codes_are_not_shown(void **state)
+TEST(impossible_codes_are_not_shown)
 {
     const char *page = page_of(*state);
     assert_false(has_anchor(page, "validation.broker.tenant_id_invalid", *state));
@@ -107,7 +107,7 @@ static void impossible_codes_are_not_shown(void **state)
     assert_true(has_anchor(page, "validation.contract.parties_signed_at_invalid", *state));
 }
 
-static void a_field_has_its_limits_as_sent_or_as_stored(void **state)
+TEST(a_field_has_its_limits_as_sent_or_as_stored)
 {
     const char *page = page_of(*state);
     assert_non_null(strstr(page, "CEP of 8 digits. A dash is accepted and removed. A string; 1 to 8 characters are stored."));
@@ -126,7 +126,7 @@ static const char *next_value(const char **at, const char *opening, apr_pool_t *
     return apr_pstrmemdup(pool, start, (apr_size_t)(*at - start));
 }
 
-static void anchors_are_unique_and_every_link_leads_to_one(void **state)
+TEST(anchors_are_unique_and_every_link_leads_to_one)
 {
     const char *page = page_of(*state), *at = page, *value;
     apr_hash_t *anchors = apr_hash_make(*state);
@@ -138,7 +138,7 @@ static void anchors_are_unique_and_every_link_leads_to_one(void **state)
         assert_non_null(apr_hash_get(anchors, value, APR_HASH_KEY_STRING));
 }
 
-static void each_explanation_has_status_meaning_and_remedy(void **state)
+TEST(each_explanation_has_status_meaning_and_remedy)
 {
     assert_non_null(strstr(page_of(*state),
                            "<article id=\"validation.limit_out_of_range\">\n"
@@ -147,18 +147,4 @@ static void each_explanation_has_status_meaning_and_remedy(void **state)
                            "<p><code>limit</code> is not an integer from 1 to 100.</p>\n"
                            "<p>Send an integer from 1 to 100. The default is 25.</p>\n"
                            "</article>\n"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(every_code_of_the_catalogue_has_its_anchor),
-        pool_test(every_field_has_its_anchors),
-        pool_test(a_field_has_its_limits_as_sent_or_as_stored),
-        pool_test(every_error_of_a_batch_has_its_anchor),
-        pool_test(impossible_codes_are_not_shown),
-        pool_test(anchors_are_unique_and_every_link_leads_to_one),
-        pool_test(each_explanation_has_status_meaning_and_remedy),
-    };
-    return run_test_group("errors page", tests);
 }

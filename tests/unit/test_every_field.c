@@ -95,7 +95,7 @@ static void refuses_other_kinds(const place *p, apr_pool_t *pool)
         assert_refused_value(p, "1.5", pool);
 }
 
-static void every_field_refuses_every_other_kind_of_value(void **state)
+TEST(every_field_refuses_every_other_kind_of_value)
 {
     for_each_field(refuses_other_kinds, *state);
 }
@@ -106,7 +106,7 @@ static void accepts_its_example(const place *p, apr_pool_t *pool)
         assert_accepted_value(p, p->field->example, pool);
 }
 
-static void every_field_accepts_its_example(void **state)
+TEST(every_field_accepts_its_example)
 {
     for_each_field(accepts_its_example, *state);
 }
@@ -140,7 +140,7 @@ static void has_the_limits_of_its_table(const place *p, apr_pool_t *pool)
         assert_accepted_value(p, repeated("\xF0\x9F\x8F\xA0", f->max, pool), pool);
 }
 
-static void every_field_has_the_limits_of_its_table(void **state)
+TEST(every_field_has_the_limits_of_its_table)
 {
     for_each_field(has_the_limits_of_its_table, *state);
 }
@@ -155,7 +155,7 @@ static void accepts_only_its_values(const place *p, apr_pool_t *pool)
         assert_refused_value(p, p->field->type == NEO_ENUM ? "\"Sale\"" : "[\"Seller\"]", pool);
 }
 
-static void every_enumeration_accepts_only_its_values(void **state)
+TEST(every_enumeration_accepts_only_its_values)
 {
     for_each_field(accepts_only_its_values, *state);
 }
@@ -177,19 +177,7 @@ static void is_required(const place *p, apr_pool_t *pool)
         fail_msg("%s: %s is not required", p->resource->name, p->path);
 }
 
-static void every_required_field_is(void **state)
+TEST(every_required_field_is)
 {
     for_each_field(is_required, *state);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(every_field_refuses_every_other_kind_of_value),
-        pool_test(every_field_accepts_its_example),
-        pool_test(every_field_has_the_limits_of_its_table),
-        pool_test(every_enumeration_accepts_only_its_values),
-        pool_test(every_required_field_is),
-    };
-    return run_test_group("every field", tests);
 }

@@ -17,7 +17,7 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
         *reply = (fake_reply){.columns = 7, .rows = 3, .values = due};
 }
 
-static void no_row_is_begun_after_the_end_of_a_run(void **state)
+TEST(no_row_is_begun_after_the_end_of_a_run)
 {
     apr_pool_t *pool = *state;
     fake_pg *server = fake_start(answer, NULL, pool);
@@ -31,10 +31,4 @@ static void no_row_is_begun_after_the_end_of_a_run(void **state)
     assert_int_equal(server->executed, 1);
     assert_int_equal(neo_expiry_run(pg, neo_steady_ms() + 60000, pool, &count), NEO_PG_OK);
     assert_true(server->executed >= 2 + 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {pool_test(no_row_is_begun_after_the_end_of_a_run)};
-    return run_test_group("expiry", tests);
 }

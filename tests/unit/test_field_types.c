@@ -9,7 +9,7 @@
 
 /* Numbers. */
 
-static void money_is_an_integer_up_to_two_to_the_53(void **state)
+TEST(money_is_an_integer_up_to_two_to_the_53)
 {
     static const char *const right[] = {"0", "1", "98000000", "9007199254740991"};
     for (int i = 0; i < COUNT(right); i++)
@@ -17,7 +17,7 @@ static void money_is_an_integer_up_to_two_to_the_53(void **state)
             stored_field(&neo_property, apr_psprintf(*state, "{\"sale_price\":%s}", right[i]), "sale_price", *state), right[i]);
 }
 
-static void other_values_of_money_are_refused(void **state)
+TEST(other_values_of_money_are_refused)
 {
     static const char *const values[][2] = {
         {"9007199254740992", "must be an integer from 0 to 9007199254740991"},
@@ -40,7 +40,7 @@ static void other_values_of_money_are_refused(void **state)
                             values[i][1]);
 }
 
-static void integers_have_their_limits(void **state)
+TEST(integers_have_their_limits)
 {
     validated(&neo_property, "{\"floor\":-20}", *state);
     validated(&neo_property, "{\"floor\":300}", *state);
@@ -52,7 +52,7 @@ static void integers_have_their_limits(void **state)
     only_error(&neo_contract, "{\"payment_day\":32}", "payment_day", "validation.contract.payment_day_invalid", *state);
 }
 
-static void decimals_are_stored_as_written(void **state)
+TEST(decimals_are_stored_as_written)
 {
     static const char *const same[] = {"72.3", "0.1", "0", "1800", "92.50000000000001", "1000000000000"};
     static const char *const written[] = {"72.3", "0.1", "0", "1800", "92.5", "1000000000000"};
@@ -62,7 +62,7 @@ static void decimals_are_stored_as_written(void **state)
     validated(&neo_property, "{\"address\":{\"latitude\":-90,\"longitude\":180.0}}", *state);
 }
 
-static void a_decimal_out_of_range_or_of_another_type_is_refused(void **state)
+TEST(a_decimal_out_of_range_or_of_another_type_is_refused)
 {
     static const char *const values[] = {"-0.1", "1000000000001", "1e13", "1e400", "\"72.5\"", "true", "{}"};
     for (int i = 0; i < COUNT(values); i++)
@@ -77,7 +77,7 @@ static void a_decimal_out_of_range_or_of_another_type_is_refused(void **state)
 
 /* Dates and texts. */
 
-static void a_date_is_a_day_of_the_calendar(void **state)
+TEST(a_date_is_a_day_of_the_calendar)
 {
     static const char *const right[] = {"2026-02-28", "2028-02-29", "1800-01-01", "9999-12-31"};
     static const char *const values[] = {"\"2026-02-29\"", "\"2026-2-1\"",   "\"2026-13-01\"", "\"2026-01-31T00:00:00Z\"",
@@ -92,7 +92,7 @@ static void a_date_is_a_day_of_the_calendar(void **state)
                    "validation.property.exclusive_until_invalid", *state);
 }
 
-static void a_timestamp_is_stored_in_the_response_format(void **state)
+TEST(a_timestamp_is_stored_in_the_response_format)
 {
     static const char *const timestamps[][2] = {{"2026-01-31T13:45:10.123Z", "2026-01-31T13:45:10.123Z"},
                                                 {"2026-01-31t10:45:10-03:00", "2026-01-31T13:45:10.000Z"},
@@ -118,7 +118,7 @@ static void a_timestamp_is_stored_in_the_response_format(void **state)
                             "must be an RFC 3339 date-time from 1800 to 9999, such as 2026-01-31T13:45:10.123Z");
 }
 
-static void only_texts_of_several_lines_may_have_line_breaks(void **state)
+TEST(only_texts_of_several_lines_may_have_line_breaks)
 {
     assert_string_equal(stored_field(&neo_property, "{\"description\":\"Sala\\n\\tcom varanda\\r\\n\"}", "description", *state),
                         "\"Sala\\n\\tcom varanda\\r\\n\"");
@@ -131,7 +131,7 @@ static void only_texts_of_several_lines_may_have_line_breaks(void **state)
 
 /* Lists. */
 
-static void a_list_of_texts_names_the_wrong_ones(void **state)
+TEST(a_list_of_texts_names_the_wrong_ones)
 {
     assert_string_equal(stored_field(&neo_property, "{\"features\":[\"Piscina\",\"Varanda\",\"Piscina\"]}", "features", *state),
                         "[\"Piscina\",\"Varanda\",\"Piscina\"]");
@@ -154,7 +154,7 @@ static const char *repeated(const char *element, int times, apr_pool_t *pool)
     return list;
 }
 
-static void a_list_that_is_too_long_is_one_error(void **state)
+TEST(a_list_that_is_too_long_is_one_error)
 {
     static const char *const elements[] = {"\"a\"", "7"};
     validated(&neo_property, apr_psprintf(*state, "{\"features\":[%s]}", repeated("\"a\"", 100, *state)), *state);
@@ -167,7 +167,7 @@ static void a_list_that_is_too_long_is_one_error(void **state)
                "validation.property.media_invalid", *state);
 }
 
-static void the_members_of_a_list_are_checked_with_their_paths(void **state)
+TEST(the_members_of_a_list_are_checked_with_their_paths)
 {
     assert_string_equal(only_error(&neo_property, "{\"media\":[{\"url\":\"https://a.example/1\"},{\"caption\":\"b\"}]}",
                                    "media[1].url", "validation.property.media_url_required", *state),
@@ -180,7 +180,7 @@ static void the_members_of_a_list_are_checked_with_their_paths(void **state)
                "commission.splits[0].bps", "validation.contract.commission_splits_bps_invalid", *state);
 }
 
-static void unknown_members_of_elements_are_refused(void **state)
+TEST(unknown_members_of_elements_are_refused)
 {
     only_error(&neo_property, "{\"media\":[{\"url\":\"https://a.example/1\",\"kind\":\"x\"}]}", "media[0].kind",
                "validation.unknown_field", *state);
@@ -190,7 +190,7 @@ static void unknown_members_of_elements_are_refused(void **state)
     only_error(&neo_document, "{\"file\":{\"name\":\"x\"}}", "file.name", "validation.unknown_field", *state);
 }
 
-static void a_required_list_must_not_be_empty(void **state)
+TEST(a_required_list_must_not_be_empty)
 {
     assert_string_equal(only_error(&neo_contract, "{\"parties\":[]}", "parties", "validation.contract.parties_invalid", *state),
                         "must not be empty");
@@ -220,7 +220,7 @@ static const char *map_of(int members, int key, int value, apr_pool_t *pool)
 }
 
 /* '0' and the 39 characters after it need no escapes, but for '\' at the 44th. */
-static void metadata_has_limits_in_members_keys_and_values(void **state)
+TEST(metadata_has_limits_in_members_keys_and_values)
 {
     validated(&neo_property, map_of(40, 40, 500, *state), *state);
     const char *key = apr_pstrcat(*state, "metadata.k", "123456789012345678901234567890123456789012", NULL);
@@ -240,14 +240,14 @@ static const char *members(int count, apr_pool_t *pool)
     return apr_psprintf(pool, "{\"metadata\":{%s}}", all);
 }
 
-static void metadata_has_fifty_members_at_most(void **state)
+TEST(metadata_has_fifty_members_at_most)
 {
     validated(&neo_property, members(50, *state), *state);
     assert_string_equal(only_error(&neo_property, members(51, *state), "metadata", METADATA, *state),
                         "must have at most 50 members, not 51");
 }
 
-static void metadata_values_are_any_texts(void **state)
+TEST(metadata_values_are_any_texts)
 {
     assert_string_equal(
         stored_field(&neo_property, "{\"metadata\":{\"b\":\"\",\"a.b[0]\":\"x\\ny\",\"id\":\"1\"}}", "metadata", *state),
@@ -260,7 +260,7 @@ static void metadata_values_are_any_texts(void **state)
     only_error(&neo_property, "{\"metadata\":\"a\"}", "metadata", METADATA, *state);
 }
 
-static void a_patch_changes_single_members_of_metadata(void **state)
+TEST(a_patch_changes_single_members_of_metadata)
 {
     neo_json *clean = NULL, *current = body_of(&neo_property, "{\"metadata\":{\"a\":\"1\",\"b\":\"2\"}}", *state);
     assert_null(neo_validate_patch(&neo_property, current, parse_json("{\"metadata\":{\"a\":null,\"c\":\"3\"}}", *state),
@@ -270,7 +270,7 @@ static void a_patch_changes_single_members_of_metadata(void **state)
 
 /* References. */
 
-static void a_reference_is_an_id_of_its_kind(void **state)
+TEST(a_reference_is_an_id_of_its_kind)
 {
     static const char *const values[] = {"\"" NEO_SAMPLE_OWNER "\"",
                                          "\"brk_\"",
@@ -289,7 +289,7 @@ static void a_reference_is_an_id_of_its_kind(void **state)
         "must be the id of a broker (brk_…) or {\"external_id\": \"…\"}");
 }
 
-static void references_in_lists_are_checked_one_by_one(void **state)
+TEST(references_in_lists_are_checked_one_by_one)
 {
     validated(&neo_proposal, "{\"proponent_ids\":[\"" NEO_SAMPLE_BUYER "\",\"" NEO_SAMPLE_SPOUSE "\"]}", *state);
     only_error(&neo_proposal, "{\"proponent_ids\":[\"" NEO_SAMPLE_BUYER "\",\"" NEO_SAMPLE_BROKER "\"]}", "proponent_ids[1]",
@@ -301,7 +301,7 @@ static void references_in_lists_are_checked_one_by_one(void **state)
                "parties[0].party_id", "validation.contract.parties_party_id_invalid", *state);
 }
 
-static void a_documents_related_id_must_match_its_type(void **state)
+TEST(a_documents_related_id_must_match_its_type)
 {
     static const char *const kinds[][2] = {{"property", NEO_SAMPLE_PROPERTY},
                                            {"party", NEO_SAMPLE_OWNER},
@@ -321,31 +321,4 @@ static void a_documents_related_id_must_match_its_type(void **state)
                "validation.document.related_type_invalid", *state);
     only_error(&neo_document, "{\"related\":{\"type\":null}}", "related.type", "validation.document.related_type_required",
                *state);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(money_is_an_integer_up_to_two_to_the_53),
-        pool_test(other_values_of_money_are_refused),
-        pool_test(integers_have_their_limits),
-        pool_test(decimals_are_stored_as_written),
-        pool_test(a_decimal_out_of_range_or_of_another_type_is_refused),
-        pool_test(a_date_is_a_day_of_the_calendar),
-        pool_test(a_timestamp_is_stored_in_the_response_format),
-        pool_test(only_texts_of_several_lines_may_have_line_breaks),
-        pool_test(a_list_of_texts_names_the_wrong_ones),
-        pool_test(a_list_that_is_too_long_is_one_error),
-        pool_test(the_members_of_a_list_are_checked_with_their_paths),
-        pool_test(unknown_members_of_elements_are_refused),
-        pool_test(a_required_list_must_not_be_empty),
-        pool_test(metadata_has_limits_in_members_keys_and_values),
-        pool_test(metadata_has_fifty_members_at_most),
-        pool_test(metadata_values_are_any_texts),
-        pool_test(a_patch_changes_single_members_of_metadata),
-        pool_test(a_reference_is_an_id_of_its_kind),
-        pool_test(references_in_lists_are_checked_one_by_one),
-        pool_test(a_documents_related_id_must_match_its_type),
-    };
-    return run_test_group("field types", tests);
 }

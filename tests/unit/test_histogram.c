@@ -16,9 +16,8 @@ static void add(neo_histogram *histogram, long long microseconds, unsigned int t
     histogram->sum += (uint64_t)microseconds * times;
 }
 
-static void a_duration_is_in_the_first_bucket_that_holds_it(void **state)
+TEST(a_duration_is_in_the_first_bucket_that_holds_it)
 {
-    (void)state;
     assert_int_equal(neo_histogram_bucket(-5), 0);
     assert_int_equal(neo_histogram_bucket(0), 0);
     for (int i = 0; i < NEO_BUCKETS - 1; i++) {
@@ -29,11 +28,10 @@ static void a_duration_is_in_the_first_bucket_that_holds_it(void **state)
     assert_int_equal(neo_histogram_bucket(1LL << 60), NEO_BUCKETS - 1);
 }
 
-static void exported_bounds_are_round(void **state)
+TEST(exported_bounds_are_round)
 {
     static const double expected[] = {5e-5, 1e-4, 2e-4, 5e-4, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30};
     int count = 0;
-    (void)state;
     for (int i = 0; i < NEO_BUCKETS - 1; i++)
         if (neo_histogram_is_coarse(i)) {
             assert_true(count < COUNT(expected));
@@ -42,10 +40,9 @@ static void exported_bounds_are_round(void **state)
     assert_int_equal(count, COUNT(expected));
 }
 
-static void quantiles_are_within_their_bucket(void **state)
+TEST(quantiles_are_within_their_bucket)
 {
     neo_histogram histogram = {0};
-    (void)state;
     assert_true(is_near(neo_histogram_quantile(&histogram, 0.5), 0));
     assert_true(is_near(neo_histogram_mean(&histogram), 0));
     add(&histogram, 250, 90);
@@ -59,18 +56,16 @@ static void quantiles_are_within_their_bucket(void **state)
     assert_true(neo_histogram_quantile(&histogram, 0.2) < neo_histogram_quantile(&histogram, 0.8));
 }
 
-static void a_value_above_all_bounds_is_in_the_last_bucket(void **state)
+TEST(a_value_above_all_bounds_is_in_the_last_bucket)
 {
     neo_histogram histogram = {0};
-    (void)state;
     add(&histogram, 999000000, 1);
     assert_true(is_near(neo_histogram_quantile(&histogram, 0.5), 30e6));
 }
 
-static void histograms_can_be_added(void **state)
+TEST(histograms_can_be_added)
 {
     neo_histogram all = {0}, more = {0};
-    (void)state;
     add(&all, 100, 1);
     add(&more, 100, 2);
     add(&more, 5000, 3);
@@ -78,16 +73,4 @@ static void histograms_can_be_added(void **state)
     assert_int_equal(neo_histogram_count(&all), 6);
     assert_int_equal(all.count[neo_histogram_bucket(100)], 3);
     assert_int_equal(all.sum, 15300);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_duration_is_in_the_first_bucket_that_holds_it),
-        cmocka_unit_test(exported_bounds_are_round),
-        cmocka_unit_test(quantiles_are_within_their_bucket),
-        cmocka_unit_test(a_value_above_all_bounds_is_in_the_last_bucket),
-        cmocka_unit_test(histograms_can_be_added),
-    };
-    return run_test_group("histogram", tests);
 }

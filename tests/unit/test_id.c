@@ -22,32 +22,29 @@ static issued issue(const char *prefix)
     return i;
 }
 
-static void an_id_is_a_prefix_and_26_digits(void **state)
+TEST(an_id_is_a_prefix_and_26_digits)
 {
     issued i = issue("brk_");
-    (void)state;
     assert_int_equal(strlen(i.id), 30);
     assert_memory_equal(i.id, "brk_", 4);
     assert_int_equal(strspn(i.id + 4, "0123456789abcdefghjkmnpqrstvwxyz"), 26);
     assert_true(neo_id_is(i.id, "brk_"));
 }
 
-static void an_id_contains_its_creation_time(void **state)
+TEST(an_id_contains_its_creation_time)
 {
     char id[NEO_ID_SIZE], low[NEO_ID_SIZE], high[NEO_ID_SIZE];
     neo_ms before = neo_now_ms(), ms = neo_id_issue(id, "brk_"), after = neo_now_ms();
-    (void)state;
     assert_true(ms >= before && ms <= after);
     neo_id_bound(low, "brk_", ms, 0);
     neo_id_bound(high, "brk_", ms, 1);
     assert_true(strcmp(low, id) < 0 && strcmp(id, high) < 0);
 }
 
-static void kinds_share_one_sequence(void **state)
+TEST(kinds_share_one_sequence)
 {
     static const char *const prefixes[] = {"brk_", "req_", "org_", "nbr_"};
     issued last = issue("tnt_");
-    (void)state;
     for (int i = 0; i < 10000; i++) {
         issued next = issue(prefixes[i % COUNT(prefixes)]);
         assert_true(strcmp(last.id + NEO_PREFIX_LEN, next.id + NEO_PREFIX_LEN) < 0);
@@ -79,7 +76,7 @@ static void issue_in_threads(issued *ids)
         assert_int_equal(pthread_join(threads[t], NULL), 0);
 }
 
-static void ids_increase_in_each_thread_and_are_unique(void **state)
+TEST(ids_increase_in_each_thread_and_are_unique)
 {
     issued *ids = apr_palloc(*state, THREADS * EACH * sizeof *ids);
     issue_in_threads(ids);
@@ -105,9 +102,8 @@ static void assert_block_is_between(const char *before, const char *id_block, co
     assert_true(strcmp(last, after) < 0);
 }
 
-static void a_block_is_after_earlier_ids_and_before_later_ones(void **state)
+TEST(a_block_is_after_earlier_ids_and_before_later_ones)
 {
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         char id_block[NEO_ID_BLOCK_SIZE], next_id_block[NEO_ID_BLOCK_SIZE];
         issued before = issue("brk_");
@@ -122,7 +118,7 @@ static void a_block_is_after_earlier_ids_and_before_later_ones(void **state)
 
 /* Bounds, packing. */
 
-static void the_bounds_of_a_millisecond_contain_all_its_ids(void **state)
+TEST(the_bounds_of_a_millisecond_contain_all_its_ids)
 {
     static const struct {
         neo_ms ms;
@@ -134,7 +130,6 @@ static void the_bounds_of_a_millisecond_contain_all_its_ids(void **state)
         {281474976710655LL, "brk_7zzzzzzzzz0000000000000000", "brk_7zzzzzzzzzzzzzzzzzzzzzzzzz"},
     };
     char id[NEO_ID_SIZE];
-    (void)state;
     for (int i = 0; i < COUNT(cases); i++) {
         neo_id_bound(id, "brk_", cases[i].ms, 0);
         assert_string_equal(id, cases[i].first);
@@ -145,10 +140,9 @@ static void the_bounds_of_a_millisecond_contain_all_its_ids(void **state)
     }
 }
 
-static void bounds_increase_with_time(void **state)
+TEST(bounds_increase_with_time)
 {
     char low[NEO_ID_SIZE], high[NEO_ID_SIZE];
-    (void)state;
     neo_id_bound(low, "brk_", -1, 0);
     neo_id_bound(high, "brk_", -1, 1);
     assert_string_equal(low, high);
@@ -160,11 +154,10 @@ static void bounds_increase_with_time(void **state)
     }
 }
 
-static void unpacking_reverses_packing(void **state)
+TEST(unpacking_reverses_packing)
 {
     unsigned char bytes[NEO_ID_BYTES], packed[NEO_ID_BYTES];
     char id[NEO_ID_SIZE];
-    (void)state;
     for (int i = 0; i < 20000; i++) {
         neo_random(bytes, sizeof bytes);
         neo_id_unpack(id, "whd_", bytes);
@@ -174,11 +167,10 @@ static void unpacking_reverses_packing(void **state)
     }
 }
 
-static void packed_ids_sort_like_their_texts(void **state)
+TEST(packed_ids_sort_like_their_texts)
 {
     unsigned char a[NEO_ID_BYTES], b[NEO_ID_BYTES];
     char a_id[NEO_ID_SIZE], b_id[NEO_ID_SIZE];
-    (void)state;
     for (int i = 0; i < 20000; i++) {
         neo_random(a, sizeof a);
         memcpy(b, a, sizeof b);
@@ -191,11 +183,10 @@ static void packed_ids_sort_like_their_texts(void **state)
     }
 }
 
-static void every_packed_bit_changes_one_digit(void **state)
+TEST(every_packed_bit_changes_one_digit)
 {
     char none[NEO_ID_SIZE], id[NEO_ID_SIZE];
     unsigned char bytes[NEO_ID_BYTES] = {0};
-    (void)state;
     neo_id_unpack(none, "brk_", bytes);
     for (int bit = 0; bit < 128; bit++) {
         memset(bytes, 0, sizeof bytes);
@@ -209,19 +200,17 @@ static void every_packed_bit_changes_one_digit(void **state)
 
 /* Malformed ids. */
 
-static void an_id_with_another_prefix_is_refused(void **state)
+TEST(an_id_with_another_prefix_is_refused)
 {
     static const char *const error[] = {"brp_", "BRK_", "brk-", "bro_", "_brk", "nbr_", "whs_"};
     issued i = issue("brk_");
-    (void)state;
     for (int p = 0; p < COUNT(error); p++)
         assert_false(neo_id_is(i.id, error[p]));
     assert_false(neo_id_is(i.id + NEO_PREFIX_LEN, "brk_"));
 }
 
-static void only_lowercase_crockford_digits_are_accepted(void **state)
+TEST(only_lowercase_crockford_digits_are_accepted)
 {
-    (void)state;
     for (int at = NEO_PREFIX_LEN; at < NEO_ID_LEN; at++)
         for (int c = 1; c < 256; c++) {
             issued i = issue("brk_");
@@ -231,35 +220,14 @@ static void only_lowercase_crockford_digits_are_accepted(void **state)
         }
 }
 
-static void an_id_has_thirty_characters(void **state)
+TEST(an_id_has_thirty_characters)
 {
     issued i = issue("brk_");
     char longer[NEO_ID_SIZE + 1];
-    (void)state;
     snprintf(longer, sizeof longer, "%s0", i.id);
     assert_false(neo_id_is(longer, "brk_"));
     for (int len = NEO_ID_LEN - 1; len >= 0; len--) {
         i.id[len] = '\0';
         assert_false(neo_id_is(i.id, "brk_"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_id_is_a_prefix_and_26_digits),
-        cmocka_unit_test(an_id_contains_its_creation_time),
-        cmocka_unit_test(kinds_share_one_sequence),
-        pool_test(ids_increase_in_each_thread_and_are_unique),
-        cmocka_unit_test(a_block_is_after_earlier_ids_and_before_later_ones),
-        cmocka_unit_test(the_bounds_of_a_millisecond_contain_all_its_ids),
-        cmocka_unit_test(bounds_increase_with_time),
-        cmocka_unit_test(unpacking_reverses_packing),
-        cmocka_unit_test(packed_ids_sort_like_their_texts),
-        cmocka_unit_test(every_packed_bit_changes_one_digit),
-        cmocka_unit_test(an_id_with_another_prefix_is_refused),
-        cmocka_unit_test(only_lowercase_crockford_digits_are_accepted),
-        cmocka_unit_test(an_id_has_thirty_characters),
-    };
-    return run_test_group("id", tests);
 }

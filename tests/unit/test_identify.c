@@ -34,7 +34,7 @@ static int guess(fixture *s, const char *secret, apr_pool_t *pool)
     return ask(s->site, s->host, "GET", "me", pool);
 }
 
-static void an_unknown_credential_is_read_once(void **state)
+TEST(an_unknown_credential_is_read_once)
 {
     fixture *s = new_fixture(*state);
     const char *secret = key_of("org_admin", *state)->secret;
@@ -50,7 +50,7 @@ static void an_unknown_credential_is_read_once(void **state)
     assert_int_equal(atomic_load(&s->server->executed), 4);
 }
 
-static void guesses_of_an_address_cause_few_queries(void **state)
+TEST(guesses_of_an_address_cause_few_queries)
 {
     fixture *s = new_fixture(*state);
     fake_key *key = key_of("org_admin", *state);
@@ -63,13 +63,4 @@ static void guesses_of_an_address_cause_few_queries(void **state)
     assert_int_equal(guess(s, key->secret, *state), 200); /* a cached credential needs no query */
     s->host->address = "192.0.2.2";
     assert_int_equal(guess(s, NULL, *state), 401);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(an_unknown_credential_is_read_once),
-        pool_test(guesses_of_an_address_cause_few_queries),
-    };
-    return run_test_group("identify", tests);
 }

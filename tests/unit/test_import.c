@@ -11,7 +11,7 @@
 #define HERE  "org_01jp2azpts9g3j7m2n6q0s4v8w"
 #define THERE "org_01jp2azpts9g3j7m2n6q0s4v8x"
 
-static void kinds_are_imported_after_those_they_refer_to_and_secrets_never(void **state)
+TEST(kinds_are_imported_after_those_they_refer_to_and_secrets_never)
 {
     const neo_resource **order = neo_import_order(*state);
     int count = 0;
@@ -23,7 +23,7 @@ static void kinds_are_imported_after_those_they_refer_to_and_secrets_never(void 
     assert_true(count >= 6);
 }
 
-static void an_id_from_another_organization_is_mapped_to_a_stable_id_with_its_time(void **state)
+TEST(an_id_from_another_organization_is_mapped_to_a_stable_id_with_its_time)
 {
     const char *moved = neo_import_moved_id(HERE, NEO_SAMPLE_BROKER, *state);
     assert_true(neo_id_is(moved, "brk_"));
@@ -33,10 +33,9 @@ static void an_id_from_another_organization_is_mapped_to_a_stable_id_with_its_ti
     assert_string_not_equal(moved, neo_import_moved_id(THERE, NEO_SAMPLE_BROKER, *state));
 }
 
-static void a_new_id_contains_the_creation_time(void **state)
+TEST(a_new_id_contains_the_creation_time)
 {
     char id[NEO_ID_SIZE], first[NEO_ID_SIZE], last[NEO_ID_SIZE];
-    (void)state;
     neo_import_new_id(id, "pty_", 1557000000123);
     neo_id_bound(first, "pty_", 1557000000123, 0);
     neo_id_bound(last, "pty_", 1557000000123, 1);
@@ -53,7 +52,7 @@ static const char *with_mapped_references(const neo_resource *resource, const ch
     return neo_json_text(neo_import_rename(resource, parse_json(body, pool), uppercased, pool, pool), pool).ptr;
 }
 
-static void only_references_are_mapped_at_any_depth(void **state)
+TEST(only_references_are_mapped_at_any_depth)
 {
     assert_string_equal(
         with_mapped_references(
@@ -79,7 +78,7 @@ static neo_problem *checked(const neo_resource *resource, const char *change, ap
     return neo_import_check(resource, body_of(resource, change, pool), &owner, pool, row, &clean);
 }
 
-static void a_row_has_the_target_organization_and_the_given_service_fields(void **state)
+TEST(a_row_has_the_target_organization_and_the_given_service_fields)
 {
     neo_json *row;
     assert_null(checked(&neo_proposal,
@@ -96,7 +95,7 @@ static void a_row_has_the_target_organization_and_the_given_service_fields(void 
     assert_null(neo_json_get(row, "created_at"));
 }
 
-static void errors_of_service_fields_are_reported(void **state)
+TEST(errors_of_service_fields_are_reported)
 {
     neo_json *row;
     neo_problem *problem = checked(&neo_broker, "{\"name\":\"\",\"created_at\":\"yesterday\",\"updated_by\":7}", *state, &row);
@@ -107,7 +106,7 @@ static void errors_of_service_fields_are_reported(void **state)
     assert_string_equal(APR_ARRAY_IDX(problem->items, 2, neo_problem_item).field, "updated_by");
 }
 
-static void a_row_cannot_be_older_than_the_first_id(void **state)
+TEST(a_row_cannot_be_older_than_the_first_id)
 {
     neo_json *row;
     assert_null(checked(&neo_broker, "{\"created_at\":\"1970-01-01T00:00:00Z\",\"updated_at\":\"1969-12-31T23:59:59Z\"}",
@@ -128,7 +127,7 @@ static const char *phone_of(const neo_resource *kind, const char *body, const ch
     return neo_json_string(neo_json_get(row, field));
 }
 
-static void an_exported_lead_is_unchanged_and_another_is_normalized(void **state)
+TEST(an_exported_lead_is_unchanged_and_another_is_normalized)
 {
     static const char *const phones[][2] = {
         {"+14155552671", "14155552671"},
@@ -152,7 +151,7 @@ static void an_exported_lead_is_unchanged_and_another_is_normalized(void **state
 }
 
 /* An opt-out must not be lost because our rule refuses WhatsApp's number of the contact. */
-static void an_opt_out_is_accepted_with_any_number_of_whatsapp(void **state)
+TEST(an_opt_out_is_accepted_with_any_number_of_whatsapp)
 {
     static const char *const phones[][2] = {
         {"+5511987654321", "5511987654321"},
@@ -177,7 +176,7 @@ static void an_opt_out_is_accepted_with_any_number_of_whatsapp(void **state)
     "\"text\","                                                                                                                \
     "\"status_at\":\"2026-01-31T10:00:00Z\",\"occurred_at\":\"2026-01-31T10:00:00Z\"," body "}"
 
-static void a_complete_message_is_accepted_with_any_text(void **state)
+TEST(a_complete_message_is_accepted_with_any_text)
 {
     const neo_import_owner owner = {.tenant = HERE, .organization = HERE, .id = "wam_01kghd2t9bf1j5m9p2s6v8x4z7"};
     neo_json *row, *clean;
@@ -190,7 +189,7 @@ static void a_complete_message_is_accepted_with_any_text(void **state)
     assert_int_equal(problem->items->nelts, 2); /* body, status */
 }
 
-static void a_conversation_s_fields_of_the_api_alone_are_not_imported(void **state)
+TEST(a_conversation_s_fields_of_the_api_alone_are_not_imported)
 {
     const neo_import_owner owner = {.tenant = HERE, .organization = HERE, .id = "wac_01kghd2t9ae0h4k8n1r5t7w3y6"};
     static const char body[] = "{\"phone_number_id\":\"10001\",\"triage\":\"pending\",\"unread_count\":0,\"created_at\":"
@@ -201,9 +200,8 @@ static void a_conversation_s_fields_of_the_api_alone_are_not_imported(void **sta
     assert_string_equal(APR_ARRAY_IDX(problem->items, 0, neo_problem_item).message, "is not a field of this resource");
 }
 
-static void exported_kinds_are_found_by_their_names_only(void **state)
+TEST(exported_kinds_are_found_by_their_names_only)
 {
-    (void)state;
     for (const neo_resource *const *k = neo_import_kinds; *k; k++) {
         assert_ptr_equal(neo_import_kind_named((*k)->name), *k);
         for (const neo_resource *const *other = neo_import_kinds; other < k; other++)
@@ -212,23 +210,4 @@ static void exported_kinds_are_found_by_their_names_only(void **state)
     assert_null(neo_import_kind_named("planet"));
     assert_null(neo_resource_named("lead")); /* not part of the API */
     assert_null(neo_resource_of_collection("leads"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(kinds_are_imported_after_those_they_refer_to_and_secrets_never),
-        pool_test(an_id_from_another_organization_is_mapped_to_a_stable_id_with_its_time),
-        pool_test(a_new_id_contains_the_creation_time),
-        pool_test(only_references_are_mapped_at_any_depth),
-        pool_test(a_row_has_the_target_organization_and_the_given_service_fields),
-        pool_test(errors_of_service_fields_are_reported),
-        pool_test(a_row_cannot_be_older_than_the_first_id),
-        pool_test(an_exported_lead_is_unchanged_and_another_is_normalized),
-        pool_test(an_opt_out_is_accepted_with_any_number_of_whatsapp),
-        pool_test(a_complete_message_is_accepted_with_any_text),
-        pool_test(a_conversation_s_fields_of_the_api_alone_are_not_imported),
-        pool_test(exported_kinds_are_found_by_their_names_only),
-    };
-    return run_test_group("import", tests);
 }

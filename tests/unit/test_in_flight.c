@@ -17,7 +17,7 @@ static const neo_subscription_load *load_of(neo_in_flight *in_flight, apr_pool_t
     return request.load_count ? request.loads : NULL;
 }
 
-static void a_pause_ends_with_the_lowest_limit(void **state)
+TEST(a_pause_ends_with_the_lowest_limit)
 {
     neo_in_flight in_flight;
     neo_in_flight_init(&in_flight, NULL, 16, PER_SUBSCRIPTION, *state);
@@ -29,10 +29,4 @@ static void a_pause_ends_with_the_lowest_limit(void **state)
     for (int i = NEO_MIN_PER_SUBSCRIPTION; i < PER_SUBSCRIPTION; i++)
         neo_in_flight_remove(&in_flight, neo_in_flight_add(&in_flight, &due, 1), 1);
     assert_null(load_of(&in_flight, *state));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {pool_test(a_pause_ends_with_the_lowest_limit)};
-    return run_test_group("in_flight", tests);
 }

@@ -26,7 +26,7 @@ static const char *text_of_json(const neo_json *value, apr_pool_t *pool)
 
 /* Reading. */
 
-static void every_type_of_value_is_a_document(void **state)
+TEST(every_type_of_value_is_a_document)
 {
     static const struct {
         const char *text;
@@ -45,7 +45,7 @@ static void every_type_of_value_is_a_document(void **state)
     }
 }
 
-static void values_are_parsed(void **state)
+TEST(values_are_parsed)
 {
     neo_json *value =
         parse_json("{\"s\":\"\\u00e9\\ud83c\\udfe0\\n\",\"i\":42,\"r\":2.5,\"t\":true,\"f\":false,\"a\":[1,2,3]}", *state);
@@ -73,13 +73,13 @@ static const char *const malformed[] = {
 };
 /* clang-format on */
 
-static void malformed_json_is_refused(void **state)
+TEST(malformed_json_is_refused)
 {
     for (int i = 0; i < COUNT(malformed); i++)
         assert_non_null(strstr(error_of(text_of(malformed[i]), *state), "(line "));
 }
 
-static void an_error_has_line_and_column_and_no_input(void **state)
+TEST(an_error_has_line_and_column_and_no_input)
 {
     static const char text[] = "{\n  \"name\": \"Ana\",\n  \"creci\" \"<script>near\xFF\"\n}";
     const char *error = error_of(text_of(text), *state);
@@ -90,7 +90,7 @@ static void an_error_has_line_and_column_and_no_input(void **state)
     assert_true(neo_utf8_is_valid(error, strlen(error)));
 }
 
-static void a_repeated_key_is_refused_at_any_depth(void **state)
+TEST(a_repeated_key_is_refused_at_any_depth)
 {
     static const char *const error[] = {"{\"a\":1,\"a\":1}", "{\"a\":{\"b\":1,\"c\":2,\"b\":3}}", "[{\"a\":null,\"a\":null}]",
                                         "{\"a\":1,\"\\u0061\":2}", "{\"\":1,\"\":2}"};
@@ -99,7 +99,7 @@ static void a_repeated_key_is_refused_at_any_depth(void **state)
     parse_json("{\"a\":1,\"A\":2,\"b\":{\"a\":3}}", *state);
 }
 
-static void nul_is_refused_everywhere(void **state)
+TEST(nul_is_refused_everywhere)
 {
     static const char *const escaped[] = {"\"\\u0000\"", "\"a\\u0000b\"", "{\"\\u0000\":1}", "{\"a\\u0000b\":1}"};
     static const char raw[] = "{\"a\":\"b\0c\"}";
@@ -113,7 +113,7 @@ static void nul_is_refused_everywhere(void **state)
     error_of((neo_text){"", 0}, *state);
 }
 
-static void a_document_that_is_cut_off_anywhere_is_refused(void **state)
+TEST(a_document_that_is_cut_off_anywhere_is_refused)
 {
     static const char whole[] = "{\"name\":\"S\xC3\xA3o\",\"n\":[-1.5e3,true,null],\"o\":{\"\\u00e9\":\"\"}}";
     parse_json(whole, *state);
@@ -121,7 +121,7 @@ static void a_document_that_is_cut_off_anywhere_is_refused(void **state)
         error_of((neo_text){whole, len}, *state);
 }
 
-static void invalid_utf8_is_refused(void **state)
+TEST(invalid_utf8_is_refused)
 {
     static const char *const error[] = {"\"\xFF\"",
                                         "\"\xC0\x80\"",
@@ -156,7 +156,7 @@ static neo_text nested(int depth, apr_pool_t *pool)
     return neo_buf_text(&buf);
 }
 
-static void deep_nesting_is_parsed_or_refused(void **state)
+TEST(deep_nesting_is_parsed_or_refused)
 {
     const char *error = NULL;
     neo_text deep = nested(1000, *state);
@@ -167,7 +167,7 @@ static void deep_nesting_is_parsed_or_refused(void **state)
     assert_non_null(strstr(error_of(nested(1000000, *state), *state), "depth"));
 }
 
-static void any_number_of_unclosed_brackets_is_refused(void **state)
+TEST(any_number_of_unclosed_brackets_is_refused)
 {
     static const int counts[] = {1, 1000, 2047, 2048, 2049, 1000000};
     static const char *const openings[] = {"[", "{\"a\":", "[{\"a\":"};
@@ -181,7 +181,7 @@ static void any_number_of_unclosed_brackets_is_refused(void **state)
         }
 }
 
-static void integers_keep_all_63_bits(void **state)
+TEST(integers_keep_all_63_bits)
 {
     static const struct {
         const char *text;
@@ -202,7 +202,7 @@ static void integers_keep_all_63_bits(void **state)
     assert_int_equal(neo_json_kind_of(parse_json("1.0", *state)), NEO_JSON_REAL);
 }
 
-static void a_number_out_of_range_becomes_one_that_no_field_accepts(void **state)
+TEST(a_number_out_of_range_becomes_one_that_no_field_accepts)
 {
     static const char *const large[][2] = {
         {"9223372036854775808", "1e300"},
@@ -218,7 +218,7 @@ static void a_number_out_of_range_becomes_one_that_no_field_accepts(void **state
         assert_string_equal(text_of_json(parse_json(large[i][0], *state), *state), large[i][1]);
 }
 
-static void malformed_json_is_refused_beside_a_large_number(void **state)
+TEST(malformed_json_is_refused_beside_a_large_number)
 {
     static const char *const error[] = {"[1e999",
                                         "[1e999,]",
@@ -240,7 +240,7 @@ static void malformed_json_is_refused_beside_a_large_number(void **state)
     error_of((neo_text){"[1e999]\0", 8}, *state);
 }
 
-static void a_decimal_is_written_as_it_was_read_up_to_fifteen_digits(void **state)
+TEST(a_decimal_is_written_as_it_was_read_up_to_fifteen_digits)
 {
     static const char *const same[] = {"0.1",  "72.3",   "-23.58934", "999999999999.999",  "0.000123456789012345",
                                        "92.5", "148.75", "-0.5",      "123456789012345.0", "-46.6348112345678"};
@@ -250,7 +250,7 @@ static void a_decimal_is_written_as_it_was_read_up_to_fifteen_digits(void **stat
 }
 
 /* PostgreSQL's numeric prints them so, too: a representation has the text of the column. */
-static void a_decimal_is_written_without_an_exponent(void **state)
+TEST(a_decimal_is_written_without_an_exponent)
 {
     static const char *const cases[][2] = {
         {"1e-5", "0.00001"},       {"1.50e-7", "0.00000015"},
@@ -263,7 +263,7 @@ static void a_decimal_is_written_without_an_exponent(void **state)
 
 /* Members, making and writing. */
 
-static void members_keep_their_order(void **state)
+TEST(members_keep_their_order)
 {
     static const char text[] = "{\"z\":1,\"a\":{\"y\":[],\"b\":{}},\"m\":\"\",\"0\":null}";
     static const char *const keys[] = {"z", "a", "m", "0"};
@@ -278,14 +278,14 @@ static void members_keep_their_order(void **state)
     assert_null(neo_json_first(parse_json("{}", *state)));
 }
 
-static void json_is_unchanged_by_parsing_and_writing(void **state)
+TEST(json_is_unchanged_by_parsing_and_writing)
 {
     static const char text[] = "{\"a key\\\"\\\\\\n\\u0001\":[true,false,null,[],{},[[-1]],\"\\b\\f\\r\\t\\u001f\x7F/\",0.5,"
                                "9223372036854775807],\"\":{\"\xC3\xA9\":{\"x\":\"\"}}}";
     assert_string_equal(text_of_json(parse_json(text, *state), *state), text);
 }
 
-static void new_values_are_written_compactly_in_order(void **state)
+TEST(new_values_are_written_compactly_in_order)
 {
     neo_json *object = neo_json_make_object(*state), *array = neo_json_make_array(*state);
     neo_json_set(object, "name", neo_json_make_string("S\xC3\xA3o \"Paulo\"\n", *state));
@@ -302,7 +302,7 @@ static void new_values_are_written_compactly_in_order(void **state)
     assert_string_equal(text_of_json(neo_json_get(object, "list"), *state), "2");
 }
 
-static void a_value_is_freed_with_its_pool(void **state)
+TEST(a_value_is_freed_with_its_pool)
 {
     apr_pool_t *pool, *inner;
     apr_pool_create(&pool, *state);
@@ -326,7 +326,7 @@ static const char *merged(const char *target, const char *patch, apr_pool_t *poo
     return after;
 }
 
-static void merge_patches_are_those_of_the_rfc(void **state)
+TEST(merge_patches_are_those_of_the_rfc)
 {
     /* RFC 7396, appendix A, in its order */
     static const char *const examples[][3] = {
@@ -350,7 +350,7 @@ static void merge_patches_are_those_of_the_rfc(void **state)
         assert_string_equal(merged(examples[i][0], examples[i][1], *state), examples[i][2]);
 }
 
-static void a_merge_patch_keeps_other_members_and_their_order(void **state)
+TEST(a_merge_patch_keeps_other_members_and_their_order)
 {
     assert_string_equal(merged("{\"z\":1,\"y\":{\"b\":1,\"a\":2},\"x\":3}", "{\"y\":{\"b\":9},\"w\":4}", *state),
                         "{\"z\":1,\"y\":{\"b\":9,\"a\":2},\"x\":3,\"w\":4}");
@@ -359,7 +359,7 @@ static void a_merge_patch_keeps_other_members_and_their_order(void **state)
                         "{\"a\":{\"b\":{\"d\":2}}}");
 }
 
-static void a_merge_patch_may_be_deep(void **state)
+TEST(a_merge_patch_may_be_deep)
 {
     neo_buf patch;
     neo_buf_init(&patch, *state, 8192);
@@ -369,33 +369,4 @@ static void a_merge_patch_may_be_deep(void **state)
     for (int i = 0; i < 1000; i++)
         neo_buf_putc(&patch, '}');
     assert_string_equal(merged("{}", patch.ptr, *state), patch.ptr);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(every_type_of_value_is_a_document),
-        pool_test(values_are_parsed),
-        pool_test(malformed_json_is_refused),
-        pool_test(an_error_has_line_and_column_and_no_input),
-        pool_test(a_repeated_key_is_refused_at_any_depth),
-        pool_test(nul_is_refused_everywhere),
-        pool_test(a_document_that_is_cut_off_anywhere_is_refused),
-        pool_test(invalid_utf8_is_refused),
-        pool_test(deep_nesting_is_parsed_or_refused),
-        pool_test(any_number_of_unclosed_brackets_is_refused),
-        pool_test(integers_keep_all_63_bits),
-        pool_test(a_number_out_of_range_becomes_one_that_no_field_accepts),
-        pool_test(malformed_json_is_refused_beside_a_large_number),
-        pool_test(a_decimal_is_written_as_it_was_read_up_to_fifteen_digits),
-        pool_test(a_decimal_is_written_without_an_exponent),
-        pool_test(members_keep_their_order),
-        pool_test(json_is_unchanged_by_parsing_and_writing),
-        pool_test(new_values_are_written_compactly_in_order),
-        pool_test(a_value_is_freed_with_its_pool),
-        pool_test(merge_patches_are_those_of_the_rfc),
-        pool_test(a_merge_patch_keeps_other_members_and_their_order),
-        pool_test(a_merge_patch_may_be_deep),
-    };
-    return run_test_group("json", tests);
 }

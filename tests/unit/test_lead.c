@@ -26,7 +26,7 @@ static const char *table_of(const char *text, apr_pool_t *pool)
     return out.ptr;
 }
 
-static void csv_is_parsed_as_in_rfc_4180(void **state)
+TEST(csv_is_parsed_as_in_rfc_4180)
 {
     static const char *const cases[][2] = {
         {"a,b\nc,d\n", "1:a|b;2:c|d;"},
@@ -50,7 +50,7 @@ static void csv_is_parsed_as_in_rfc_4180(void **state)
         assert_string_equal(table_of(cases[i][0], *state), cases[i][1]);
 }
 
-static void nul_is_refused(void **state)
+TEST(nul_is_refused)
 {
     static const char text[] = "a\nb\0c\nd\n";
     neo_csv csv;
@@ -63,7 +63,7 @@ static void nul_is_refused(void **state)
 
 /* ---------------------------------------------------------------- telephone numbers */
 
-static void phones_are_normalized_to_digits(void **state)
+TEST(phones_are_normalized_to_digits)
 {
     static const char *const cases[][2] = {
         {"+55 (11) 98765-4321", "5511987654321"}, {"11 98765-4321", "5511987654321"},   {"5511987654321", "5511987654321"},
@@ -78,7 +78,7 @@ static void phones_are_normalized_to_digits(void **state)
     }
 }
 
-static void an_invalid_phone_is_reported(void **state)
+TEST(an_invalid_phone_is_reported)
 {
     static const char *const none[] = {"",
                                        "+",
@@ -100,7 +100,7 @@ static void an_invalid_phone_is_reported(void **state)
 }
 
 /* test_whatsapp_identity.py compares neoapi.whatsapp_phone_key with the same file. */
-static void phone_keys_are_those_of_the_database(void **state)
+TEST(phone_keys_are_those_of_the_database)
 {
     char line[100], phone[30], key[30];
     int count = 0;
@@ -117,7 +117,7 @@ static void phone_keys_are_those_of_the_database(void **state)
 
 /* ---------------------------------------------------------------- leads */
 
-static void every_wrong_value_is_reported(void **state)
+TEST(every_wrong_value_is_reported)
 {
     const char *values[NEO_LEAD_COLUMNS] = {" ", "x", "nobody", "brk_1"}, *error[NEO_LEAD_COLUMNS];
     assert_int_equal(neo_lead_check(values, error, *state), 4);
@@ -125,7 +125,7 @@ static void every_wrong_value_is_reported(void **state)
         assert_non_null(error[c]);
 }
 
-static void a_lead_is_normalized(void **state)
+TEST(a_lead_is_normalized)
 {
     const char *values[NEO_LEAD_COLUMNS] = {" Ana\n Paula ", "11 98765-4321", "", NULL}, *error[NEO_LEAD_COLUMNS];
     assert_int_equal(neo_lead_check(values, error, *state), 0);
@@ -135,26 +135,10 @@ static void a_lead_is_normalized(void **state)
     assert_null(values[NEO_LEAD_PARTY]);
 }
 
-static void columns_have_several_names(void **state)
+TEST(columns_have_several_names)
 {
-    (void)state;
     assert_int_equal(neo_lead_column_of("Name"), NEO_LEAD_NAME);
     assert_int_equal(neo_lead_column_of("E-Mail"), NEO_LEAD_EMAIL);
     assert_int_equal(neo_lead_column_of("party"), NEO_LEAD_PARTY);
     assert_int_equal(neo_lead_column_of("colour"), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(csv_is_parsed_as_in_rfc_4180),
-        pool_test(nul_is_refused),
-        pool_test(phones_are_normalized_to_digits),
-        pool_test(an_invalid_phone_is_reported),
-        pool_test(phone_keys_are_those_of_the_database),
-        pool_test(every_wrong_value_is_reported),
-        pool_test(a_lead_is_normalized),
-        pool_test(columns_have_several_names),
-    };
-    return run_test_group("lead", tests);
 }

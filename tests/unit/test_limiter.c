@@ -57,11 +57,10 @@ static void assert_left(neo_limiter *limiter, const char *caller, int limit, int
 
 /* ---------------------------------------------------------------- one caller */
 
-static void the_remaining_requests_decrease_to_the_limit(void **state)
+TEST(the_remaining_requests_decrease_to_the_limit)
 {
     neo_limiter *limiter = limiter_for(64);
     neo_allowance allowance;
-    (void)state;
     for (int i = 1; i <= 3; i++) {
         count(limiter, "a", 1, 3, 60, NOW + i - 1, &allowance);
         assert_int_equal(allowance.limit, 3);
@@ -77,10 +76,9 @@ static void the_remaining_requests_decrease_to_the_limit(void **state)
     }
 }
 
-static void a_window_starts_with_the_first_request_after_the_last_one(void **state)
+TEST(a_window_starts_with_the_first_request_after_the_last_one)
 {
     neo_limiter *limiter = limiter_for(64);
-    (void)state;
     assert_true(passes(limiter, "a", 1, 1, 60, NOW));
     assert_false(passes(limiter, "a", 1, 1, 60, NOW + 59));
     assert_true(passes(limiter, "a", 1, 1, 60, NOW + 60));
@@ -89,10 +87,9 @@ static void a_window_starts_with_the_first_request_after_the_last_one(void **sta
     assert_left(limiter, "a", 1, 60, NOW + 100001, 0, NOW + 100060);
 }
 
-static void a_cost_is_counted_as_a_whole_or_not_at_all(void **state)
+TEST(a_cost_is_counted_as_a_whole_or_not_at_all)
 {
     neo_limiter *limiter = limiter_for(64);
-    (void)state;
     assert_true(passes(limiter, "a", 7, 10, 60, NOW));
     assert_false(passes(limiter, "a", 4, 10, 60, NOW));
     assert_left(limiter, "a", 10, 60, NOW, 3, NOW + 60);
@@ -102,10 +99,9 @@ static void a_cost_is_counted_as_a_whole_or_not_at_all(void **state)
     assert_true(passes(limiter, "b", 10, 10, 60, NOW));
 }
 
-static void a_cost_of_0_only_reads(void **state)
+TEST(a_cost_of_0_only_reads)
 {
     neo_limiter *limiter = limiter_for(8);
-    (void)state;
     assert_left(limiter, "a", 5, 60, NOW, 5, NOW + 60);
     assert_true(passes(limiter, "a", 1, 5, 60, NOW + 10));
     assert_left(limiter, "a", 5, 60, NOW + 11, 4, NOW + 70);
@@ -118,30 +114,27 @@ static void a_cost_of_0_only_reads(void **state)
     assert_left(limiter, "a", 5, 60, NOW + 70, 5, NOW + 130);
 }
 
-static void the_greatest_limit_that_a_plan_can_have_is_counted(void **state)
+TEST(the_greatest_limit_that_a_plan_can_have_is_counted)
 {
     neo_limiter *limiter = limiter_for(64);
-    (void)state;
     assert_true(passes(limiter, "a", INT32_MAX - 1, INT32_MAX, 86400, NOW));
     assert_true(passes(limiter, "a", 1, INT32_MAX, 86400, NOW));
     assert_false(passes(limiter, "a", 1, INT32_MAX, 86400, NOW + 86399));
     assert_true(passes(limiter, "a", 1, INT32_MAX, 86400, NOW + 86400));
 }
 
-static void a_lower_limit_leaves_0_remaining(void **state)
+TEST(a_lower_limit_leaves_0_remaining)
 {
     neo_limiter *limiter = limiter_for(64);
-    (void)state;
     assert_true(passes(limiter, "a", 50, 100, 60, NOW));
     assert_left(limiter, "a", 10, 60, NOW, 0, NOW + 60);
     assert_false(passes(limiter, "a", 1, 10, 60, NOW));
     assert_true(passes(limiter, "a", 50, 100, 60, NOW));
 }
 
-static void a_shorter_window_starts_at_once(void **state)
+TEST(a_shorter_window_starts_at_once)
 {
     neo_limiter *limiter = limiter_for(64);
-    (void)state;
     assert_true(passes(limiter, "a", 100, 100, 86400, NOW));
     assert_false(passes(limiter, "a", 1, 100, 86400, NOW + 1));
     assert_true(passes(limiter, "a", 1, 100, 60, NOW + 1));
@@ -157,10 +150,9 @@ static int burst(neo_limiter *limiter, int count, long long now)
     return passed;
 }
 
-static void a_window_boundary_does_not_allow_twice_the_limit(void **state)
+TEST(a_window_boundary_does_not_allow_twice_the_limit)
 {
     neo_limiter *limiter = limiter_for(64);
-    (void)state;
     assert_int_equal(burst(limiter, 1, NOW), 1);
     assert_int_equal(burst(limiter, 700, NOW + 59), 599);
     assert_int_equal(burst(limiter, 700, NOW + 61), 1); /* the first one left the window */
@@ -168,11 +160,10 @@ static void a_window_boundary_does_not_allow_twice_the_limit(void **state)
     assert_int_equal(burst(limiter, 700, NOW + 119), 600); /* the request before is in the same step */
 }
 
-static void requests_leave_the_window_after_one_window(void **state)
+TEST(requests_leave_the_window_after_one_window)
 {
     neo_limiter *limiter = limiter_for(64);
     neo_allowance allowance;
-    (void)state;
     for (int i = 0; i < 60; i++)
         assert_int_equal(burst(limiter, 20, NOW + i), i < 30 ? 20 : 0);
     assert_left(limiter, "a", 600, 60, NOW + 59, 0, NOW + 60);
@@ -184,11 +175,10 @@ static void requests_leave_the_window_after_one_window(void **state)
     assert_int_equal(allowance.reset, NOW + 150);
 }
 
-static void the_reset_of_a_refused_cost_is_when_it_passes(void **state)
+TEST(the_reset_of_a_refused_cost_is_when_it_passes)
 {
     neo_limiter *limiter = limiter_for(64);
     neo_allowance allowance;
-    (void)state;
     for (int i = 0; i < 6; i++)
         assert_true(passes(limiter, "a", 100, 600, 60, NOW + 10 * i));
     for (int cost = 50; cost <= 350; cost += 100) {
@@ -214,19 +204,17 @@ static int survives(neo_limiter *limiter, int callers)
 }
 
 /* Which names share a bucket depends on the key of the memory. */
-static void callers_cannot_be_chosen_to_evict_another(void **state)
+TEST(callers_cannot_be_chosen_to_evict_another)
 {
     int survived = 0;
-    (void)state;
     for (int i = 0; i < 64; i++)
         survived += survives(limiter_for(64), 64);
     assert_in_range(survived, 1, 63);
 }
 
-static void a_clock_that_is_set_back_starts_a_new_window(void **state)
+TEST(a_clock_that_is_set_back_starts_a_new_window)
 {
     neo_limiter *limiter = limiter_for(64);
-    (void)state;
     assert_true(passes(limiter, "a", 10, 10, 60, NOW));
     assert_false(passes(limiter, "a", 1, 10, 60, NOW - 2)); /* threads' clocks may differ by this */
     assert_true(passes(limiter, "a", 1, 10, 60, NOW - 3600));
@@ -235,11 +223,10 @@ static void a_clock_that_is_set_back_starts_a_new_window(void **state)
 
 /* ---------------------------------------------------------------- several callers */
 
-static void each_caller_has_a_count_of_its_own(void **state)
+TEST(each_caller_has_a_count_of_its_own)
 {
     neo_limiter *limiter = limiter_for(65536);
     char name[16];
-    (void)state;
     for (int round = 0; round < 3; round++)
         for (int i = 0; i < 2000; i++) {
             snprintf(name, sizeof name, "caller %d", i);
@@ -251,11 +238,10 @@ static void each_caller_has_a_count_of_its_own(void **state)
     }
 }
 
-static void the_caller_whose_window_ends_first_is_dropped(void **state)
+TEST(the_caller_whose_window_ends_first_is_dropped)
 {
     neo_limiter *limiter = limiter_for(64);
     char name[16];
-    (void)state;
     assert_true(passes(limiter, "long", 5, 10, 3600, NOW));
     for (int i = 0; i < 20000; i++) {
         snprintf(name, sizeof name, "caller %d", i);
@@ -266,12 +252,11 @@ static void the_caller_whose_window_ends_first_is_dropped(void **state)
     assert_left(limiter, "long", 10, 3600, NOW + 50, 5, NOW + 3600);
 }
 
-static void ended_windows_are_dropped_first(void **state)
+TEST(ended_windows_are_dropped_first)
 {
     /* Ends have 26 bits: also test times at which they wrap around. */
     static const long long starts[] = {NOW, 27LL << 26, 31LL << 26};
     char name[16];
-    (void)state;
     for (int s = 0; s < COUNT(starts); s++) {
         neo_limiter *limiter = limiter_for(8);
         for (int i = 0; i < 8; i++) {
@@ -323,9 +308,8 @@ static void *count_one_caller(void *data)
     return NULL;
 }
 
-static void exactly_the_limit_passes_of_eight_threads(void **state)
+TEST(exactly_the_limit_passes_of_eight_threads)
 {
-    (void)state;
     for (int limit = 1; limit < THREADS * 4000; limit = limit * 5 + 3) {
         race r = {.limiter = limiter_for(64), .rounds = 4000, .limit = limit};
         assert_int_equal(run(&r, count_one_caller), limit);
@@ -347,9 +331,8 @@ static void *count_new_callers(void *data)
     return NULL;
 }
 
-static void concurrent_first_requests_of_a_caller_share_a_slot(void **state)
+TEST(concurrent_first_requests_of_a_caller_share_a_slot)
 {
-    (void)state;
     race roomy = {.limiter = limiter_for(65536), .rounds = 5000, .limit = 1};
     assert_int_equal(run(&roomy, count_new_callers), 5000);
     race crowded = {.limiter = limiter_for(8), .rounds = 5000, .limit = 3};
@@ -372,9 +355,8 @@ static void *count_among_others(void *data)
     return NULL;
 }
 
-static void a_caller_keeps_its_count_while_others_are_added_and_evicted(void **state)
+TEST(a_caller_keeps_its_count_while_others_are_added_and_evicted)
 {
-    (void)state;
     race r = {.limiter = limiter_for(8), .rounds = 10000, .limit = 30000};
     assert_int_equal(run(&r, count_among_others), 30000);
 }
@@ -394,13 +376,12 @@ static pid_t fork_counter(neo_limiter *limiter, atomic_int *passed, int rounds, 
     _exit(0);
 }
 
-static void exactly_the_limit_passes_of_several_processes(void **state)
+TEST(exactly_the_limit_passes_of_several_processes)
 {
     neo_limiter *limiter = limiter_for(64);
     atomic_int *passed = shared(sizeof *passed);
     pid_t pids[PROCESSES];
     int status;
-    (void)state;
     for (int i = 0; i < PROCESSES; i++)
         pids[i] = fork_counter(limiter, passed, 20000, 30001);
     for (int i = 0; i < PROCESSES; i++) {
@@ -425,12 +406,11 @@ static pid_t fork_busy_process(neo_limiter *limiter, atomic_int *steps)
     }
 }
 
-static void a_killed_process_leaves_no_slot_locked(void **state)
+TEST(a_killed_process_leaves_no_slot_locked)
 {
     neo_limiter *limiter = limiter_for(8);
     atomic_int *steps = shared(sizeof *steps);
     char name[16];
-    (void)state;
     for (int victim = 0; victim < 50; victim++) {
         int before = atomic_load(steps), remaining_polls = 10000;
         pid_t pid = fork_busy_process(limiter, steps);
@@ -445,31 +425,4 @@ static void a_killed_process_leaves_no_slot_locked(void **state)
             assert_false(passes(limiter, name, 1, 1, 60, NOW + 1000));
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_remaining_requests_decrease_to_the_limit),
-        cmocka_unit_test(a_window_starts_with_the_first_request_after_the_last_one),
-        cmocka_unit_test(a_cost_is_counted_as_a_whole_or_not_at_all),
-        cmocka_unit_test(a_cost_of_0_only_reads),
-        cmocka_unit_test(the_greatest_limit_that_a_plan_can_have_is_counted),
-        cmocka_unit_test(a_lower_limit_leaves_0_remaining),
-        cmocka_unit_test(a_shorter_window_starts_at_once),
-        cmocka_unit_test(a_window_boundary_does_not_allow_twice_the_limit),
-        cmocka_unit_test(requests_leave_the_window_after_one_window),
-        cmocka_unit_test(the_reset_of_a_refused_cost_is_when_it_passes),
-        cmocka_unit_test(callers_cannot_be_chosen_to_evict_another),
-        cmocka_unit_test(a_clock_that_is_set_back_starts_a_new_window),
-        cmocka_unit_test(each_caller_has_a_count_of_its_own),
-        cmocka_unit_test(the_caller_whose_window_ends_first_is_dropped),
-        cmocka_unit_test(ended_windows_are_dropped_first),
-        cmocka_unit_test(exactly_the_limit_passes_of_eight_threads),
-        cmocka_unit_test(concurrent_first_requests_of_a_caller_share_a_slot),
-        cmocka_unit_test(a_caller_keeps_its_count_while_others_are_added_and_evicted),
-        cmocka_unit_test(exactly_the_limit_passes_of_several_processes),
-        cmocka_unit_test(a_killed_process_leaves_no_slot_locked),
-    };
-    return run_test_group("limiter", tests);
 }

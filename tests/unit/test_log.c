@@ -21,25 +21,16 @@ static void record(const neo_message_row *row, void *log_context, const char *me
     logged.count++;
 }
 
-static int install_sink(void **state)
+static void install_sink(void)
 {
-    (void)state;
     memset(&logged, 0, sizeof logged);
     neo_log_to(record);
-    return 0;
 }
 
-static int remove_sink(void **state)
+TEST(a_message_is_passed_with_its_context)
 {
-    (void)state;
-    neo_log_to(NULL);
-    return 0;
-}
-
-static void a_message_is_passed_with_its_context(void **state)
-{
+    install_sink();
     int request;
-    (void)state;
     neo_log(NEO_LOG_NOT_USED, &request, "%s took %d ms", "it", 12);
     assert_int_equal(logged.count, 1);
     assert_string_equal(logged.row->id, "NEO0116");
@@ -48,9 +39,9 @@ static void a_message_is_passed_with_its_context(void **state)
     assert_string_equal(logged.message, "it took 12 ms");
 }
 
-static void a_message_that_is_too_long_is_truncated(void **state)
+TEST(a_message_that_is_too_long_is_truncated)
 {
-    (void)state;
+    install_sink();
     neo_log(NEO_LOG_STATEMENT_FAILED, NULL, "%0100000d", 7);
     assert_int_equal(strspn(logged.message, "0"), strlen(logged.message));
     assert_in_range(strlen(logged.message), 1000, 4000);
@@ -74,10 +65,10 @@ static void read_standard_error(char *out, size_t room)
     fclose(file);
 }
 
-static void without_a_sink_warnings_and_errors_go_to_standard_error(void **state)
+TEST(without_a_sink_warnings_and_errors_go_to_standard_error)
 {
+    install_sink();
     char written[400];
-    (void)state;
     neo_log_to(NULL);
     read_standard_error(written, sizeof written);
     assert_string_equal(written, "error: NEO0204: one 1: update it with: neoapictl migrate\n"
@@ -86,9 +77,8 @@ static void without_a_sink_warnings_and_errors_go_to_standard_error(void **state
 }
 
 /* Ids are documented and must not change. */
-static void every_message_has_a_unique_identifier_and_a_remedy(void **state)
+TEST(every_message_has_a_unique_identifier_and_a_remedy)
 {
-    (void)state;
     for (int i = 0; i < NEO_MESSAGES; i++) {
         const neo_message_row *row = neo_message_row_of((neo_message)i);
         assert_int_equal(strlen(row->id), 7);
@@ -98,15 +88,4 @@ static void every_message_has_a_unique_identifier_and_a_remedy(void **state)
         assert_true(strlen(row->fix) > 10);
         assert_int_equal(row->meaning[strlen(row->meaning) - 1], '.');
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_message_is_passed_with_its_context, install_sink, remove_sink),
-        cmocka_unit_test_setup_teardown(a_message_that_is_too_long_is_truncated, install_sink, remove_sink),
-        cmocka_unit_test_setup_teardown(without_a_sink_warnings_and_errors_go_to_standard_error, install_sink, remove_sink),
-        cmocka_unit_test(every_message_has_a_unique_identifier_and_a_remedy),
-    };
-    return run_test_group("log", tests);
 }

@@ -49,12 +49,11 @@ static uint64_t with_status(const neo_route_counters *counters, int status)
 
 /* ---------------------------------------------------------------- counting */
 
-static void a_request_is_counted_by_route_status_and_time(void **state)
+TEST(a_request_is_counted_by_route_status_and_time)
 {
     neo_metrics *m = metrics();
     neo_route_counters route;
     neo_counters total;
-    (void)state;
     neo_metrics_request(m, 3, 201, 1400, START);
     neo_metrics_request(m, 3, 429, 90, START);
     neo_metrics_request(m, 4, 503, 9000000, START);
@@ -72,10 +71,9 @@ static void a_request_is_counted_by_route_status_and_time(void **state)
     assert_int_equal(neo_histogram_count(&total.times[NEO_TIME_REQUESTS_5XX]), 1);
 }
 
-static void an_unlisted_status_counts_as_the_first_of_its_class(void **state)
+TEST(an_unlisted_status_counts_as_the_first_of_its_class)
 {
     static const int pairs[][2] = {{206, 200}, {307, 300}, {418, 400}, {599, 500}, {199, 500}, {600, 500}, {0, 500}};
-    (void)state;
     for (int i = 0; i < COUNT(pairs); i++) {
         neo_metrics *m = metrics();
         neo_route_counters route;
@@ -85,11 +83,10 @@ static void an_unlisted_status_counts_as_the_first_of_its_class(void **state)
     }
 }
 
-static void no_count_is_lost_between_processes(void **state)
+TEST(no_count_is_lost_between_processes)
 {
     neo_metrics *m = metrics();
     neo_counters total;
-    (void)state;
     for (int i = 0; i < 4; i++)
         if (fork() == 0) {
             for (int n = 0; n < 20000; n++)
@@ -102,11 +99,10 @@ static void no_count_is_lost_between_processes(void **state)
     assert_int_equal(all_of(&total), 80000);
 }
 
-static void counts_and_times_are_summed(void **state)
+TEST(counts_and_times_are_summed)
 {
     neo_metrics *m = metrics();
     neo_counters total;
-    (void)state;
     neo_metrics_time(m, NEO_TIME_CONNECTION_WAIT, 40);
     neo_metrics_time(m, NEO_TIME_CONNECTION_USE, 700);
     neo_metrics_time(m, NEO_TIME_CONNECTION_WAIT, 3 * SECOND);
@@ -118,7 +114,7 @@ static void counts_and_times_are_summed(void **state)
     assert_int_equal(total.counts[NEO_COUNT_NO_CONNECTION], 2);
 }
 
-static void attempts_are_counted_by_how_they_end(void **state)
+TEST(attempts_are_counted_by_how_they_end)
 {
     static const struct {
         const char *error;
@@ -132,7 +128,6 @@ static void attempts_are_counted_by_how_they_end(void **state)
     };
     neo_metrics *m = metrics();
     neo_counters total;
-    (void)state;
     for (int i = 0; i < COUNT(rows); i++) {
         assert_int_equal(neo_attempt_counter(rows[i].error, rows[i].status), rows[i].outcome);
         neo_metrics_attempt(m, rows[i].outcome, i < 3, 1000, START);
@@ -155,10 +150,9 @@ static uint64_t in_minute(neo_metrics *m, long long now, int minute)
     return all_of(&sums[minute + 1]) - all_of(&sums[minute]);
 }
 
-static void each_minute_of_the_last_hour_has_its_own_count(void **state)
+TEST(each_minute_of_the_last_hour_has_its_own_count)
 {
     neo_metrics *m = metrics();
-    (void)state;
     count(m, 3, 200, START + SECOND);
     count(m, 5, 200, START + MINUTE_US);
     count(m, 7, 404, START + 2 * MINUTE_US + 59 * SECOND);
@@ -174,10 +168,9 @@ static void each_minute_of_the_last_hour_has_its_own_count(void **state)
         assert_int_equal(in_minute(m, START + 3 * HOUR, i), 0);
 }
 
-static void counts_after_a_long_pause_are_in_the_current_minute(void **state)
+TEST(counts_after_a_long_pause_are_in_the_current_minute)
 {
     neo_metrics *m = metrics();
-    (void)state;
     count(m, 4, 200, START);
     count(m, 6, 200, START + 100 * HOUR);
     assert_int_equal(in_minute(m, START + 100 * HOUR, 59), 6);
@@ -185,11 +178,10 @@ static void counts_after_a_long_pause_are_in_the_current_minute(void **state)
         assert_int_equal(in_minute(m, START + 100 * HOUR, i), 0);
 }
 
-static void a_clock_step_backwards_loses_no_counts(void **state)
+TEST(a_clock_step_backwards_loses_no_counts)
 {
     neo_metrics *m = metrics();
     neo_counters total;
-    (void)state;
     count(m, 4, 200, START + 10 * HOUR);
     count(m, 6, 200, START + 2 * HOUR);
     neo_metrics_total(m, &total);
@@ -197,12 +189,11 @@ static void a_clock_step_backwards_loses_no_counts(void **state)
     assert_int_equal(in_minute(m, START + 2 * HOUR, 59), 6);
 }
 
-static void recent_counts_of_a_route_cover_the_last_hour_in_quarters(void **state)
+TEST(recent_counts_of_a_route_cover_the_last_hour_in_quarters)
 {
     neo_metrics *m = metrics();
     neo_route_counters recent;
     long long since;
-    (void)state;
     count(m, 10, 200, START);
     neo_metrics_route_recent(m, 1, START + 20 * MINUTE_US, &recent, &since);
     assert_int_equal(with_status(&recent, 200), 10);
@@ -220,7 +211,7 @@ static void recent_counts_of_a_route_cover_the_last_hour_in_quarters(void **stat
 }
 
 /* A reader that read the counters just before others counted, and then finds a later snapshot. */
-static void a_snapshot_ahead_of_the_counters_is_clamped_at_zero(void **state)
+TEST(a_snapshot_ahead_of_the_counters_is_clamped_at_zero)
 {
     size_t words = neo_metrics_size(ROUTES, PROCESSES) / sizeof(uint64_t);
     neo_metrics *m = metrics();
@@ -228,7 +219,6 @@ static void a_snapshot_ahead_of_the_counters_is_clamped_at_zero(void **state)
              *counted = test_calloc(words, sizeof *counted);
     neo_route_counters recent;
     long long since;
-    (void)state;
     memcpy(before, now, words * sizeof *before);
     count(m, 10, 200, START);
     memcpy(counted, now, words * sizeof *counted);
@@ -243,11 +233,10 @@ static void a_snapshot_ahead_of_the_counters_is_clamped_at_zero(void **state)
     test_free(counted);
 }
 
-static void counters_are_kept_when_memory_is_attached_again(void **state)
+TEST(counters_are_kept_when_memory_is_attached_again)
 {
     neo_metrics *m = metrics();
     neo_counters total;
-    (void)state;
     count(m, 4, 200, START);
     assert_ptr_equal(neo_metrics_attach(m, ROUTES, PROCESSES, START + HOUR), m);
     neo_metrics_total(m, &total);
@@ -272,13 +261,12 @@ static void end_process(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-static void only_running_processes_are_counted(void **state)
+TEST(only_running_processes_are_counted)
 {
     neo_metrics *m = metrics();
     neo_process sum;
     int processes;
     pid_t one = start_process(), other = start_process();
-    (void)state;
     neo_metrics_register(m, one)->in_use = 3;
     neo_process *slot = neo_metrics_register(m, other);
     slot->in_use = 4;
@@ -296,13 +284,12 @@ static void only_running_processes_are_counted(void **state)
     assert_int_equal(processes, 1);
 }
 
-static void a_process_without_a_slot_gets_an_unreported_one(void **state)
+TEST(a_process_without_a_slot_gets_an_unreported_one)
 {
     neo_metrics *m = metrics();
     neo_process sum;
     int processes;
     pid_t pids[PROCESSES];
-    (void)state;
     for (int i = 0; i < PROCESSES; i++)
         neo_metrics_register(m, pids[i] = start_process());
     neo_metrics_register(m, getpid())->in_use = 9;
@@ -311,24 +298,4 @@ static void a_process_without_a_slot_gets_an_unreported_one(void **state)
     assert_int_equal(sum.in_use, 0);
     for (int i = 0; i < PROCESSES; i++)
         end_process(pids[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_is_counted_by_route_status_and_time),
-        cmocka_unit_test(an_unlisted_status_counts_as_the_first_of_its_class),
-        cmocka_unit_test(no_count_is_lost_between_processes),
-        cmocka_unit_test(counts_and_times_are_summed),
-        cmocka_unit_test(attempts_are_counted_by_how_they_end),
-        cmocka_unit_test(each_minute_of_the_last_hour_has_its_own_count),
-        cmocka_unit_test(counts_after_a_long_pause_are_in_the_current_minute),
-        cmocka_unit_test(a_clock_step_backwards_loses_no_counts),
-        cmocka_unit_test(recent_counts_of_a_route_cover_the_last_hour_in_quarters),
-        cmocka_unit_test(a_snapshot_ahead_of_the_counters_is_clamped_at_zero),
-        cmocka_unit_test(counters_are_kept_when_memory_is_attached_again),
-        cmocka_unit_test(only_running_processes_are_counted),
-        cmocka_unit_test(a_process_without_a_slot_gets_an_unreported_one),
-    };
-    return run_test_group("metrics", tests);
 }

@@ -6,18 +6,16 @@
 
 #include "sql/migrate.h"
 
-static void migrations_are_numbered_from_one_without_a_gap(void **state)
+TEST(migrations_are_numbered_from_one_without_a_gap)
 {
-    (void)state;
     assert_true(neo_migration_count >= 1);
     for (int i = 0; i < neo_migration_count; i++)
         assert_int_equal(neo_migrations[i].number, i + 1);
     assert_int_equal(neo_schema_needed(), neo_migration_count);
 }
 
-static void a_migrations_name_begins_with_its_number(void **state)
+TEST(a_migrations_name_begins_with_its_number)
 {
-    (void)state;
     for (int i = 0; i < neo_migration_count; i++) {
         const char *name = neo_migrations[i].name;
         assert_int_equal(atoi(name), neo_migrations[i].number);
@@ -28,10 +26,9 @@ static void a_migrations_name_begins_with_its_number(void **state)
 }
 
 /* neo_migrate begins the transaction, which also records the migration. */
-static void a_migration_has_no_transaction_of_its_own(void **state)
+TEST(a_migration_has_no_transaction_of_its_own)
 {
     static const char *const words[] = {"\nbegin;", "\ncommit;", "\nrollback", "\\i ", "\n\\"};
-    (void)state;
     for (int i = 0; i < neo_migration_count; i++) {
         const char *sql = neo_migrations[i].sql;
         assert_true(strlen(sql) > 100);
@@ -39,14 +36,4 @@ static void a_migration_has_no_transaction_of_its_own(void **state)
         for (int w = 0; w < COUNT(words); w++)
             assert_null(strstr(sql, words[w]));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(migrations_are_numbered_from_one_without_a_gap),
-        cmocka_unit_test(a_migrations_name_begins_with_its_number),
-        cmocka_unit_test(a_migration_has_no_transaction_of_its_own),
-    };
-    return run_test_group("migrate", tests);
 }

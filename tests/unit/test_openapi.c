@@ -105,20 +105,20 @@ static const char *lower(const char *text, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- the top */
 
-static void the_description_names_its_server_and_its_documentation(void **state)
+TEST(the_description_names_its_server_and_its_documentation)
 {
     assert_memory_equal(neo_openapi_yaml(neo_operations(), BASE, DOCS, *state).ptr, "openapi: 3.1.0\n", 15);
     assert_has(text_of_member(document(), "servers", *state), "\"url\":\"https://api.example.com/public/v1\"");
     assert_has(text_of_member(document(), "info", *state), "\"url\":\"" DOCS "/errors\"");
 }
 
-static void the_description_is_the_same_each_time(void **state)
+TEST(the_description_is_the_same_each_time)
 {
     assert_string_equal(neo_openapi_yaml(neo_operations(), BASE, DOCS, *state).ptr,
                         neo_openapi_yaml(neo_operations(), BASE, DOCS, *state).ptr);
 }
 
-static void the_description_has_less_than_4_kb_for_each_operation(void **state)
+TEST(the_description_has_less_than_4_kb_for_each_operation)
 {
     const neo_text text = neo_openapi_yaml(neo_operations(), BASE, DOCS, *state);
     size_t operations = 0;
@@ -151,7 +151,7 @@ static int is_described(const neo_field *field, const char *schema)
            (base && is_described(field, strrchr(neo_json_string(member(base, "$ref")), '/') + 1));
 }
 
-static void every_field_is_in_the_schema_of_each_shape_that_has_it(void **state)
+TEST(every_field_is_in_the_schema_of_each_shape_that_has_it)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (neo_shape shape = 0; shape < NEO_SHAPES; shape++) {
@@ -176,7 +176,7 @@ static neo_json *response_at(neo_json *operation, const char *status)
     return resolved(member(member(operation, "responses"), status));
 }
 
-static void a_secret_is_only_in_responses_to_creation_and_rotation(void **state)
+TEST(a_secret_is_only_in_responses_to_creation_and_rotation)
 {
     static const char *const methods[] = {"get", "put", "patch"};
     neo_json *rotated = response_at(operation_at("/webhooks/{id}/rotate-secret", "post"), "200");
@@ -195,16 +195,15 @@ static void a_secret_is_only_in_responses_to_creation_and_rotation(void **state)
                         "whsec_", 6);
 }
 
-static void objects_have_their_own_schemas(void **state)
+TEST(objects_have_their_own_schemas)
 {
     const neo_field *field = neo_field_named(neo_broker.fields, "bank_account");
-    (void)state;
     assert_fields(field->fields, "BankAccount");
     assert_fields(field->fields, "BankAccountInput");
     assert_fields(field->fields, "BankAccountPatch");
 }
 
-static void only_request_schemas_forbid_other_members(void **state)
+TEST(only_request_schemas_forbid_other_members)
 {
     assert_has(neo_json_text(component("schemas", "BrokerPatch"), *state).ptr, "\"additionalProperties\":false");
     assert_has(text_of_member(component("schemas", "BrokerInput"), "allOf", *state), "\"#/components/schemas/BrokerPatch\"");
@@ -212,13 +211,13 @@ static void only_request_schemas_forbid_other_members(void **state)
     assert_null(neo_json_get(component("schemas", "BrokerEventPayload"), "additionalProperties"));
 }
 
-static void a_create_requires_what_the_table_requires_and_a_patch_nothing(void **state)
+TEST(a_create_requires_what_the_table_requires_and_a_patch_nothing)
 {
     assert_string_equal(text_of_member(component("schemas", "BrokerInput"), "required", *state), "[\"name\"]");
     assert_null(neo_json_get(component("schemas", "BrokerPatch"), "required"));
 }
 
-static void optional_fields_of_a_body_accept_null(void **state)
+TEST(optional_fields_of_a_body_accept_null)
 {
     static const char *const shapes[] = {"BrokerInput", "BrokerPatch"};
     for (int i = 0; i < COUNT(shapes); i++) {
@@ -230,7 +229,7 @@ static void optional_fields_of_a_body_accept_null(void **state)
     assert_null(strstr(neo_json_text(component("schemas", "BrokerEventPayload"), *state).ptr, "null"));
 }
 
-static void lengths_formats_and_values_are_described(void **state)
+TEST(lengths_formats_and_values_are_described)
 {
     static const struct {
         const char *field, *key, *json;
@@ -269,7 +268,7 @@ static void assert_success(const neo_operation *operation, const neo_resource *r
     assert_int_equal(!!operation->media_type, !!neo_json_get(success, "content"));
 }
 
-static void every_operation_describes_its_success(void **state)
+TEST(every_operation_describes_its_success)
 {
     for_each_operation(assert_success, *state);
 }
@@ -291,7 +290,7 @@ static void assert_problems(const neo_operation *operation, const neo_resource *
     }
 }
 
-static void every_operation_describes_its_problems(void **state)
+TEST(every_operation_describes_its_problems)
 {
     for_each_operation(assert_problems, *state);
 }
@@ -323,7 +322,7 @@ static void assert_parameters(const neo_operation *operation, const neo_resource
                      !!neo_json_get(neo_json_get(body, "content"), "application/merge-patch+json"));
 }
 
-static void every_operation_describes_its_parameters_and_body(void **state)
+TEST(every_operation_describes_its_parameters_and_body)
 {
     for_each_operation(assert_parameters, *state);
 }
@@ -339,7 +338,7 @@ static void assert_scope(const neo_operation *operation, const neo_resource *res
     assert_int_equal(operation->access == NEO_ACCESS_PUBLIC, security && neo_json_size(security) == 0);
 }
 
-static void every_operation_names_its_scope(void **state)
+TEST(every_operation_names_its_scope)
 {
     assert_string_equal(text_of_member(document(), "security", *state), "[{\"apiKey\":[]}]");
     for_each_operation(assert_scope, *state);
@@ -365,7 +364,7 @@ static void assert_methods(const neo_operation *operation, const neo_resource *r
     assert_null(neo_json_get(item, "options"));
 }
 
-static void a_path_has_the_methods_that_allow_names(void **state)
+TEST(a_path_has_the_methods_that_allow_names)
 {
     const char *introduction = neo_json_string(member(member(document(), "info"), "description"));
     assert_has(introduction, "Every path with `GET` also has `HEAD`");
@@ -375,7 +374,7 @@ static void a_path_has_the_methods_that_allow_names(void **state)
 
 /* ---------------------------------------------------------------- webhooks */
 
-static void every_event_is_described_with_its_payload_and_signatures(void **state)
+TEST(every_event_is_described_with_its_payload_and_signatures)
 {
     static const char *const happened[] = {"created", "updated", "deleted"};
     static const char *const parameters[] = {"WebhookSignature", "StandardId", "StandardTimestamp", "StandardSignature"};
@@ -393,7 +392,7 @@ static void every_event_is_described_with_its_payload_and_signatures(void **stat
     member(webhooks, "webhook.test");
 }
 
-static void responses_of_receivers_are_described(void **state)
+TEST(responses_of_receivers_are_described)
 {
     static const char *const members[] = {"id",          "subscription_id", "event_type", "status",
                                           "http_status", "attempt_count",   "created_at", "completed_at"};
@@ -408,7 +407,7 @@ static void responses_of_receivers_are_described(void **state)
 
 /* ---------------------------------------------------------------- examples */
 
-static void the_bodies_of_the_examples_are_valid(void **state)
+TEST(the_bodies_of_the_examples_are_valid)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++) {
         neo_shape most = neo_openapi_has_schema(*r, NEO_SHAPE_CREATED) ? NEO_SHAPE_CREATED : NEO_SHAPE_ANSWER;
@@ -419,7 +418,7 @@ static void the_bodies_of_the_examples_are_valid(void **state)
     }
 }
 
-static void the_ids_of_the_examples_are_valid(void **state)
+TEST(the_ids_of_the_examples_are_valid)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++) {
         neo_json *sample = neo_openapi_sample(*r, NEO_SHAPE_ANSWER, *state);
@@ -432,7 +431,7 @@ static void the_ids_of_the_examples_are_valid(void **state)
     }
 }
 
-static void the_id_of_an_example_contains_its_created_at(void **state)
+TEST(the_id_of_an_example_contains_its_created_at)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++) {
         neo_json *sample = neo_openapi_sample(*r, NEO_SHAPE_ANSWER, *state);
@@ -444,7 +443,7 @@ static void the_id_of_an_example_contains_its_created_at(void **state)
     }
 }
 
-static void examples_of_problems_equal_those_of_the_service(void **state)
+TEST(examples_of_problems_equal_those_of_the_service)
 {
     static const struct {
         const char *key, *json;
@@ -461,32 +460,4 @@ static void examples_of_problems_equal_those_of_the_service(void **state)
     member(member(component("examples", "rate_limit.exceeded"), "value"), "retry_after");
     assert_memory_equal(neo_json_string(member(member(component("examples", "not_found"), "value"), "instance")),
                         "/public/v1/brokers/brk_", 23);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(the_description_names_its_server_and_its_documentation),
-        pool_test(the_description_is_the_same_each_time),
-        pool_test(the_description_has_less_than_4_kb_for_each_operation),
-        pool_test(every_field_is_in_the_schema_of_each_shape_that_has_it),
-        pool_test(a_secret_is_only_in_responses_to_creation_and_rotation),
-        pool_test(objects_have_their_own_schemas),
-        pool_test(only_request_schemas_forbid_other_members),
-        pool_test(a_create_requires_what_the_table_requires_and_a_patch_nothing),
-        pool_test(optional_fields_of_a_body_accept_null),
-        pool_test(lengths_formats_and_values_are_described),
-        pool_test(every_operation_describes_its_success),
-        pool_test(every_operation_describes_its_problems),
-        pool_test(every_operation_describes_its_parameters_and_body),
-        pool_test(every_operation_names_its_scope),
-        pool_test(a_path_has_the_methods_that_allow_names),
-        pool_test(every_event_is_described_with_its_payload_and_signatures),
-        pool_test(responses_of_receivers_are_described),
-        pool_test(the_bodies_of_the_examples_are_valid),
-        pool_test(the_ids_of_the_examples_are_valid),
-        pool_test(the_id_of_an_example_contains_its_created_at),
-        pool_test(examples_of_problems_equal_those_of_the_service),
-    };
-    return run_test_group("openapi", tests);
 }

@@ -56,7 +56,7 @@ static const char *property(const neo_resource *resource, const char *schema, co
     "{\"oneOf\":[{\"type\":\"string\",\"pattern\":\"^" rest ULID                                                               \
     "},{\"$ref\":\"#/components/schemas/ExternalReference\"}" more "]}"
 
-static void each_type_has_its_schema(void **state)
+TEST(each_type_has_its_schema)
 {
     static const struct {
         const neo_resource *resource;
@@ -91,7 +91,7 @@ static void each_type_has_its_schema(void **state)
 
 #define CHARACTER "[^\\x00-\\x1f\\x7f-\\x9f]*"
 
-static void a_text_in_a_request_has_no_control_characters(void **state)
+TEST(a_text_in_a_request_has_no_control_characters)
 {
     static const struct {
         const neo_resource *resource;
@@ -107,13 +107,13 @@ static void a_text_in_a_request_has_no_control_characters(void **state)
     }
 }
 
-static void roles_and_events_are_unique_and_not_empty(void **state)
+TEST(roles_and_events_are_unique_and_not_empty)
 {
     assert_non_null(strstr(property(&neo_party, "PartyInput", "roles", *state), "\"minItems\":1,\"uniqueItems\":true"));
     assert_non_null(strstr(property(&neo_webhook, "WebhookInput", "events", *state), "\"minItems\":1,\"uniqueItems\":true"));
 }
 
-static void a_patch_clears_fields_and_members_but_sends_elements_whole(void **state)
+TEST(a_patch_clears_fields_and_members_but_sends_elements_whole)
 {
     assert_string_equal(property(&neo_property, "PropertyPatch", "floor", *state),
                         "{\"type\":[\"integer\",\"null\"],\"minimum\":-20,\"maximum\":300}");
@@ -128,13 +128,13 @@ static void a_patch_clears_fields_and_members_but_sends_elements_whole(void **st
     assert_null(neo_json_get(schema_of(&neo_property, "AddressPatch", *state), "required"));
 }
 
-static void a_list_in_a_response_is_never_empty(void **state)
+TEST(a_list_in_a_response_is_never_empty)
 {
     assert_non_null(strstr(property(&neo_property, "Property", "features", *state), "\"minItems\":1"));
     assert_null(strstr(property(&neo_property, "PropertyInput", "features", *state), "minItems"));
 }
 
-static void a_payload_has_objects_as_in_responses(void **state)
+TEST(a_payload_has_objects_as_in_responses)
 {
     assert_string_equal(property(&neo_property, "PropertyEventPayload", "address", *state),
                         "{\"$ref\":\"#/components/schemas/Address\"}");
@@ -147,7 +147,7 @@ static int is_writable(const neo_field *field)
 }
 
 /* Every field has an example, by itself or in the example of its resource, which is a valid body. */
-static void complete_examples_are_valid_and_consistent(void **state)
+TEST(complete_examples_are_valid_and_consistent)
 {
     for (int i = 0; i < COUNT(minimal_bodies); i++) {
         neo_json *clean, *sample = neo_openapi_sample(minimal_bodies[i].resource, NEO_SHAPE_INPUT, *state);
@@ -162,7 +162,7 @@ static void complete_examples_are_valid_and_consistent(void **state)
 }
 
 /* Each reference of an example is the id of another example. */
-static void the_examples_refer_to_one_another(void **state)
+TEST(the_examples_refer_to_one_another)
 {
     static const char *const ids[] = {NEO_SAMPLE_BROKER,   NEO_SAMPLE_OWNER,    NEO_SAMPLE_PROPERTY,
                                       NEO_SAMPLE_PROPOSAL, NEO_SAMPLE_CONTRACT, NEO_SAMPLE_DOCUMENT};
@@ -175,7 +175,7 @@ static void the_examples_refer_to_one_another(void **state)
     }
 }
 
-static void every_event_is_described_as_a_webhook(void **state)
+TEST(every_event_is_described_as_a_webhook)
 {
     const neo_openapi_builder builder = builder_of(*state);
     neo_json *webhooks = neo_openapi_webhooks(&builder);
@@ -187,7 +187,7 @@ static void every_event_is_described_as_a_webhook(void **state)
     assert_int_equal(neo_json_size(webhooks), count + 1); /* and webhook.test */
 }
 
-static void the_type_of_an_event_of_the_log_says_what_its_payload_is(void **state)
+TEST(the_type_of_an_event_of_the_log_says_what_its_payload_is)
 {
     neo_json *document = neo_openapi_document(neo_operations(), "https://api.example.com/", "https://docs.example.com", *state);
     neo_json *schemas = neo_json_get(neo_json_get(document, "components"), "schemas"), *event = neo_json_get(schemas, "Event");
@@ -203,21 +203,4 @@ static void the_type_of_an_event_of_the_log_says_what_its_payload_is(void **stat
         }
     assert_int_equal(neo_json_size(mapping), types);
     assert_non_null(strstr(neo_json_text(neo_json_get(schemas, "LoggedPartyEvent"), *state).ptr, "/PartyEventPayload\""));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(each_type_has_its_schema),
-        pool_test(a_text_in_a_request_has_no_control_characters),
-        pool_test(roles_and_events_are_unique_and_not_empty),
-        pool_test(a_patch_clears_fields_and_members_but_sends_elements_whole),
-        pool_test(a_list_in_a_response_is_never_empty),
-        pool_test(a_payload_has_objects_as_in_responses),
-        pool_test(complete_examples_are_valid_and_consistent),
-        pool_test(the_examples_refer_to_one_another),
-        pool_test(every_event_is_described_as_a_webhook),
-        pool_test(the_type_of_an_event_of_the_log_says_what_its_payload_is),
-    };
-    return run_test_group("schemas", tests);
 }

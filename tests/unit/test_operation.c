@@ -56,7 +56,7 @@ static void assert_allows(const char *path, const char *method, const char *allo
 
 /* Matching. */
 
-static void every_path_and_method_match_their_operation(void **state)
+TEST(every_path_and_method_match_their_operation)
 {
     static const struct {
         const char *method, *path;
@@ -98,7 +98,7 @@ static void every_path_and_method_match_their_operation(void **state)
     }
 }
 
-static void every_resource_has_its_operations(void **state)
+TEST(every_resource_has_its_operations)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++) {
         char member[100];
@@ -115,7 +115,7 @@ static void every_resource_has_its_operations(void **state)
     }
 }
 
-static void paths_without_a_resource_have_no_resource_and_no_id(void **state)
+TEST(paths_without_a_resource_have_no_resource_and_no_id)
 {
     static const char *const paths[] = {"me", "openapi.yaml", "docs/errors"};
     for (int i = 0; i < COUNT(paths); i++) {
@@ -127,7 +127,7 @@ static void paths_without_a_resource_have_no_resource_and_no_id(void **state)
     }
 }
 
-static void operations_on_a_path_have_their_own_resource(void **state)
+TEST(operations_on_a_path_have_their_own_resource)
 {
     neo_match match;
     neo_operation_match("whatsapp/conversations", "POST", *state, &match);
@@ -142,7 +142,7 @@ static void operations_on_a_path_have_their_own_resource(void **state)
     assert_string_equal(match.id, CONVERSATION + strlen("whatsapp/conversations/"));
 }
 
-static void any_id_is_passed_on(void **state)
+TEST(any_id_is_passed_on)
 {
     static const char *const ids[] = {"x", "{id}", "batches", "BRK_", "..", ".", "a b", "\xC3\xA9", "?", "{collection}"};
     for (int i = 0; i < COUNT(ids); i++) {
@@ -157,7 +157,7 @@ static void any_id_is_passed_on(void **state)
 }
 
 /* "batch" is not an id if the resource has batches. */
-static void only_resources_that_have_batches_have_their_path(void **state)
+TEST(only_resources_that_have_batches_have_their_path)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++) {
         const char *path = apr_pstrcat(*state, (*r)->collection, "/batch", NULL);
@@ -172,7 +172,7 @@ static void only_resources_that_have_batches_have_their_path(void **state)
     }
 }
 
-static void a_subresource_has_both_ids(void **state)
+TEST(a_subresource_has_both_ids)
 {
     neo_match match;
     neo_operation_match(HOOK "/deliveries/" DELIVERY "/retry", "POST", *state, &match);
@@ -190,10 +190,9 @@ static void a_subresource_has_both_ids(void **state)
     assert_null(match.subresource_id);
 }
 
-static void a_list_has_its_own_filters_or_those_of_its_resource(void **state)
+TEST(a_list_has_its_own_filters_or_those_of_its_resource)
 {
     const neo_operation *brokers = row("list"), *deliveries = row("listDeliveries");
-    (void)state;
     assert_non_null(neo_operation_filter(brokers, &neo_broker, "creci"));
     assert_non_null(neo_operation_filter(brokers, &neo_broker, "created_gte"));
     assert_null(neo_operation_filter(brokers, &neo_broker, "status"));
@@ -205,7 +204,7 @@ static void a_list_has_its_own_filters_or_those_of_its_resource(void **state)
         assert_true(f->doc && f->doc[strlen(f->doc) - 1] == '.' && f->example);
 }
 
-static void options_and_405_name_the_allowed_methods(void **state)
+TEST(options_and_405_name_the_allowed_methods)
 {
     static const char *const paths[][2] = {{"me", GET_ALLOWS},
                                            {"openapi.yaml", GET_ALLOWS},
@@ -279,7 +278,7 @@ static const char *const other_paths[] = {"",
                                           "brokers?x=1",
                                           "x/y/z"};
 
-static void other_paths_do_not_match(void **state)
+TEST(other_paths_do_not_match)
 {
     static const char *const methods[] = {"GET", "HEAD", "POST", "OPTIONS", "DELETE"};
     neo_match match;
@@ -291,7 +290,7 @@ static void other_paths_do_not_match(void **state)
         }
 }
 
-static void only_documentation_needs_no_credential(void **state)
+TEST(only_documentation_needs_no_credential)
 {
     static const struct {
         const char *path;
@@ -309,9 +308,8 @@ static void only_documentation_needs_no_credential(void **state)
 
 /* The table. */
 
-static void no_two_rows_have_the_same_path_and_method_or_the_same_verb(void **state)
+TEST(no_two_rows_have_the_same_path_and_method_or_the_same_verb)
 {
-    (void)state;
     for (const neo_operation *const *o = neo_operations(); *o; o++)
         for (const neo_operation *const *other = neo_operations(); other < o; other++) {
             assert_false(strcmp((*o)->path, (*other)->path) == 0 && strcmp((*o)->method, (*other)->method) == 0);
@@ -319,9 +317,8 @@ static void no_two_rows_have_the_same_path_and_method_or_the_same_verb(void **st
         }
 }
 
-static void access_follows_the_method(void **state)
+TEST(access_follows_the_method)
 {
-    (void)state;
     for (const neo_operation *const *o = neo_operations(); *o; o++) {
         int reads = strcmp((*o)->method, "GET") == 0;
         int of_resource = strncmp((*o)->path, "{collection}", 12) == 0 || strstr((*o)->path, "{id}") || (*o)->of;
@@ -341,9 +338,8 @@ static int is_command(const neo_operation *operation)
     return !strstr(operation->path, "{collection}") && operation->access >= NEO_ACCESS_READ;
 }
 
-static void accepted_headers_follow_from_the_method(void **state)
+TEST(accepted_headers_follow_from_the_method)
 {
-    (void)state;
     for (const neo_operation *const *o = neo_operations(); *o; o++) {
         const char *method = (*o)->method;
         unsigned int accepts = (*o)->accepts;
@@ -365,9 +361,8 @@ static void accepted_headers_follow_from_the_method(void **state)
     assert_int_equal(row("recoverDeliveries")->accepts & NEO_ACCEPTS_BODY, NEO_ACCEPTS_BODY);
 }
 
-static void problems_follow_from_access_and_accepted_input(void **state)
+TEST(problems_follow_from_access_and_accepted_input)
 {
-    (void)state;
     for (const neo_operation *const *o = neo_operations(); *o; o++) {
         unsigned long long problems = neo_operation_problems((*o), &neo_broker);
         const struct {
@@ -408,9 +403,8 @@ static void problems_follow_from_access_and_accepted_input(void **state)
     }
 }
 
-static void every_row_is_described(void **state)
+TEST(every_row_is_described)
 {
-    (void)state;
     for (const neo_operation *const *o = neo_operations(); *o; o++) {
         if (!(*o)->verb) /* it is not in the OpenAPI document */
             continue;
@@ -420,33 +414,8 @@ static void every_row_is_described(void **state)
     }
 }
 
-static void the_summary_of_batches_names_every_method(void **state)
+TEST(the_summary_of_batches_names_every_method)
 {
-    (void)state;
     for (neo_method method = 0; method < NEO_METHODS; method++)
         assert_non_null(strcasestr(row("batch")->summary, neo_methods[method]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(every_path_and_method_match_their_operation),
-        pool_test(every_resource_has_its_operations),
-        pool_test(operations_on_a_path_have_their_own_resource),
-        pool_test(paths_without_a_resource_have_no_resource_and_no_id),
-        pool_test(any_id_is_passed_on),
-        pool_test(a_subresource_has_both_ids),
-        cmocka_unit_test(a_list_has_its_own_filters_or_those_of_its_resource),
-        pool_test(only_resources_that_have_batches_have_their_path),
-        pool_test(options_and_405_name_the_allowed_methods),
-        pool_test(other_paths_do_not_match),
-        pool_test(only_documentation_needs_no_credential),
-        cmocka_unit_test(no_two_rows_have_the_same_path_and_method_or_the_same_verb),
-        cmocka_unit_test(access_follows_the_method),
-        cmocka_unit_test(accepted_headers_follow_from_the_method),
-        cmocka_unit_test(problems_follow_from_access_and_accepted_input),
-        cmocka_unit_test(every_row_is_described),
-        cmocka_unit_test(the_summary_of_batches_names_every_method),
-    };
-    return run_test_group("operation", tests);
 }

@@ -6,7 +6,7 @@
 
 #include "pg/pg.h"
 
-static void a_failed_connection_has_a_reason(void **state)
+TEST(a_failed_connection_has_a_reason)
 {
     static const char *const infos[] = {"host=/nonexistent dbname=none", "no such option=1",
                                         "service=no_such_service_of_neoapi"};
@@ -17,7 +17,7 @@ static void a_failed_connection_has_a_reason(void **state)
     }
 }
 
-static void every_statement_has_its_own_slot_and_a_copy_of_its_sql(void **state)
+TEST(every_statement_has_its_own_slot_and_a_copy_of_its_sql)
 {
     char sql[] = "select $1";
     neo_statement *first = neo_statement_make(*state, sql, 1, 0);
@@ -31,7 +31,7 @@ static void every_statement_has_its_own_slot_and_a_copy_of_its_sql(void **state)
     assert_int_not_equal(first->slot, second->slot);
 }
 
-static void a_statements_name_is_that_of_its_sql_alone(void **state)
+TEST(a_statements_name_is_that_of_its_sql_alone)
 {
     neo_statement *one = neo_statement_make(*state, "select $1", 1, 0);
     neo_statement *same = neo_statement_make(*state, "select $1", 1, 0);
@@ -41,7 +41,7 @@ static void a_statements_name_is_that_of_its_sql_alone(void **state)
     assert_int_equal(strspn(one->name + strlen("neoapi_"), "0123456789abcdef"), 16);
 }
 
-static void statements_made_on_demand_are_reused_and_limited(void **state)
+TEST(statements_made_on_demand_are_reused_and_limited)
 {
     const neo_statement *first = neo_statement_of("select 0", 0), *again = neo_statement_of("select 0", 0);
     int made = 1;
@@ -58,15 +58,4 @@ static void statements_made_on_demand_are_reused_and_limited(void **state)
     assert_ptr_equal(neo_statement_of("select 0", 0), first);
     assert_ptr_equal(neo_statement_of("select 31", 0), neo_statement_of("select 31", 0));
     assert_null(neo_statement_of("select 32", 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_failed_connection_has_a_reason),
-        pool_test(every_statement_has_its_own_slot_and_a_copy_of_its_sql),
-        pool_test(a_statements_name_is_that_of_its_sql_alone),
-        pool_test(statements_made_on_demand_are_reused_and_limited),
-    };
-    return run_test_group("pg", tests);
 }

@@ -41,7 +41,7 @@ static void assert_row(const fake_client *c)
 
 /* ---------------------------------------------------------------- success */
 
-static void a_statement_is_prepared_once_on_a_connection(void **state)
+TEST(a_statement_is_prepared_once_on_a_connection)
 {
     script s = {.steps = {row}, .count = 1};
     fake_client *c = client_of(&s, 1, *state);
@@ -54,7 +54,7 @@ static void a_statement_is_prepared_once_on_a_connection(void **state)
     assert_int_equal(c->server->connections, 1);
 }
 
-static void a_connection_that_ended_while_idle_is_replaced(void **state)
+TEST(a_connection_that_ended_while_idle_is_replaced)
 {
     for (int writes = 0; writes < 2; writes++) {
         script s = {.steps = {row}, .count = 1};
@@ -69,7 +69,7 @@ static void a_connection_that_ended_while_idle_is_replaced(void **state)
     }
 }
 
-static void a_server_is_used_again_after_an_outage(void **state)
+TEST(a_server_is_used_again_after_an_outage)
 {
     script s = {.steps = {row}, .count = 1};
     fake_client *c = client_of(&s, 1, *state);
@@ -106,7 +106,7 @@ static const fake_reply dies_silently = {.fate = FAKE_DIES_BEFORE}, is_shut_down
                         is_shut_down_when_done = {
                             .error = "57P01", .columns = 1, .rows = 1, .values = fake_values, .fate = FAKE_DIES_AFTER};
 
-static void a_read_is_retried_after_any_lost_connection(void **state)
+TEST(a_read_is_retried_after_any_lost_connection)
 {
     assert_ends(*state, 0, dies_silently, 2, NEO_PG_OK);
     assert_ends(*state, 0, is_shut_down, 2, NEO_PG_OK);
@@ -114,23 +114,23 @@ static void a_read_is_retried_after_any_lost_connection(void **state)
     assert_ends(*state, 0, is_shut_down_when_done, 2, NEO_PG_OK);
 }
 
-static void a_write_is_not_retried_after_a_silent_disconnect(void **state)
+TEST(a_write_is_not_retried_after_a_silent_disconnect)
 {
     assert_ends(*state, 1, dies_silently, 1, NEO_PG_UNAVAILABLE);
 }
 
-static void a_write_that_the_server_aborted_is_retried(void **state)
+TEST(a_write_that_the_server_aborted_is_retried)
 {
     assert_ends(*state, 1, is_shut_down, 2, NEO_PG_OK);
 }
 
-static void a_completed_write_with_unknown_outcome_is_not_retried(void **state)
+TEST(a_completed_write_with_unknown_outcome_is_not_retried)
 {
     assert_ends(*state, 1, dies_when_done, 1, NEO_PG_UNAVAILABLE);
     assert_ends(*state, 1, is_shut_down_when_done, 1, NEO_PG_UNAVAILABLE);
 }
 
-static void a_statement_is_executed_at_most_twice(void **state)
+TEST(a_statement_is_executed_at_most_twice)
 {
     static const fake_reply ends[] = {{.fate = FAKE_DIES_BEFORE}, {.error = "57P01"}, {.error = "40001"}, {.error = "26000"}};
     for (int i = 0; i < COUNT(ends); i++) {
@@ -143,7 +143,7 @@ static void a_statement_is_executed_at_most_twice(void **state)
 
 /* ---------------------------------------------------------------- errors */
 
-static void a_write_that_was_rolled_back_or_never_begun_is_retried(void **state)
+TEST(a_write_that_was_rolled_back_or_never_begun_is_retried)
 {
     static const char *const states[] = {"40001", "40P01", "26000", "0A000", "25006"};
     for (int i = 0; i < COUNT(states); i++)
@@ -151,7 +151,7 @@ static void a_write_that_was_rolled_back_or_never_begun_is_retried(void **state)
             assert_ends(*state, writes, (fake_reply){.error = states[i]}, 2, NEO_PG_OK);
 }
 
-static void a_statement_whose_plan_is_stale_is_prepared_anew(void **state)
+TEST(a_statement_whose_plan_is_stale_is_prepared_anew)
 {
     script s = {.steps = {row, {.error = "0A000"}, row}, .count = 3};
     fake_client *c = client_of(&s, 1, *state);
@@ -163,7 +163,7 @@ static void a_statement_whose_plan_is_stale_is_prepared_anew(void **state)
     assert_int_equal(c->server->connections, 1);
 }
 
-static void a_connection_to_a_former_primary_is_replaced(void **state)
+TEST(a_connection_to_a_former_primary_is_replaced)
 {
     script s = {.steps = {{.error = "25006"}, row}, .count = 2};
     fake_client *c = client_of(&s, 1, *state);
@@ -171,7 +171,7 @@ static void a_connection_to_a_former_primary_is_replaced(void **state)
     assert_int_equal(c->server->connections, 2);
 }
 
-static void other_errors_are_returned_without_a_retry(void **state)
+TEST(other_errors_are_returned_without_a_retry)
 {
     static const struct {
         const char *state;
@@ -204,7 +204,7 @@ static neo_pg_status try_with(fake_reply first, apr_pool_t *pool)
     return neo_pg_try(c->pg, c->statement, fake_values, pool, &c->rows);
 }
 
-static void a_statement_that_is_tried_tells_whether_it_certainly_changed_nothing(void **state)
+TEST(a_statement_that_is_tried_tells_whether_it_certainly_changed_nothing)
 {
     static const char *const rolled_back[] = {"55P03", "23505", "23503", "40P01", "57014", "53100", "42P01"};
     assert_int_equal(try_with(row, *state), NEO_PG_OK);
@@ -216,7 +216,7 @@ static void a_statement_that_is_tried_tells_whether_it_certainly_changed_nothing
     assert_int_equal(try_with(answered, *state), NEO_PG_UNAVAILABLE);
 }
 
-static void a_write_that_the_server_aborted_before_an_outage_changed_nothing(void **state)
+TEST(a_write_that_the_server_aborted_before_an_outage_changed_nothing)
 {
     script s = {.steps = {is_shut_down}, .count = 1};
     fake_client *c = client_of(&s, 1, *state);
@@ -228,7 +228,7 @@ static void a_write_that_the_server_aborted_before_an_outage_changed_nothing(voi
     assert_true(c->rows.is_undone); /* it was not sent */
 }
 
-static void a_query_with_a_custom_plan_is_retried_only_over_a_new_connection(void **state)
+TEST(a_query_with_a_custom_plan_is_retried_only_over_a_new_connection)
 {
     script dies = {.steps = {dies_silently, row}, .count = 2}, fails = {.steps = {{.error = "22P02"}}, .count = 1};
     fake_client *c = client_of(&dies, 0, *state);
@@ -240,7 +240,7 @@ static void a_query_with_a_custom_plan_is_retried_only_over_a_new_connection(voi
     assert_int_equal(c->server->executed, 1);
 }
 
-static void an_administrators_statement_is_not_retried_over_a_new_connection(void **state)
+TEST(an_administrators_statement_is_not_retried_over_a_new_connection)
 {
     script s = {.steps = {is_shut_down, row}, .count = 2};
     fake_client *c = client_of(&s, 0, *state);
@@ -258,7 +258,7 @@ static void assert_executed(apr_pool_t *pool, const char *sql, int params, int e
     assert_int_equal(c->server->executed, executions);
 }
 
-static void an_administrators_statement_is_retried_after_a_rollback(void **state)
+TEST(an_administrators_statement_is_retried_after_a_rollback)
 {
     assert_executed(*state, "select $1", 1, 4, NEO_PG_OK);
     assert_executed(*state, "select 1; select 2", 0, 1, NEO_PG_UNAVAILABLE); /* the first of them may have been committed */
@@ -268,7 +268,7 @@ static void an_administrators_statement_is_retried_after_a_rollback(void **state
     assert_int_equal(c->server->executed, 10);
 }
 
-static void an_administrators_statement_in_a_transaction_is_not_retried(void **state)
+TEST(an_administrators_statement_in_a_transaction_is_not_retried)
 {
     script s = {.steps = {{0}, {.error = "40P01"}, row}, .count = 3};
     fake_client *c = client_of(&s, 0, *state);
@@ -289,7 +289,7 @@ static void count_message(const neo_message_row *message, void *context, const c
     logged++;
 }
 
-static void a_background_threads_error_is_logged_when_it_begins(void **state)
+TEST(a_background_threads_error_is_logged_when_it_begins)
 {
     fake_reply full = {.error = "53100"}, locked = {.error = "55P03"};
     script s = {.steps = {full, full, locked, row, locked, locked}, .count = 6};
@@ -309,30 +309,4 @@ static void a_background_threads_error_is_logged_when_it_begins(void **state)
     (void)!fake_client_run(c);
     neo_log_to(NULL);
     assert_int_equal(logged, 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_statement_is_prepared_once_on_a_connection),
-        pool_test(a_connection_that_ended_while_idle_is_replaced),
-        pool_test(a_server_is_used_again_after_an_outage),
-        pool_test(a_read_is_retried_after_any_lost_connection),
-        pool_test(a_write_is_not_retried_after_a_silent_disconnect),
-        pool_test(a_write_that_the_server_aborted_is_retried),
-        pool_test(a_completed_write_with_unknown_outcome_is_not_retried),
-        pool_test(a_statement_is_executed_at_most_twice),
-        pool_test(a_write_that_was_rolled_back_or_never_begun_is_retried),
-        pool_test(a_statement_whose_plan_is_stale_is_prepared_anew),
-        pool_test(a_connection_to_a_former_primary_is_replaced),
-        pool_test(other_errors_are_returned_without_a_retry),
-        pool_test(a_statement_that_is_tried_tells_whether_it_certainly_changed_nothing),
-        pool_test(a_write_that_the_server_aborted_before_an_outage_changed_nothing),
-        pool_test(a_query_with_a_custom_plan_is_retried_only_over_a_new_connection),
-        pool_test(an_administrators_statement_is_not_retried_over_a_new_connection),
-        pool_test(an_administrators_statement_is_retried_after_a_rollback),
-        pool_test(an_administrators_statement_in_a_transaction_is_not_retried),
-        pool_test(a_background_threads_error_is_logged_when_it_begins),
-    };
-    return run_test_group("pg_retry", tests);
 }

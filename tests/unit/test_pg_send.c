@@ -41,7 +41,7 @@ static void await_result(fake_client *c)
     }
 }
 
-static void a_sent_query_is_answered_and_received(void **state)
+TEST(a_sent_query_is_answered_and_received)
 {
     script s = {row, row, 0};
     fake_client *c = client_of(&s, *state);
@@ -56,7 +56,7 @@ static void a_sent_query_is_answered_and_received(void **state)
     assert_int_equal(c->server->prepared, 1);
 }
 
-static void receive_waits_for_the_result(void **state)
+TEST(receive_waits_for_the_result)
 {
     script s = {row, row, 0};
     fake_client *c = client_of(&s, *state);
@@ -65,7 +65,7 @@ static void receive_waits_for_the_result(void **state)
     assert_int_equal(c->server->executed, 1);
 }
 
-static void a_connection_that_ended_before_is_replaced(void **state)
+TEST(a_connection_that_ended_before_is_replaced)
 {
     script s = {row, row, 0};
     fake_client *c = client_of(&s, *state);
@@ -76,7 +76,7 @@ static void a_connection_that_ended_before_is_replaced(void **state)
     assert_int_equal(c->server->connections, 2);
 }
 
-static void a_query_that_could_not_be_sent_runs_on_receive(void **state)
+TEST(a_query_that_could_not_be_sent_runs_on_receive)
 {
     script s = {row, row, 0};
     fake_client *c = client_of(&s, *state);
@@ -90,7 +90,7 @@ static void a_query_that_could_not_be_sent_runs_on_receive(void **state)
     assert_int_equal(c->server->executed, 1);
 }
 
-static void a_write_with_a_lost_connection_is_not_retried(void **state)
+TEST(a_write_with_a_lost_connection_is_not_retried)
 {
     script s = {{.fate = FAKE_DIES_BEFORE}, row, 0};
     fake_client *c = client_of(&s, *state);
@@ -102,7 +102,7 @@ static void a_write_with_a_lost_connection_is_not_retried(void **state)
     assert_int_equal(receive(c), NEO_PG_OK);
 }
 
-static void a_rolled_back_query_is_retried(void **state)
+TEST(a_rolled_back_query_is_retried)
 {
     static const char *const states[] = {"40001", "40P01", "26000"};
     for (int i = 0; i < COUNT(states); i++) {
@@ -115,25 +115,11 @@ static void a_rolled_back_query_is_retried(void **state)
     }
 }
 
-static void a_failure_is_returned(void **state)
+TEST(a_failure_is_returned)
 {
     script s = {{.error = "42501"}, row, 0};
     fake_client *c = client_of(&s, *state);
     send_query(c);
     assert_int_equal(receive(c), NEO_PG_FAILED);
     assert_int_equal(c->server->executed, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_sent_query_is_answered_and_received),
-        pool_test(receive_waits_for_the_result),
-        pool_test(a_connection_that_ended_before_is_replaced),
-        pool_test(a_query_that_could_not_be_sent_runs_on_receive),
-        pool_test(a_write_with_a_lost_connection_is_not_retried),
-        pool_test(a_rolled_back_query_is_retried),
-        pool_test(a_failure_is_returned),
-    };
-    return run_test_group("pg_send", tests);
 }

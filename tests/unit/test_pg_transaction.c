@@ -56,7 +56,7 @@ static void assert_works(fake_client *c)
     assert_int_equal(fake_client_run(c), NEO_PG_OK);
 }
 
-static void the_statements_of_a_transaction_are_committed_together(void **state)
+TEST(the_statements_of_a_transaction_are_committed_together)
 {
     failure t = {0};
     fake_client *c = client_of(&t, *state);
@@ -72,7 +72,7 @@ static void the_statements_of_a_transaction_are_committed_together(void **state)
     assert_works(c);
 }
 
-static void a_conflict_can_be_rolled_back_to_the_savepoint(void **state)
+TEST(a_conflict_can_be_rolled_back_to_the_savepoint)
 {
     static const struct {
         const char *state;
@@ -91,7 +91,7 @@ static void a_conflict_can_be_rolled_back_to_the_savepoint(void **state)
     }
 }
 
-static void a_transient_error_asks_for_a_retry(void **state)
+TEST(a_transient_error_asks_for_a_retry)
 {
     static const fake_reply failures[] = {{.error = "40P01"}, {.error = "40001"}, {.error = "26000"},        {.error = "0A000"},
                                           {.error = "25006"}, {.error = "57P01"}, {.fate = FAKE_DIES_BEFORE}};
@@ -108,7 +108,7 @@ static void a_transient_error_asks_for_a_retry(void **state)
         }
 }
 
-static void a_statement_within_a_transaction_is_not_retried(void **state)
+TEST(a_statement_within_a_transaction_is_not_retried)
 {
     failure t = {.at = "insert", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1};
     fake_client *c = client_of(&t, *state);
@@ -120,7 +120,7 @@ static void a_statement_within_a_transaction_is_not_retried(void **state)
     assert_works(c);
 }
 
-static void a_connection_lost_before_begin_is_replaced(void **state)
+TEST(a_connection_lost_before_begin_is_replaced)
 {
     failure t = {.at = "begin", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1};
     fake_client *c = client_of(&t, *state);
@@ -135,7 +135,7 @@ static void a_connection_lost_before_begin_is_replaced(void **state)
     assert_works(c);
 }
 
-static void a_commit_without_a_response_has_an_unknown_outcome(void **state)
+TEST(a_commit_without_a_response_has_an_unknown_outcome)
 {
     static const struct {
         fake_reply how;
@@ -159,7 +159,7 @@ static void a_commit_without_a_response_has_an_unknown_outcome(void **state)
     }
 }
 
-static void a_failed_transaction_is_not_reported_as_committed(void **state)
+TEST(a_failed_transaction_is_not_reported_as_committed)
 {
     failure t = {.at = "insert", .how = {.error = "23505"}, .times = 1};
     fake_client *c = client_of(&t, *state);
@@ -169,7 +169,7 @@ static void a_failed_transaction_is_not_reported_as_committed(void **state)
     assert_works(c);
 }
 
-static void a_connection_is_not_left_inside_a_transaction(void **state)
+TEST(a_connection_is_not_left_inside_a_transaction)
 {
     static const char *const ends[] = {"57014", "XX000", "42501"};
     for (int i = 0; i < COUNT(ends); i++) {
@@ -187,19 +187,4 @@ static void a_connection_is_not_left_inside_a_transaction(void **state)
     neo_pg_roll_back(c->pg);
     assert_int_equal(c->server->connections, 2); /* a new one */
     assert_works(c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(the_statements_of_a_transaction_are_committed_together),
-        pool_test(a_conflict_can_be_rolled_back_to_the_savepoint),
-        pool_test(a_transient_error_asks_for_a_retry),
-        pool_test(a_statement_within_a_transaction_is_not_retried),
-        pool_test(a_connection_lost_before_begin_is_replaced),
-        pool_test(a_commit_without_a_response_has_an_unknown_outcome),
-        pool_test(a_failed_transaction_is_not_reported_as_committed),
-        pool_test(a_connection_is_not_left_inside_a_transaction),
-    };
-    return run_test_group("pg_transaction", tests);
 }

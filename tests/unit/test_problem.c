@@ -52,9 +52,8 @@ static const struct {
     {503, "internal", "Service Unavailable"},
 };
 
-static void every_row_has_the_type_and_title_of_its_status(void **state)
+TEST(every_row_has_the_type_and_title_of_its_status)
 {
-    (void)state;
     for (int code = 0; code < NEO_CODES; code++) {
         const neo_code_info *row = neo_code_row((neo_code)code);
         int known = 0;
@@ -66,9 +65,8 @@ static void every_row_has_the_type_and_title_of_its_status(void **state)
     }
 }
 
-static void codes_begin_with_their_type_and_are_unique(void **state)
+TEST(codes_begin_with_their_type_and_are_unique)
 {
-    (void)state;
     for (int code = 0; code < NEO_CODES; code++) {
         const neo_code_info *row = neo_code_row((neo_code)code);
         size_t len = strlen(row->type);
@@ -80,9 +78,8 @@ static void codes_begin_with_their_type_and_are_unique(void **state)
     }
 }
 
-static void every_problem_has_a_meaning_and_a_remedy(void **state)
+TEST(every_problem_has_a_meaning_and_a_remedy)
 {
-    (void)state;
     for (int code = 0; code < NEO_CODES; code++) {
         const neo_code_info *row = neo_code_row((neo_code)code);
         const char *const sentences[] = {row->meaning, row->fix};
@@ -95,7 +92,7 @@ static void every_problem_has_a_meaning_and_a_remedy(void **state)
     }
 }
 
-static void the_catalogue_has_the_codes_of_the_specification(void **state)
+TEST(the_catalogue_has_the_codes_of_the_specification)
 {
     static const struct {
         neo_code code;
@@ -111,7 +108,6 @@ static void the_catalogue_has_the_codes_of_the_specification(void **state)
         {NEO_RATE_LIMIT_EXCEEDED, "rate_limit.exceeded", 429},
         {NEO_INTERNAL_UNEXPECTED, "internal.unexpected", 500},
     };
-    (void)state;
     for (int i = 0; i < COUNT(cases); i++) {
         assert_string_equal(neo_code_row(cases[i].code)->code, cases[i].text);
         assert_int_equal(neo_code_row(cases[i].code)->status, cases[i].status);
@@ -120,7 +116,7 @@ static void the_catalogue_has_the_codes_of_the_specification(void **state)
 
 /* Problems. */
 
-static void a_problem_has_its_rows_code_and_status(void **state)
+TEST(a_problem_has_its_rows_code_and_status)
 {
     neo_problem *problem = neo_problem_make(*state, NEO_CONFLICT_DUPLICATE, "%s is taken: %d%%", "creci", 100);
     assert_string_equal(problem->code, "conflict.duplicate");
@@ -133,7 +129,7 @@ static void a_problem_has_its_rows_code_and_status(void **state)
     assert_int_equal(neo_problem_status(problem), 500);
 }
 
-static void one_invalid_field_determines_the_code(void **state)
+TEST(one_invalid_field_determines_the_code)
 {
     neo_problem *problem = NULL;
     neo_problem_field(&problem, *state, NEO_VALIDATION_FIELD_REQUIRED, "broker", "name", "is required");
@@ -146,7 +142,7 @@ static void one_invalid_field_determines_the_code(void **state)
     assert_string_equal(item->code, "validation.broker.name_required");
 }
 
-static void several_invalid_fields_are_all_listed_in_validation_failed(void **state)
+TEST(several_invalid_fields_are_all_listed_in_validation_failed)
 {
     neo_problem *problem = NULL;
     char field[16];
@@ -168,7 +164,7 @@ static void several_invalid_fields_are_all_listed_in_validation_failed(void **st
     }
 }
 
-static void a_path_becomes_part_of_a_code_without_its_indexes(void **state)
+TEST(a_path_becomes_part_of_a_code_without_its_indexes)
 {
     static const char *const cases[][2] = {
         {"bank_account.pix_key", "validation.party.bank_account_pix_key_invalid"},
@@ -187,7 +183,7 @@ static void a_path_becomes_part_of_a_code_without_its_indexes(void **state)
 
 /* Documents. */
 
-static void every_document_has_the_members_of_the_contract(void **state)
+TEST(every_document_has_the_members_of_the_contract)
 {
     static const char *const keys[] = {
         "type", "title", "status", "detail", "code", "instance", "request_id", "timestamp", "documentation_url", NULL};
@@ -210,7 +206,7 @@ static void every_document_has_the_members_of_the_contract(void **state)
     }
 }
 
-static void a_document_without_a_path_has_no_instance(void **state)
+TEST(a_document_without_a_path_has_no_instance)
 {
     static const neo_problem_frame pathless = {NULL, REQUEST, DOCS};
     neo_json *document = document_of(neo_problem_internal(*state), &pathless, *state);
@@ -218,7 +214,7 @@ static void a_document_without_a_path_has_no_instance(void **state)
     assert_non_null(neo_json_get(document, "request_id"));
 }
 
-static void wrong_fields_are_listed_in_errors(void **state)
+TEST(wrong_fields_are_listed_in_errors)
 {
     static const char *const keys[] = {"field", "message", "code", NULL};
     neo_problem *problem = NULL;
@@ -235,7 +231,7 @@ static void wrong_fields_are_listed_in_errors(void **state)
     }
 }
 
-static void retry_after_is_a_member_of_429_alone(void **state)
+TEST(retry_after_is_a_member_of_429_alone)
 {
     for (int code = 0; code < NEO_CODES; code++) {
         neo_problem *problem = neo_problem_for_resource(*state, (neo_code)code, "broker", "Wait.");
@@ -248,7 +244,7 @@ static void retry_after_is_a_member_of_429_alone(void **state)
     }
 }
 
-static void a_duplicate_has_its_field_and_the_other_resource(void **state)
+TEST(a_duplicate_has_its_field_and_the_other_resource)
 {
     neo_problem *problem = neo_problem_make(*state, NEO_CONFLICT_DUPLICATE, "Another one has it.");
     assert_null(neo_json_get(document_of(problem, &frame, *state), "field"));
@@ -263,7 +259,7 @@ static void a_duplicate_has_its_field_and_the_other_resource(void **state)
     assert_string_equal(problem->field, "code");
 }
 
-static void text_of_a_client_is_escaped(void **state)
+TEST(text_of_a_client_is_escaped)
 {
     static const char nasty[] = "\",\"status\":200,\"x\":\"\\\n\x01%s%n</script>\xC3\xA9";
     neo_problem_frame with = {nasty, REQUEST, DOCS};
@@ -274,25 +270,4 @@ static void text_of_a_client_is_escaped(void **state)
     assert_string_equal(string_at(document, "instance"), nasty);
     assert_string_equal(string_at(item, "field"), nasty);
     assert_string_equal(string_at(item, "message"), nasty);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_has_the_type_and_title_of_its_status),
-        cmocka_unit_test(codes_begin_with_their_type_and_are_unique),
-        cmocka_unit_test(every_problem_has_a_meaning_and_a_remedy),
-        cmocka_unit_test(the_catalogue_has_the_codes_of_the_specification),
-        pool_test(a_problem_has_its_rows_code_and_status),
-        pool_test(one_invalid_field_determines_the_code),
-        pool_test(several_invalid_fields_are_all_listed_in_validation_failed),
-        pool_test(a_path_becomes_part_of_a_code_without_its_indexes),
-        pool_test(every_document_has_the_members_of_the_contract),
-        pool_test(a_document_without_a_path_has_no_instance),
-        pool_test(wrong_fields_are_listed_in_errors),
-        pool_test(retry_after_is_a_member_of_429_alone),
-        pool_test(a_duplicate_has_its_field_and_the_other_resource),
-        pool_test(text_of_a_client_is_escaped),
-    };
-    return run_test_group("problem", tests);
 }

@@ -9,7 +9,7 @@
 #define TOKEN "EAA-0123456789_abcdefghij"
 #define OTHER "EAAZ0123456789_abcdefghij-0123456789abcdefghij" /* 40 characters and more */
 
-static void a_message_has_the_format_of_the_provider(void **state)
+TEST(a_message_has_the_format_of_the_provider)
 {
     neo_json *parameters = neo_json_make_array(*state);
     neo_outgoing message = {.id = "wam_1", .wa_id = "5511987654321", .template_name = "hello", .template_language = "pt_BR"};
@@ -34,7 +34,7 @@ static neo_reply reply_to(int status, const char *body, apr_pool_t *pool)
     return reply;
 }
 
-static void error_codes_determine_the_verdict(void **state)
+TEST(error_codes_determine_the_verdict)
 {
     static const struct {
         int status, code;
@@ -74,7 +74,7 @@ static neo_reply error_quoting(int code, const char *quoted, apr_pool_t *pool)
 }
 
 /* Also if truncation would leave half of it, and another token than the one that was sent. */
-static void a_quoted_access_token_is_removed(void **state)
+TEST(a_quoted_access_token_is_removed)
 {
     static const struct {
         int code;
@@ -99,7 +99,7 @@ static void a_quoted_access_token_is_removed(void **state)
     assert_null(strstr(title, "EAA"));
 }
 
-static void a_number_that_the_token_cannot_use_is_no_template_error(void **state)
+TEST(a_number_that_the_token_cannot_use_is_no_template_error)
 {
     static const char *const subcodes[] = {"33", "34", "\"33\"", "null"};
     for (int i = 0; i < COUNT(subcodes); i++) {
@@ -110,7 +110,7 @@ static void a_number_that_the_token_cannot_use_is_no_template_error(void **state
     }
 }
 
-static void an_acceptance_has_an_id(void **state)
+TEST(an_acceptance_has_an_id)
 {
     neo_reply reply = reply_to(200,
                                "{\"contacts\":[{\"wa_id\":\"551187654321\",\"user_id\":\"BR.1\"}],"
@@ -124,7 +124,7 @@ static void an_acceptance_has_an_id(void **state)
     assert_false(reply_to(200, "{\"messages\":[{\"id\":\"wamid.1\",\"message_status\":\"accepted\"}]}", *state).is_held);
 }
 
-static void an_incomplete_response_leaves_the_outcome_unknown(void **state)
+TEST(an_incomplete_response_leaves_the_outcome_unknown)
 {
     static const char *const bodies[] = {"",
                                          "{",
@@ -147,24 +147,10 @@ static void an_incomplete_response_leaves_the_outcome_unknown(void **state)
     assert_int_equal(reply.verdict, NEO_VERDICT_LATER);
 }
 
-static void errors_that_are_not_the_providers_mean_not_sent(void **state)
+TEST(errors_that_are_not_the_providers_mean_not_sent)
 {
     assert_int_equal(reply_to(404, "<html>", *state).verdict, NEO_VERDICT_FORBIDDEN);
     assert_int_equal(reply_to(302, "", *state).verdict, NEO_VERDICT_FORBIDDEN);
     assert_int_equal(reply_to(429, "", *state).verdict, NEO_VERDICT_LATER);
     assert_int_equal(reply_to(408, "", *state).verdict, NEO_VERDICT_UNKNOWN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_message_has_the_format_of_the_provider),
-        pool_test(error_codes_determine_the_verdict),
-        pool_test(a_quoted_access_token_is_removed),
-        pool_test(a_number_that_the_token_cannot_use_is_no_template_error),
-        pool_test(an_acceptance_has_an_id),
-        pool_test(an_incomplete_response_leaves_the_outcome_unknown),
-        pool_test(errors_that_are_not_the_providers_mean_not_sent),
-    };
-    return run_test_group("provider", tests);
 }

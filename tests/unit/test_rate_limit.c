@@ -110,7 +110,7 @@ static fixture fixture_with(const char *secret, unsigned int seed, apr_pool_t *p
     return f;
 }
 
-static void a_refused_request_passes_after_retry_after_and_not_before(void **state)
+TEST(a_refused_request_passes_after_retry_after_and_not_before)
 {
     static const int windows[] = {1, 5, 7, 60, 3600};
     fake_key *key = key_of("org_editor", *state);
@@ -129,7 +129,7 @@ static void a_refused_request_passes_after_retry_after_and_not_before(void **sta
 }
 
 /* Bursts from addresses of an IPv6 /48 network, whose /64 networks have a limit as well. */
-static void a_refused_address_passes_after_retry_after_and_not_before(void **state)
+TEST(a_refused_address_passes_after_retry_after_and_not_before)
 {
     fixture f = fixture_with(NULL, 2, *state);
     int by_network = 0, by_address = 0;
@@ -152,7 +152,7 @@ static void a_refused_address_passes_after_retry_after_and_not_before(void **sta
     assert_true(by_network > 5 && by_address > 5);
 }
 
-static void no_retry_after_is_before_the_rate_limit_allows_a_request(void **state)
+TEST(no_retry_after_is_before_the_rate_limit_allows_a_request)
 {
     fake_key *key = key_of("org_editor", *state);
     fixture f = fixture_with(key->secret, 3, *state);
@@ -174,7 +174,7 @@ static void no_retry_after_is_before_the_rate_limit_allows_a_request(void **stat
 }
 
 /* The bodies of refused batches are read for their cost, but not without limit. */
-static void a_refused_batch_is_read_as_often_as_the_plan_allows_requests(void **state)
+TEST(a_refused_batch_is_read_as_often_as_the_plan_allows_requests)
 {
     fake_key *key = key_of("org_editor", *state);
     fixture f = fixture_with(key->secret, 4, *state);
@@ -191,15 +191,4 @@ static void a_refused_batch_is_read_as_often_as_the_plan_allows_requests(void **
         assert_int_equal(seconds(f.host, "Retry-After"), i < REQUESTS ? 20 : 30);
     }
     assert_int_equal(f.host->bodies_read, REQUESTS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_refused_request_passes_after_retry_after_and_not_before),
-        pool_test(a_refused_address_passes_after_retry_after_and_not_before),
-        pool_test(no_retry_after_is_before_the_rate_limit_allows_a_request),
-        pool_test(a_refused_batch_is_read_as_often_as_the_plan_allows_requests),
-    };
-    return run_test_group("rate_limit", tests);
 }

@@ -22,7 +22,7 @@ static void attempt(neo_receivers *r, const char *host, int is_success, long lon
     assert_true(neo_receivers_attempt(r, host, is_success, took, now));
 }
 
-static void only_the_host_of_a_url_is_stored(void **state)
+TEST(only_the_host_of_a_url_is_stored)
 {
     static const char *const pairs[][2] = {
         {"https://crm.example.com/hooks?token=secret", "crm.example.com"},
@@ -34,7 +34,6 @@ static void only_the_host_of_a_url_is_stored(void **state)
         {"", ""},
     };
     char host[NEO_HOST_SIZE], url[300];
-    (void)state;
     for (int i = 0; i < COUNT(pairs); i++) {
         neo_receivers_host(pairs[i][0], host);
         assert_string_equal(host, pairs[i][1]);
@@ -44,7 +43,7 @@ static void only_the_host_of_a_url_is_stored(void **state)
     assert_int_equal(strlen(host), NEO_HOST_SIZE - 1);
 }
 
-static void spellings_of_a_host_have_one_name(void **state)
+TEST(spellings_of_a_host_have_one_name)
 {
     static const char *const pairs[][2] = {
         {"https://crm.example.com/", "crm.example.com"},
@@ -55,18 +54,16 @@ static void spellings_of_a_host_have_one_name(void **state)
         {"", ""},
     };
     char hostname[NEO_HOST_SIZE];
-    (void)state;
     for (int i = 0; i < COUNT(pairs); i++) {
         neo_receivers_hostname(pairs[i][0], hostname);
         assert_string_equal(hostname, pairs[i][1]);
     }
 }
 
-static void the_slowest_come_first(void **state)
+TEST(the_slowest_come_first)
 {
     neo_receivers *r = receivers();
     neo_receiver found[2];
-    (void)state;
     attempt(r, "quick", 1, 1000, START);
     attempt(r, "slow", 1, 8000, START);
     attempt(r, "slow", 0, 12000, START + 1);
@@ -80,11 +77,10 @@ static void the_slowest_come_first(void **state)
     assert_string_equal(found[1].host, "middle");
 }
 
-static void entries_older_than_half_an_hour_are_dropped(void **state)
+TEST(entries_older_than_half_an_hour_are_dropped)
 {
     neo_receivers *r = receivers();
     neo_receiver found[4];
-    (void)state;
     attempt(r, "a", 1, 90000, START);
     attempt(r, "a", 1, 1000, START + HALF);
     assert_int_equal(neo_receivers_slowest(r, START + HALF, found, 4), 1);
@@ -102,12 +98,11 @@ static void entries_older_than_half_an_hour_are_dropped(void **state)
     assert_int_equal(found[0].longest, 7000);
 }
 
-static void the_oldest_host_is_evicted(void **state)
+TEST(the_oldest_host_is_evicted)
 {
     neo_receivers *r = receivers();
     static neo_receiver found[NEO_RECEIVERS + 1];
     char host[20];
-    (void)state;
     for (int i = 0; i < 20 * NEO_RECEIVERS; i++) {
         snprintf(host, sizeof host, "h%d", i);
         attempt(r, host, 1, 1000, START + (i >= 10 * NEO_RECEIVERS) * HALF);
@@ -115,14 +110,4 @@ static void the_oldest_host_is_evicted(void **state)
     assert_int_equal(neo_receivers_slowest(r, START + HALF, found, NEO_RECEIVERS + 1), NEO_RECEIVERS);
     for (int i = 0; i < NEO_RECEIVERS; i++)
         assert_true(atoi(found[i].host + 1) >= 10 * NEO_RECEIVERS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_the_host_of_a_url_is_stored), cmocka_unit_test(spellings_of_a_host_have_one_name),
-        cmocka_unit_test(the_slowest_come_first),           cmocka_unit_test(entries_older_than_half_an_hour_are_dropped),
-        cmocka_unit_test(the_oldest_host_is_evicted),
-    };
-    return run_test_group("receivers", tests);
 }

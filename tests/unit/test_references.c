@@ -18,7 +18,7 @@ static const char *found(const neo_resource *resource, const char *change, apr_p
     return list;
 }
 
-static void a_body_without_references_has_none(void **state)
+TEST(a_body_without_references_has_none)
 {
     assert_string_equal(found(&neo_broker, "{\"bank_account\":{\"pix_key\":\"p\"}}", *state), "");
     assert_string_equal(
@@ -26,7 +26,7 @@ static void a_body_without_references_has_none(void **state)
         "");
 }
 
-static void references_are_found_at_any_depth(void **state)
+TEST(references_are_found_at_any_depth)
 {
     assert_string_equal(
         found(&neo_property,
@@ -47,7 +47,7 @@ static void references_are_found_at_any_depth(void **state)
     assert_string_equal(found(&neo_document, "{}", *state), "related.id=" NEO_SAMPLE_PROPERTY);
 }
 
-static void the_same_target_is_listed_at_each_of_its_paths(void **state)
+TEST(the_same_target_is_listed_at_each_of_its_paths)
 {
     assert_string_equal(found(&neo_party,
                               "{\"spouse_party_id\":\"" NEO_SAMPLE_SPOUSE
@@ -56,14 +56,13 @@ static void the_same_target_is_listed_at_each_of_its_paths(void **state)
                         "spouse_party_id=" NEO_SAMPLE_SPOUSE " legal_representatives[0].party_id=" NEO_SAMPLE_SPOUSE);
 }
 
-static void references_follow_from_the_tables(void **state)
+TEST(references_follow_from_the_tables)
 {
     static const struct {
         const neo_resource *resource;
         int refers, is_referred_to;
     } cases[] = {{&neo_broker, 0, 1},   {&neo_property, 1, 1}, {&neo_party, 1, 1},  {&neo_proposal, 1, 1},
                  {&neo_contract, 1, 1}, {&neo_document, 1, 0}, {&neo_webhook, 0, 0}};
-    (void)state;
     for (int i = 0; i < COUNT(cases); i++) {
         assert_int_equal(neo_has_references(cases[i].resource), cases[i].refers);
         assert_int_equal(neo_is_referred_to(cases[i].resource), cases[i].is_referred_to);
@@ -71,9 +70,8 @@ static void references_follow_from_the_tables(void **state)
 }
 
 /* An effect has a reference to a resource with that status. */
-static void every_effect_has_a_target_with_that_status(void **state)
+TEST(every_effect_has_a_target_with_that_status)
 {
-    (void)state;
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (const neo_effect *e = (*r)->effects; e && e->state; e++) {
             const neo_field *through = neo_field_named((*r)->fields, e->through);
@@ -84,16 +82,4 @@ static void every_effect_has_a_target_with_that_status(void **state)
                 i++;
             assert_non_null(status->values[i]);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_body_without_references_has_none),
-        pool_test(references_are_found_at_any_depth),
-        pool_test(the_same_target_is_listed_at_each_of_its_paths),
-        cmocka_unit_test(references_follow_from_the_tables),
-        cmocka_unit_test(every_effect_has_a_target_with_that_status),
-    };
-    return run_test_group("references", tests);
 }

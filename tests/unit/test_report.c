@@ -90,7 +90,7 @@ static void assert_lacks(const char *text, const char *part)
 
 /* ---------------------------------------------------------------- the page */
 
-static void a_page_without_requests_is_complete(void **state)
+TEST(a_page_without_requests_is_complete)
 {
     fixture *h = new_fixture(*state);
     const char *page = written(h, write_page);
@@ -103,7 +103,7 @@ static void a_page_without_requests_is_complete(void **state)
     assert_has(page, "</html>\n");
 }
 
-static void a_page_shows_the_counters(void **state)
+TEST(a_page_shows_the_counters)
 {
     fixture *h = new_fixture(*state);
     int broker = route_named("GET", BROKER);
@@ -122,7 +122,7 @@ static void a_page_shows_the_counters(void **state)
     assert_lacks(page, "DELETE"); /* no request used it */
 }
 
-static void entries_older_than_an_hour_are_left_out(void **state)
+TEST(entries_older_than_an_hour_are_left_out)
 {
     fixture *h = new_fixture(*state);
     neo_metrics_request(h->metrics, 0, 500, 300, NOW - 89 * MINUTE);
@@ -133,7 +133,7 @@ static void entries_older_than_an_hour_are_left_out(void **state)
     assert_has(written(h, neo_report_text), "\nRequestsLastHour: 0\n");
 }
 
-static void host_names_are_escaped_in_the_page(void **state)
+TEST(host_names_are_escaped_in_the_page)
 {
     fixture *h = new_fixture(*state);
     char host[NEO_HOST_SIZE];
@@ -148,7 +148,7 @@ static void host_names_are_escaped_in_the_page(void **state)
 }
 
 /* The browser applies the style sheet only if the policy has its hash. */
-static void the_policy_permits_the_pages_style_and_nothing_else(void **state)
+TEST(the_policy_permits_the_pages_style_and_nothing_else)
 {
     fixture *h = new_fixture(*state);
     unsigned char digest[NEO_SHA256_SIZE];
@@ -161,7 +161,7 @@ static void the_policy_permits_the_pages_style_and_nothing_else(void **state)
     assert_lacks(page, " style=");
 }
 
-static void the_queue_length_is_exact_or_a_lower_bound(void **state)
+TEST(the_queue_length_is_exact_or_a_lower_bound)
 {
     fixture *h = new_fixture(*state);
     neo_backlog *queue = &h->report->backlog;
@@ -183,7 +183,7 @@ static void the_queue_length_is_exact_or_a_lower_bound(void **state)
     assert_has(written(h, neo_report_metrics), "neoapi_webhook_queue_up 0\n");
 }
 
-static void durations_and_ages_have_readable_units(void **state)
+TEST(durations_and_ages_have_readable_units)
 {
     static const struct {
         long long longest, ago;
@@ -207,7 +207,7 @@ static void durations_and_ages_have_readable_units(void **state)
 
 /* ---------------------------------------------------------------- the other forms */
 
-static void every_line_of_the_text_is_a_key_and_a_value(void **state)
+TEST(every_line_of_the_text_is_a_key_and_a_value)
 {
     fixture *h = new_fixture(*state);
     neo_metrics_request(h->metrics, route_named("GET", BROKER), 200, 300, NOW);
@@ -219,7 +219,7 @@ static void every_line_of_the_text_is_a_key_and_a_value(void **state)
         assert_true(strstr(line, ": ") != NULL && strchr(line, '<') == NULL);
 }
 
-static void mod_status_gets_a_section_in_either_form(void **state)
+TEST(mod_status_gets_a_section_in_either_form)
 {
     fixture *h = new_fixture(*state);
     neo_buf out;
@@ -231,7 +231,7 @@ static void mod_status_gets_a_section_in_either_form(void **state)
     assert_lacks(out.ptr, "<");
 }
 
-static void metrics_have_cumulative_buckets(void **state)
+TEST(metrics_have_cumulative_buckets)
 {
     fixture *h = new_fixture(*state);
     int broker = route_named("GET", BROKER);
@@ -254,7 +254,7 @@ static void metrics_have_cumulative_buckets(void **state)
     assert_has(metrics, "\nneoapi_database_wait_seconds_count 0\n");
 }
 
-static void the_report_shows_how_creates_share_statements(void **state)
+TEST(the_report_shows_how_creates_share_statements)
 {
     fixture *h = new_fixture(*state);
     read_counters(h);
@@ -274,22 +274,4 @@ static void the_report_shows_how_creates_share_statements(void **state)
     assert_has(metrics, "\nneoapi_create_rows_total 9\n");
     assert_has(metrics, "\nneoapi_create_rows_repeated_total 2\n");
     assert_has(metrics, "\nneoapi_create_wait_seconds_count 9\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_page_without_requests_is_complete),
-        pool_test(a_page_shows_the_counters),
-        pool_test(the_report_shows_how_creates_share_statements),
-        pool_test(entries_older_than_an_hour_are_left_out),
-        pool_test(host_names_are_escaped_in_the_page),
-        pool_test(the_policy_permits_the_pages_style_and_nothing_else),
-        pool_test(the_queue_length_is_exact_or_a_lower_bound),
-        pool_test(durations_and_ages_have_readable_units),
-        pool_test(every_line_of_the_text_is_a_key_and_a_value),
-        pool_test(mod_status_gets_a_section_in_either_form),
-        pool_test(metrics_have_cumulative_buckets),
-    };
-    return run_test_group("report", tests);
 }

@@ -71,7 +71,7 @@ static void check_shape(const neo_field *f, apr_pool_t *pool)
         assert_true(strcmp(f->default_value, "true") == 0 || strcmp(f->default_value, "false") == 0);
 }
 
-static void every_field_has_what_its_type_needs(void **state)
+TEST(every_field_has_what_its_type_needs)
 {
     each_field_of_each_resource(check_shape, *state);
 }
@@ -100,7 +100,7 @@ static void check_example(const neo_field *f, apr_pool_t *pool)
         assert_true(is_value(f, f->default_value));
 }
 
-static void every_field_has_a_description_and_a_valid_example(void **state)
+TEST(every_field_has_a_description_and_a_valid_example)
 {
     each_field_of_each_resource(check_example, *state);
 }
@@ -116,9 +116,8 @@ static void check_found_by_name(const neo_field *fields)
     assert_null(neo_field_named(fields, ""));
 }
 
-static void resources_and_fields_are_found_by_name(void **state)
+TEST(resources_and_fields_are_found_by_name)
 {
-    (void)state;
     for (const neo_resource *const *r = neo_resources; *r; r++) {
         assert_name((*r)->name);
         assert_name((*r)->collection);
@@ -141,11 +140,10 @@ static void assert_set_by_the_service(const neo_resource *resource, const char *
 }
 
 /* Subscriptions do not have the fields of tenancy and actors. */
-static void every_resource_has_the_service_fields(void **state)
+TEST(every_resource_has_the_service_fields)
 {
     static const char *const names[] = {"id", "created_at", "updated_at"};
     static const char *const whose[] = {"tenant_id", "organization_id", "created_by", "updated_by"};
-    (void)state;
     for (const neo_resource *const *r = neo_resources; *r; r++) {
         for (int i = 0; i < COUNT(names); i++)
             assert_set_by_the_service(*r, names[i]);
@@ -154,7 +152,7 @@ static void every_resource_has_the_service_fields(void **state)
     }
 }
 
-static void a_webhook_has_the_fields_of_the_specification_in_its_order_then_others(void **state)
+TEST(a_webhook_has_the_fields_of_the_specification_in_its_order_then_others)
 {
     static const char *const names[] = {"id",
                                         "url",
@@ -170,18 +168,16 @@ static void a_webhook_has_the_fields_of_the_specification_in_its_order_then_othe
                                         "disabled_reason",
                                         "limited_until",
                                         "include"};
-    (void)state;
     for (int i = 0; i < COUNT(names); i++)
         assert_string_equal(neo_webhook.fields[i].name, names[i]);
     assert_null(neo_webhook.fields[COUNT(names)].name);
 }
 
 /* Every event can be subscribed to. */
-static void every_event_of_a_resource_can_be_subscribed_to(void **state)
+TEST(every_event_of_a_resource_can_be_subscribed_to)
 {
     static const char *const happened[] = {"created", "updated", "deleted"};
     const neo_field *events = neo_field_named(neo_webhook.fields, "events");
-    (void)state;
     assert_true(is_value(events, "*"));
     assert_false(neo_webhook.has_events);
     for (const neo_resource *const *r = neo_resources; *r; r++)
@@ -192,7 +188,7 @@ static void every_event_of_a_resource_can_be_subscribed_to(void **state)
         }
 }
 
-static void a_broker_has_the_fields_of_the_specification_in_its_order(void **state)
+TEST(a_broker_has_the_fields_of_the_specification_in_its_order)
 {
     static const char *const names[] = {"id",         "name",       "creci",           "document_number",
                                         "email",      "phone",      "bank_account",    "external_id",
@@ -200,7 +196,6 @@ static void a_broker_has_the_fields_of_the_specification_in_its_order(void **sta
                                         "created_at", "updated_at", "created_by",      "updated_by"};
     static const char *const account[] = {"bank_code", "bank_name", "agency", "account_number", "account_type", "pix_key"};
     const neo_field *f = neo_broker.fields, *m = neo_field_named(f, "bank_account")->fields;
-    (void)state;
     for (int i = 0; i < COUNT(names); i++)
         assert_string_equal(f[i].name, names[i]);
     assert_null(f[COUNT(names)].name);
@@ -209,12 +204,11 @@ static void a_broker_has_the_fields_of_the_specification_in_its_order(void **sta
     assert_null(m[COUNT(account)].name);
 }
 
-static void the_event_of_a_broker_has_ten_fields_and_no_bank_data(void **state)
+TEST(the_event_of_a_broker_has_ten_fields_and_no_bank_data)
 {
     static const char *const names[] = {"id",       "name",      "creci",           "email",      "external_id",
                                         "metadata", "tenant_id", "organization_id", "created_at", "updated_at"};
     int n = 0;
-    (void)state;
     for (const neo_field *f = neo_broker.fields; f->name; f++)
         if (f->flags & NEO_IN_EVENT) {
             assert_true(n < COUNT(names));
@@ -256,9 +250,8 @@ static void check_filter(const neo_resource *resource, const neo_filter *filter)
     }
 }
 
-static void every_filter_is_found_by_name_and_has_one_value(void **state)
+TEST(every_filter_is_found_by_name_and_has_one_value)
 {
-    (void)state;
     for (const neo_resource *const *r = neo_resources; *r; r++) {
         for (const neo_filter *f = (*r)->filters; f && f->name; f++)
             check_filter(*r, f);
@@ -270,9 +263,8 @@ static void every_filter_is_found_by_name_and_has_one_value(void **state)
 }
 
 /* A filter with the name of an enumeration accepts all its values. */
-static void a_filter_of_an_enumeration_has_the_values_of_its_field(void **state)
+TEST(a_filter_of_an_enumeration_has_the_values_of_its_field)
 {
-    (void)state;
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (const neo_filter *f = (*r)->filters; f && f->name; f++) {
             const neo_field *field = neo_field_named((*r)->fields, f->name);
@@ -284,9 +276,8 @@ static void a_filter_of_an_enumeration_has_the_values_of_its_field(void **state)
 /* The resources whose fields the specification does not determine. */
 static const neo_resource *const five[] = {&neo_property, &neo_party, &neo_proposal, &neo_contract, &neo_document};
 
-static void external_ids_and_metadata_are_writable(void **state)
+TEST(external_ids_and_metadata_are_writable)
 {
-    (void)state;
     for (int i = 0; i < COUNT(five); i++) {
         const neo_field *id = neo_field_named(five[i]->fields, "external_id"),
                         *data = neo_field_named(five[i]->fields, "metadata");
@@ -299,9 +290,8 @@ static void external_ids_and_metadata_are_writable(void **state)
     assert_non_null(neo_filter_named(&neo_broker, "external_id"));
 }
 
-static void payloads_have_no_bank_data_identity_cards_and_birthdays(void **state)
+TEST(payloads_have_no_bank_data_identity_cards_and_birthdays)
 {
-    (void)state;
     for (int i = 0; i < COUNT(five); i++)
         for (const neo_field *f = five[i]->fields; f->name; f++) {
             int is_private =
@@ -310,7 +300,7 @@ static void payloads_have_no_bank_data_identity_cards_and_birthdays(void **state
         }
 }
 
-static void every_list_has_its_filters(void **state)
+TEST(every_list_has_its_filters)
 {
     static const struct {
         const neo_resource *resource;
@@ -331,24 +321,4 @@ static void every_list_has_its_filters(void **state)
             neo_buf_printf(&names, "%s%s", names.len ? " " : "", f->name);
         assert_string_equal(names.ptr, cases[i].filters);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(every_field_has_what_its_type_needs),
-        pool_test(every_field_has_a_description_and_a_valid_example),
-        cmocka_unit_test(resources_and_fields_are_found_by_name),
-        cmocka_unit_test(every_resource_has_the_service_fields),
-        cmocka_unit_test(a_webhook_has_the_fields_of_the_specification_in_its_order_then_others),
-        cmocka_unit_test(every_event_of_a_resource_can_be_subscribed_to),
-        cmocka_unit_test(a_broker_has_the_fields_of_the_specification_in_its_order),
-        cmocka_unit_test(the_event_of_a_broker_has_ten_fields_and_no_bank_data),
-        cmocka_unit_test(every_filter_is_found_by_name_and_has_one_value),
-        cmocka_unit_test(a_filter_of_an_enumeration_has_the_values_of_its_field),
-        cmocka_unit_test(external_ids_and_metadata_are_writable),
-        cmocka_unit_test(payloads_have_no_bank_data_identity_cards_and_birthdays),
-        pool_test(every_list_has_its_filters),
-    };
-    return run_test_group("resource", tests);
 }

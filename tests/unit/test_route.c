@@ -18,7 +18,7 @@ static void assert_route(const neo_route *route, const char *method, const char 
     assert_string_equal(route->path, path);
 }
 
-static void requests_have_routes(void **state)
+TEST(requests_have_routes)
 {
     apr_pool_t *pool = *state;
     neo_routes_make(pool);
@@ -32,7 +32,7 @@ static void requests_have_routes(void **state)
     assert_route(route_of("GET", "docs/webhooks", pool), "GET", "/docs");
 }
 
-static void unknown_paths_have_a_route(void **state)
+TEST(unknown_paths_have_a_route)
 {
     apr_pool_t *pool = *state;
     neo_routes_make(pool);
@@ -43,7 +43,7 @@ static void unknown_paths_have_a_route(void **state)
     assert_route(neo_route_at(neo_route_of_callbacks()), "-", "neoapi-whatsapp");
 }
 
-static void routes_are_unique_and_complete(void **state)
+TEST(routes_are_unique_and_complete)
 {
     apr_pool_t *pool = *state;
     neo_routes_make(pool);
@@ -58,14 +58,4 @@ static void routes_are_unique_and_complete(void **state)
                 assert_int_not_equal(neo_route_of(&(neo_match){.operation = *o, .resource = neo_resources[r]}), 0);
     neo_routes_make(pool);
     assert_int_equal(neo_routes_fingerprint(), print);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(requests_have_routes),
-        pool_test(unknown_paths_have_a_route),
-        pool_test(routes_are_unique_and_complete),
-    };
-    return run_test_group("route", tests);
 }

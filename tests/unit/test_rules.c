@@ -21,7 +21,7 @@ static const char *repeated(char c, int times, apr_pool_t *pool)
     return text;
 }
 
-static void an_address_of_the_usual_form_is_an_email(void **state)
+TEST(an_address_of_the_usual_form_is_an_email)
 {
     static const char *const right[] = {"ana@example.com",
                                         "a@b",
@@ -34,7 +34,7 @@ static void an_address_of_the_usual_form_is_an_email(void **state)
         assert_true(passes(neo_rule_email, right[i], *state));
 }
 
-static void other_texts_are_not_emails(void **state)
+TEST(other_texts_are_not_emails)
 {
     static const char *const error[] = {
         "ana",
@@ -68,7 +68,7 @@ static void other_texts_are_not_emails(void **state)
             fail_msg("%s was taken", error[i]);
 }
 
-static void the_parts_of_an_email_have_maximum_lengths(void **state)
+TEST(the_parts_of_an_email_have_maximum_lengths)
 {
     const char *local = repeated('a', 64, *state), *label = repeated('b', 63, *state);
     const char *domain = apr_pstrcat(*state, label, ".", label, ".", repeated('c', 61, *state), NULL);
@@ -79,7 +79,7 @@ static void the_parts_of_an_email_have_maximum_lengths(void **state)
     assert_false(passes(neo_rule_email, apr_pstrcat(*state, "a@", label, "b", NULL), *state));
 }
 
-static void punctuation_alone_has_no_letter_or_digit(void **state)
+TEST(punctuation_alone_has_no_letter_or_digit)
 {
     static const char *const right[] = {"1", "a", "Z", "--7--", "CRECI-SP 123456-F", "\xC3\xA9x"};
     static const char *const error[] = {"-", "./ -", "--", "_", "\xC3\xA9", "\xD9\xA1", "\xE2\x80\x94"};
@@ -87,15 +87,4 @@ static void punctuation_alone_has_no_letter_or_digit(void **state)
         assert_true(passes(neo_rule_has_alphanumeric, right[i], *state));
     for (int i = 0; i < COUNT(error); i++)
         assert_false(passes(neo_rule_has_alphanumeric, error[i], *state));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(an_address_of_the_usual_form_is_an_email),
-        pool_test(other_texts_are_not_emails),
-        pool_test(the_parts_of_an_email_have_maximum_lengths),
-        pool_test(punctuation_alone_has_no_letter_or_digit),
-    };
-    return run_test_group("rules", tests);
 }

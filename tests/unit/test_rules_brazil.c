@@ -33,18 +33,17 @@ static int passes_exactly(neo_rule rule, neo_normalizer normal, const char *patt
     return is_right;
 }
 
-static void valid_tax_numbers_are_accepted(void **state)
+TEST(valid_tax_numbers_are_accepted)
 {
     static const char *const cpf[] = {"52998224725", "11144477735", "00000000191"};
     static const char *const cnpj[] = {"12ABC34501DE35", "6A3EDMWP000168", "11222333000181", "00000000000191"};
-    (void)state;
     for (int i = 0; i < COUNT(cpf); i++)
         assert_true(neo_is_cpf(cpf[i]) && !neo_is_cnpj(cpf[i]));
     for (int i = 0; i < COUNT(cnpj); i++)
         assert_true(neo_is_cnpj(cnpj[i]) && !neo_is_cpf(cnpj[i]));
 }
 
-static void a_wrong_digit_at_any_position_is_found(void **state)
+TEST(a_wrong_digit_at_any_position_is_found)
 {
     static const char *const right[] = {"52998224725", "11144477735", "12ABC34501DE35", "6A3EDMWP000168", "11222333000181"};
     for (int i = 0; i < COUNT(right); i++)
@@ -56,7 +55,7 @@ static void a_wrong_digit_at_any_position_is_found(void **state)
         }
 }
 
-static void malformed_tax_numbers_are_refused(void **state)
+TEST(malformed_tax_numbers_are_refused)
 {
     static const char *const texts[] = {"",
                                         "5299822472",
@@ -80,7 +79,7 @@ static void malformed_tax_numbers_are_refused(void **state)
         assert_false(passes(neo_rule_tax_number, neo_normalize_tax_number, NEO_PATTERN_TAX_NUMBER, texts[i], *state));
 }
 
-static void a_tax_number_is_stored_without_punctuation(void **state)
+TEST(a_tax_number_is_stored_without_punctuation)
 {
     static const char *const forms[][2] = {
         {"529.982.247-25", "52998224725"},        {"52998224725", "52998224725"},
@@ -94,7 +93,7 @@ static void a_tax_number_is_stored_without_punctuation(void **state)
     }
 }
 
-static void a_postal_code_has_eight_digits_and_maybe_a_dash(void **state)
+TEST(a_postal_code_has_eight_digits_and_maybe_a_dash)
 {
     static const char *const right[] = {"01310100", "01310-100", "00000000"};
     static const char *const texts[] = {"",         "0131010",   "013101000", "0131-0100",  "01310--100",
@@ -107,7 +106,7 @@ static void a_postal_code_has_eight_digits_and_maybe_a_dash(void **state)
     assert_string_equal(neo_normalize_postal_code("01310-100", *state), "01310100");
 }
 
-static void a_municipality_has_seven_digits(void **state)
+TEST(a_municipality_has_seven_digits)
 {
     static const char *const texts[] = {"", "355030", "35503080", "355030x", "3550-08"};
     assert_true(passes_exactly(neo_rule_ibge_code, NULL, NEO_PATTERN_IBGE_CODE, "3550308", *state));
@@ -115,7 +114,7 @@ static void a_municipality_has_seven_digits(void **state)
         assert_false(passes_exactly(neo_rule_ibge_code, NULL, NEO_PATTERN_IBGE_CODE, texts[i], *state));
 }
 
-static void a_telephone_number_is_that_of_e164(void **state)
+TEST(a_telephone_number_is_that_of_e164)
 {
     static const char *const right[] = {"+5511987654321",      "+1234567",        "+123456789012345", "+55 11 98765-4321",
                                         "+55 (11) 98765-4321", "+1.202.555.0123 "};
@@ -136,7 +135,7 @@ static void a_telephone_number_is_that_of_e164(void **state)
     assert_string_equal(neo_normalize_phone("+55 (11) 98765-4321", *state), "+5511987654321");
 }
 
-static void a_file_is_at_an_https_address(void **state)
+TEST(a_file_is_at_an_https_address)
 {
     static const char *const right[] = {
         "https://a",  "https://a.example/b.pdf", "https://a.example:8443/b?c=d&e=%20#f", "https://192.0.2.1/x", "https://a?b",
@@ -167,7 +166,7 @@ static void a_file_is_at_an_https_address(void **state)
         assert_false(passes_exactly(neo_rule_https_url, NULL, NEO_PATTERN_HTTPS_URL, texts[i], *state));
 }
 
-static void rule_and_pattern_agree_on_every_character_of_an_address(void **state)
+TEST(rule_and_pattern_agree_on_every_character_of_an_address)
 {
     for (int c = 1; c < 128; c++) {
         const char one[] = {(char)c, '\0'};
@@ -180,7 +179,7 @@ static void rule_and_pattern_agree_on_every_character_of_an_address(void **state
     assert_false(passes(neo_rule_https_url, NULL, NEO_PATTERN_HTTPS_URL, "https://a-", *state)); /* a label's end */
 }
 
-static void a_port_follows_a_colon(void **state)
+TEST(a_port_follows_a_colon)
 {
     static const char *const right[] = {"https://[2001:db8::1]:80/", "https://[::1]/", "http://a.:65535", "https://127.1?x"};
     static const char *const error[] = {"https://[::1].80/", "https://[::1]80/", "https://a:0/", "https://a:65536/",
@@ -191,7 +190,7 @@ static void a_port_follows_a_colon(void **state)
         assert_non_null(neo_rule_webhook_url(neo_json_make_string(error[i], *state), *state));
 }
 
-static void a_media_type_has_two_names(void **state)
+TEST(a_media_type_has_two_names)
 {
     static const char *const right[] = {"application/pdf", "image/svg+xml", "a/b",
                                         "application/vnd.ms-excel.sheet.macroEnabled.12"};
@@ -203,7 +202,7 @@ static void a_media_type_has_two_names(void **state)
         assert_false(passes_exactly(neo_rule_mime_type, NULL, NEO_PATTERN_MIME_TYPE, texts[i], *state));
 }
 
-static void a_digest_has_64_digits_and_is_kept_in_lower_case(void **state)
+TEST(a_digest_has_64_digits_and_is_kept_in_lower_case)
 {
     static const char digest[] = "9F86D081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
     char longer[70], error[70];
@@ -214,23 +213,4 @@ static void a_digest_has_64_digits_and_is_kept_in_lower_case(void **state)
     assert_false(passes_exactly(neo_rule_sha256, neo_normalize_lower_case, NEO_PATTERN_SHA256, digest + 1, *state));
     assert_false(passes_exactly(neo_rule_sha256, neo_normalize_lower_case, NEO_PATTERN_SHA256, longer, *state));
     assert_false(passes_exactly(neo_rule_sha256, neo_normalize_lower_case, NEO_PATTERN_SHA256, error, *state));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(valid_tax_numbers_are_accepted),
-        pool_test(a_wrong_digit_at_any_position_is_found),
-        pool_test(malformed_tax_numbers_are_refused),
-        pool_test(a_tax_number_is_stored_without_punctuation),
-        pool_test(a_postal_code_has_eight_digits_and_maybe_a_dash),
-        pool_test(a_municipality_has_seven_digits),
-        pool_test(a_telephone_number_is_that_of_e164),
-        pool_test(a_file_is_at_an_https_address),
-        pool_test(rule_and_pattern_agree_on_every_character_of_an_address),
-        pool_test(a_port_follows_a_colon),
-        pool_test(a_media_type_has_two_names),
-        pool_test(a_digest_has_64_digits_and_is_kept_in_lower_case),
-    };
-    return run_test_group("rules of Brazil", tests);
 }

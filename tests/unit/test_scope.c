@@ -27,7 +27,7 @@ static neo_scopes role(const char *name)
     return scopes;
 }
 
-static void every_scope_is_parsed_as_written(void **state)
+TEST(every_scope_is_parsed_as_written)
 {
     neo_scopes all = 0;
     for (int area = 0; area < NEO_AREAS; area++)
@@ -44,17 +44,16 @@ static void every_scope_is_parsed_as_written(void **state)
     assert_int_equal(all, NEO_SCOPES_ALL);
 }
 
-static void the_scopes_of_the_reference_are_known(void **state)
+TEST(the_scopes_of_the_reference_are_known)
 {
     static const char *const cases[] = {"brokers:read",   "properties:write", "parties:read",   "proposals:write",
                                         "contracts:read", "documents:write",  "webhooks:write", "whatsapp:read"};
     neo_scopes scope;
-    (void)state;
     for (int i = 0; i < COUNT(cases); i++)
         assert_true(neo_scope_parse(cases[i], &scope));
 }
 
-static void other_texts_are_not_scopes(void **state)
+TEST(other_texts_are_not_scopes)
 {
     static const char *const error[] = {"",
                                         "brokers",
@@ -77,13 +76,12 @@ static void other_texts_are_not_scopes(void **state)
                                         "brokers/read",
                                         "brokers:delete"};
     neo_scopes scope;
-    (void)state;
     for (int i = 0; i < COUNT(error); i++)
         if (neo_scope_parse(error[i], &scope))
             fail_msg("\"%s\" was taken for a scope", error[i]);
 }
 
-static void a_set_is_written_in_the_order_of_the_areas(void **state)
+TEST(a_set_is_written_in_the_order_of_the_areas)
 {
     neo_json *list = json_of(
         NEO_SCOPE_WRITE(NEO_AREA_BROKERS) | NEO_SCOPE_READ(NEO_AREA_BROKERS) | NEO_SCOPE_READ(NEO_AREA_WHATSAPP), *state);
@@ -92,9 +90,8 @@ static void a_set_is_written_in_the_order_of_the_areas(void **state)
     assert_int_equal(neo_json_size(json_of(NEO_SCOPES_ALL, *state)), 2 * NEO_AREAS);
 }
 
-static void roles_have_the_scopes_of_the_reference(void **state)
+TEST(roles_have_the_scopes_of_the_reference)
 {
-    (void)state;
     assert_int_equal(role("org_admin"), NEO_SCOPES_ALL);
     assert_int_equal(role("org_editor"), NEO_SCOPES_ALL & ~NEO_SCOPE_WRITE(NEO_AREA_WEBHOOKS));
     for (int area = 0; area < NEO_AREAS; area++) {
@@ -103,28 +100,14 @@ static void roles_have_the_scopes_of_the_reference(void **state)
     }
 }
 
-static void there_are_no_other_roles(void **state)
+TEST(there_are_no_other_roles)
 {
     static const char *const error[] = {"", "org_", "admin", "ORG_ADMIN", "org_admin ", "org_admins", "org_owner"};
     neo_scopes scopes;
     int n = 0;
-    (void)state;
     for (int i = 0; i < COUNT(error); i++)
         assert_false(neo_role_scopes(error[i], &scopes));
     for (; neo_role_names[n]; n++)
         assert_int_not_equal(role(neo_role_names[n]), 0);
     assert_int_equal(n, 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(every_scope_is_parsed_as_written),
-        cmocka_unit_test(the_scopes_of_the_reference_are_known),
-        cmocka_unit_test(other_texts_are_not_scopes),
-        pool_test(a_set_is_written_in_the_order_of_the_areas),
-        cmocka_unit_test(roles_have_the_scopes_of_the_reference),
-        cmocka_unit_test(there_are_no_other_roles),
-    };
-    return run_test_group("scope", tests);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Secrets of credentials: form, checksum, and invalid input. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <string.h>
+#include "unit.h"
 
 #include "core/encode.h"
 #include "core/secret.h"
@@ -32,10 +26,9 @@ static int has_form_with(made m, int at, char c)
     return neo_secret_id(m.text, id);
 }
 
-static void a_new_secret_has_its_id_and_hash(void **state)
+TEST(a_new_secret_has_its_id_and_hash)
 {
     static const char *const prefixes[] = {NEO_KEY_PREFIX, NEO_TOKEN_PREFIX};
-    (void)state;
     for (int i = 0; i < 2; i++) {
         made m = make(prefixes[i]);
         char id[NEO_ID_SIZE];
@@ -50,7 +43,7 @@ static void a_new_secret_has_its_id_and_hash(void **state)
     }
 }
 
-static void the_form_is_the_documented_one(void **state)
+TEST(the_form_is_the_documented_one)
 {
     made m = make(NEO_KEY_PREFIX);
     char check[7];
@@ -58,7 +51,6 @@ static void the_form_is_the_documented_one(void **state)
     unsigned char bytes[] = {(unsigned char)(crc >> 24), (unsigned char)(crc >> 16), (unsigned char)(crc >> 8),
                              (unsigned char)crc};
     unsigned char hash[NEO_SHA256_SIZE];
-    (void)state;
     neo_base62(bytes, 4, check, 6);
     assert_string_equal(m.text + 74, check);
     assert_memory_equal(m.text, m.id, 30);
@@ -67,20 +59,18 @@ static void the_form_is_the_documented_one(void **state)
     assert_memory_equal(hash, m.hash, sizeof hash);
 }
 
-static void secrets_are_unique(void **state)
+TEST(secrets_are_unique)
 {
     made a = make(NEO_KEY_PREFIX), b = make(NEO_KEY_PREFIX);
-    (void)state;
     assert_string_not_equal(a.id, b.id);
     assert_memory_not_equal(a.text + 31, b.text + 31, 43);
     assert_memory_not_equal(a.hash, b.hash, sizeof a.hash);
 }
 
-static void the_checksum_detects_any_wrong_character(void **state)
+TEST(the_checksum_detects_any_wrong_character)
 {
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     made m = make(NEO_KEY_PREFIX);
-    (void)state;
     for (int at = 0; at < NEO_SECRET_LEN; at++)
         for (const char *c = digits; *c; c++) {
             made typo = m;
@@ -89,10 +79,9 @@ static void the_checksum_detects_any_wrong_character(void **state)
         }
 }
 
-static void the_checksum_detects_transposed_characters(void **state)
+TEST(the_checksum_detects_transposed_characters)
 {
     made m = make(NEO_TOKEN_PREFIX);
-    (void)state;
     for (int at = 0; at + 1 < NEO_SECRET_LEN; at++) {
         made typo = m;
         typo.text[at] = m.text[at + 1];
@@ -101,11 +90,10 @@ static void the_checksum_detects_transposed_characters(void **state)
     }
 }
 
-static void a_text_of_another_length_is_no_secret(void **state)
+TEST(a_text_of_another_length_is_no_secret)
 {
     made m = make(NEO_KEY_PREFIX);
     char id[NEO_ID_SIZE], longer[NEO_SECRET_SIZE + 1];
-    (void)state;
     memcpy(longer, m.text, NEO_SECRET_LEN);
     memcpy(longer + NEO_SECRET_LEN, "0", 2);
     assert_false(neo_secret_id(longer, id));
@@ -115,11 +103,10 @@ static void a_text_of_another_length_is_no_secret(void **state)
     }
 }
 
-static void a_text_of_another_kind_is_no_secret(void **state)
+TEST(a_text_of_another_kind_is_no_secret)
 {
     made key = make(NEO_KEY_PREFIX), broker = make("brk_");
     char id[NEO_ID_SIZE];
-    (void)state;
     assert_false(neo_secret_id(broker.text, id));
     assert_false(has_form_with(key, 0, 'N'));
     assert_false(has_form_with(key, 3, '-'));
@@ -132,25 +119,9 @@ static void a_text_of_another_kind_is_no_secret(void **state)
     assert_false(has_form_with(key, NEO_SECRET_LEN - 1, ' '));
 }
 
-static void a_wrong_checksum_does_not_change_the_form(void **state)
+TEST(a_wrong_checksum_does_not_change_the_form)
 {
     made m = make(NEO_KEY_PREFIX);
     char last = m.text[NEO_SECRET_LEN - 1];
-    (void)state;
     assert_true(has_form_with(m, NEO_SECRET_LEN - 1, last == '0' ? '1' : '0'));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_secret_has_its_id_and_hash),
-        cmocka_unit_test(the_form_is_the_documented_one),
-        cmocka_unit_test(secrets_are_unique),
-        cmocka_unit_test(the_checksum_detects_any_wrong_character),
-        cmocka_unit_test(the_checksum_detects_transposed_characters),
-        cmocka_unit_test(a_text_of_another_length_is_no_secret),
-        cmocka_unit_test(a_text_of_another_kind_is_no_secret),
-        cmocka_unit_test(a_wrong_checksum_does_not_change_the_form),
-    };
-    return cmocka_run_group_tests_name("secret", tests, NULL, NULL);
 }

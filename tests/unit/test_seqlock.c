@@ -4,11 +4,10 @@
 
 #include "core/seqlock.h"
 
-static void a_written_value_is_read(void **state)
+TEST(a_written_value_is_read)
 {
     neo_seqlock lock = 0;
     int shared = 0, seen = -1;
-    (void)state;
     assert_true(neo_seqlock_read(&lock, &shared, &seen, sizeof seen));
     assert_int_equal(seen, 0);
     for (int i = 1; i < 5; i++) {
@@ -18,11 +17,10 @@ static void a_written_value_is_read(void **state)
     }
 }
 
-static void a_killed_writer_does_not_block_the_next(void **state)
+TEST(a_killed_writer_does_not_block_the_next)
 {
     neo_seqlock lock = 4;
     int shared = 7, seen = -1;
-    (void)state;
     lock |= 1; /* it has begun and not ended */
     assert_false(neo_seqlock_read(&lock, &shared, &seen, sizeof seen));
     for (int i = 1; i < 3; i++) {
@@ -31,13 +29,4 @@ static void a_killed_writer_does_not_block_the_next(void **state)
         assert_true(neo_seqlock_read(&lock, &shared, &seen, sizeof seen));
         assert_int_equal(seen, i);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_written_value_is_read),
-        cmocka_unit_test(a_killed_writer_does_not_block_the_next),
-    };
-    return run_test_group("seqlock", tests);
 }

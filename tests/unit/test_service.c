@@ -78,7 +78,7 @@ static void assert_problem(const fake_host *host, const char *instance, apr_pool
     assert_int_equal(header_of(host, "Retry-After") != NULL, host->response.status == 429 || host->response.status == 503);
 }
 
-static void responses_have_the_common_headers_and_errors_all_members(void **state)
+TEST(responses_have_the_common_headers_and_errors_all_members)
 {
     static const struct {
         const char *method, *path;
@@ -111,7 +111,7 @@ static void responses_have_the_common_headers_and_errors_all_members(void **stat
     }
 }
 
-static void a_response_has_the_id_of_the_credential(void **state)
+TEST(a_response_has_the_id_of_the_credential)
 {
     fixture s = fixture_with(key_of("org_admin", *state), *state);
     ask(s.site, s.host, "GET", "nothing", *state);
@@ -137,7 +137,7 @@ static const char *changed(const char *secret, int at, apr_pool_t *pool)
     return copy;
 }
 
-static void a_request_without_a_valid_credential_is_unauthorized(void **state)
+TEST(a_request_without_a_valid_credential_is_unauthorized)
 {
     fake_key *key = key_of("org_admin", *state), *other = key_of("org_admin", *state);
     fixture s = fixture_with(key, *state);
@@ -166,7 +166,7 @@ static void a_request_without_a_valid_credential_is_unauthorized(void **state)
     assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
 }
 
-static void a_revoked_credential_is_reported_only_with_its_secret(void **state)
+TEST(a_revoked_credential_is_reported_only_with_its_secret)
 {
     fake_key *key = key_of("org_admin", *state);
     key->credential.is_revoked = 1;
@@ -177,7 +177,7 @@ static void a_revoked_credential_is_reported_only_with_its_secret(void **state)
     assert_refused(s.site, s.host, "GET", "me", 401, "unauthorized.invalid_credential", *state);
 }
 
-static void the_previous_secret_is_valid_until_it_expires(void **state)
+TEST(the_previous_secret_is_valid_until_it_expires)
 {
     fake_key *key = key_of("org_admin", *state);
     memcpy(key->credential.previous_hash, key->credential.hash, sizeof key->credential.hash);
@@ -190,7 +190,7 @@ static void the_previous_secret_is_valid_until_it_expires(void **state)
     assert_refused(s.site, s.host, "GET", "me", 401, "unauthorized.invalid_credential", *state);
 }
 
-static void without_a_credential_no_path_is_disclosed(void **state)
+TEST(without_a_credential_no_path_is_disclosed)
 {
     static const char *const methods[] = {"GET", "POST", "OPTIONS", "NONSENSE"};
     fixture s = fixture_with(key_of("org_admin", *state), *state);
@@ -200,7 +200,7 @@ static void without_a_credential_no_path_is_disclosed(void **state)
     }
 }
 
-static void public_paths_need_no_valid_credential(void **state)
+TEST(public_paths_need_no_valid_credential)
 {
     fixture s = fixture_with(key_of("org_admin", *state), *state);
     const char *const secrets[] = {NULL, "nonsense", s.key->secret, key_of("org_admin", *state)->secret};
@@ -212,7 +212,7 @@ static void public_paths_need_no_valid_credential(void **state)
     }
 }
 
-static void without_a_database_only_cached_credentials_work(void **state)
+TEST(without_a_database_only_cached_credentials_work)
 {
     fixture s = fixture_with(key_of("org_admin", *state), *state);
     fake_host *stranger = caller(key_of("org_admin", *state)->secret, *state);
@@ -229,7 +229,7 @@ static void without_a_database_only_cached_credentials_work(void **state)
 
 /* ---------------------------------------------------------------- routing */
 
-static void an_unknown_path_is_not_found(void **state)
+TEST(an_unknown_path_is_not_found)
 {
     static const char *const paths[] = {"",        "nothing",    "me/",         "brokers/", "brokers/x/y", "/brokers",
                                         "Brokers", "brokers//x", "openapi.yml", "me/x",     "docs//",      "docs/errors/"};
@@ -238,7 +238,7 @@ static void an_unknown_path_is_not_found(void **state)
         assert_refused(s.site, s.host, "GET", paths[i], 404, "not_found.route", *state);
 }
 
-static void a_malformed_id_is_not_found_without_a_query(void **state)
+TEST(a_malformed_id_is_not_found_without_a_query)
 {
     static const char *const ids[] = {"x",
                                       "brk_",
@@ -253,7 +253,7 @@ static void a_malformed_id_is_not_found_without_a_query(void **state)
     assert_int_equal(s.host->acquired, 0);
 }
 
-static void a_method_that_is_not_allowed_is_refused_with_allow(void **state)
+TEST(a_method_that_is_not_allowed_is_refused_with_allow)
 {
     static const char *const cases[][3] = {
         {"POST", "me", "GET, HEAD, OPTIONS"},
@@ -276,7 +276,7 @@ static void a_method_that_is_not_allowed_is_refused_with_allow(void **state)
 
 /* ---------------------------------------------------------------- scopes and organizations */
 
-static void an_operation_needs_its_scope(void **state)
+TEST(an_operation_needs_its_scope)
 {
     static const char *const writes[][2] = {
         {"POST", "brokers"}, {"PATCH", "brokers/x"}, {"PUT", "brokers/x"}, {"DELETE", "brokers/x"}};
@@ -303,7 +303,7 @@ static int ask_me(fixture *s, const char *organization, apr_pool_t *pool)
     return ask(s->site, s->host, "GET", "me", pool);
 }
 
-static void a_key_has_access_to_its_organization_only(void **state)
+TEST(a_key_has_access_to_its_organization_only)
 {
     static const char *const foreign[] = {
         OTHER_ORGANIZATION, FAR_ORGANIZATION, "", "x", ORGANIZATION " ", ORGANIZATION ", " ORGANIZATION};
@@ -317,7 +317,7 @@ static void a_key_has_access_to_its_organization_only(void **state)
     }
 }
 
-static void a_token_of_several_organizations_must_select_one_except_for_me(void **state)
+TEST(a_token_of_several_organizations_must_select_one_except_for_me)
 {
     fixture s = fixture_with(token_of(2, *state), *state);
     assert_int_equal(ask_me(&s, NULL, *state), 200);
@@ -330,7 +330,7 @@ static void a_token_of_several_organizations_must_select_one_except_for_me(void 
     assert_int_equal(ask_me(&s, FAR_ORGANIZATION, *state), 403);
 }
 
-static void a_token_of_one_organization_need_not_select_it(void **state)
+TEST(a_token_of_one_organization_need_not_select_it)
 {
     fixture s = fixture_with(token_of(1, *state), *state);
     assert_refused(s.site, s.host, "GET", "brokers/x", 404, "not_found.broker", *state);
@@ -339,7 +339,7 @@ static void a_token_of_one_organization_need_not_select_it(void **state)
     assert_int_equal(ask_me(&none, NULL, *state), 403);
 }
 
-static void me_has_exactly_the_members_of_the_kind_of_credential(void **state)
+TEST(me_has_exactly_the_members_of_the_kind_of_credential)
 {
     static const char *const of_key[] = {"type", "principal_id", "tenant_id", "organization_id", "role", "scopes"};
     static const char *const of_token[] = {
@@ -362,7 +362,7 @@ static void me_has_exactly_the_members_of_the_kind_of_credential(void **state)
 
 /* ---------------------------------------------------------------- rate limits */
 
-static void a_credential_has_the_rate_limit_of_its_plan(void **state)
+TEST(a_credential_has_the_rate_limit_of_its_plan)
 {
     fake_key *key = key_of("org_admin", *state);
     key->credential.requests = 3;
@@ -397,7 +397,7 @@ static int passes(neo_site *site, const char *address, int requests, apr_pool_t 
     return passed;
 }
 
-static void requests_without_a_credential_are_limited_by_address(void **state)
+TEST(requests_without_a_credential_are_limited_by_address)
 {
     fixture s = fixture_with(key_of("org_admin", *state), *state);
     assert_int_equal(passes(s.site, "192.0.2.1", NEO_ADDRESS_REQUESTS + 10, *state), NEO_ADDRESS_REQUESTS);
@@ -406,7 +406,7 @@ static void requests_without_a_credential_are_limited_by_address(void **state)
     assert_refused(s.site, caller(NULL, *state), "GET", "openapi.yaml", 429, "rate_limit.exceeded", *state);
 }
 
-static void the_addresses_of_a_64_network_share_a_limit(void **state)
+TEST(the_addresses_of_a_64_network_share_a_limit)
 {
     neo_site *site = site_of(*state);
     assert_int_equal(passes(site, "2001:db8:1:2::1", 400, *state), 400);
@@ -414,7 +414,7 @@ static void the_addresses_of_a_64_network_share_a_limit(void **state)
     assert_int_equal(passes(site, "2001:db8:1:3::1", 10, *state), 10);
 }
 
-static void the_addresses_of_a_48_network_share_a_higher_limit(void **state)
+TEST(the_addresses_of_a_48_network_share_a_higher_limit)
 {
     neo_site *site = site_of(*state);
     int passed = 0;
@@ -426,7 +426,7 @@ static void the_addresses_of_a_48_network_share_a_higher_limit(void **state)
 
 /* ---------------------------------------------------------------- refusals of the host */
 
-static void a_refusal_of_the_host_is_a_counted_problem(void **state)
+TEST(a_refusal_of_the_host_is_a_counted_problem)
 {
     static const neo_code codes[] = {NEO_VALIDATION_MALFORMED_REQUEST, NEO_VALIDATION_REQUEST_TIMEOUT,
                                      NEO_VALIDATION_BODY_TOO_LARGE, NEO_NOT_FOUND_ROUTE, NEO_INTERNAL_UNEXPECTED};
@@ -444,7 +444,7 @@ static void a_refusal_of_the_host_is_a_counted_problem(void **state)
     }
 }
 
-static void a_refusal_of_a_counted_request_does_not_count_against_the_address(void **state)
+TEST(a_refusal_of_a_counted_request_does_not_count_against_the_address)
 {
     fixture s = fixture_with(key_of("org_admin", *state), *state);
     s.host->refused = 1;
@@ -458,7 +458,7 @@ static void a_refusal_of_a_counted_request_does_not_count_against_the_address(vo
     assert_header(s.host, "X-RateLimit-Remaining", "599");
 }
 
-static void a_refusal_by_the_hosts_access_rules_keeps_its_challenge(void **state)
+TEST(a_refusal_by_the_hosts_access_rules_keeps_its_challenge)
 {
     fixture s = fixture_with(key_of("org_admin", *state), *state);
     s.host->refused = 1;
@@ -466,34 +466,4 @@ static void a_refusal_by_the_hosts_access_rules_keeps_its_challenge(void **state
     s.host->fault->status = 401;
     assert_int_equal(ask(s.site, s.host, "GET", "brokers", *state), 401);
     assert_null(header_of(s.host, "WWW-Authenticate"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(responses_have_the_common_headers_and_errors_all_members),
-        pool_test(a_response_has_the_id_of_the_credential),
-        pool_test(a_request_without_a_valid_credential_is_unauthorized),
-        pool_test(the_previous_secret_is_valid_until_it_expires),
-        pool_test(a_revoked_credential_is_reported_only_with_its_secret),
-        pool_test(without_a_credential_no_path_is_disclosed),
-        pool_test(public_paths_need_no_valid_credential),
-        pool_test(without_a_database_only_cached_credentials_work),
-        pool_test(an_unknown_path_is_not_found),
-        pool_test(a_malformed_id_is_not_found_without_a_query),
-        pool_test(a_method_that_is_not_allowed_is_refused_with_allow),
-        pool_test(an_operation_needs_its_scope),
-        pool_test(a_key_has_access_to_its_organization_only),
-        pool_test(a_token_of_several_organizations_must_select_one_except_for_me),
-        pool_test(a_token_of_one_organization_need_not_select_it),
-        pool_test(me_has_exactly_the_members_of_the_kind_of_credential),
-        pool_test(a_credential_has_the_rate_limit_of_its_plan),
-        pool_test(requests_without_a_credential_are_limited_by_address),
-        pool_test(the_addresses_of_a_64_network_share_a_limit),
-        pool_test(the_addresses_of_a_48_network_share_a_higher_limit),
-        pool_test(a_refusal_of_the_host_is_a_counted_problem),
-        pool_test(a_refusal_of_a_counted_request_does_not_count_against_the_address),
-        pool_test(a_refusal_by_the_hosts_access_rules_keeps_its_challenge),
-    };
-    return run_test_group("service", tests);
 }

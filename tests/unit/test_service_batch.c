@@ -84,7 +84,7 @@ static int send_batch(fixture *s, apr_pool_t *pool)
     return status;
 }
 
-static void creates_together_are_one_statement_in_one_transaction(void **state)
+TEST(creates_together_are_one_statement_in_one_transaction)
 {
     failure t = {.made = 2};
     fixture s = fixture_with(&t, *state);
@@ -97,7 +97,7 @@ static void creates_together_are_one_statement_in_one_transaction(void **state)
     assert_int_equal(s.host->notified, 1);
 }
 
-static void a_row_that_the_common_statement_leaves_out_is_written_alone(void **state)
+TEST(a_row_that_the_common_statement_leaves_out_is_written_alone)
 {
     failure t = {.at = "alone", .how = {.error = "23505", .constraint = "broker_creci_key"}, .times = 1, .made = 1};
     fixture s = fixture_with(&t, *state);
@@ -136,7 +136,7 @@ static void assert_success_after_retries(const fixture *s, int status, apr_pool_
     assert_int_equal(s->host->notified, 1);
 }
 
-static void a_transaction_that_is_rolled_back_is_repeated(void **state)
+TEST(a_transaction_that_is_rolled_back_is_repeated)
 {
     static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "57P01"}, {.fate = FAKE_DIES_BEFORE}};
     for (int i = 0; i < COUNT(troubles); i++)
@@ -164,7 +164,7 @@ static void assert_timeout(const fixture *s, int status, apr_pool_t *pool)
     assert_string_equal(member_of(s->host, "code", pool), "internal.statement_timeout");
 }
 
-static void retries_of_the_transaction_are_limited(void **state)
+TEST(retries_of_the_transaction_are_limited)
 {
     static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "42P01"}};
     for (int i = 0; i < COUNT(troubles); i++)
@@ -172,7 +172,7 @@ static void retries_of_the_transaction_are_limited(void **state)
     assert_failure((fake_reply){.error = "57014"}, 1000, assert_timeout, *state);
 }
 
-static void an_unanswered_commit_may_have_been_executed(void **state)
+TEST(an_unanswered_commit_may_have_been_executed)
 {
     failure t = {.at = "commit", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1, .made = 2};
     fixture s = fixture_with(&t, *state);
@@ -181,7 +181,7 @@ static void an_unanswered_commit_may_have_been_executed(void **state)
     assert_int_equal(t.inserted, 1);
 }
 
-static void a_batch_without_a_database_is_unavailable(void **state)
+TEST(a_batch_without_a_database_is_unavailable)
 {
     failure t = {.made = 2};
     fixture s = fixture_with(&t, *state);
@@ -190,25 +190,11 @@ static void a_batch_without_a_database_is_unavailable(void **state)
     assert_int_equal(t.begun, 0);
 }
 
-static void an_invalid_batch_needs_no_connection(void **state)
+TEST(an_invalid_batch_needs_no_connection)
 {
     failure t = {.made = 2};
     fixture s = fixture_with(&t, *state);
     s.host->body = "{\"operations\":[]}";
     assert_int_equal(send_batch(&s, *state), 400);
     assert_int_equal(s.host->acquired, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(creates_together_are_one_statement_in_one_transaction),
-        pool_test(a_row_that_the_common_statement_leaves_out_is_written_alone),
-        pool_test(a_transaction_that_is_rolled_back_is_repeated),
-        pool_test(retries_of_the_transaction_are_limited),
-        pool_test(an_unanswered_commit_may_have_been_executed),
-        pool_test(a_batch_without_a_database_is_unavailable),
-        pool_test(an_invalid_batch_needs_no_connection),
-    };
-    return run_test_group("service_batch", tests);
 }

@@ -69,7 +69,7 @@ static int request(fixture *s, const char *method, apr_pool_t *pool)
 #define OWN     "{\"id\":\"" ID "\",\"name\":\"Ana\",\"external_id\":\"a\"}"
 #define RENAMED "{\"id\":\"" ID "\",\"name\":\"Ana\",\"external_id\":\"b\"}"
 
-static void the_resource_is_found_and_written(void **state)
+TEST(the_resource_is_found_and_written)
 {
     fixture *s = fixture_with((table){.finds_id = -1, .row = OWN}, *state);
     assert_int_equal(request(s, "GET", *state), 200);
@@ -82,7 +82,7 @@ static void the_resource_is_found_and_written(void **state)
 }
 
 /* The resource loses the external id between the look-up and the write. */
-static void a_renamed_resource_is_not_touched(void **state)
+TEST(a_renamed_resource_is_not_touched)
 {
     fixture *s = fixture_with((table){.finds_id = -1, .row = RENAMED}, *state);
     assert_int_equal(request(s, "GET", *state), 404);
@@ -93,7 +93,7 @@ static void a_renamed_resource_is_not_touched(void **state)
     assert_int_equal(s->table.updates + s->table.deletes, 0);
 }
 
-static void a_deleted_resource_is_created_again(void **state)
+TEST(a_deleted_resource_is_created_again)
 {
     for (int i = 0; i < 2; i++) {
         fixture *s = fixture_with((table){.finds_id = 1}, *state);
@@ -102,7 +102,7 @@ static void a_deleted_resource_is_created_again(void **state)
     }
 }
 
-static void a_resource_that_another_request_creates_is_replaced(void **state)
+TEST(a_resource_that_another_request_creates_is_replaced)
 {
     fixture *s = fixture_with((table){.row = OWN, .conflicts = 1, .violated = "broker_external_id_key"}, *state);
     assert_int_equal(request(s, "PUT", *state), 200);
@@ -110,26 +110,16 @@ static void a_resource_that_another_request_creates_is_replaced(void **state)
     assert_int_equal(s->table.updates, 1);
 }
 
-static void another_violated_index_is_a_conflict(void **state)
+TEST(another_violated_index_is_a_conflict)
 {
     fixture *s = fixture_with((table){.conflicts = 100, .violated = "broker_creci_key"}, *state);
     assert_int_equal(request(s, "PUT", *state), 409);
     assert_int_equal(s->table.creates, 1);
 }
 
-static void attempts_are_limited(void **state)
+TEST(attempts_are_limited)
 {
     fixture *s = fixture_with((table){.conflicts = 1000000, .violated = "broker_external_id_key"}, *state);
     assert_int_equal(request(s, "PUT", *state), 503);
     assert_true(s->table.creates > 1 && s->table.creates <= 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(the_resource_is_found_and_written),    pool_test(a_renamed_resource_is_not_touched),
-        pool_test(a_deleted_resource_is_created_again),  pool_test(a_resource_that_another_request_creates_is_replaced),
-        pool_test(another_violated_index_is_a_conflict), pool_test(attempts_are_limited),
-    };
-    return run_test_group("service_external_id", tests);
 }

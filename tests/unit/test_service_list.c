@@ -68,7 +68,7 @@ static void assert_error(fixture *s, const char *query, const char *code, const 
 
 /* ---------------------------------------------------------------- queries */
 
-static void valid_queries_are_accepted(void **state)
+TEST(valid_queries_are_accepted)
 {
     static const char *const queries[] = {
         "",
@@ -169,14 +169,14 @@ static const char *const invalid_queries[][3] = {
     {"cursor=x", "validation.cursor_invalid", "cursor"},
 };
 
-static void an_invalid_query_is_refused_with_its_parameter(void **state)
+TEST(an_invalid_query_is_refused_with_its_parameter)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     for (int i = 0; i < COUNT(invalid_queries); i++)
         assert_error(s, invalid_queries[i][0], invalid_queries[i][1], invalid_queries[i][2], *state);
 }
 
-static void all_problems_of_a_query_are_reported_together(void **state)
+TEST(all_problems_of_a_query_are_reported_together)
 {
     static const char *const fields[] = {"nothing", "q", "limit", "visibility", "created_gte"};
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
@@ -192,7 +192,7 @@ static void all_problems_of_a_query_are_reported_together(void **state)
     }
 }
 
-static void a_long_name_is_not_repeated_whole(void **state)
+TEST(a_long_name_is_not_repeated_whole)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     char *name = apr_pcalloc(*state, 5001);
@@ -201,7 +201,7 @@ static void a_long_name_is_not_repeated_whole(void **state)
     assert_true(s->host->response.body.len < 1000);
 }
 
-static void a_filter_has_at_most_a_hundred_values(void **state)
+TEST(a_filter_has_at_most_a_hundred_values)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     const char *values = "creci=1";
@@ -221,7 +221,7 @@ static void assert_values(fixture *s, const char *query, const char *first, cons
     assert_string_equal(s->values[1], second);
 }
 
-static void commas_and_repetitions_separate_values(void **state)
+TEST(commas_and_repetitions_separate_values)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     assert_values(s, "creci=a,b", "a", "b", *state);
@@ -234,7 +234,7 @@ static void commas_and_repetitions_separate_values(void **state)
     assert_int_equal(list(s, "q=a,b%2Cc", *state), 200);
 }
 
-static void a_substring_search_needs_three_characters(void **state)
+TEST(a_substring_search_needs_three_characters)
 {
     static const char *const queries[] = {"q=ab", "q=a+b", "q=%C3%A3%C3%A9", "q=ae%CC%81"};
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
@@ -242,7 +242,7 @@ static void a_substring_search_needs_three_characters(void **state)
         assert_error(s, queries[i], "validation.parameter_invalid", "q", *state);
 }
 
-static void a_filtered_list_that_times_out_has_its_own_code(void **state)
+TEST(a_filtered_list_that_times_out_has_its_own_code)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     s->error = "57014";
@@ -255,7 +255,7 @@ static void a_filtered_list_that_times_out_has_its_own_code(void **state)
     assert_int_equal(atomic_load(&s->server->connections), 1);
 }
 
-static void a_filtered_list_is_retried_over_a_new_connection(void **state)
+TEST(a_filtered_list_is_retried_over_a_new_connection)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     static const char *const queries[] = {"q=abc", "creci=1,2"};
@@ -267,7 +267,7 @@ static void a_filtered_list_is_retried_over_a_new_connection(void **state)
     assert_int_equal(atomic_load(&s->server->connections), 1 + COUNT(queries));
 }
 
-static void other_operations_have_no_parameters(void **state)
+TEST(other_operations_have_no_parameters)
 {
     static const char *const cases[][2] = {{"GET", "me?limit=1"},
                                            {"GET", "openapi.yaml?x"},
@@ -301,7 +301,7 @@ static void assert_cursor_refused(fixture *s, const char *query, const char *cur
     assert_error(s, apr_pstrcat(pool, query, "&cursor=", apr_pescape_urlencoded(pool, cursor), NULL), code, "cursor", pool);
 }
 
-static void a_cursor_continues_after_its_page(void **state)
+TEST(a_cursor_continues_after_its_page)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     const char *cursor = cursor_for(s, "limit=1", *state);
@@ -315,7 +315,7 @@ static void a_cursor_continues_after_its_page(void **state)
     assert_string_equal(s->before, SECOND);
 }
 
-static void a_link_leads_to_the_next_page_with_limit_and_filters(void **state)
+TEST(a_link_leads_to_the_next_page_with_limit_and_filters)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     const char *cursor = cursor_for(s, "q=a%26b+%C3%A9&limit=1&visibility=public,private", *state);
@@ -332,7 +332,7 @@ static void a_link_leads_to_the_next_page_with_limit_and_filters(void **state)
     assert_null(header_of(s->host, "Link")); /* there is no next page */
 }
 
-static void a_cursor_with_a_changed_bit_is_refused(void **state)
+TEST(a_cursor_with_a_changed_bit_is_refused)
 {
     static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
@@ -345,7 +345,7 @@ static void a_cursor_with_a_changed_bit_is_refused(void **state)
         }
 }
 
-static void a_cursor_has_one_spelling(void **state)
+TEST(a_cursor_has_one_spelling)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     const char *cursor = cursor_for(s, "limit=1", *state);
@@ -358,7 +358,7 @@ static void a_cursor_has_one_spelling(void **state)
     assert_cursor_refused(s, "", FIRST, "validation.cursor_invalid", *state);
 }
 
-static void a_cursor_is_valid_for_its_organization_only(void **state)
+TEST(a_cursor_is_valid_for_its_organization_only)
 {
     fixture *s = fixture_with(token_of(2, *state), *state);
     apr_table_setn(s->host->headers, "X-Organization-ID", ORGANIZATION);
@@ -371,7 +371,7 @@ static void a_cursor_is_valid_for_its_organization_only(void **state)
     assert_int_equal(list_with(s, "", cursor, *state), 200);
 }
 
-static void a_cursor_is_valid_for_its_filters_only(void **state)
+TEST(a_cursor_is_valid_for_its_filters_only)
 {
     static const char *const others[] = {
         "", "q=abcd", "q=abc&creci=1", "creci=abc", "q=Abc", "visibility=public", "q=abc&visibility=public"};
@@ -388,7 +388,7 @@ static void a_cursor_is_valid_for_its_filters_only(void **state)
     assert_int_equal(list_with(s, "creci=1&q=abc", cursor, *state), 200); /* in any order */
 }
 
-static void a_cursor_carries_its_order(void **state)
+TEST(a_cursor_carries_its_order)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     const char *cursor = cursor_for(s, "limit=1&sort=-updated_at", *state);
@@ -402,7 +402,7 @@ static void a_cursor_carries_its_order(void **state)
     assert_null(header_of(s->host, "X-Total-Count"));
 }
 
-static void an_expired_cursor_is_refused(void **state)
+TEST(an_expired_cursor_is_refused)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     s->site->cursor_lifetime = 0;
@@ -412,7 +412,7 @@ static void an_expired_cursor_is_refused(void **state)
     assert_cursor_refused(s, "", cursor, "validation.cursor_expired", *state);
 }
 
-static void a_cursor_opens_with_any_key_of_the_deployment(void **state)
+TEST(a_cursor_opens_with_any_key_of_the_deployment)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
     neo_keys *keys = &s->site->keys;
@@ -426,30 +426,4 @@ static void a_cursor_opens_with_any_key_of_the_deployment(void **state)
     keys->count = 1; /* the old key is removed */
     assert_cursor_refused(s, "", old, "validation.cursor_invalid", *state);
     assert_int_equal(list_with(s, "", new, *state), 200);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(valid_queries_are_accepted),
-        pool_test(an_invalid_query_is_refused_with_its_parameter),
-        pool_test(all_problems_of_a_query_are_reported_together),
-        pool_test(a_long_name_is_not_repeated_whole),
-        pool_test(a_filter_has_at_most_a_hundred_values),
-        pool_test(commas_and_repetitions_separate_values),
-        pool_test(a_substring_search_needs_three_characters),
-        pool_test(a_filtered_list_that_times_out_has_its_own_code),
-        pool_test(a_filtered_list_is_retried_over_a_new_connection),
-        pool_test(other_operations_have_no_parameters),
-        pool_test(a_cursor_continues_after_its_page),
-        pool_test(a_link_leads_to_the_next_page_with_limit_and_filters),
-        pool_test(a_cursor_with_a_changed_bit_is_refused),
-        pool_test(a_cursor_has_one_spelling),
-        pool_test(a_cursor_is_valid_for_its_organization_only),
-        pool_test(a_cursor_is_valid_for_its_filters_only),
-        pool_test(a_cursor_carries_its_order),
-        pool_test(an_expired_cursor_is_refused),
-        pool_test(a_cursor_opens_with_any_key_of_the_deployment),
-    };
-    return run_test_group("service_list", tests);
 }

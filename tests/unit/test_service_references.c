@@ -71,7 +71,7 @@ static fixture *new_fixture(apr_pool_t *pool)
     return s;
 }
 
-static void a_missing_reference_is_reported_and_nothing_is_written(void **state)
+TEST(a_missing_reference_is_reported_and_nothing_is_written)
 {
     static const char *const methods[][2] = {{"POST", "parties"}, {"PUT", "parties/" PARTY}, {"PATCH", "parties/" PARTY}};
     fixture *s = new_fixture(*state);
@@ -86,7 +86,7 @@ static void a_missing_reference_is_reported_and_nothing_is_written(void **state)
     }
 }
 
-static void all_missing_references_are_reported(void **state)
+TEST(all_missing_references_are_reported)
 {
     fixture *s = new_fixture(*state);
     set_responses(s, 0, 3, "legal_representatives[2].party_id");
@@ -98,7 +98,7 @@ static void all_missing_references_are_reported(void **state)
                         "validation.party.legal_representatives_party_id_not_found");
 }
 
-static void a_foreign_key_violation_is_retried(void **state)
+TEST(a_foreign_key_violation_is_retried)
 {
     static const char *const methods[][2] = {{"POST", "parties"}, {"PUT", "parties/" PARTY}, {"PATCH", "parties/" PARTY}};
     fixture *s = new_fixture(*state);
@@ -114,7 +114,7 @@ static void a_foreign_key_violation_is_retried(void **state)
     }
 }
 
-static void a_new_id_whose_suffix_is_taken_is_replaced_by_another(void **state)
+TEST(a_new_id_whose_suffix_is_taken_is_replaced_by_another)
 {
     fixture *s = new_fixture(*state);
     s->table = (table){.taken_ids = 2};
@@ -124,7 +124,7 @@ static void a_new_id_whose_suffix_is_taken_is_replaced_by_another(void **state)
     assert_refused(s->site, s->host, "POST", "parties", 503, "internal.unavailable", *state);
 }
 
-static void retries_are_limited(void **state)
+TEST(retries_are_limited)
 {
     fixture *s = new_fixture(*state);
     set_responses(s, 1000000, 0, NULL);
@@ -134,7 +134,7 @@ static void retries_are_limited(void **state)
     assert_true(s->table.writes < 400);
 }
 
-static void a_resource_in_use_is_not_deleted(void **state)
+TEST(a_resource_in_use_is_not_deleted)
 {
     static const char *const cases[][2] = {
         {"document doc_1 related.id", "The broker cannot be deleted while a document refers to it. Remove the references "
@@ -156,7 +156,7 @@ static void a_resource_in_use_is_not_deleted(void **state)
         }
 }
 
-static void a_resource_that_is_no_longer_in_use_is_deleted(void **state)
+TEST(a_resource_that_is_no_longer_in_use_is_deleted)
 {
     fixture *s = new_fixture(*state);
     set_responses(s, 1, 0, NULL);
@@ -164,7 +164,7 @@ static void a_resource_that_is_no_longer_in_use_is_deleted(void **state)
     assert_int_equal(s->table.writes, 2);
 }
 
-static void only_writes_of_resources_with_references_read_the_version(void **state)
+TEST(only_writes_of_resources_with_references_read_the_version)
 {
     fixture *s = new_fixture(*state);
     set_responses(s, 0, 0, NULL);
@@ -176,19 +176,4 @@ static void only_writes_of_resources_with_references_read_the_version(void **sta
     assert_int_equal(ask(s->site, s->host, "PUT", "brokers/" BROKER, *state), 200);
     assert_int_equal(ask(s->site, s->host, "DELETE", "brokers/" BROKER, *state), 204);
     assert_int_equal(s->table.reads, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_missing_reference_is_reported_and_nothing_is_written),
-        pool_test(all_missing_references_are_reported),
-        pool_test(a_foreign_key_violation_is_retried),
-        pool_test(a_new_id_whose_suffix_is_taken_is_replaced_by_another),
-        pool_test(retries_are_limited),
-        pool_test(a_resource_in_use_is_not_deleted),
-        pool_test(a_resource_that_is_no_longer_in_use_is_deleted),
-        pool_test(only_writes_of_resources_with_references_read_the_version),
-    };
-    return run_test_group("service_references", tests);
 }

@@ -24,7 +24,7 @@ static fake_host *create(fake_reply *reply, int has_database, apr_pool_t *pool)
     return host;
 }
 
-static void an_unanswered_write_may_have_been_executed(void **state)
+TEST(an_unanswered_write_may_have_been_executed)
 {
     fake_host *host = create(&(fake_reply){.fate = FAKE_DIES_BEFORE}, 1, *state);
     assert_non_null(strstr(member_of(host, "detail", *state), "may have been executed"));
@@ -32,7 +32,7 @@ static void an_unanswered_write_may_have_been_executed(void **state)
 }
 
 /* Clients do not learn the cause, only when to try again. */
-static void a_refused_write_was_not_executed(void **state)
+TEST(a_refused_write_was_not_executed)
 {
     static const struct {
         const char *error, *code, *retry_after;
@@ -51,13 +51,4 @@ static void a_refused_write_was_not_executed(void **state)
         assert_null(strstr(detail, "disk"));
         assert_string_equal(apr_table_get(host->response.headers, "Retry-After"), cases[i].retry_after);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(an_unanswered_write_may_have_been_executed),
-        pool_test(a_refused_write_was_not_executed),
-    };
-    return run_test_group("service_refused", tests);
 }

@@ -122,7 +122,7 @@ static const char *code_of(fixture *s, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- bodies */
 
-static void a_media_type_has_several_spellings(void **state)
+TEST(a_media_type_has_several_spellings)
 {
     static const char *const types[] = {"application/json", "Application/JSON", "application/json;charset=utf-8",
                                         "application/json ; charset=\"utf-8\"", "application/json\t"};
@@ -134,7 +134,7 @@ static void a_media_type_has_several_spellings(void **state)
     assert_int_equal(s->host->max, s->site->max_body);
 }
 
-static void a_body_of_another_media_type_is_refused(void **state)
+TEST(a_body_of_another_media_type_is_refused)
 {
     static const char *const types[] = {NULL,
                                         "",
@@ -156,7 +156,7 @@ static void a_body_of_another_media_type_is_refused(void **state)
     assert_int_equal(s->table.creates, 0);
 }
 
-static void a_missing_or_malformed_body_is_refused(void **state)
+TEST(a_missing_or_malformed_body_is_refused)
 {
     static const char *const bodies[] = {"{",   "{\"name\":}", "[1,]",        "{\"a\":1,\"a\":2}",
                                          "nul", "{} {}",       "\"\\ud800\"", "{\"a\":\"\xC3\"}"};
@@ -174,7 +174,7 @@ static void a_missing_or_malformed_body_is_refused(void **state)
     assert_int_equal(s->table.creates + s->table.updates, 0);
 }
 
-static void a_problem_of_reading_the_body_is_the_response(void **state)
+TEST(a_problem_of_reading_the_body_is_the_response)
 {
     fixture *s = fixture_with(ROW, *state);
     s->host->fault = neo_problem_make(*state, NEO_VALIDATION_BODY_TOO_LARGE, "It is.");
@@ -183,7 +183,7 @@ static void a_problem_of_reading_the_body_is_the_response(void **state)
     assert_int_equal(s->table.creates, 0);
 }
 
-static void operations_without_a_body_do_not_read_one(void **state)
+TEST(operations_without_a_body_do_not_read_one)
 {
     fixture *s = fixture_with(ROW, *state);
     set(s, "Content-Type", "text/plain");
@@ -194,7 +194,7 @@ static void operations_without_a_body_do_not_read_one(void **state)
 
 /* ---------------------------------------------------------------- create */
 
-static void a_created_resource_has_location_and_etag(void **state)
+TEST(a_created_resource_has_location_and_etag)
 {
     fixture *s = fixture_with(NULL, *state);
     assert_int_equal(send_body(s, "POST", "brokers", "{\"visibility\":null,\"name\":\"Ana\",\"id\":\"x\"}", *state), 201);
@@ -205,7 +205,7 @@ static void a_created_resource_has_location_and_etag(void **state)
     assert_int_equal(s->table.looks, 0);
 }
 
-static void a_duplicate_value_is_reported_with_its_field(void **state)
+TEST(a_duplicate_value_is_reported_with_its_field)
 {
     fixture *s = fixture_with(NULL, *state);
     s->table.create_error = "23505";
@@ -220,7 +220,7 @@ static void a_duplicate_value_is_reported_with_its_field(void **state)
 
 /* ---------------------------------------------------------------- idempotency keys */
 
-static void an_idempotency_key_is_a_uuid_of_version_4(void **state)
+TEST(an_idempotency_key_is_a_uuid_of_version_4)
 {
     static const char *const good[] = {UUID, "\"" UUID "\"", "7F3B2C1D-9A8E-4B6F-8D2A-1C3E5F7A9B0D",
                                        "7f3b2c1d-9a8e-4b6f-bd2a-1c3e5f7a9b0d"};
@@ -260,7 +260,7 @@ static void an_idempotency_key_is_a_uuid_of_version_4(void **state)
     assert_string_equal(code_of(s, *state), "validation.idempotency_key_invalid");
 }
 
-static void a_repeated_request_gets_the_first_response(void **state)
+TEST(a_repeated_request_gets_the_first_response)
 {
     static const char *const statuses[] = {NULL, "23505"}; /* the key existed before the write, or was inserted during it */
     for (int i = 0; i < COUNT(statuses); i++) {
@@ -279,7 +279,7 @@ static void a_repeated_request_gets_the_first_response(void **state)
     }
 }
 
-static void a_unique_violation_with_the_first_request_is_replayed(void **state)
+TEST(a_unique_violation_with_the_first_request_is_replayed)
 {
     fixture *s = fixture_with(NULL, *state);
     set(s, "Idempotency-Key", UUID);
@@ -292,7 +292,7 @@ static void a_unique_violation_with_the_first_request_is_replayed(void **state)
     assert_string_equal(code_of(s, *state), "conflict.duplicate");
 }
 
-static void a_key_that_was_used_for_another_request_is_refused(void **state)
+TEST(a_key_that_was_used_for_another_request_is_refused)
 {
     fixture *s = fixture_with(NULL, *state);
     set(s, "Idempotency-Key", UUID);
@@ -301,7 +301,7 @@ static void a_key_that_was_used_for_another_request_is_refused(void **state)
     assert_string_equal(code_of(s, *state), "conflict.idempotency_key_reused");
 }
 
-static void an_expired_key_is_used_again(void **state)
+TEST(an_expired_key_is_used_again)
 {
     fixture *s = fixture_with(NULL, *state);
     set(s, "Idempotency-Key", UUID);
@@ -333,13 +333,13 @@ static const char *with_tag(const char *format, const char *tag, apr_pool_t *poo
 }
 
 /* Hosts and releases must agree on tags. The expected value was computed by other code. */
-static void a_version_has_the_same_tag_on_every_host(void **state)
+TEST(a_version_has_the_same_tag_on_every_host)
 {
     fixture *s = fixture_with(ROW, *state);
     assert_string_equal(tag_of(s, *state), "e605218bfbc50f30");
 }
 
-static void a_matching_tag_is_not_modified(void **state)
+TEST(a_matching_tag_is_not_modified)
 {
     static const char *const same[] = {"\"%s\"",      "W/\"%s\"",    "*",         "\"x\", \"%s\"",  "\"x\",W/\"%s\",\"y\"",
                                        "\"%s-gzip\"", "W/\"%s-br\"", ",, \"%s\"", "\"a,b\", \"%s\""};
@@ -361,7 +361,7 @@ static void a_matching_tag_is_not_modified(void **state)
     assert_int_equal(send_body(s, "GET", PATH, NULL, *state), 200);
 }
 
-static void a_conditional_write_needs_the_current_tag(void **state)
+TEST(a_conditional_write_needs_the_current_tag)
 {
     static const char *const writes[] = {"PATCH", "PUT", "DELETE"};
     fixture *s = fixture_with(ROW, *state);
@@ -394,7 +394,7 @@ static void a_conditional_write_needs_the_current_tag(void **state)
 
 /* ---------------------------------------------------------------- patch, replace, delete */
 
-static void a_patch_is_repeated_after_a_concurrent_write(void **state)
+TEST(a_patch_is_repeated_after_a_concurrent_write)
 {
     fixture *s = fixture_with(ROW, *state);
     s->table.races = 5;
@@ -404,7 +404,7 @@ static void a_patch_is_repeated_after_a_concurrent_write(void **state)
     assert_string_equal(s->table.version, "77");
 }
 
-static void retries_of_a_patch_are_limited(void **state)
+TEST(retries_of_a_patch_are_limited)
 {
     fixture *s = fixture_with(ROW, *state);
     s->table.races = 1000000;
@@ -412,7 +412,7 @@ static void retries_of_a_patch_are_limited(void **state)
     assert_true(s->table.updates <= 100);
 }
 
-static void an_unconditional_write_is_one_statement(void **state)
+TEST(an_unconditional_write_is_one_statement)
 {
     fixture *s = fixture_with(ROW, *state);
     assert_int_equal(send_body(s, "PUT", PATH, BODY, *state), 200);
@@ -425,7 +425,7 @@ static void an_unconditional_write_is_one_statement(void **state)
     assert_int_equal(s->host->acquired, 2);
 }
 
-static void only_writes_with_deliveries_notify_the_dispatcher(void **state)
+TEST(only_writes_with_deliveries_notify_the_dispatcher)
 {
     fixture *s = fixture_with(ROW, *state);
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
@@ -442,7 +442,7 @@ static void only_writes_with_deliveries_notify_the_dispatcher(void **state)
     assert_int_equal(s->host->notified, 4);
 }
 
-static void no_method_finds_a_missing_resource(void **state)
+TEST(no_method_finds_a_missing_resource)
 {
     static const char *const methods[] = {"GET", "HEAD", "PATCH", "PUT", "DELETE"};
     fixture *s = fixture_with(NULL, *state);
@@ -454,7 +454,7 @@ static void no_method_finds_a_missing_resource(void **state)
         }
 }
 
-static void an_invalid_body_is_reported_before_a_write(void **state)
+TEST(an_invalid_body_is_reported_before_a_write)
 {
     fixture *s = fixture_with(ROW, *state);
     static const char *const writes[][2] = {{"POST", "brokers"}, {"PUT", PATH}, {"PATCH", PATH}};
@@ -464,32 +464,4 @@ static void an_invalid_body_is_reported_before_a_write(void **state)
         assert_int_equal(neo_json_size(neo_json_get(body_of(s->host, *state), "errors")), 3);
     }
     assert_int_equal(s->table.creates + s->table.updates, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_media_type_has_several_spellings),
-        pool_test(a_body_of_another_media_type_is_refused),
-        pool_test(a_missing_or_malformed_body_is_refused),
-        pool_test(a_problem_of_reading_the_body_is_the_response),
-        pool_test(operations_without_a_body_do_not_read_one),
-        pool_test(a_created_resource_has_location_and_etag),
-        pool_test(a_duplicate_value_is_reported_with_its_field),
-        pool_test(an_idempotency_key_is_a_uuid_of_version_4),
-        pool_test(a_repeated_request_gets_the_first_response),
-        pool_test(a_unique_violation_with_the_first_request_is_replayed),
-        pool_test(a_key_that_was_used_for_another_request_is_refused),
-        pool_test(an_expired_key_is_used_again),
-        pool_test(a_version_has_the_same_tag_on_every_host),
-        pool_test(a_matching_tag_is_not_modified),
-        pool_test(a_conditional_write_needs_the_current_tag),
-        pool_test(a_patch_is_repeated_after_a_concurrent_write),
-        pool_test(retries_of_a_patch_are_limited),
-        pool_test(an_unconditional_write_is_one_statement),
-        pool_test(only_writes_with_deliveries_notify_the_dispatcher),
-        pool_test(no_method_finds_a_missing_resource),
-        pool_test(an_invalid_body_is_reported_before_a_write),
-    };
-    return run_test_group("service_write", tests);
 }

@@ -30,7 +30,7 @@ static const char *error_of(const char *filter, const char *text, apr_pool_t *po
     return error;
 }
 
-static void a_text_is_compared_unchanged(void **state)
+TEST(a_text_is_compared_unchanged)
 {
     static const char *const texts[] = {"1", "' or 1=1 --", "%", "\\", "S\xC3\xA3o", " "};
     for (int i = 0; i < COUNT(texts); i++) {
@@ -41,7 +41,7 @@ static void a_text_is_compared_unchanged(void **state)
     }
 }
 
-static void created_at_is_compared_as_an_id_and_other_times_as_texts(void **state)
+TEST(created_at_is_compared_as_an_id_and_other_times_as_texts)
 {
     assert_string_equal(value_of("created_gte", "1970-01-01T00:00:00.001Z", *state), "brk_00000000010000000000000000");
     assert_string_equal(value_of("created_lte", "1970-01-01T00:00:00.001Z", *state), "brk_0000000001zzzzzzzzzzzzzzzz");
@@ -49,7 +49,7 @@ static void created_at_is_compared_as_an_id_and_other_times_as_texts(void **stat
     assert_string_equal(value_of("updated_lte", "9999-12-31T23:59:59.999Z", *state), "9999-12-31T23:59:59.999Z");
 }
 
-static void an_invalid_timestamp_is_refused(void **state)
+TEST(an_invalid_timestamp_is_refused)
 {
     static const char *const filters[] = {"created_gte", "created_lte", "updated_gte", "updated_lte"};
     static const char *const texts[] = {
@@ -60,7 +60,7 @@ static void an_invalid_timestamp_is_refused(void **state)
     assert_non_null(strstr(error_of("created_gte", "2026-01-31T10:45:10 03:00", *state), "%2B"));
 }
 
-static void an_enumeration_accepts_only_its_values(void **state)
+TEST(an_enumeration_accepts_only_its_values)
 {
     assert_string_equal(value_of("visibility", "public", *state), "public");
     assert_string_equal(error_of("visibility", "Public", *state), "must be private, restricted or public");
@@ -76,7 +76,7 @@ static int accepts(const neo_resource *resource, const char *filter, const char 
     return !error;
 }
 
-static void an_integer_is_one_that_the_database_can_hold(void **state)
+TEST(an_integer_is_one_that_the_database_can_hold)
 {
     static const char *const right[] = {"0", "-1", "9223372036854775807"};
     static const char *const error[] = {"", "x", "1.0", "1e3", " 1", "+1", "0x1", "9223372036854775808"};
@@ -86,7 +86,7 @@ static void an_integer_is_one_that_the_database_can_hold(void **state)
         assert_false(accepts(&neo_property, "bedrooms_gte", error[i], *state));
 }
 
-static void a_date_is_one_of_the_calendar(void **state)
+TEST(a_date_is_one_of_the_calendar)
 {
     static const char *const right[] = {"2026-02-28", "2028-02-29", "9999-12-31"};
     static const char *const error[] = {"", "2026-02-29", "2026-1-1", "28/02/2026", "today", "2026-01-31T00:00:00Z"};
@@ -96,14 +96,14 @@ static void a_date_is_one_of_the_calendar(void **state)
         assert_false(accepts(&neo_contract, "end_date_lte", error[i], *state));
 }
 
-static void an_empty_value_is_refused_by_every_filter(void **state)
+TEST(an_empty_value_is_refused_by_every_filter)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (const neo_filter *f = (*r)->filters; f && f->name; f++)
             assert_false(accepts(*r, f->name, "", *state));
 }
 
-static void every_reference_target_has_a_column(void **state)
+TEST(every_reference_target_has_a_column)
 {
     static const char *const cases[][2] = {{"brk_x", "broker_id"},
                                            {"prp_", "property_id"},
@@ -117,7 +117,7 @@ static void every_reference_target_has_a_column(void **state)
         assert_null(neo_reference_column(unknown[i], *state));
 }
 
-static void references_become_three_arrays(void **state)
+TEST(references_become_three_arrays)
 {
     const char *text = "{\"broker_id\":\"brk_1\",\"owners\":[{\"party_id\":\"pty_1\"},{\"party_id\":\"pty_2\"}]}";
     neo_values values = {0};
@@ -136,20 +136,4 @@ static void references_become_three_arrays(void **state)
     neo_references_end(&all, &values);
     assert_string_equal(values.of[NEO_PARAM_PATHS], "{}");
     assert_string_equal(values.of[NEO_PARAM_TARGETS], "{}");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_text_is_compared_unchanged),
-        pool_test(created_at_is_compared_as_an_id_and_other_times_as_texts),
-        pool_test(an_invalid_timestamp_is_refused),
-        pool_test(an_enumeration_accepts_only_its_values),
-        pool_test(an_integer_is_one_that_the_database_can_hold),
-        pool_test(a_date_is_one_of_the_calendar),
-        pool_test(an_empty_value_is_refused_by_every_filter),
-        pool_test(every_reference_target_has_a_column),
-        pool_test(references_become_three_arrays),
-    };
-    return run_test_group("table", tests);
 }

@@ -13,7 +13,7 @@ static const char *filled(const char *text, const char *parameters, apr_pool_t *
     return neo_template_fill(text, parameters ? parse_json(parameters, pool) : NULL, pool);
 }
 
-static void placeholders_are_replaced(void **state)
+TEST(placeholders_are_replaced)
 {
     static const char *const cases[][3] = {
         {"Hi {{1}}, {{2}}!", "[\"Ana\", \"Rua 1\"]", "Hi Ana, Rua 1!"},
@@ -34,7 +34,7 @@ static const char *read_from(int status, const char *body, const char **error, a
     return neo_template_read(&response, "visit", "pt_BR", pool, error);
 }
 
-static void the_body_in_the_language_is_read(void **state)
+TEST(the_body_in_the_language_is_read)
 {
     const char *error;
     assert_string_equal(read_from(200,
@@ -44,7 +44,7 @@ static void the_body_in_the_language_is_read(void **state)
                         "Olá {{1}}");
 }
 
-static void other_responses_have_no_text(void **state)
+TEST(other_responses_have_no_text)
 {
     static const char *const bodies[] = {
         LIST("[]"),
@@ -70,14 +70,4 @@ static void other_responses_have_no_text(void **state)
     neo_provider_response none = {NEO_PROVIDER_NO_RESPONSE, "timeout", 0, {"", 0}, NULL};
     assert_null(neo_template_read(&none, "visit", "pt_BR", *state, &error));
     assert_string_equal(error, "timeout");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(placeholders_are_replaced),
-        pool_test(the_body_in_the_language_is_read),
-        pool_test(other_responses_have_no_text),
-    };
-    return run_test_group("template", tests);
 }

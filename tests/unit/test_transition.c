@@ -17,7 +17,7 @@ static const char *refusal(const neo_resource *resource, const char *from, const
     return problem->detail;
 }
 
-static void an_allowed_transition_sets_its_timestamp(void **state)
+TEST(an_allowed_transition_sets_its_timestamp)
 {
     static const neo_resource *const machines[] = {&neo_proposal, &neo_contract};
     for (int i = 0; i < COUNT(machines); i++)
@@ -28,7 +28,7 @@ static void an_allowed_transition_sets_its_timestamp(void **state)
         }
 }
 
-static void every_other_change_is_refused(void **state)
+TEST(every_other_change_is_refused)
 {
     static const neo_resource *const machines[] = {&neo_proposal, &neo_contract};
     for (int i = 0; i < COUNT(machines); i++) {
@@ -44,7 +44,7 @@ static void every_other_change_is_refused(void **state)
     }
 }
 
-static void a_refusal_names_the_allowed_statuses(void **state)
+TEST(a_refusal_names_the_allowed_statuses)
 {
     const char *timestamp_field;
     assert_string_equal(refusal(&neo_contract, "draft", "active", &timestamp_field, *state),
@@ -59,14 +59,14 @@ static void a_refusal_names_the_allowed_statuses(void **state)
                         "pending_signature or cancelled.");
 }
 
-static void an_unchanged_status_sets_no_timestamp(void **state)
+TEST(an_unchanged_status_sets_no_timestamp)
 {
     const char *timestamp_field = "x";
     assert_null(refusal(&neo_proposal, "accepted", "accepted", &timestamp_field, *state));
     assert_null(timestamp_field);
 }
 
-static void a_resource_without_transitions_may_have_any_status(void **state)
+TEST(a_resource_without_transitions_may_have_any_status)
 {
     const char *timestamp_field = "x";
     assert_null(refusal(&neo_property, "sold", "draft", &timestamp_field, *state));
@@ -76,9 +76,8 @@ static void a_resource_without_transitions_may_have_any_status(void **state)
     assert_null(timestamp_field);
 }
 
-static void timestamps_of_transitions_are_service_fields(void **state)
+TEST(timestamps_of_transitions_are_service_fields)
 {
-    (void)state;
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (const neo_transition *t = (*r)->transitions; t && t->from; t++)
             if (t->timestamp_field) {
@@ -88,7 +87,7 @@ static void timestamps_of_transitions_are_service_fields(void **state)
     assert_false(neo_transition_sets(&neo_contract, neo_field_named(neo_contract.fields, "created_at")));
 }
 
-static void history_has_the_timestamps_of_its_earlier_statuses(void **state)
+TEST(history_has_the_timestamps_of_its_earlier_statuses)
 {
     static const struct {
         const neo_resource *resource;
@@ -100,7 +99,6 @@ static void history_has_the_timestamps_of_its_earlier_statuses(void **state)
         {&neo_contract, "terminated_at", "active", 0},        {&neo_contract, "terminated_at", "terminated", 1},
         {&neo_proposal, "decided_at", "countered", 0},        {&neo_proposal, "decided_at", "withdrawn", 1},
     };
-    (void)state;
     for (int i = 0; i < COUNT(cases); i++) {
         const neo_field *field = neo_field_named(cases[i].resource->fields, cases[i].field);
         assert_int_equal(neo_transition_has_set(cases[i].resource, field, cases[i].status), cases[i].is_set);
@@ -108,7 +106,7 @@ static void history_has_the_timestamps_of_its_earlier_statuses(void **state)
 }
 
 /* A creation has no effects (see neo_rules_target), so no status that requires one may directly follow the first. */
-static void no_resource_is_created_in_a_status_that_requires_an_effect(void **state)
+TEST(no_resource_is_created_in_a_status_that_requires_an_effect)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (const neo_effect *e = (*r)->effects; e && e->state; e++) {
@@ -117,19 +115,4 @@ static void no_resource_is_created_in_a_status_that_requires_an_effect(void **st
                 assert_non_null(refusal(*r, NULL, e->state, &timestamp_field, *state));
             assert_non_null(neo_field_named((*r)->fields, e->through)->refers);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(an_allowed_transition_sets_its_timestamp),
-        pool_test(every_other_change_is_refused),
-        pool_test(a_refusal_names_the_allowed_statuses),
-        pool_test(an_unchanged_status_sets_no_timestamp),
-        pool_test(a_resource_without_transitions_may_have_any_status),
-        pool_test(timestamps_of_transitions_are_service_fields),
-        pool_test(history_has_the_timestamps_of_its_earlier_statuses),
-        pool_test(no_resource_is_created_in_a_status_that_requires_an_effect),
-    };
-    return run_test_group("transition", tests);
 }

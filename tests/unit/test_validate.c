@@ -88,14 +88,14 @@ static const char *body_with(const place *p, const char *value, apr_pool_t *pool
 
 /* Valid bodies. */
 
-static void a_name_is_enough_and_defaults_are_filled_in(void **state)
+TEST(a_name_is_enough_and_defaults_are_filled_in)
 {
     assert_string_equal(cleaned("{" NAMED "}", *state), "{\"name\":\"Ana\",\"visibility\":\"restricted\"}");
     assert_string_equal(cleaned("{\"visibility\":\"public\"," NAMED "}", *state),
                         "{\"name\":\"Ana\",\"visibility\":\"public\"}");
 }
 
-static void fields_are_in_the_order_of_the_table(void **state)
+TEST(fields_are_in_the_order_of_the_table)
 {
     assert_string_equal(
         cleaned("{\"visibility\":\"private\",\"phone\":\"+55 11 1\",\"bank_account\":{\"pix_key\":\"p\","
@@ -107,7 +107,7 @@ static void fields_are_in_the_order_of_the_table(void **state)
         "\"account_type\":\"savings\",\"pix_key\":\"p\"},\"visibility\":\"private\"}");
 }
 
-static void null_means_absent(void **state)
+TEST(null_means_absent)
 {
     assert_string_equal(cleaned("{" NAMED ",\"creci\":null,\"visibility\":null,\"bank_account\":null}", *state),
                         "{\"name\":\"Ana\",\"visibility\":\"restricted\"}");
@@ -116,7 +116,7 @@ static void null_means_absent(void **state)
     assert_string_equal(cleaned("{" NAMED ",\"bank_account\":{}}", *state), "{\"name\":\"Ana\",\"visibility\":\"restricted\"}");
 }
 
-static void service_fields_are_ignored_in_a_body(void **state)
+TEST(service_fields_are_ignored_in_a_body)
 {
     static const char *const values[] = {"\"brk_01jd3x8m5t9w2q7r4y6z0a1b3c\"", "null", "5", "[]", "{\"a\":1}", "\"\"", "true"};
     for (const neo_field *f = neo_broker.fields; f->name; f++)
@@ -125,7 +125,7 @@ static void service_fields_are_ignored_in_a_body(void **state)
                                 "{\"name\":\"Ana\",\"visibility\":\"restricted\"}");
 }
 
-static void every_value_of_an_enumeration_is_accepted(void **state)
+TEST(every_value_of_an_enumeration_is_accepted)
 {
     place places[64];
     int n = writable_places(places, COUNT(places), *state), enums = 0;
@@ -139,7 +139,7 @@ static void every_value_of_an_enumeration_is_accepted(void **state)
 
 /* Errors. */
 
-static void every_field_refuses_every_other_type(void **state)
+TEST(every_field_refuses_every_other_type)
 {
     static const struct {
         neo_json_kind kind;
@@ -172,7 +172,7 @@ static const char *long_string(const char *character, long long length, apr_pool
     return out.ptr;
 }
 
-static void lengths_are_counted_in_code_points(void **state)
+TEST(lengths_are_counted_in_code_points)
 {
     static const char *const characters[] = {"a",       "\xC3\xA9", "\xE2\x82\xAC",  "\xF0\x9F\x8F\xA0",
                                              "\\u00e9", "\\\"",     "\\ud83c\\udfe0"};
@@ -190,7 +190,7 @@ static void lengths_are_counted_in_code_points(void **state)
     assert_non_null(strstr(problem_of("{\"name\":\"\"}", *state)->detail, "empty"));
 }
 
-static void fields_with_a_rule_have_limits_too(void **state)
+TEST(fields_with_a_rule_have_limits_too)
 {
     cleaned(apr_psprintf(*state, "{" NAMED ",\"creci\":%s}", long_string("7", 32, *state)), *state);
     assert_invalid(apr_psprintf(*state, "{" NAMED ",\"creci\":%s}", long_string("7", 33, *state)), "creci", *state);
@@ -198,7 +198,7 @@ static void fields_with_a_rule_have_limits_too(void **state)
     assert_invalid("{" NAMED ",\"email\":\"ana\"}", "email", *state);
 }
 
-static void every_field_refuses_empty_and_blank_strings(void **state)
+TEST(every_field_refuses_empty_and_blank_strings)
 {
     static const char *const values[] = {"\"\"", "\" \"", "\"     \""};
     place places[64];
@@ -208,7 +208,7 @@ static void every_field_refuses_empty_and_blank_strings(void **state)
             assert_invalid(body_with(&places[i], values[v], *state), places[i].path, *state);
 }
 
-static void control_characters_are_refused_everywhere(void **state)
+TEST(control_characters_are_refused_everywhere)
 {
     static const char *const values[] = {"\\u0001", "\\b",  "\\t",     "\\n",      "\\r",     "\\u001b",
                                          "\\u001f", "\x7F", "\\u0080", "\xC2\x85", "\xC2\x9F"};
@@ -223,7 +223,7 @@ static void control_characters_are_refused_everywhere(void **state)
     cleaned("{\"name\":\"\xC2\xA0\xC3\x80\xE2\x80\x8D\"}", *state);
 }
 
-static void a_value_that_is_not_of_the_enumeration_is_refused(void **state)
+TEST(a_value_that_is_not_of_the_enumeration_is_refused)
 {
     static const char *const values[] = {"\"Restricted\"", "\"restricted \"", "\"hidden\"", "\"restricted\\n\""};
     for (int v = 0; v < COUNT(values); v++)
@@ -232,14 +232,14 @@ static void a_value_that_is_not_of_the_enumeration_is_refused(void **state)
     assert_string_equal(item_of(problem, 0)->message, "must be private, restricted or public");
 }
 
-static void a_missing_required_field_is_named(void **state)
+TEST(a_missing_required_field_is_named)
 {
     static const char *const bodies[] = {"{}", "{\"name\":null}", "{\"creci\":\"1\"}", "{\"id\":\"x\",\"email\":\"a@b\"}"};
     for (int i = 0; i < COUNT(bodies); i++)
         assert_one(problem_of(bodies[i], *state), "name", "validation.broker.name_required");
 }
 
-static void unknown_fields_are_refused_at_every_level(void **state)
+TEST(unknown_fields_are_refused_at_every_level)
 {
     static const char *const cases[][2] = {
         {"{" NAMED ",\"nam\":1}", "nam"},
@@ -255,7 +255,7 @@ static void unknown_fields_are_refused_at_every_level(void **state)
         assert_one(problem_of(cases[i][0], *state), cases[i][1], "validation.unknown_field");
 }
 
-static void a_long_unknown_name_is_truncated_between_characters(void **state)
+TEST(a_long_unknown_name_is_truncated_between_characters)
 {
     static const char *const characters[] = {"a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x8F\xA0"};
     for (int c = 0; c < COUNT(characters); c++)
@@ -271,7 +271,7 @@ static void a_long_unknown_name_is_truncated_between_characters(void **state)
         }
 }
 
-static void all_errors_are_reported_at_once(void **state)
+TEST(all_errors_are_reported_at_once)
 {
     static const char body[] =
         "{\"name\":\"\",\"creci\":7,\"email\":\"x\",\"bank_account\":{\"agency\":[],\"account_type\":\"gold\","
@@ -295,7 +295,7 @@ static void all_errors_are_reported_at_once(void **state)
     }
 }
 
-static void a_message_names_the_type_that_was_sent(void **state)
+TEST(a_message_names_the_type_that_was_sent)
 {
     assert_string_equal(item_of(problem_of("{\"name\":7}", *state), 0)->message,
                         "must be a string of 1 to 200 characters, not an integer");
@@ -304,33 +304,9 @@ static void a_message_names_the_type_that_was_sent(void **state)
     assert_string_equal(item_of(problem_of("{}", *state), 0)->message, "is required");
 }
 
-static void a_body_that_is_no_object_is_malformed(void **state)
+TEST(a_body_that_is_no_object_is_malformed)
 {
     static const char *const bodies[] = {"[]", "[{" NAMED "}]", "\"x\"", "1", "1.5", "true", "null"};
     for (int i = 0; i < COUNT(bodies); i++)
         assert_one(problem_of(bodies[i], *state), "body", "validation.malformed_json");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(a_name_is_enough_and_defaults_are_filled_in),
-        pool_test(fields_are_in_the_order_of_the_table),
-        pool_test(null_means_absent),
-        pool_test(service_fields_are_ignored_in_a_body),
-        pool_test(every_value_of_an_enumeration_is_accepted),
-        pool_test(every_field_refuses_every_other_type),
-        pool_test(lengths_are_counted_in_code_points),
-        pool_test(fields_with_a_rule_have_limits_too),
-        pool_test(every_field_refuses_empty_and_blank_strings),
-        pool_test(control_characters_are_refused_everywhere),
-        pool_test(a_value_that_is_not_of_the_enumeration_is_refused),
-        pool_test(a_missing_required_field_is_named),
-        pool_test(unknown_fields_are_refused_at_every_level),
-        pool_test(a_long_unknown_name_is_truncated_between_characters),
-        pool_test(all_errors_are_reported_at_once),
-        pool_test(a_message_names_the_type_that_was_sent),
-        pool_test(a_body_that_is_no_object_is_malformed),
-    };
-    return run_test_group("validate", tests);
 }

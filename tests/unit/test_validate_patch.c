@@ -32,7 +32,7 @@ static neo_problem *problem_of(const char *patch, apr_pool_t *pool)
     return problem;
 }
 
-static void patches_change_only_the_given_fields(void **state)
+TEST(patches_change_only_the_given_fields)
 {
     static const char *const cases[][2] = {
         {"{}",
@@ -56,7 +56,7 @@ static const char *bank_account_after(const char *patch, apr_pool_t *pool)
     return account ? neo_json_text(account, pool).ptr : "none";
 }
 
-static void members_of_an_object_are_patched_one_by_one(void **state)
+TEST(members_of_an_object_are_patched_one_by_one)
 {
     static const char *const cases[][2] = {
         {"{\"bank_account\":{}}", "{\"bank_code\":\"001\",\"pix_key\":\"p\"}"},
@@ -71,14 +71,14 @@ static void members_of_an_object_are_patched_one_by_one(void **state)
         assert_string_equal(bank_account_after(cases[i][0], *state), cases[i][1]);
 }
 
-static void service_fields_are_not_in_the_result(void **state)
+TEST(service_fields_are_not_in_the_result)
 {
     assert_string_equal(patched("{\"id\":\"brk_x\",\"created_at\":null,\"updated_by\":7,\"tenant_id\":{}}", *state),
                         patched("{}", *state));
     assert_string_equal(patched(CURRENT, *state), patched("{}", *state));
 }
 
-static void invalid_patches_are_refused(void **state)
+TEST(invalid_patches_are_refused)
 {
     static const char *const cases[][3] = {
         {"{\"name\":null}", "name", "validation.broker.name_required"},
@@ -105,20 +105,10 @@ static void invalid_patches_are_refused(void **state)
     }
 }
 
-static void all_errors_of_a_patch_are_reported_at_once(void **state)
+TEST(all_errors_of_a_patch_are_reported_at_once)
 {
     neo_problem *problem =
         problem_of("{\"name\":null,\"creci\":1,\"bank_account\":{\"agency\":\"\",\"x\":null},\"y\":2}", *state);
     assert_string_equal(problem->code, "validation.failed");
     assert_int_equal(problem->items->nelts, 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(patches_change_only_the_given_fields),       pool_test(members_of_an_object_are_patched_one_by_one),
-        pool_test(service_fields_are_not_in_the_result),       pool_test(invalid_patches_are_refused),
-        pool_test(all_errors_of_a_patch_are_reported_at_once),
-    };
-    return run_test_group("validate_patch", tests);
 }

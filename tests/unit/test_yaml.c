@@ -19,13 +19,13 @@ static const char *yaml_of_text(const char *text, apr_pool_t *pool)
     return neo_yaml_text(neo_json_make_string(text, pool), pool).ptr;
 }
 
-static void members_and_items_keep_their_order(void **state)
+TEST(members_and_items_keep_their_order)
 {
     assert_string_equal(yaml_of("{\"b\": {\"d\": 1, \"c\": [true, null, {}, []]}, \"a\": \"x\"}", *state),
                         "{b: {d: 1, c: [true, null, {}, []]}, a: x}\n");
 }
 
-static void what_has_several_lines_or_is_long_is_written_in_blocks(void **state)
+TEST(what_has_several_lines_or_is_long_is_written_in_blocks)
 {
     assert_string_equal(yaml_of("{\"b\": {\"c\": [\"1\\n2\"]}, \"a\": \"x\"}", *state), "b:\n"
                                                                                         "  c:\n"
@@ -39,13 +39,13 @@ static void what_has_several_lines_or_is_long_is_written_in_blocks(void **state)
     assert_memory_equal(yaml_of(apr_psprintf(*state, "{\"a\": [%s]}", item), *state), "a:\n- word\n- word\n", 17);
 }
 
-static void numbers_stay_numbers(void **state)
+TEST(numbers_stay_numbers)
 {
     assert_string_equal(yaml_of("[0, -9223372036854775808, 0.5, 1e300, -1.5e-7, false]", *state),
                         "[0, -9223372036854775808, 0.5, 1.0e+300, -0.00000015, false]\n");
 }
 
-static void words_and_paths_are_plain(void **state)
+TEST(words_and_paths_are_plain)
 {
     static const char *const plain[] = {"brokers", "Itaú Unibanco", "/brokers/{id}",
                                         "$ref",    "3.1.0",         "https://api.example.com/docs"};
@@ -53,7 +53,7 @@ static void words_and_paths_are_plain(void **state)
         assert_string_equal(yaml_of_text(plain[i], *state), apr_pstrcat(*state, plain[i], "\n", NULL));
 }
 
-static void ambiguous_texts_are_quoted(void **state)
+TEST(ambiguous_texts_are_quoted)
 {
     static const char *const quoted[] = {"",      "true",       "False", "YES", "no",  "On",   "off", "y",   "N",
                                          "null",  "NULL",       "~",     "200", "-1",  "0x1F", "3.1", "1e3", ".5",
@@ -65,16 +65,4 @@ static void ambiguous_texts_are_quoted(void **state)
         assert_true(*text == '"' || *text == '\'');
     }
     assert_memory_equal(yaml_of("{\"200\": 1}", *state), "{\"200\": 1}", 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        pool_test(members_and_items_keep_their_order),
-        pool_test(what_has_several_lines_or_is_long_is_written_in_blocks),
-        pool_test(numbers_stay_numbers),
-        pool_test(words_and_paths_are_plain),
-        pool_test(ambiguous_texts_are_quoted),
-    };
-    return run_test_group("yaml", tests);
 }

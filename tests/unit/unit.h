@@ -16,12 +16,6 @@
 
 #include "core/json.h"
 
-/* A test whose *state is a pool. It is destroyed after the test, so that sanitizers detect leaks and uses after free. */
-#define pool_test(test) cmocka_unit_test_setup_teardown(test, open_pool, close_pool)
-
-/* Runs the tests of a file. Its value is the exit status. */
-#define run_test_group(name, tests) cmocka_run_group_tests_name(name, tests, start_apr, stop_apr)
-
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static inline int open_pool(void **state)
@@ -46,6 +40,25 @@ static inline int stop_apr(void **state)
     (void)state;
     apr_terminate();
     return 0;
+}
+
+static struct CMUnitTest tests[100];
+static size_t test_count;
+
+/* TEST(name) { … } is a test of its program. *state is a pool; it is destroyed after the test, so that sanitizers detect leaks
+ * and uses after free. */
+#define TEST(name)                                                                                                             \
+    static void name(void **state);                                                                                            \
+    __attribute__((constructor)) static void add_##name(void)                                                                  \
+    {                                                                                                                          \
+        assert_in_range(test_count, 0, COUNT(tests) - 1);                                                                      \
+        tests[test_count++] = (struct CMUnitTest){#name, name, open_pool, close_pool, NULL};                                   \
+    }                                                                                                                          \
+    static void name(__attribute__((unused)) void **state)
+
+int main(void)
+{
+    return _cmocka_run_group_tests(__BASE_FILE__, tests, test_count, start_apr, stop_apr);
 }
 
 static inline neo_text text_of(const char *text)
