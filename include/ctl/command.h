@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl's table of commands, used for the command line, help, the manual and completion.
- * A command is added as a row in its group's file (src/ctl/<group>.c); a new group is added to NEO_CTL_GROUP_LIST. */
+ * A command is added as a row in its group's table, neo_ctl_<group> in src/ctl/; a new group is added to NEO_CTL_GROUP_LIST. */
 #ifndef NEO_CTL_COMMAND_H
 #define NEO_CTL_COMMAND_H
 
