@@ -4,16 +4,29 @@
 #define NEO_WEBHOOKS_SIGNATURE_H
 
 #include "core/clock.h"
+#include "core/crypto.h"
 #include "webhooks/outbox.h"
 
 #define NEO_WEBHOOK_HEADERS 5
 
+/* The decrypted secrets of a subscription; initialized with zeros. */
+typedef struct neo_webhook_secrets {
+    const neo_due_delivery *due; /* one of the subscription's deliveries */
+    const char *secret;          /* NULL if it cannot be decrypted with any key of the key file */
+    const char *previous;        /* NULL if there is none */
+} neo_webhook_secrets;
+
+/* Decrypts the secrets of the delivery's subscription, unless `secrets` has them already: a claim's deliveries are grouped by
+ * subscription. */
+void neo_webhook_open_secrets(neo_webhook_secrets *secrets, const neo_keys *keys, const neo_due_delivery *due,
+                              apr_pool_t *pool);
+
 /* The body: id, event_type, created_at, what the subscription includes, payload. */
 neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool);
 
-/* The headers, as "Name: value". X-Webhook-Signature is signed with `secret` only, webhook-signature also with `previous`
- * unless it is NULL. `id` is the event's, so that repetitions have the same webhook-id; `now` is the time of the attempt. */
-void neo_webhook_sign(const char *id, neo_text body, const char *secret, const char *previous, neo_ms now, apr_pool_t *pool,
+/* The headers, as "Name: value". X-Webhook-Signature is signed with the new secret only, webhook-signature also with the
+ * previous one. `id` is the event's, so that repetitions have the same webhook-id; `now` is the time of the attempt. */
+void neo_webhook_sign(const char *id, neo_text body, const neo_webhook_secrets *secrets, neo_ms now, apr_pool_t *pool,
                       const char *headers[NEO_WEBHOOK_HEADERS]);
 
 #endif

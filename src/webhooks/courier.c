@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/log.h"
-#include "core/secret.h"
 #include "results.h"
 #include "webhooks/claim_owner.h"
 #include "webhooks/in_flight.h"
@@ -34,12 +33,6 @@ typedef struct {
     neo_in_flight_delivery *delivery;
 } outgoing;
 
-/* A subscription's decrypted secrets. */
-typedef struct {
-    const neo_due_delivery *due;
-    const char *secret, *previous;
-} opened_secrets;
-
 /* The statement in progress. There is at most one; the courier sends while it waits for the response. */
 enum { QUERY_NONE, QUERY_CLAIM, QUERY_RECORD };
 
@@ -59,7 +52,7 @@ struct neo_courier {
     neo_claim_request request;
     outgoing *outgoing; /* from next_outgoing on not sent yet */
     int outgoing_count, next_outgoing;
-    opened_secrets secrets;
+    neo_webhook_secrets secrets;
 
     neo_results result_batches[2], *collected;
     neo_results *recording; /* empty, in progress, or waiting for a retry */
@@ -150,25 +143,13 @@ static void finish_record(neo_courier *c)
 
 /* ---------------------------------------------------------------- claims */
 
-static const char *open_secret(const neo_courier *c, const neo_due_delivery *due, const char *sealed)
-{
-    return sealed ? neo_secret_open(&c->settings.keys, due->subscription, sealed, c->claim_pool) : NULL;
-}
-
-/* Decrypts secrets once per subscription: a claim's deliveries are grouped by subscription. */
-static void open_secrets(neo_courier *c, const neo_due_delivery *due)
-{
-    if (!c->secrets.due || strcmp(c->secrets.due->subscription, due->subscription) != 0)
-        c->secrets = (opened_secrets){due, open_secret(c, due, due->secret), open_secret(c, due, due->previous_secret)};
-}
-
 static void send_one(neo_courier *c, const neo_due_delivery *due, neo_in_flight_delivery *delivery)
 {
     const char *headers[NEO_WEBHOOK_HEADERS];
-    open_secrets(c, due);
+    neo_webhook_open_secrets(&c->secrets, &c->settings.keys, due, c->claim_pool);
     if (c->secrets.secret) {
         neo_text body = neo_webhook_body(due, c->claim_pool);
-        neo_webhook_sign(due->event_id, body, c->secrets.secret, c->secrets.previous, neo_now_ms(), c->claim_pool, headers);
+        neo_webhook_sign(due->event_id, body, &c->secrets, neo_now_ms(), c->claim_pool, headers);
         delivery->is_sent = neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS, body, delivery);
         c->sent += delivery->is_sent;
         if (delivery->is_sent)
@@ -308,7 +289,7 @@ static void finish_claim(neo_courier *c)
         return;
     c->next_claim_pool = c->claim_pool;
     c->claim_pool = pool;
-    c->secrets = (opened_secrets){0};
+    c->secrets = (neo_webhook_secrets){0};
     admit_claimed(c, due, count);
     count_in_flight(c, c->outgoing_count);
     c->cursor[0] = '\0';

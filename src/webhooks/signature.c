@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds bodies and signatures (see webhooks/signature.h). */
+/* Decrypts secrets, and builds bodies and signatures (see webhooks/signature.h). */
 #include "webhooks/signature.h"
 
 #include <apr_strings.h>
@@ -7,6 +7,18 @@
 
 #include "core/encode.h"
 #include "core/secret.h"
+
+static const char *open_secret(const neo_keys *keys, const neo_due_delivery *due, const char *sealed, apr_pool_t *pool)
+{
+    return sealed ? neo_secret_open(keys, due->subscription, sealed, pool) : NULL;
+}
+
+void neo_webhook_open_secrets(neo_webhook_secrets *secrets, const neo_keys *keys, const neo_due_delivery *due, apr_pool_t *pool)
+{
+    if (!secrets->due || strcmp(secrets->due->subscription, due->subscription) != 0)
+        *secrets = (neo_webhook_secrets){due, open_secret(keys, due, due->secret, pool),
+                                         open_secret(keys, due, due->previous_secret, pool)};
+}
 
 neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool)
 {
@@ -31,19 +43,20 @@ static const char *standard_signature(const char *signed_head, neo_text body, co
     return apr_pstrcat(pool, "v1,", neo_base64(mac, sizeof mac, pool), NULL);
 }
 
-void neo_webhook_sign(const char *id, neo_text body, const char *secret, const char *previous, neo_ms now, apr_pool_t *pool,
+void neo_webhook_sign(const char *id, neo_text body, const neo_webhook_secrets *secrets, neo_ms now, apr_pool_t *pool,
                       const char *headers[NEO_WEBHOOK_HEADERS])
 {
     unsigned char mac[NEO_SHA256_SIZE];
     char hex[2 * NEO_SHA256_SIZE + 1];
     const char *time = apr_ltoa(pool, (long)(now / 1000));
     const char *head = apr_pstrcat(pool, id, ".", time, ".", NULL);
-    neo_hmac_sha256(secret, strlen(secret), &body, 1, mac);
+    neo_hmac_sha256(secrets->secret, strlen(secrets->secret), &body, 1, mac);
     neo_hex(mac, sizeof mac, hex);
     headers[0] = "Content-Type: application/json";
     headers[1] = apr_pstrcat(pool, "X-Webhook-Signature: sha256=", hex, NULL);
     headers[2] = apr_pstrcat(pool, "webhook-id: ", id, NULL);
     headers[3] = apr_pstrcat(pool, "webhook-timestamp: ", time, NULL);
-    headers[4] = apr_pstrcat(pool, "webhook-signature: ", standard_signature(head, body, secret, pool), previous ? " " : NULL,
-                             previous ? standard_signature(head, body, previous, pool) : NULL, NULL);
+    headers[4] = apr_pstrcat(pool, "webhook-signature: ", standard_signature(head, body, secrets->secret, pool),
+                             secrets->previous ? " " : NULL,
+                             secrets->previous ? standard_signature(head, body, secrets->previous, pool) : NULL, NULL);
 }
