@@ -1,56 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statements with named parameters: {organization} in the text becomes $1 and so on; {id[]} is an array of the values of
- * several rows. {{ is a brace. */
+ * several rows; {{ is a brace. */
 #ifndef NEO_SQL_SQL_H
 #define NEO_SQL_SQL_H
 
 #include "pg/pg.h"
 
-/* The parameters of all statements. */
-typedef enum neo_param {
-    NEO_PARAM_ORGANIZATION,
-    NEO_PARAM_TENANT,
-    NEO_PARAM_ID,
-    NEO_PARAM_NOW,        /* created_at or updated_at of the row */
-    NEO_PARAM_ACTOR,      /* created_by, updated_by */
-    NEO_PARAM_REQUEST,    /* id of the request */
-    NEO_PARAM_ID_BLOCK,   /* of the deliveries' ids */
-    NEO_PARAM_SECRET,     /* sealed */
-    NEO_PARAM_CREDENTIAL, /* this and the next two: an idempotency key */
-    NEO_PARAM_KEY,
-    NEO_PARAM_HASH, /* hexadecimal */
-    NEO_PARAM_VERSION,
-    NEO_PARAM_LIMIT,
-    NEO_PARAM_BEFORE,
-    NEO_PARAM_SUBSCRIPTION,
-    NEO_PARAM_SINCE,
-    NEO_PARAM_BODY,     /* of a recovery (see neo_delivery_recover) */
-    NEO_PARAM_ANY_TYPE, /* the event types that '*' includes */
-    NEO_PARAM_NUMBERS,  /* this and the next two: references (see sql/reference.h), or external ids */
-    NEO_PARAM_PATHS,
-    NEO_PARAM_TARGETS,
-    NEO_PARAM_TARGET, /* this and the next three: the row that the write's effect changes (see neo_target) */
-    NEO_PARAM_TARGET_VERSION,
-    NEO_PARAM_TARGET_STATUS,
-    NEO_PARAM_TARGET_ID_BLOCK,
-    NEO_PARAM_ITEM_NUMBER,     /* of one of several rows */
-    NEO_PARAM_ANSWER,          /* of an idempotency key */
-    NEO_PARAM_TIMES,           /* JSON: timestamps of imported history */
-    NEO_PARAM_TIMESTAMP_FIELD, /* name of the field that is set to {now} */
-    NEO_PARAM_REPRESENTATION,  /* of a new row, with the next */
-    NEO_PARAM_PAYLOAD,         /* of its event */
-    NEO_PARAM_FIELD,           /* {field0}, {field1}, …: a resource's writable fields in order */
-    NEO_PARAMS = NEO_PARAM_FIELD + 64
-} neo_param;
+/* clang-format off */
+/* About a request. */
+#define NEO_REQUEST_PARAMETERS(X) X(organization) X(tenant) X(actor) X(request) X(credential) X(key) X(hash)
 
+/* All, except {field0}, {field1}, …: a resource's writable fields in order. */
+#define NEO_PARAMETERS(X)                                                                                                      \
+    NEO_REQUEST_PARAMETERS(X) X(id) X(item_number) X(now) X(id_block) X(timestamp_field) X(times) X(secret) X(version)         \
+    X(representation) X(payload)                               /* of a new row, and of its event */                            \
+    X(numbers) X(paths) X(targets)                             /* references, see sql/reference.h; or external ids */          \
+    X(target) X(target_version) X(target_status) X(target_id_block)                         /* of an effect, see neo_target */ \
+    X(limit) X(before) X(since) X(answer) X(subscription)                                                                      \
+    X(body) X(any_type)                                                             /* of a recovery, see webhooks/delivery.h */
+/* clang-format on */
+
+#define NEO_PARAMETER_VALUE(name) const char *name;
 typedef struct neo_values {
-    const char *of[NEO_PARAMS];
+    NEO_PARAMETERS(NEO_PARAMETER_VALUE)
+    const char *field[64];
 } neo_values;
+
+typedef enum neo_sql_effect {
+    NEO_READS,
+    NEO_WRITES,
+    NEO_WRITES_GROUP, /* rows of different requests: {organization} is the column item_organization, and so on */
+} neo_sql_effect;
 
 typedef struct neo_sql neo_sql;
 
 /* Makes a statement; call it at start-up, from one thread (see neo_statement_make). */
-neo_sql *neo_sql_make(apr_pool_t *pool, const char *text, int writes);
+neo_sql *neo_sql_make(apr_pool_t *pool, const char *text, neo_sql_effect effect);
 
 NEO_MUSTCHECK neo_pg_status neo_sql_run(neo_pg *pg, const neo_sql *sql, const neo_values *values, apr_pool_t *pool,
                                         neo_rows *rows);

@@ -269,12 +269,12 @@ static neo_pg_status run(neo_import *import, const neo_sql *sql, const char *sin
     char now[NEO_MS_TEXT_SIZE];
     neo_values v = {0};
     neo_ms_format(now, neo_now_ms());
-    v.of[NEO_PARAM_ORGANIZATION] = import->organization;
-    v.of[NEO_PARAM_TENANT] = import->tenant;
-    v.of[NEO_PARAM_NOW] = now;
-    v.of[NEO_PARAM_ACTOR] = ACTOR;
-    v.of[NEO_PARAM_BEFORE] = apr_ltoa(pool, (long)import->before);
-    v.of[NEO_PARAM_SINCE] = since;
+    v.organization = import->organization;
+    v.tenant = import->tenant;
+    v.now = now;
+    v.actor = ACTOR;
+    v.before = apr_ltoa(pool, (long)import->before);
+    v.since = since;
     return neo_sql_run(import->pg, sql, &v, pool, rows);
 }
 

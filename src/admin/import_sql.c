@@ -83,7 +83,7 @@ neo_sql *neo_import_call_sql(const neo_resource *kind, apr_pool_t *pool)
                                    " select max(number), count(*), count(*) filter (where outcome = 'created'), 0,"
                                    " count(*) filter (where outcome = 'skipped') from done",
                                    kind->name, kind->import_function);
-    return neo_sql_make(pool, sql, 1);
+    return neo_sql_make(pool, sql, NEO_WRITES);
 }
 
 neo_sql *neo_import_finish_sql(const neo_resource *kind, apr_pool_t *pool)
@@ -93,7 +93,7 @@ neo_sql *neo_import_finish_sql(const neo_resource *kind, apr_pool_t *pool)
                                      "select %s({organization}, l.body) from import_line l where l.kind = '%s'"
                                      " and l.number > {before}::bigint and l.number <= {since}::bigint",
                                      kind->finish_function, kind->name),
-                        1);
+                        NEO_WRITES);
 }
 
 /* ---------------------------------------------------------------- references */
@@ -124,5 +124,5 @@ neo_sql *neo_import_references_sql(const neo_resource *const *kind, int is_resol
     }
     neo_buf_puts(&sql, " on conflict (organization_id, source_id, path)"
                        " do update set target_id = excluded.target_id where r.target_id <> excluded.target_id");
-    return neo_sql_make(pool, sql.ptr, 1);
+    return neo_sql_make(pool, sql.ptr, NEO_WRITES);
 }

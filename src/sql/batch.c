@@ -16,10 +16,10 @@ typedef enum { NOTHING, BODY, NEW_BODY } content;
 
 static void set_request(neo_values *v, const neo_actor *actor, const neo_idempotency *idempotency, apr_pool_t *pool)
 {
-    v->of[NEO_PARAM_ORGANIZATION] = actor->organization;
-    v->of[NEO_PARAM_TENANT] = actor->tenant;
-    v->of[NEO_PARAM_ACTOR] = actor->name;
-    v->of[NEO_PARAM_REQUEST] = actor->request;
+    v->organization = actor->organization;
+    v->tenant = actor->tenant;
+    v->actor = actor->name;
+    v->request = actor->request;
     neo_idempotency_add(v, actor, idempotency, pool);
 }
 
@@ -33,13 +33,13 @@ static neo_values row_values(const neo_resource *resource, const neo_actor *acto
     neo_ms_format(now, row->now);
     neo_id_issue_block(id_block, "whd_");
     neo_id_issue_block(cleared_block, "whd_");
-    v.of[NEO_PARAM_ITEM_NUMBER] = apr_itoa(pool, row->number);
-    v.of[NEO_PARAM_ID] = row->id;
-    v.of[NEO_PARAM_NOW] = now;
-    v.of[NEO_PARAM_ID_BLOCK] = id_block;
-    v.of[NEO_PARAM_TARGET_ID_BLOCK] = cleared_block; /* of a deletion */
-    v.of[NEO_PARAM_TIMESTAMP_FIELD] = row->timestamp_field;
-    v.of[NEO_PARAM_TARGET] = row->target.id;
+    v.item_number = apr_itoa(pool, row->number);
+    v.id = row->id;
+    v.now = now;
+    v.id_block = id_block;
+    v.target_id_block = cleared_block; /* of a deletion */
+    v.timestamp_field = row->timestamp_field;
+    v.target = row->target.id;
     if (row->actor)
         set_request(&v, row->actor, row->idempotency, pool);
     if (written != NOTHING)
@@ -72,7 +72,7 @@ neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resour
                                           neo_rows *rows)
 {
     neo_values v = {0};
-    v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
+    v.organization = actor->organization;
     return neo_sql_run(pg, neo_sql_find(resource, NEO_SQL_LOCK_ORGANIZATION), &v, pool, rows);
 }
 
@@ -111,10 +111,10 @@ neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const ne
     char id_block[NEO_ID_BLOCK_SIZE];
     neo_values v = {0};
     neo_id_issue_block(id_block, "whd_");
-    v.of[NEO_PARAM_TARGET_ID_BLOCK] = id_block; /* of the effect's event */
-    v.of[NEO_PARAM_TARGET] = rows[0].target.id;
-    v.of[NEO_PARAM_TARGET_VERSION] = rows[0].target.version;
-    v.of[NEO_PARAM_TARGET_STATUS] = rows[0].target.status;
+    v.target_id_block = id_block; /* of the effect's event */
+    v.target = rows[0].target.id;
+    v.target_version = rows[0].target.version;
+    v.target_status = rows[0].target.status;
     add_references(&v, resource, rows, count, pool);
     return run(pg, neo_sql_find(resource, kinds[method]), resource, &v, actor, rows, count, contents[method], pool, written);
 }

@@ -26,7 +26,7 @@ void neo_external_id_make_statement(apr_pool_t *pool)
                            (*r)->name, neo_table_of(*r));
     neo_buf_puts(&sql, " end as id from unnest({numbers}::int[], {paths}::text[], {targets}::text[])"
                        " as w (number, kind, external_id)) as found where id is not null");
-    find = neo_sql_make(pool, sql.ptr, 0);
+    find = neo_sql_make(pool, sql.ptr, NEO_READS);
 }
 
 neo_pg_status neo_external_id_find(neo_pg *pg, const neo_actor *actor, neo_external_id *all, int count, apr_pool_t *pool,
@@ -42,10 +42,10 @@ neo_pg_status neo_external_id_find(neo_pg *pg, const neo_actor *actor, neo_exter
         neo_array_add_plain(&kinds, all[i].resource->name);
         neo_array_add(&external_ids, all[i].external_id);
     }
-    v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
-    v.of[NEO_PARAM_NUMBERS] = neo_array_end(&numbers);
-    v.of[NEO_PARAM_PATHS] = neo_array_end(&kinds);
-    v.of[NEO_PARAM_TARGETS] = neo_array_end(&external_ids);
+    v.organization = actor->organization;
+    v.numbers = neo_array_end(&numbers);
+    v.paths = neo_array_end(&kinds);
+    v.targets = neo_array_end(&external_ids);
     neo_pg_status status = neo_sql_run(pg, find, &v, pool, rows);
     for (int r = 0; status == NEO_PG_OK && r < rows->count; r++)
         all[atoi(neo_rows_value(rows, r, 0))].id = neo_rows_value(rows, r, 1);

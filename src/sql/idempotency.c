@@ -18,15 +18,16 @@ void neo_idempotency_make_statements(apr_pool_t *pool)
     lookup = neo_sql_make(pool,
                           "select request_hash = decode({hash}, 'hex'), expires_at <= now(), status, response_body, secret"
                           " from neoapi.idempotency_key where " THIS_KEY,
-                          0);
-    remove_old = neo_sql_make(pool, "delete from neoapi.idempotency_key where " THIS_KEY " and expires_at <= now()", 1);
+                          NEO_READS);
+    remove_old =
+        neo_sql_make(pool, "delete from neoapi.idempotency_key where " THIS_KEY " and expires_at <= now()", NEO_WRITES);
     reserve = neo_sql_make(pool,
                            "insert into neoapi.idempotency_key"
                            " (organization_id, credential_id, key, request_hash, status, response_body, expires_at)"
                            " values ({organization}, {credential}, {key}::uuid, decode({hash}, 'hex'), 200, '',"
                            " now() + interval '24 hours') on conflict do nothing returning 1",
-                           1);
-    store = neo_sql_make(pool, "update neoapi.idempotency_key set response_body = {answer} where " THIS_KEY, 1);
+                           NEO_WRITES);
+    store = neo_sql_make(pool, "update neoapi.idempotency_key set response_body = {answer} where " THIS_KEY, NEO_WRITES);
 }
 
 void neo_idempotency_add(neo_values *values, const neo_actor *actor, const neo_idempotency *idempotency, apr_pool_t *pool)
@@ -35,10 +36,10 @@ void neo_idempotency_add(neo_values *values, const neo_actor *actor, const neo_i
         return;
     char *hash = apr_palloc(pool, 2 * sizeof idempotency->hash + 1);
     neo_hex(idempotency->hash, sizeof idempotency->hash, hash);
-    values->of[NEO_PARAM_ORGANIZATION] = actor->organization;
-    values->of[NEO_PARAM_CREDENTIAL] = actor->credential;
-    values->of[NEO_PARAM_KEY] = idempotency->key;
-    values->of[NEO_PARAM_HASH] = hash;
+    values->organization = actor->organization;
+    values->credential = actor->credential;
+    values->key = idempotency->key;
+    values->hash = hash;
 }
 
 neo_pg_status neo_idempotency_lookup(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency, apr_pool_t *pool,
@@ -72,6 +73,6 @@ neo_pg_status neo_idempotency_store(neo_pg *pg, const neo_actor *actor, const ne
 {
     neo_values v = {0};
     neo_idempotency_add(&v, actor, idempotency, pool);
-    v.of[NEO_PARAM_ANSWER] = answer;
+    v.answer = answer;
     return neo_sql_run(pg, store, &v, pool, rows);
 }

@@ -36,9 +36,9 @@ void neo_references_add(neo_reference_values *all, const neo_resource *resource,
 
 void neo_references_end(neo_reference_values *all, neo_values *values)
 {
-    values->of[NEO_PARAM_NUMBERS] = neo_array_end(&all->numbers);
-    values->of[NEO_PARAM_PATHS] = neo_array_end(&all->paths);
-    values->of[NEO_PARAM_TARGETS] = neo_array_end(&all->targets);
+    values->numbers = neo_array_end(&all->numbers);
+    values->paths = neo_array_end(&all->paths);
+    values->targets = neo_array_end(&all->targets);
 }
 
 /* Scalar subqueries, so that each reference is one index look-up, whatever the planner estimates of the tables' sizes. */

@@ -76,8 +76,8 @@ static const char *make_json(const neo_resource *resource, const neo_new_values 
 
 void neo_representation_set(neo_values *values, const neo_resource *resource, const neo_new_values *row, apr_pool_t *pool)
 {
-    values->of[NEO_PARAM_REPRESENTATION] = make_json(resource, row, 0, pool);
-    values->of[NEO_PARAM_PAYLOAD] = make_json(resource, row, NEO_IN_EVENT, pool);
+    values->representation = make_json(resource, row, 0, pool);
+    values->payload = make_json(resource, row, NEO_IN_EVENT, pool);
 }
 
 /* ---------------------------------------------------------------- by the database */

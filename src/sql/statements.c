@@ -17,7 +17,7 @@ static neo_sql *make_read(const neo_resource *resource, unsigned int options, ap
                                      "select representation%s from neoapi.%s"
                                      " where organization_id = {organization} and id = {id}",
                                      options & NEO_WRITE_VERSION ? ", xmin" : "", neo_table_of(resource)),
-                        0);
+                        NEO_READS);
 }
 
 /* The subqueries hide the values from the planner. Otherwise it would plan every execution anew, because a known LIMIT costs
@@ -25,7 +25,8 @@ static neo_sql *make_read(const neo_resource *resource, unsigned int options, ap
 static neo_sql *make_list(const neo_resource *resource, unsigned int is_further, apr_pool_t *pool)
 {
     const neo_listed listed = neo_listed_rows(resource, "{organization}", pool);
-    return neo_sql_make(pool, neo_page_sql(&listed, "(select {limit}::int)", is_further ? "(select {before})" : NULL, pool), 0);
+    return neo_sql_make(pool, neo_page_sql(&listed, "(select {limit}::int)", is_further ? "(select {before})" : NULL, pool),
+                        NEO_READS);
 }
 
 /* ---------------------------------------------------------------- locks of batches */
@@ -37,7 +38,7 @@ static neo_sql *make_lock_organization(const neo_resource *resource, unsigned in
         pool,
         apr_psprintf(pool, "select pg_advisory_xact_lock(hashtext('neoapi.batch.%s'), hashtext({organization}::text))",
                      resource->name),
-        1);
+        NEO_WRITES);
 }
 
 /* Rows are locked in the order of their ids, so that two batches do not deadlock; with the rows that a deletion may clear. */
@@ -60,7 +61,7 @@ static neo_sql *make_lock_rows(const neo_resource *resource, unsigned int option
                      " on t.organization_id = {organization} and t.id = wanted.id"
                      " left join item on item.item_id = t.id order by t.id for no key update of t",
                      partners, neo_table_of(resource)),
-        1);
+        NEO_WRITES);
 }
 
 static neo_sql *make_lock_targets(const neo_resource *resource, unsigned int options, apr_pool_t *pool)
@@ -77,7 +78,7 @@ static neo_sql *make_lock_targets(const neo_resource *resource, unsigned int opt
                                      " and o.id = wanted.id order by o.id for no key update of o",
                                      resource->effects->through, neo_table_of(resource),
                                      neo_table_of(neo_effect_target(resource))),
-                        1);
+                        NEO_WRITES);
 }
 
 /* ---------------------------------------------------------------- all of them */

@@ -16,11 +16,11 @@
 static neo_values values_for(const neo_actor *actor, const char *id)
 {
     neo_values v = {0};
-    v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
-    v.of[NEO_PARAM_TENANT] = actor->tenant;
-    v.of[NEO_PARAM_ACTOR] = actor->name;
-    v.of[NEO_PARAM_REQUEST] = actor->request;
-    v.of[NEO_PARAM_ID] = id;
+    v.organization = actor->organization;
+    v.tenant = actor->tenant;
+    v.actor = actor->name;
+    v.request = actor->request;
+    v.id = id;
     return v;
 }
 
@@ -42,14 +42,14 @@ neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const n
                                    : (idempotency ? NEO_SQL_CREATE_KEYED : NEO_SQL_CREATE);
     neo_ms_format(now, row->times ? neo_now_ms() : row->created_at);
     neo_id_issue_block(id_block, "whd_");
-    v.of[NEO_PARAM_NOW] = now;
-    v.of[NEO_PARAM_ID_BLOCK] = id_block;
+    v.now = now;
+    v.id_block = id_block;
     add_fields(&v, resource, row->body, pool);
-    v.of[NEO_PARAM_SECRET] = row->secret;
-    v.of[NEO_PARAM_TIMESTAMP_FIELD] = row->timestamp_field;
-    v.of[NEO_PARAM_TARGET] = row->target.id;
-    v.of[NEO_PARAM_TARGET_VERSION] = row->target.version;
-    v.of[NEO_PARAM_TIMES] = row->times ? neo_json_text(row->times, pool).ptr : NULL;
+    v.secret = row->secret;
+    v.timestamp_field = row->timestamp_field;
+    v.target = row->target.id;
+    v.target_version = row->target.version;
+    v.times = row->times ? neo_json_text(row->times, pool).ptr : NULL;
     neo_representation_set(&v, resource, &(neo_new_values){row->id, now, actor, row->body, row->timestamp_field, row->times},
                            pool);
     neo_idempotency_add(&v, actor, idempotency, pool);
@@ -92,9 +92,9 @@ static neo_pg_status change(neo_pg *pg, const neo_sql *sql, neo_values *v, const
     char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
     neo_ms_format(now, neo_now_ms());
     neo_id_issue_block(id_block, "whd_");
-    v->of[NEO_PARAM_NOW] = now;
-    v->of[NEO_PARAM_ID_BLOCK] = id_block;
-    v->of[NEO_PARAM_VERSION] = version;
+    v->now = now;
+    v->id_block = id_block;
+    v->version = version;
     /* NOLINTNEXTLINE(clang-analyzer-core.StackAddressEscape): the callers do not use the values afterwards */
     return neo_sql_run(pg, sql, v, pool, rows);
 }
@@ -105,12 +105,12 @@ neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const n
     char target_id_block[NEO_ID_BLOCK_SIZE];
     neo_values v = values_for(actor, row->id);
     add_fields(&v, resource, row->body, pool);
-    v.of[NEO_PARAM_TIMESTAMP_FIELD] = row->timestamp_field;
-    v.of[NEO_PARAM_TARGET] = row->target.id;
-    v.of[NEO_PARAM_TARGET_VERSION] = row->target.version;
-    v.of[NEO_PARAM_TARGET_STATUS] = row->target.status;
+    v.timestamp_field = row->timestamp_field;
+    v.target = row->target.id;
+    v.target_version = row->target.version;
+    v.target_status = row->target.status;
     neo_id_issue_block(target_id_block, "whd_");
-    v.of[NEO_PARAM_TARGET_ID_BLOCK] = target_id_block;
+    v.target_id_block = target_id_block;
     return change(pg, neo_sql_find(resource, row->version ? NEO_SQL_UPDATE_VERSION : NEO_SQL_UPDATE), &v, row->version, pool,
                   rows);
 }
@@ -121,7 +121,7 @@ neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const n
     char cleared_id_block[NEO_ID_BLOCK_SIZE];
     neo_values v = values_for(actor, id);
     neo_id_issue_block(cleared_id_block, "whd_");
-    v.of[NEO_PARAM_TARGET_ID_BLOCK] = cleared_id_block; /* of the event of sql/mutual.h */
+    v.target_id_block = cleared_id_block; /* of the event of sql/mutual.h */
     return change(pg, neo_sql_find(resource, version ? NEO_SQL_DELETE_VERSION : NEO_SQL_DELETE), &v, version, pool, rows);
 }
 
@@ -132,8 +132,8 @@ neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo
     neo_listed listed = neo_listed_rows(resource, "$1", pool);
     if (!neo_selection_is_plain(selection))
         return neo_page_run(pg, &listed, &actor->organization, 1, selection, pool, rows);
-    v.of[NEO_PARAM_LIMIT] = apr_itoa(pool, selection->limit);
-    v.of[NEO_PARAM_BEFORE] = selection->before;
+    v.limit = apr_itoa(pool, selection->limit);
+    v.before = selection->before;
     return neo_sql_run(pg, neo_sql_find(resource, selection->before ? NEO_SQL_LIST_FURTHER : NEO_SQL_LIST), &v, pool, rows);
 }
 

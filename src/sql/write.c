@@ -26,28 +26,10 @@
 #define OF_ITEM         "item.item_number, item.item_id_block, item.item_now"
 #define NEXT_UPDATED_AT NEO_NEXT_UPDATED_AT("item.item_now", "before")
 
-/* ---------------------------------------------------------------- groups */
-
-/* The parameters about a request. In a group they are columns of its row: {actor} is item_actor. */
-static const char *const request_parameters[] = {"organization", "tenant", "actor", "request", "credential", "key", "hash"};
+/* The parameters about a request are columns of each row of a group: {actor} is item_actor. */
+#define NAMED(name) #name,
+static const char *const request_parameters[] = {NEO_REQUEST_PARAMETERS(NAMED)};
 enum { REQUEST_PARAMETERS = sizeof request_parameters / sizeof *request_parameters };
-
-/* Replaces the parameters by the columns, which only the CTEs `item` and `created` have. */
-static const char *with_request_columns(const char *sql, apr_pool_t *pool)
-{
-    for (int i = 0; i < REQUEST_PARAMETERS; i++) {
-        const char *name = apr_pstrcat(pool, "{", request_parameters[i], "}", NULL);
-        neo_buf out;
-        neo_buf_init(&out, pool, strlen(sql) + 256);
-        for (const char *found; (found = strstr(sql, name)); sql = found + strlen(name)) {
-            neo_buf_add(&out, sql, (apr_size_t)(found - sql));
-            neo_buf_printf(&out, "item_%s", request_parameters[i]);
-        }
-        neo_buf_puts(&out, sql);
-        sql = out.ptr;
-    }
-    return sql;
-}
 
 /* ---------------------------------------------------------------- columns and their values */
 
@@ -91,7 +73,7 @@ static int is_parameter(const neo_field *field)
 
 void neo_write_set_fields(neo_values *values, const neo_resource *resource, const neo_json *body, apr_pool_t *pool)
 {
-    const char **next = &values->of[NEO_PARAM_FIELD];
+    const char **next = values->field;
     for (const neo_field *f = resource->fields; f->name; f++) {
         if (!is_parameter(f))
             continue;
@@ -409,7 +391,7 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
     add_answer(&sql, resource, "created", "representation", options);
     if (refers && !is_group)
         add_refusals(&sql, "path", apr_pstrcat(pool, "missing where ", is_free, NULL));
-    return neo_sql_make(pool, is_group ? with_request_columns(sql.ptr, pool) : sql.ptr, 1);
+    return neo_sql_make(pool, sql.ptr, is_group ? NEO_WRITES_GROUP : NEO_WRITES);
 }
 
 /* A row that would not change is not written; it is answered as it is. Missing references matter only if the row still has the
@@ -439,7 +421,7 @@ neo_sql *neo_write_update(const neo_resource *resource, unsigned int options, ap
                    " union all select before.representation, 0, null, item.item_number from before join item"
                    " on item.item_id = before.id where not exists (select from updated where updated.id = before.id)%s",
                    exist);
-    return neo_sql_make(pool, sql.ptr, 1);
+    return neo_sql_make(pool, sql.ptr, NEO_WRITES);
 }
 
 /* A batch has locked its rows and their partners. */
@@ -467,7 +449,7 @@ neo_sql *neo_write_delete(const neo_resource *resource, unsigned int options, ap
     add_answer(&sql, resource, "deleted", "id", options);
     if (is_target)
         add_refusals(&sql, "users", apr_pstrcat(pool, "used where users is not null", is_locked, NULL));
-    return neo_sql_make(pool, sql.ptr, 1);
+    return neo_sql_make(pool, sql.ptr, NEO_WRITES);
 }
 
 /* Rows that exist are updated before new ones are created, so that these can take over unique values. */
@@ -494,5 +476,5 @@ neo_sql *neo_write_import(const neo_resource *kind, neo_import_events events, ap
         add_events(&sql, kind, i ? "updated" : "created", events != NEO_IMPORT_WEBHOOKS, IMPORT);
     neo_buf_puts(&sql, " select (select max(item_number) from batch), (select count(*) from batch),"
                        " (select count(*) from created), (select count(*) from updated), 0");
-    return neo_sql_make(pool, sql.ptr, 1);
+    return neo_sql_make(pool, sql.ptr, NEO_WRITES);
 }

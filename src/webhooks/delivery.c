@@ -32,7 +32,7 @@ static void make_both(neo_sql *both[2], const char *ctes, const char *answer, co
             apr_pstrcat(pool, "with key_is_free as (select", idempotency ? " where " NEO_IDEMPOTENCY_KEY_IS_FREE : "", "),",
                         ctes, " answer as materialized (", answer, ")", idempotency ? store : "", " select answer, ", count,
                         " from answer", NULL);
-        both[idempotency] = neo_sql_make(pool, sql, 1);
+        both[idempotency] = neo_sql_make(pool, sql, NEO_WRITES);
     }
 }
 
@@ -42,8 +42,8 @@ void neo_delivery_make_statements(apr_pool_t *pool)
         make_both(make[kind], apr_pstrcat(pool, " source as (", sources[kind], "),", MAKE_ONE, NULL), record_answer_sql, "1",
                   NEO_IDEMPOTENCY_STORE_KEY("201", "answer", "null", "answer"), pool);
     make_both(recover, "", recovery_sql, "recovered", NEO_IDEMPOTENCY_STORE_KEY("200", "answer", "null", "answer"), pool);
-    read_one = neo_sql_make(pool, read_sql, 0);
-    rotate = neo_sql_make(pool, rotate_sql, 1);
+    read_one = neo_sql_make(pool, read_sql, NEO_READS);
+    rotate = neo_sql_make(pool, rotate_sql, NEO_WRITES);
 }
 
 neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *answer,
@@ -59,10 +59,10 @@ neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor, const char *
 static neo_values values_for(const neo_actor *actor, const char *subscription)
 {
     neo_values v = {0};
-    v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
-    v.of[NEO_PARAM_ACTOR] = actor->name;
-    v.of[NEO_PARAM_REQUEST] = actor->request;
-    v.of[NEO_PARAM_SUBSCRIPTION] = subscription;
+    v.organization = actor->organization;
+    v.actor = actor->name;
+    v.request = actor->request;
+    v.subscription = subscription;
     return v;
 }
 
@@ -70,7 +70,7 @@ neo_pg_status neo_delivery_read(neo_pg *pg, const neo_actor *actor, const char *
                                 neo_rows *rows)
 {
     neo_values v = values_for(actor, subscription);
-    v.of[NEO_PARAM_ID] = id;
+    v.id = id;
     return neo_sql_run(pg, read_one, &v, pool, rows);
 }
 
@@ -81,8 +81,8 @@ static neo_pg_status run(neo_pg *pg, neo_sql *const sql[2], neo_values *v, const
     char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
     neo_ms_format(now, neo_now_ms());
     neo_id_issue_block(id_block, "whd_");
-    v->of[NEO_PARAM_NOW] = now;
-    v->of[NEO_PARAM_ID_BLOCK] = id_block;
+    v->now = now;
+    v->id_block = id_block;
     neo_idempotency_add(v, actor, idempotency, pool);
     return neo_sql_run(pg, sql[idempotency != NULL], v, pool, rows);
 }
@@ -91,7 +91,7 @@ neo_pg_status neo_delivery_make(neo_pg *pg, neo_delivery_kind kind, const neo_ac
                                 const char *subscription, const char *of, apr_pool_t *pool, neo_rows *rows)
 {
     neo_values v = values_for(actor, subscription);
-    v.of[NEO_PARAM_ID] = of;
+    v.id = of;
     return run(pg, make[kind], &v, actor, idempotency, pool, rows);
 }
 
@@ -100,8 +100,8 @@ neo_pg_status neo_delivery_recover(neo_pg *pg, const neo_actor *actor, const neo
 {
 #define TYPES(name, AREA, collection) #name ".created," #name ".updated," #name ".deleted,"
     neo_values v = values_for(actor, subscription);
-    v.of[NEO_PARAM_BODY] = neo_json_text(body, pool).ptr;
-    v.of[NEO_PARAM_ANY_TYPE] = "{" NEO_RESOURCES_WITH_EVENTS(TYPES) "*}";
+    v.body = neo_json_text(body, pool).ptr;
+    v.any_type = "{" NEO_RESOURCES_WITH_EVENTS(TYPES) "*}";
     return run(pg, recover, &v, actor, idempotency, pool, rows);
 }
 
@@ -111,7 +111,7 @@ neo_pg_status neo_delivery_rotate(neo_pg *pg, const neo_actor *actor, const char
     char now[NEO_MS_TEXT_SIZE];
     neo_values v = values_for(actor, subscription);
     neo_ms_format(now, neo_now_ms());
-    v.of[NEO_PARAM_NOW] = now;
-    v.of[NEO_PARAM_SECRET] = secret;
+    v.now = now;
+    v.secret = secret;
     return neo_sql_run(pg, rotate, &v, pool, rows);
 }

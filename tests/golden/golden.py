@@ -90,8 +90,9 @@ def prepared(name, named, sql):
     """A statement for psql, after a comment that names its parameters."""
     if sql.startswith("create"):
         return f"-- {name}\n{sql}"
-    names = dict.fromkeys(re.findall(r"(?<!\{)\{([\w.]+(?:\[\])?)\}", named))
-    comment = wrapped(0, ", ".join(f"${n} {parameter.removeprefix('.')}" for n, parameter in enumerate(names, 1)))
+    found = dict.fromkeys(re.findall(r"(?<!\{)\{([\w.]+(?:\[\])?)\}", named))
+    names = [name.removeprefix(".") for name in found if f"{name}[]" not in found]  # {actor} of a group is a column: {actor[]}
+    comment = wrapped(0, ", ".join(f"${n} {name}" for n, name in enumerate(names, 1)))
     return "".join(f"-- {line.strip()}\n" for line in comment if line) + f"prepare {name} as\n{formatted(sql)};\n"
 
 

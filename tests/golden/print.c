@@ -31,8 +31,8 @@ static void print(const char *name, const char *named, const char *text)
 
 /* ---------------------------------------------------------------- what the library calls */
 
-neo_sql *__real_neo_sql_make(apr_pool_t *p, const char *text, int writes);
-neo_sql *__wrap_neo_sql_make(apr_pool_t *p, const char *text, int writes);
+neo_sql *__real_neo_sql_make(apr_pool_t *p, const char *text, neo_sql_effect effect);
+neo_sql *__wrap_neo_sql_make(apr_pool_t *p, const char *text, neo_sql_effect effect);
 neo_statement *__real_neo_statement_make(apr_pool_t *p, const char *text, int params, int writes);
 neo_statement *__wrap_neo_statement_make(apr_pool_t *p, const char *text, int params, int writes);
 const neo_statement *__wrap_neo_statement_of(const char *text, int params);
@@ -42,9 +42,9 @@ neo_pg_status __wrap_neo_pg_read_snapshot(neo_pg *pg, const char *text, int para
                                           neo_rows *rows);
 void __wrap_neo_pg_limit_time(neo_pg *pg, int milliseconds);
 
-neo_sql *__wrap_neo_sql_make(apr_pool_t *p, const char *text, int writes)
+neo_sql *__wrap_neo_sql_make(apr_pool_t *p, const char *text, neo_sql_effect effect)
 {
-    neo_sql *sql = __real_neo_sql_make(p, text, writes);
+    neo_sql *sql = __real_neo_sql_make(p, text, effect);
     statement *s = &APR_ARRAY_IDX(prepared, prepared->nelts - 1, statement);
     s->sql = sql;
     s->named = apr_pstrdup(pool, text);

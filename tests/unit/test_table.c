@@ -128,12 +128,12 @@ TEST(references_become_three_arrays)
     neo_references_add(&all, &neo_property, neo_json_make_object(*state), 2);
     neo_references_add(&all, &neo_property, body, 3);
     neo_references_end(&all, &values);
-    assert_string_equal(values.of[NEO_PARAM_NUMBERS], "{1,1,1,3,3,3}");
-    assert_string_equal(values.of[NEO_PARAM_PATHS], "{\"owners[0].party_id\",\"owners[1].party_id\",\"broker_id\","
-                                                    "\"owners[0].party_id\",\"owners[1].party_id\",\"broker_id\"}");
-    assert_string_equal(values.of[NEO_PARAM_TARGETS], "{\"pty_1\",\"pty_2\",\"brk_1\",\"pty_1\",\"pty_2\",\"brk_1\"}");
+    assert_string_equal(values.numbers, "{1,1,1,3,3,3}");
+    assert_string_equal(values.paths, "{\"owners[0].party_id\",\"owners[1].party_id\",\"broker_id\","
+                                      "\"owners[0].party_id\",\"owners[1].party_id\",\"broker_id\"}");
+    assert_string_equal(values.targets, "{\"pty_1\",\"pty_2\",\"brk_1\",\"pty_1\",\"pty_2\",\"brk_1\"}");
     neo_references_begin(&all, *state);
     neo_references_end(&all, &values);
-    assert_string_equal(values.of[NEO_PARAM_PATHS], "{}");
-    assert_string_equal(values.of[NEO_PARAM_TARGETS], "{}");
+    assert_string_equal(values.paths, "{}");
+    assert_string_equal(values.targets, "{}");
 }
