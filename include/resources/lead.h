@@ -17,7 +17,7 @@ typedef enum neo_lead_column {
 const char *neo_lead_column_name(neo_lead_column column);
 
 /* The column of a CSV heading or one of its synonyms, in any case; -1 if unknown. */
-int neo_lead_column_of(const char *heading);
+int neo_lead_column_named(const char *heading);
 
 /* Validates a lead and normalizes its values; an empty one becomes NULL. Returns the number of errors. error[i]: the error of a
  * column, or NULL. */

@@ -211,7 +211,8 @@ struct neo_resource {
     int has_foreign_keys;           /* its references are foreign keys instead of rows of neoapi.reference */
     int has_json_function; /* its table has no column `representation`: neoapi.<table>_json(row) makes what the API returns */
     const char *import_function; /* the function (organization, line) that imports it; NULL: rows are written like all others */
-    const char *finish_function; /* likewise, called for each line after all lines have been written; NULL: none */
+    const char
+        *finish_function; /* the function (organization, line) that is called for each line after all are written; NULL: none */
 };
 
 /* Every resource, ended by NULL (see resources/list.h). */

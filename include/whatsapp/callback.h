@@ -24,17 +24,17 @@ typedef struct neo_callback_item {
     neo_callback_item_kind kind;
     const char *phone_number_id; /* the number that the callback is for: digits */
     const char *id;              /* the provider's id of the message */
-    const char *message;         /* of a status: our id, which was sent with the message */
+    const char *message;         /* our id of the message that a status is about, which was sent with it */
     const char *wa_id;           /* the contact: digits */
     const char *bsuid;           /* the contact's business-scoped id */
     const char *name;
-    const char *type; /* of a message: "text" */
+    const char *type; /* the message's type, such as "text" */
     const char *body;
     const char *mime_type;
     const char *filename;
     int has_media;
     int is_group;          /* sent to a group */
-    const char *refers_to; /* of the types edit and revoke: the id of the message that is changed */
+    const char *refers_to; /* the id of the message that an edit or a revocation changes */
     const char *status;    /* sent, delivered, read, failed */
     int has_error;
     int error_code;
@@ -55,5 +55,16 @@ apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *st
 
 /* At most `count` items from `first` on as JSON for the database (see sql/0004_whatsapp.sql). */
 neo_text neo_callback_items_json(const apr_array_header_t *items, int first, int count, apr_pool_t *pool);
+
+/* The texts with which a contact opts out of messages, or in again. */
+#define NEO_OPT_OUT_TEXT_MAX 200 /* bytes; a longer text is not one of them */
+
+/* The text without case, accents of Latin letters, punctuation and symbols, with single spaces between words. A question mark
+ * is kept: a question is no request. NULL if it is longer than NEO_OPT_OUT_TEXT_MAX. */
+const char *neo_opt_out_normalize(const char *text, apr_pool_t *pool);
+
+/* "stop" if the whole text is one of the built-in texts or of `more` (elements: const char *, plain), "resume" if it is one of
+ * those; otherwise NULL. `more` may be NULL. */
+const char *neo_preference_of_text(const char *text, const apr_array_header_t *more, apr_pool_t *pool);
 
 #endif

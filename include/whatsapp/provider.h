@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WhatsApp's provider (Meta's Cloud API): builds request bodies and interprets responses. The host sends them. */
+/* WhatsApp's provider (Meta's Cloud API): builds request bodies and interprets responses. The host sends them.
+ * It also has the message templates: reads the text of one and fills in parameters. */
 #ifndef NEO_WHATSAPP_PROVIDER_H
 #define NEO_WHATSAPP_PROVIDER_H
 
@@ -57,10 +58,21 @@ typedef struct neo_reply {
     const char *title;
     const char *details;
     const char *trace;       /* id of the request at the provider */
-    int is_about_parameters; /* of NEO_VERDICT_TEMPLATE */
+    int is_about_parameters; /* the template's parameters are wrong, not the template */
 } neo_reply;
 
 /* Interprets the response. */
 void neo_reply_read(const neo_provider_response *answer, apr_pool_t *pool, neo_reply *reply);
+
+/* The path of the list of an account's templates with this name: "<waba_id>/message_templates?…". */
+const char *neo_template_path(const char *account, const char *name, apr_pool_t *pool);
+
+/* The text of the template's body, with its placeholders {{1}}, {{2}} and so on. NULL if the response does not have the
+ * template; then *error says why. */
+const char *neo_template_read(const neo_provider_response *response, const char *name, const char *language, apr_pool_t *pool,
+                              const char **error);
+
+/* The text as the contact reads it. `parameters`: an array of strings, or NULL; a placeholder without a parameter stays. */
+const char *neo_template_fill(const char *text, const neo_json *parameters, apr_pool_t *pool);
 
 #endif

@@ -44,7 +44,7 @@ typedef struct neo_conversation_result {
     const char *outcome; /* one of these, or "accepted", "failed", "unknown" */
     const char *provider_id, *wa_id, *bsuid;
     int is_held;
-    int code; /* of the provider's error; -1: none */
+    int code; /* the provider's error code; -1: none */
     const char *title;
     const char *body; /* the template's text with the parameters; NULL: not known */
 } neo_conversation_result;

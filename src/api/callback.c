@@ -21,7 +21,7 @@
 #define RETRY_SECONDS  "5"
 #define MAX_CHALLENGE  255
 #define ITEMS_PER_STEP 100
-#define COST_BYTES     (64 << 10) /* of a callback that is not signed, for each unit of its cost */
+#define COST_BYTES     (64 << 10) /* an unsigned callback costs one unit more for each */
 #define LOG_INTERVAL_S 60         /* between two log messages about one cause, in one process */
 
 /* ---------------------------------------------------------------- responses */
@@ -34,7 +34,7 @@ typedef struct {
 static const reply OK = {200, "ok\n"}, FORBIDDEN = {403, "forbidden\n"};
 
 /* Counts the request against the address. */
-static reply refuse(neo_call *call)
+static reply refuse_callback(neo_call *call)
 {
     neo_call_count(call, 1);
     return FORBIDDEN;
@@ -42,7 +42,7 @@ static reply refuse(neo_call *call)
 
 /* Callbacks whose signature is wrong, or of unknown numbers, cost as much as their size: the signature is computed over the
  * body. They have a separate limit, since Meta sends the callbacks of all numbers from the same addresses. */
-static int cost_of(apr_size_t bytes)
+static int unsigned_cost(apr_size_t bytes)
 {
     return 1 + (int)(bytes / COST_BYTES);
 }
@@ -60,7 +60,7 @@ static neo_allowance check_body(neo_call *call)
     long long bytes = 0;
     if (length && (!neo_integer_parse(length, &bytes) || bytes < 0 || bytes > NEO_CALLBACK_MAX_BYTES))
         bytes = 0; /* the host refuses it */
-    return neo_call_check_unsigned(call, cost_of((apr_size_t)bytes));
+    return neo_call_check_unsigned(call, unsigned_cost((apr_size_t)bytes));
 }
 
 static reply failure(neo_call *call, neo_pg_status status)
@@ -80,8 +80,8 @@ static int may_log(atomic_llong *last)
 
 /* ---------------------------------------------------------------- verification of the address */
 
-/* A query parameter, decoded; NULL if it was not sent. */
-static const char *parameter(const neo_call *call, const char *name)
+/* Returns a decoded query parameter, or NULL if it was not sent. */
+static const char *query_parameter(const neo_call *call, const char *name)
 {
     char *rest = apr_pstrdup(call->pool, call->request->query ? call->request->query : ""), *pair;
     size_t len = strlen(name);
@@ -105,10 +105,10 @@ static reply verify_address(neo_call *call)
     static atomic_llong last;
     neo_rows rows;
     unsigned char hash[NEO_SHA256_SIZE];
-    const char *mode = parameter(call, "hub.mode"), *token = parameter(call, "hub.verify_token");
-    const char *challenge = parameter(call, "hub.challenge");
+    const char *mode = query_parameter(call, "hub.mode"), *token = query_parameter(call, "hub.verify_token");
+    const char *challenge = query_parameter(call, "hub.challenge");
     if (!mode || strcmp(mode, "subscribe") != 0 || !token || !challenge || !is_challenge(challenge))
-        return refuse(call);
+        return refuse_callback(call);
     neo_pg *pg = call->request->host->acquire(call->request->context);
     if (!pg)
         return failure(call, NEO_PG_UNAVAILABLE);
@@ -122,7 +122,7 @@ static reply verify_address(neo_call *call)
     if (may_log(&last))
         neo_log(NEO_LOG_VERIFY_TOKEN, call->request->log_context,
                 "callback verification refused: no number has this verify token");
-    return refuse(call);
+    return refuse_callback(call);
 }
 
 /* ---------------------------------------------------------------- the signature */
@@ -153,7 +153,7 @@ static neo_pg_status read_numbers(neo_call *call, const char *const *ids, neo_ro
     return status;
 }
 
-static const char *secret_of(const neo_call *call, const neo_rows *numbers, int row)
+static const char *open_app_secret(const neo_call *call, const neo_rows *numbers, int row)
 {
     static atomic_llong last;
     const char *number = neo_rows_value(numbers, row, NEO_NUMBER_ID);
@@ -172,12 +172,12 @@ static int is_same(const char *a, const char *b)
 }
 
 /* The app secret of these numbers that the body is signed with; NULL if it is signed with none. */
-static const char *signer_of(const neo_call *call, const neo_rows *numbers, const unsigned char given[NEO_SHA256_SIZE])
+static const char *find_signer(const neo_call *call, const neo_rows *numbers, const unsigned char given[NEO_SHA256_SIZE])
 {
     const char *last = NULL;
     for (int i = 0; i < numbers->count; i++) {
         unsigned char right[NEO_SHA256_SIZE];
-        const char *secret = secret_of(call, numbers, i);
+        const char *secret = open_app_secret(call, numbers, i);
         if (!secret || (last && is_same(secret, last))) /* an app's numbers share its secret */
             continue;
         neo_hmac_sha256(secret, strlen(secret), &call->raw, 1, right);
@@ -201,7 +201,7 @@ static void log_not_signed(const neo_call *call, const neo_rows *numbers, int ro
  * stored here. */
 static reply refuse_signature(neo_call *call, const neo_rows *numbers, int row)
 {
-    neo_call_count_unsigned(call, cost_of(call->raw.len));
+    neo_call_count_unsigned(call, unsigned_cost(call->raw.len));
     log_not_signed(call, numbers, row);
     return FORBIDDEN;
 }
@@ -215,8 +215,8 @@ static reply ignore_number(neo_call *call, const char *number, const unsigned ch
     neo_pg_status status = read_numbers(call, NULL, &others);
     if (status != NEO_PG_OK)
         return failure(call, status);
-    if (!signer_of(call, &others, given))
-        neo_call_count_unsigned(call, cost_of(call->raw.len));
+    if (!find_signer(call, &others, given))
+        neo_call_count_unsigned(call, unsigned_cost(call->raw.len));
     if (may_log(&last))
         neo_log(NEO_LOG_NUMBER_UNKNOWN, call->request->log_context,
                 "callback ignored: no organization has the number (phone_number_id %s)", number);
@@ -251,9 +251,9 @@ static int is_among(const char *one, const char *const *all)
     return *all != NULL;
 }
 
-/* The row of the number that a callback without a valid signature is for; -1: of none. If the body names no number, only its
+/* Returns the row of the number that an unsigned callback is for, or -1. If the body names no number, only its
  * account is known, so that it can be any of the account's. */
-static int number_of_unsigned(const neo_call *call, const neo_rows *numbers, const char *const *ids)
+static int find_unsigned_number(const neo_call *call, const neo_rows *numbers, const char *const *ids)
 {
     static const char name[] = "\"phone_number_id\"";
     for (int i = 0; i < numbers->count; i++)
@@ -270,7 +270,7 @@ static const char *const *signed_by(const neo_call *call, const neo_rows *number
     apr_array_header_t *found = apr_array_make(call->pool, numbers->count + 1, sizeof(const char *));
     *other = -1;
     for (int i = 0; i < numbers->count; i++) {
-        const char *secret = secret_of(call, numbers, i);
+        const char *secret = open_app_secret(call, numbers, i);
         if (secret && is_same(secret, signer))
             APR_ARRAY_PUSH(found, const char *) = neo_rows_value(numbers, i, NEO_NUMBER_ID);
         else if (is_among(neo_rows_value(numbers, i, NEO_NUMBER_PHONE_NUMBER_ID), ids))
@@ -341,7 +341,7 @@ static reply receive(neo_call *call)
     const neo_request *request = call->request;
     neo_rows numbers;
     if (!read_signature(call, given))
-        return refuse(call);
+        return refuse_callback(call);
     neo_allowance allowance = check_body(call);
     if (allowance.is_exceeded)
         return limited(call, &allowance);
@@ -352,13 +352,13 @@ static reply receive(neo_call *call)
     neo_pg_status status = read_numbers(call, ids, &numbers);
     if (status != NEO_PG_OK)
         return failure(call, status);
-    const char *signer = signer_of(call, &numbers, given);
+    const char *signer = find_signer(call, &numbers, given);
     if (signer)
         return read_items(call, signer);
-    int row = number_of_unsigned(call, &numbers, ids);
+    int row = find_unsigned_number(call, &numbers, ids);
     if (row >= 0)
         return refuse_signature(call, &numbers, row);
-    return ids[0] ? ignore_number(call, ids[0], given) : refuse(call);
+    return ids[0] ? ignore_number(call, ids[0], given) : refuse_callback(call);
 }
 
 /* ---------------------------------------------------------------- the request */

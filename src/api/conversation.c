@@ -33,7 +33,7 @@ static neo_problem *check_patch(neo_call *call, neo_text current, neo_json **cle
     return problem ? problem : neo_validate_patch(&neo_conversation_changes, before, call->body, call->pool, clean);
 }
 
-static neo_problem *refusal_of(neo_call *call, const char *refusal)
+static neo_problem *refuse_change(neo_call *call, const char *refusal)
 {
     neo_problem *problem = NULL;
     if (strcmp(refusal, "opted_out") == 0)
@@ -66,7 +66,7 @@ static neo_problem *patch_version(neo_call *call, neo_pg *pg, neo_result *result
     if (neo_rows_value(&rows, 0, NEO_CHANGED_CONVERSATION))
         *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, NEO_CHANGED_CONVERSATION)};
     neo_call_notify_dispatcher(call, &rows);
-    return refusal ? refusal_of(call, refusal) : NULL;
+    return refusal ? refuse_change(call, refusal) : NULL;
 }
 
 static neo_problem *patch_conversation(neo_call *call, neo_result *result)

@@ -13,14 +13,14 @@
 #include "core/log.h"
 #include "core/secret.h"
 #include "schema/validate.h"
-#include "whatsapp/template.h"
+#include "whatsapp/provider.h"
 
 #define MESSAGE_PREFIX "wam_"
 #define RETRY_SECONDS  30 /* Retry-After while Meta is unavailable */
 
 /* ---------------------------------------------------------------- committing the message */
 
-static neo_pg_status begin(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
+static neo_pg_status begin_message(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
 {
     neo_conversation_start *start = baton;
     neo_id_issue(start->conversation, "wac_");
@@ -28,8 +28,8 @@ static neo_pg_status begin(neo_call *call, neo_pg *pg, void *baton, neo_rows *ro
     return neo_whatsapp_begin(pg, &call->actor, call->idempotency, start, call->pool, rows);
 }
 
-/* NULL if the message was committed. */
-static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_conversation_start *start)
+/* Returns NULL if the message was committed. */
+static neo_problem *refuse_start(neo_call *call, const char *refusal, const neo_conversation_start *start)
 {
     neo_problem *problem = NULL;
     if (!refusal)
@@ -55,8 +55,8 @@ static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_co
 
 /* ---------------------------------------------------------------- sending it */
 
-/* NULL if it cannot be decrypted. */
-static const char *token_of(neo_call *call, const neo_rows *begun)
+/* Returns NULL if the token cannot be decrypted. */
+static const char *open_token(neo_call *call, const neo_rows *begun)
 {
     const char *number = neo_rows_value(begun, 0, NEO_CONVERSATION_NUMBER);
     const char *token =
@@ -93,7 +93,7 @@ static void post_message(neo_call *call, const neo_rows *begun, const neo_conver
 
 /* What Meta answered: "190: Invalid OAuth access token; Session has expired; fbtrace_id A1b2". If it was no answer of Meta's,
  * what happened. */
-static const char *describe(const neo_reply *reply, apr_pool_t *pool)
+static const char *describe_reply(const neo_reply *reply, apr_pool_t *pool)
 {
     if (!reply->title)
         return reply->details ? reply->details : "no usable response";
@@ -112,7 +112,7 @@ static int is_busy(const neo_reply *reply)
 static void log_reply(const neo_call *call, const char *number, const char *message, const neo_reply *reply)
 {
     void *log_context = call->request->log_context;
-    const char *answer = describe(reply, call->pool);
+    const char *answer = describe_reply(reply, call->pool);
     switch (reply->verdict) {
     case NEO_VERDICT_FORBIDDEN: /* an administrator must act before any message can be sent */
         if (reply->title)
@@ -193,8 +193,8 @@ static neo_problem *unavailable(neo_call *call, const neo_reply *reply)
     return problem;
 }
 
-/* NULL if the message was sent, may have been sent, or failed for good: then it is the response. */
-static neo_problem *problem_of(neo_call *call, const neo_reply *reply)
+/* Returns NULL if the message was sent, may have been sent, or failed for good: then the message is the response. */
+static neo_problem *reply_problem(neo_call *call, const neo_reply *reply)
 {
     neo_problem *problem = NULL;
     switch (reply->verdict) {
@@ -212,7 +212,7 @@ static neo_problem *problem_of(neo_call *call, const neo_reply *reply)
 }
 
 /* What Meta answered, or why it did not. */
-static const char *title_of(const neo_call *call, const neo_reply *reply)
+static const char *reply_title(const neo_call *call, const neo_reply *reply)
 {
     if (reply->title)
         return reply->title;
@@ -225,7 +225,7 @@ static const char *title_of(const neo_call *call, const neo_reply *reply)
 }
 
 /* Records the outcome. If that fails, a message may have been sent, also if the statement certainly changed nothing. */
-static neo_problem *end(neo_call *call, const char *message, const neo_reply *reply, const char *body, neo_rows *rows)
+static neo_problem *end_message(neo_call *call, const char *message, const neo_reply *reply, const char *body, neo_rows *rows)
 {
     neo_conversation_result result = {
         .outcome = is_busy(reply) ? "busy" : outcomes[reply->verdict],
@@ -234,7 +234,7 @@ static neo_problem *end(neo_call *call, const char *message, const neo_reply *re
         .bsuid = reply->bsuid,
         .is_held = reply->is_held,
         .code = reply->title ? reply->code : -1,
-        .title = title_of(call, reply),
+        .title = reply_title(call, reply),
         .body = body,
     };
     neo_pg *pg = call->request->host->acquire(call->request->context);
@@ -254,13 +254,13 @@ static neo_problem *send_message(neo_call *call, const neo_rows *begun, const ne
 {
     neo_reply reply;
     neo_rows ended = {0};
-    const char *token = token_of(call, begun);
+    const char *token = open_token(call, begun);
     post_message(call, begun, start, clean, token, &reply);
     log_reply(call, neo_rows_value(begun, 0, NEO_CONVERSATION_NUMBER), start->message, &reply);
     const char *body = rendered(call, begun, start, clean, token, &reply);
-    neo_problem *problem = end(call, start->message, &reply, body, &ended);
+    neo_problem *problem = end_message(call, start->message, &reply, body, &ended);
     if (!problem)
-        problem = problem_of(call, &reply);
+        problem = reply_problem(call, &reply);
     if (!problem)
         *result = (neo_result){.status = neo_rows_is_true(begun, 0, NEO_CONVERSATION_CREATED) ? 201 : 200,
                                .body = neo_rows_text(&ended, 0, 0)};
@@ -285,11 +285,6 @@ static neo_problem *complete_pending(neo_call *call, neo_pg *pg, neo_text *body)
     return NULL;
 }
 
-static const char *text_of(const neo_json *clean, const char *name)
-{
-    return neo_json_string(neo_json_get(clean, name));
-}
-
 static neo_problem *start_conversation(neo_call *call, neo_result *result)
 {
     neo_json *clean;
@@ -300,17 +295,17 @@ static neo_problem *start_conversation(neo_call *call, neo_result *result)
         return problem;
     neo_conversation_start start = {
         .actor_type = call->principal->is_token ? "user" : "api_key",
-        .lead = text_of(clean, "lead_id"),
-        .number = text_of(clean, "number_id"),
-        .template_name = text_of(clean, "template_name"),
-        .template_language = text_of(clean, "template_language"),
+        .lead = neo_json_string_at(clean, "lead_id"),
+        .number = neo_json_string_at(clean, "number_id"),
+        .template_name = neo_json_string_at(clean, "template_name"),
+        .template_language = neo_json_string_at(clean, "template_language"),
     };
-    neo_idempotent operation = {.write = begin, .baton = &start, .complete = complete_pending};
+    neo_idempotent operation = {.write = begin_message, .baton = &start, .complete = complete_pending};
     problem = neo_call_write_idempotent(call, pg, &operation, &rows, result);
     neo_call_release(call, pg);
     if (problem || result->is_replayed)
         return problem;
-    problem = refusal_of(call, neo_rows_value(&rows, 0, NEO_CONVERSATION_REFUSAL), &start);
+    problem = refuse_start(call, neo_rows_value(&rows, 0, NEO_CONVERSATION_REFUSAL), &start);
     return problem ? problem : send_message(call, &rows, &start, clean, result);
 }
 

@@ -55,7 +55,7 @@ static const char *read_heading(import *i, const neo_csv_record *record)
     if (record->count >= (int)(sizeof i->columns / sizeof *i->columns))
         return "too many columns";
     for (int c = 0; c < record->count; c++) {
-        int column = neo_lead_column_of(record->fields[c]);
+        int column = neo_lead_column_named(record->fields[c]);
         if (column < 0)
             return apr_psprintf(pool, "line %d: unknown column \"%s\"; the columns are name, phone, email and party_id",
                                 record->line, record->fields[c]);

@@ -12,7 +12,7 @@
 #include "core/encode.h"
 #include "httpd/log.h"
 #include "httpd/memory.h"
-#include "whatsapp/opt_out_text.h"
+#include "whatsapp/callback.h"
 
 #define VERSION_PATH     "/public/v1/"
 #define WHATSAPP_URL     "https://graph.facebook.com"

@@ -47,7 +47,7 @@ static const neo_field last_message[] = {
     {0},
 };
 
-/* Of the identities, an export has only those that no message reports: the others are exported with their messages. */
+/* `identities` are those that no message reports: the others are exported with their messages. */
 static const neo_field conversation_fields[] = {
     IDENTIFIER("id", "wac_", NEO_SERVER | NEO_ALWAYS, .doc = "Id of the conversation.",
                .example = NEO_TEXT(SAMPLE_CONVERSATION)),

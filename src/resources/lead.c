@@ -23,7 +23,7 @@ const char *neo_lead_column_name(neo_lead_column column)
     return headings[column].heading;
 }
 
-int neo_lead_column_of(const char *heading)
+int neo_lead_column_named(const char *heading)
 {
     for (apr_size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         if (strcasecmp(headings[i].heading, heading) == 0)

@@ -50,7 +50,7 @@ static void require(const checked_body *b, const char *name, const char *message
 }
 
 /* The sum of a member over all elements. It cannot overflow: elements are few, and members below 2^53. */
-static long long sum_of(const neo_json *list, const char *member)
+static long long sum_members(const neo_json *list, const char *member)
 {
     long long sum = 0;
     for (apr_size_t i = 0; i < neo_json_size(list); i++) {
@@ -62,7 +62,7 @@ static long long sum_of(const neo_json *list, const char *member)
 
 static void check_sum(const checked_body *b, const neo_json *list, const char *member, const char *path, long long wanted)
 {
-    long long sum = list ? sum_of(list, member) : wanted;
+    long long sum = list ? sum_members(list, member) : wanted;
     if (sum != wanted)
         add_error(b, NEO_VALIDATION_FIELD_INVALID, path,
                   apr_psprintf(b->pool, "must have %s values that sum to %ld, not %ld", member, (long)wanted, (long)sum));

@@ -124,13 +124,13 @@ const char *neo_representation_exported(const neo_resource *resource, apr_pool_t
 }
 
 /* "broker_set_representation", "whatsapp_message_json" */
-static const char *function_of(const neo_resource *resource, apr_pool_t *pool)
+static const char *function_name(const neo_resource *resource, apr_pool_t *pool)
 {
     return apr_pstrcat(pool, neo_table_of(resource), resource->has_json_function ? "_json" : "_set_representation", NULL);
 }
 
 /* The body of the function in PL/pgSQL; it is compared with the installed one. */
-static const char *body_of(const neo_resource *resource, apr_pool_t *pool)
+static const char *function_body(const neo_resource *resource, apr_pool_t *pool)
 {
     neo_buf sql;
     neo_buf_init(&sql, pool, 4096);
@@ -142,7 +142,8 @@ static const char *body_of(const neo_resource *resource, apr_pool_t *pool)
 
 neo_migration neo_representation_script(const neo_resource *resource, apr_pool_t *pool)
 {
-    const char *table = neo_table_of(resource), *function = function_of(resource, pool), *body = body_of(resource, pool);
+    const char *table = neo_table_of(resource), *function = function_name(resource, pool),
+               *body = function_body(resource, pool);
     const char *sql =
         resource->has_json_function
             ? apr_psprintf(
@@ -167,8 +168,8 @@ neo_pg_status neo_representation_outdated(neo_pg *pg, apr_pool_t *pool, const ne
     neo_buf_init(&bodies, pool, 65536);
     neo_buf_init(&triggers, pool, 64);
     for (const neo_resource *const *r = neo_import_kinds; *r; r++) {
-        neo_array_add(&functions, function_of(*r, pool));
-        neo_array_add(&bodies, body_of(*r, pool));
+        neo_array_add(&functions, function_name(*r, pool));
+        neo_array_add(&bodies, function_body(*r, pool));
         neo_array_add(&triggers, (*r)->has_json_function ? "0" : "2");
     }
     const char *values[] = {neo_array_end(&functions), neo_array_end(&bodies), neo_array_end(&triggers)};

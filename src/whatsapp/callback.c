@@ -11,7 +11,6 @@
 
 #include "core/encode.h"
 #include "core/json.h"
-#include "whatsapp/opt_out_text.h"
 
 #define MAX_ID   255 /* bytes; the id is a key of an index */
 #define MAX_NAME 200
@@ -75,7 +74,7 @@ static neo_text repaired(neo_text raw, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- members */
 
-/* At most `max` bytes of a text, cut between characters; NULL if it is empty. */
+/* Returns at most `max` bytes of a text, cut between characters; NULL if the text is empty. */
 static const char *clip(const char *text, apr_size_t max, apr_pool_t *pool)
 {
     if (!text || !*text)
@@ -99,7 +98,7 @@ static const char *text_at(const neo_json *value, const char *path, apr_size_t m
     return value ? clip(neo_json_string(neo_json_get(value, path)), max, pool) : NULL;
 }
 
-/* An id; NULL if it is too long or has spaces or control characters. */
+/* Returns an id, or NULL if it is too long or has spaces or control characters. */
 static const char *id_at(const neo_json *value, const char *path, apr_pool_t *pool)
 {
     const char *id = text_at(value, path, MAX_ID + 1, pool);
@@ -119,7 +118,7 @@ static const char *digits_at(const neo_json *value, const char *path, apr_pool_t
 }
 
 /* The timestamp is seconds since 1970, as a string or as a number. */
-static neo_ms moment_of(const neo_json *value)
+static neo_ms read_timestamp(const neo_json *value)
 {
     const neo_json *reported = neo_json_get(value, "timestamp");
     const char *text = reported ? neo_json_string(reported) : NULL;
@@ -129,7 +128,7 @@ static neo_ms moment_of(const neo_json *value)
     return seconds > 0 && seconds <= NEO_MS_LAST / 1000 ? seconds * 1000 : 0;
 }
 
-static void set_error(neo_callback_item *item, const neo_json *value, apr_pool_t *pool)
+static void set_item_error(neo_callback_item *item, const neo_json *value, apr_pool_t *pool)
 {
     const neo_json *first = neo_json_at(neo_json_get(value, "errors"), 0), *code = first ? neo_json_get(first, "code") : NULL;
     if (!code || neo_json_kind_of(code) != NEO_JSON_INTEGER)
@@ -169,7 +168,7 @@ static const struct {
 
 static const char *const media[] = {"image", "video", "audio", "document", "sticker"};
 
-static const char *names_of(const neo_json *contacts, apr_pool_t *pool)
+static const char *join_contact_names(const neo_json *contacts, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 128);
@@ -187,7 +186,7 @@ static int is_number(const neo_json *value)
 }
 
 /* "-23.5613,-46.6565" */
-static const char *place_of(const neo_json *location, apr_pool_t *pool)
+static const char *format_location(const neo_json *location, apr_pool_t *pool)
 {
     const neo_json *latitude = neo_json_get(location, "latitude"), *longitude = neo_json_get(location, "longitude");
     if (!is_number(latitude) || !is_number(longitude))
@@ -196,7 +195,7 @@ static const char *place_of(const neo_json *location, apr_pool_t *pool)
     return north >= -90 && north <= 90 && east >= -360 && east <= 360 ? apr_psprintf(pool, "%.6f,%.6f", north, east) : NULL;
 }
 
-static const char *body_of(const neo_json *message, const char *type, apr_pool_t *pool)
+static const char *read_body(const neo_json *message, const char *type, apr_pool_t *pool)
 {
     for (apr_size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         const char *text = strcmp(bodies[i].type, type) == 0 ? text_at(message, bodies[i].path, MAX_BODY, pool) : NULL;
@@ -204,9 +203,9 @@ static const char *body_of(const neo_json *message, const char *type, apr_pool_t
             return text;
     }
     if (strcmp(type, "contacts") == 0)
-        return names_of(neo_json_get(message, "contacts"), pool);
+        return join_contact_names(neo_json_get(message, "contacts"), pool);
     const neo_json *location = strcmp(type, "location") == 0 ? neo_json_get(message, "location") : NULL;
-    return location ? place_of(location, pool) : NULL;
+    return location ? format_location(location, pool) : NULL;
 }
 
 static void set_media(neo_callback_item *item, const neo_json *message, apr_pool_t *pool)
@@ -221,7 +220,7 @@ static void set_media(neo_callback_item *item, const neo_json *message, apr_pool
 }
 
 /* Types that are not known yet are accepted if they are a word. */
-static const char *type_of(const neo_json *message, apr_pool_t *pool)
+static const char *read_type(const neo_json *message, apr_pool_t *pool)
 {
     const char *type = id_at(message, "type", pool);
     int is_word = type && strlen(type) <= MAX_WORD && strspn(type, "abcdefghijklmnopqrstuvwxyz_") == strlen(type);
@@ -267,7 +266,7 @@ static int set_contact(const reader *r, neo_callback_item *item, const neo_json 
     return item->wa_id || item->bsuid;
 }
 
-static void add(const reader *r, const neo_callback_item *item)
+static void add_item(const reader *r, const neo_callback_item *item)
 {
     APR_ARRAY_PUSH(r->items, neo_callback_item) = *item;
 }
@@ -289,7 +288,7 @@ static void read_number_change(const reader *r, const neo_json *message, const n
     change.at = from->at;
     int is_same = change.new_wa_id && from->wa_id && strcmp(change.new_wa_id, from->wa_id) == 0;
     if (change.new_bsuid || (change.new_wa_id && !is_same)) /* other system messages change no ids */
-        add(r, &change);
+        add_item(r, &change);
 }
 
 /* The message that an edit or a revocation changes. */
@@ -305,16 +304,16 @@ static int read_message(const reader *r, const neo_json *message)
     neo_callback_item item = {.kind = NEO_ITEM_MESSAGE, .phone_number_id = r->number, .id = id_at(message, "id", r->pool)};
     if (!item.id || !set_contact(r, &item, message, "from", "from_user_id"))
         return 0;
-    item.type = type_of(message, r->pool);
-    item.body = body_of(message, item.type, r->pool);
+    item.type = read_type(message, r->pool);
+    item.body = read_body(message, item.type, r->pool);
     item.refers_to = referred_by(message, item.type, r->pool);
     item.is_group = id_at(message, "group_id", r->pool) != NULL;
     /* Buttons and lists have labels such as "Cancelar", and what is said in a group is not said to the organization. */
     if (strcmp(item.type, "text") == 0 && item.body && !item.is_group)
         item.preference = neo_preference_of_text(item.body, r->stop_texts, r->pool);
-    item.at = moment_of(message);
+    item.at = read_timestamp(message);
     set_media(&item, message, r->pool);
-    add(r, &item);
+    add_item(r, &item);
     read_number_change(r, message, &item);
     return 1;
 }
@@ -335,10 +334,10 @@ static int read_status(const reader *r, const neo_json *reported)
         return 1;
     (void)set_contact(r, &item, reported, "recipient_id", "recipient_user_id");
     item.message = id_at(reported, "biz_opaque_callback_data", r->pool);
-    item.at = moment_of(reported);
+    item.at = read_timestamp(reported);
     if (strcmp(item.status, "failed") == 0)
-        set_error(&item, reported, r->pool);
-    add(r, &item);
+        set_item_error(&item, reported, r->pool);
+    add_item(r, &item);
     return 1;
 }
 
@@ -354,8 +353,8 @@ static int read_preference(const reader *r, const neo_json *reported)
             item.preference = preferences[i].preference;
     if (!item.preference || !set_contact(r, &item, reported, "wa_id", "user_id"))
         return 0;
-    item.at = moment_of(reported);
-    add(r, &item);
+    item.at = read_timestamp(reported);
+    add_item(r, &item);
     return 1;
 }
 

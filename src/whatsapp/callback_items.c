@@ -6,7 +6,7 @@
 
 #include "whatsapp/callback.h"
 
-#define CANDIDATES 16 /* of each kind */
+#define CANDIDATES 16 /* at most, of phone_number_id and of other ids */
 
 /* ---------------------------------------------------------------- candidates */
 

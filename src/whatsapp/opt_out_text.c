@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognizes opt-outs in the text of a message (see whatsapp/opt_out_text.h). */
-#include "whatsapp/opt_out_text.h"
+/* Recognizes opt-outs in the text of a message (see whatsapp/callback.h). */
+#include "whatsapp/callback.h"
 
 #include <apr_strings.h>
 #include <ctype.h>

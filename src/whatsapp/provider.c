@@ -13,40 +13,40 @@
 
 /* ---------------------------------------------------------------- requests */
 
-static void set_text(neo_json *object, const char *name, const char *value, apr_pool_t *pool)
+static void set_string(neo_json *object, const char *name, const char *value, apr_pool_t *pool)
 {
     neo_json_set(object, name, neo_json_make_string(value, pool));
 }
 
-static neo_json *parameter_of(const char *text, apr_pool_t *pool)
+static neo_json *make_parameter(const char *text, apr_pool_t *pool)
 {
     neo_json *parameter = neo_json_make_object(pool);
-    set_text(parameter, "type", "text", pool);
-    set_text(parameter, "text", text, pool);
+    set_string(parameter, "type", "text", pool);
+    set_string(parameter, "text", text, pool);
     return parameter;
 }
 
 /* The parameters of the template's body; NULL if there are none. */
-static neo_json *components_of(const neo_json *texts, apr_pool_t *pool)
+static neo_json *make_components(const neo_json *texts, apr_pool_t *pool)
 {
     neo_json *components = neo_json_make_array(pool), *body = neo_json_make_object(pool), *list = neo_json_make_array(pool);
     if (!texts || !neo_json_size(texts))
         return NULL;
     for (apr_size_t i = 0; i < neo_json_size(texts); i++)
-        neo_json_append(list, parameter_of(neo_json_string(neo_json_at(texts, i)), pool));
-    set_text(body, "type", "body", pool);
+        neo_json_append(list, make_parameter(neo_json_string(neo_json_at(texts, i)), pool));
+    set_string(body, "type", "body", pool);
     neo_json_set(body, "parameters", list);
     neo_json_append(components, body);
     return components;
 }
 
-static neo_json *template_of(const neo_outgoing *message, apr_pool_t *pool)
+static neo_json *make_template(const neo_outgoing *message, apr_pool_t *pool)
 {
     neo_json *template = neo_json_make_object(pool), *language = neo_json_make_object(pool);
-    neo_json *components = components_of(message->parameters, pool);
-    set_text(template, "name", message->template_name, pool);
-    set_text(language, "policy", "deterministic", pool);
-    set_text(language, "code", message->template_language, pool);
+    neo_json *components = make_components(message->parameters, pool);
+    set_string(template, "name", message->template_name, pool);
+    set_string(language, "policy", "deterministic", pool);
+    set_string(language, "code", message->template_language, pool);
     neo_json_set(template, "language", language);
     if (components)
         neo_json_set(template, "components", components);
@@ -56,12 +56,12 @@ static neo_json *template_of(const neo_outgoing *message, apr_pool_t *pool)
 neo_text neo_outgoing_json(const neo_outgoing *message, apr_pool_t *pool)
 {
     neo_json *body = neo_json_make_object(pool);
-    set_text(body, "messaging_product", "whatsapp", pool);
-    set_text(body, "recipient_type", "individual", pool);
-    set_text(body, "to", message->wa_id ? message->wa_id : message->bsuid, pool);
-    set_text(body, "type", "template", pool);
-    neo_json_set(body, "template", template_of(message, pool));
-    set_text(body, "biz_opaque_callback_data", message->id, pool);
+    set_string(body, "messaging_product", "whatsapp", pool);
+    set_string(body, "recipient_type", "individual", pool);
+    set_string(body, "to", message->wa_id ? message->wa_id : message->bsuid, pool);
+    set_string(body, "type", "template", pool);
+    neo_json_set(body, "template", make_template(message, pool));
+    set_string(body, "biz_opaque_callback_data", message->id, pool);
     return neo_json_text(body, pool);
 }
 
@@ -99,7 +99,7 @@ static const struct {
     {131031, 131031, 0, NEO_VERDICT_FORBIDDEN, 0}, /* the account is locked */
     {131042, 131042, 0, NEO_VERDICT_FORBIDDEN, 0}, /* the account's payment */
     {131045, 131045, 0, NEO_VERDICT_FORBIDDEN, 0}, /* the number is not registered */
-    {133010, 133010, 0, NEO_VERDICT_FORBIDDEN, 0}, /* likewise */
+    {133010, 133010, 0, NEO_VERDICT_FORBIDDEN, 0}, /* the number is not registered at the Cloud API */
     {131008, 131009, 0, NEO_VERDICT_TEMPLATE, 1},  /* missing or wrong parameter */
     {130497, 130497, 0, NEO_VERDICT_FAILED, 0},    /* not allowed in the contact's country */
     {131026, 131026, 0, NEO_VERDICT_FAILED, 0},    /* undeliverable */
@@ -107,7 +107,7 @@ static const struct {
     {131050, 131050, 0, NEO_VERDICT_OPTED_OUT, 0},
     {132000, 132000, 0, NEO_VERDICT_TEMPLATE, 1}, /* number of parameters */
     {132012, 132012, 0, NEO_VERDICT_TEMPLATE, 1}, /* format of a parameter */
-    {132018, 132018, 0, NEO_VERDICT_TEMPLATE, 1}, /* likewise */
+    {132018, 132018, 0, NEO_VERDICT_TEMPLATE, 1}, /* content of a parameter */
     {132001, 132999, 0, NEO_VERDICT_TEMPLATE, 0}, /* template unknown, paused or disabled */
 };
 
@@ -133,7 +133,7 @@ static const char *without_token(const char *text, const char *token, int is_sus
     return out.ptr;
 }
 
-/* At most `max` bytes without control characters; NULL if empty. */
+/* Returns at most `max` bytes of a text without control characters; NULL if the text is empty. */
 static const char *clean(const char *text, apr_size_t max, apr_pool_t *pool)
 {
     apr_size_t len = text ? strlen(text) : 0;
@@ -149,26 +149,26 @@ static const char *clean(const char *text, apr_size_t max, apr_pool_t *pool)
     return copy;
 }
 
-static const char *text_of(const neo_json *object, const char *name, apr_size_t max, apr_pool_t *pool)
+static const char *read_text(const neo_json *object, const char *name, apr_size_t max, apr_pool_t *pool)
 {
     return clean(object ? neo_json_string(neo_json_get(object, name)) : NULL, max, pool);
 }
 
-/* NULL if it is too long to store. */
-static const char *id_of(const neo_json *object, const char *name, apr_pool_t *pool)
+/* Returns NULL if the id is too long to store. */
+static const char *read_provider_id(const neo_json *object, const char *name, apr_pool_t *pool)
 {
-    const char *id = text_of(object, name, MAX_ID + 1, pool);
+    const char *id = read_text(object, name, MAX_ID + 1, pool);
     return id && strlen(id) <= MAX_ID ? id : NULL;
 }
 
-static int int_of(const neo_json *value)
+static int clamp_int(const neo_json *value)
 {
     long long number = value && neo_json_kind_of(value) == NEO_JSON_INTEGER ? neo_json_integer(value) : 0;
     return (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
 }
 
 /* What an HTTP status means if the code does not say it. */
-static neo_verdict verdict_of(int http_status)
+static neo_verdict judge_status(int http_status)
 {
     if (http_status == 401 || http_status == 403)
         return NEO_VERDICT_FORBIDDEN;
@@ -179,9 +179,9 @@ static neo_verdict verdict_of(int http_status)
 
 static void judge(const neo_json *error, int http_status, neo_reply *reply)
 {
-    int subcode = int_of(neo_json_get(error, "error_subcode"));
-    reply->code = int_of(neo_json_get(error, "code"));
-    reply->verdict = verdict_of(http_status);
+    int subcode = clamp_int(neo_json_get(error, "error_subcode"));
+    reply->code = clamp_int(neo_json_get(error, "code"));
+    reply->verdict = judge_status(http_status);
     for (apr_size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (reply->code >= codes[i].first && reply->code <= codes[i].last &&
             (!codes[i].subcode || codes[i].subcode == subcode)) {
@@ -214,14 +214,14 @@ static void read_success(const neo_json *body, apr_pool_t *pool, neo_reply *repl
 {
     const neo_json *message = neo_json_at(neo_json_get(body, "messages"), 0);
     const neo_json *contact = neo_json_at(neo_json_get(body, "contacts"), 0);
-    const char *status = text_of(message, "message_status", MAX_ID, pool);
-    const char *wa_id = id_of(contact, "wa_id", pool);
-    reply->id = id_of(message, "id", pool);
+    const char *status = read_text(message, "message_status", MAX_ID, pool);
+    const char *wa_id = read_provider_id(contact, "wa_id", pool);
+    reply->id = read_provider_id(message, "id", pool);
     if (!reply->id)
         return;
     reply->verdict = NEO_VERDICT_ACCEPTED;
     reply->wa_id = wa_id && strspn(wa_id, "0123456789") == strlen(wa_id) && strlen(wa_id) <= 20 ? wa_id : NULL;
-    reply->bsuid = id_of(contact, "user_id", pool);
+    reply->bsuid = read_provider_id(contact, "user_id", pool);
     reply->is_held = status && (strcmp(status, "held_for_quality_assessment") == 0 || strcmp(status, "paused") == 0);
 }
 

@@ -11,7 +11,7 @@
 #define CONVERSATIONS                                                                                                          \
     "neoapi.whatsapp_conversation t where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null)"
 
-static neo_statement *begin, *end, *store_template, *answer, *read_one, *change, *numbers_of, *newest_numbers, *verify,
+static neo_statement *begin, *end, *store_template, *answer, *read_one, *change, *find_numbers, *newest_numbers, *verify,
     *receive;
 
 void neo_whatsapp_make_statements(apr_pool_t *pool)
@@ -27,10 +27,10 @@ void neo_whatsapp_make_statements(apr_pool_t *pool)
     read_one = neo_statement_make(pool, "select " CONVERSATION ", t.xmin from " CONVERSATIONS " and t.id = $2", 2, 0);
     change = neo_statement_make(
         pool, "select body, deliveries, refusal from neoapi.whatsapp_change($1, $2, $3, $4, $5, $6, $7, $8)", 8, 1);
-    numbers_of = neo_statement_make(pool,
-                                    "select id, phone_number_id, app_secret from neoapi.whatsapp_number"
-                                    " where phone_number_id = any ($1) or waba_id = any ($1) limit 1000",
-                                    1, 0);
+    find_numbers = neo_statement_make(pool,
+                                      "select id, phone_number_id, app_secret from neoapi.whatsapp_number"
+                                      " where phone_number_id = any ($1) or waba_id = any ($1) limit 1000",
+                                      1, 0);
     newest_numbers = neo_statement_make(
         pool, "select id, phone_number_id, app_secret from neoapi.whatsapp_number order by id desc limit 16", 0, 0);
     verify = neo_statement_make(
@@ -39,7 +39,7 @@ void neo_whatsapp_make_statements(apr_pool_t *pool)
         pool, "select message_count, delivery_count, status_count from neoapi.whatsapp_receive($1, $2, $3, $4)", 4, 1);
 }
 
-static const char *hex_of(const unsigned char *hash, apr_size_t len, apr_pool_t *pool)
+static const char *format_hex(const unsigned char *hash, apr_size_t len, apr_pool_t *pool)
 {
     char *hex = apr_palloc(pool, 2 * len + 1);
     neo_hex(hash, len, hex);
@@ -52,7 +52,7 @@ neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_i
     const char *values[] = {actor->organization,
                             actor->credential,
                             idempotency ? idempotency->key : NULL,
-                            idempotency ? hex_of(idempotency->hash, sizeof idempotency->hash, pool) : NULL,
+                            idempotency ? format_hex(idempotency->hash, sizeof idempotency->hash, pool) : NULL,
                             actor->name,
                             start->actor_type,
                             start->lead,
@@ -130,7 +130,7 @@ neo_pg_status neo_whatsapp_list_messages(neo_pg *pg, const neo_actor *actor, con
     return neo_page_run(pg, &listed, values, 2, selection, pool, rows);
 }
 
-static const char *array_of(const char *const *ids, apr_pool_t *pool)
+static const char *format_array(const char *const *ids, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 256);
@@ -141,8 +141,8 @@ static const char *array_of(const char *const *ids, apr_pool_t *pool)
 
 neo_pg_status neo_whatsapp_numbers(neo_pg *pg, const char *const *ids, apr_pool_t *pool, neo_rows *rows)
 {
-    const char *values[] = {array_of(ids, pool)};
-    return neo_pg_run(pg, numbers_of, values, pool, rows);
+    const char *values[] = {format_array(ids, pool)};
+    return neo_pg_run(pg, find_numbers, values, pool, rows);
 }
 
 neo_pg_status neo_whatsapp_newest_numbers(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
@@ -152,7 +152,7 @@ neo_pg_status neo_whatsapp_newest_numbers(neo_pg *pg, apr_pool_t *pool, neo_rows
 
 neo_pg_status neo_whatsapp_verify(neo_pg *pg, const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool, neo_rows *rows)
 {
-    const char *values[] = {hex_of(hash, NEO_SHA256_SIZE, pool)};
+    const char *values[] = {format_hex(hash, NEO_SHA256_SIZE, pool)};
     return neo_pg_run(pg, verify, values, pool, rows);
 }
 
@@ -161,6 +161,6 @@ neo_pg_status neo_whatsapp_receive(neo_pg *pg, neo_text items, const char *const
     char conversations[NEO_ID_BLOCK_SIZE], messages[NEO_ID_BLOCK_SIZE];
     neo_id_issue_block(conversations, "wac_");
     neo_id_issue_block(messages, "wam_");
-    const char *values[] = {items.ptr, array_of(numbers, pool), conversations, messages};
+    const char *values[] = {items.ptr, format_array(numbers, pool), conversations, messages};
     return neo_pg_run(pg, receive, values, pool, rows);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Message templates (see whatsapp/template.h). */
-#include "whatsapp/template.h"
+/* Message templates (see whatsapp/provider.h). */
+#include "whatsapp/provider.h"
 
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -14,19 +14,19 @@ const char *neo_template_path(const char *account, const char *name, apr_pool_t 
     return apr_pstrcat(pool, account, "/message_templates?fields=name,language,components&limit=100&name=", name, NULL);
 }
 
-static int has(const neo_json *object, const char *name, const char *wanted)
+static int has_text(const neo_json *object, const char *name, const char *wanted)
 {
     const char *text = neo_json_string_at(object, name);
     return text && strcasecmp(text, wanted) == 0;
 }
 
-/* NULL if it has no text, or not one that can be stored. */
-static const char *body_of(const neo_json *template)
+/* Returns NULL if the template has no text, or one that is too long to store. */
+static const char *find_body(const neo_json *template)
 {
     const neo_json *components = neo_json_get(template, "components");
     for (apr_size_t i = 0; components && i < neo_json_size(components); i++) {
         const neo_json *component = neo_json_at(components, i);
-        const char *text = has(component, "type", "BODY") ? neo_json_string_at(component, "text") : NULL;
+        const char *text = has_text(component, "type", "BODY") ? neo_json_string_at(component, "text") : NULL;
         if (text && *text && strlen(text) <= MAX_TEXT)
             return text;
     }
@@ -49,9 +49,9 @@ const char *neo_template_read(const neo_provider_response *response, const char 
         *error = "no list in the response";
     for (apr_size_t i = 0; list && i < neo_json_size(list); i++) {
         const neo_json *template = neo_json_at(list, i);
-        if (has(template, "name", name) && has(template, "language", language)) {
+        if (has_text(template, "name", name) && has_text(template, "language", language)) {
             *error = "it has no text";
-            return body_of(template);
+            return find_body(template);
         }
     }
     return NULL;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "expect.h"
-#include "whatsapp/template.h"
 
 #define TOKEN "EAA0123456789_abcdef" /* some inputs contain it */
 

@@ -137,8 +137,8 @@ TEST(a_lead_is_normalized)
 
 TEST(columns_have_several_names)
 {
-    assert_int_equal(neo_lead_column_of("Name"), NEO_LEAD_NAME);
-    assert_int_equal(neo_lead_column_of("E-Mail"), NEO_LEAD_EMAIL);
-    assert_int_equal(neo_lead_column_of("party"), NEO_LEAD_PARTY);
-    assert_int_equal(neo_lead_column_of("colour"), -1);
+    assert_int_equal(neo_lead_column_named("Name"), NEO_LEAD_NAME);
+    assert_int_equal(neo_lead_column_named("E-Mail"), NEO_LEAD_EMAIL);
+    assert_int_equal(neo_lead_column_named("party"), NEO_LEAD_PARTY);
+    assert_int_equal(neo_lead_column_named("colour"), -1);
 }

@@ -2,7 +2,7 @@
 /* Message templates of WhatsApp's provider. */
 #include "unit.h"
 
-#include "whatsapp/template.h"
+#include "whatsapp/provider.h"
 
 #define LIST(components)                                                                                                       \
     "{\"data\":[{\"name\":\"visit\",\"language\":\"en\",\"components\":[{\"type\":\"BODY\",\"text\":\"Hi\"}]},"                \
