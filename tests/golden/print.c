@@ -9,6 +9,7 @@
 
 #include "api/service.h"
 #include "pg/pg.h"
+#include "schema/import.h"
 #include "sql/expiry.h"
 #include "sql/representation.h"
 #include "sql/statements.h"
@@ -173,6 +174,16 @@ static void print_resource(const neo_resource *resource)
     print("representation", "", neo_representation_script(resource, pool).sql);
 }
 
+/* Leads, opt-outs, conversations and messages have statements of their own, which are shared or in .sql files. */
+static void print_imported(const neo_resource *kind)
+{
+    resource_name = kind->name;
+    print("representation", "", neo_representation_script(kind, pool).sql);
+    print("export", "",
+          apr_psprintf(pool, "select %s from neoapi.%s t where t.organization_id = $1 order by t.id",
+                       neo_representation_exported(kind, pool), neo_table_of(kind)));
+}
+
 int main(void)
 {
     apr_initialize();
@@ -182,6 +193,9 @@ int main(void)
     neo_expiry_make_statements(pool);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         print_resource(*r);
+    for (const neo_resource *const *kind = neo_import_kinds; *kind; kind++)
+        if (!neo_resource_named((*kind)->name))
+            print_imported(*kind);
     resource_name = "shared";
     for (int i = 0, number = 0; i < prepared->nelts; i++) {
         const statement *s = &APR_ARRAY_IDX(prepared, i, statement);
