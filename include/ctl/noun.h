@@ -6,10 +6,6 @@
 #include "admin/noun.h"
 #include "ctl/command.h"
 
-/* Derives arguments, options and `run` of a command that has a noun. Arguments and `run` of its row are kept; options of its
- * row follow the derived ones. */
-void neo_ctl_derive_command(neo_ctl_command *command, apr_pool_t *pool);
-
 /* The columns of the fields that are given or have a default: neo_admin_setting. */
 apr_array_header_t *neo_ctl_settings(const neo_ctl *ctl);
 

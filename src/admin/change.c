@@ -5,6 +5,7 @@
 
 #include "admin/change.sql.h"
 #include "admin/noun.h"
+#include "core/encode.h"
 #include "sql/write.h"
 
 /* ---------------------------------------------------------------- creating */
@@ -55,6 +56,24 @@ const char *neo_admin_create(neo_pg *pg, const neo_noun *noun, const apr_array_h
                                                columns.ptr, noun->parent ? ", tenant_id" : "", parameters.ptr, from),
                                   used, values, pool, noun->parent ? noun->parent_noun->missing : NULL);
     return error ? error : set_organizations(pg, noun, id, settings, pool);
+}
+
+const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool)
+{
+    char *hex = apr_palloc(pool, 2 + 2 * NEO_SHA256_SIZE + 1);
+    memcpy(hex, "\\x", 2);
+    neo_hex(hash, NEO_SHA256_SIZE, hex + 2);
+    return hex;
+}
+
+const char *neo_admin_create_credential(neo_pg *pg, const neo_noun *noun, apr_array_header_t *settings, apr_pool_t *pool,
+                                        char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
+{
+    unsigned char hash[NEO_SHA256_SIZE];
+    neo_secret_make(secret, id, hash, noun == &neo_noun_key ? NEO_KEY_PREFIX : NEO_TOKEN_PREFIX);
+    neo_admin_set(settings, "id", id);
+    neo_admin_set(settings, "secret_hash", neo_admin_hash_text(hash, pool));
+    return neo_admin_create(pg, noun, settings, pool);
 }
 
 /* ---------------------------------------------------------------- changing */

@@ -105,24 +105,6 @@ const char *neo_admin_list(neo_pg *pg, const neo_noun *noun, neo_admin_setting f
     return error;
 }
 
-const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool)
-{
-    char *hex = apr_palloc(pool, 2 + 2 * NEO_SHA256_SIZE + 1);
-    memcpy(hex, "\\x", 2);
-    neo_hex(hash, NEO_SHA256_SIZE, hex + 2);
-    return hex;
-}
-
-const char *neo_admin_create_credential(neo_pg *pg, const neo_noun *noun, apr_array_header_t *settings, apr_pool_t *pool,
-                                        char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
-{
-    unsigned char hash[NEO_SHA256_SIZE];
-    neo_secret_make(secret, id, hash, noun == &neo_noun_key ? NEO_KEY_PREFIX : NEO_TOKEN_PREFIX);
-    neo_admin_set(settings, "id", id);
-    neo_admin_set(settings, "secret_hash", neo_admin_hash_text(hash, pool));
-    return neo_admin_create(pg, noun, settings, pool);
-}
-
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool)
 {
     const char *values[] = {id};

@@ -1,30 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of command groups, the global options, and the parser of the command line (see ctl/command.h). */
+/* The global options, and the parser of the command line (see ctl/command.h). */
 #include <apr_strings.h>
 #include <string.h>
 
-#include "ctl/noun.h"
-
-/* ---------------------------------------------------------------- the tables */
-
-#define NEO_CTL_GROUP(name) neo_ctl_##name,
-static const neo_ctl_command *const tables[] = {NEO_CTL_GROUP_LIST(NEO_CTL_GROUP) NULL};
-
-const neo_ctl_command *neo_ctl_groups[sizeof tables / sizeof *tables];
-
-void neo_ctl_make_commands(apr_pool_t *pool)
-{
-    for (int i = 0; tables[i]; i++) {
-        apr_size_t count = 1;
-        while (tables[i][count - 1].group)
-            count++;
-        neo_ctl_command *commands = apr_pmemdup(pool, tables[i], count * sizeof *commands);
-        for (neo_ctl_command *c = commands; c->group; c++)
-            if (c->noun)
-                neo_ctl_derive_command(c, pool);
-        neo_ctl_groups[i] = commands;
-    }
-}
+#include "ctl/command.h"
 
 const neo_parameter neo_ctl_globals[] = {
     {"database", NEO_KIND_CONNINFO, 0, NULL,

@@ -144,11 +144,6 @@ static neo_finding check_schema(neo_doctor_context *p, const char **found)
     return neo_doctor_finding(!difference && !outdated && p->version == neo_schema_needed());
 }
 
-int neo_doctor_has_schema(const neo_doctor_context *p)
-{
-    return p->pg && p->runtime && p->version >= neo_schema_needed();
-}
-
 static neo_finding check_representations(neo_doctor_context *p, const char **found)
 {
     neo_rows rows;

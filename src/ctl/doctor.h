@@ -5,6 +5,7 @@
 
 #include "core/secret.h"
 #include "ctl/command.h"
+#include "sql/migrate.h"
 
 #define NEO_DOCTOR_KEY_FILE        "/etc/neoapi/key"
 #define NEO_DOCTOR_CONNECTIONS_FIX "increase max_connections in postgresql.conf, reduce DBDMax, or use PgBouncer"
@@ -39,7 +40,11 @@ static inline neo_finding neo_doctor_finding(int is_ok)
     return is_ok ? NEO_FINDING_OK : NEO_FINDING_FAILED;
 }
 
-int neo_doctor_has_schema(const neo_doctor_context *doctor); /* it is up to date */
+/* Whether the schema is up to date. */
+static inline int neo_doctor_has_schema(const neo_doctor_context *doctor)
+{
+    return doctor->pg && doctor->runtime && doctor->version >= neo_schema_needed();
+}
 
 /* Checks of the key file. *found is set to a sentence. */
 neo_finding neo_doctor_check_key_file(neo_doctor_context *doctor, const char **found);

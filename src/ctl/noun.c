@@ -193,7 +193,9 @@ const neo_parameter neo_ctl_remove_options[] = {
 
 /* ---------------------------------------------------------------- the tables */
 
-void neo_ctl_derive_command(neo_ctl_command *command, apr_pool_t *pool)
+/* Derives arguments, options and `run` of a command that has a noun. Arguments and `run` of its row are kept; options of its
+ * row follow the derived ones. */
+static void derive_command(neo_ctl_command *command, apr_pool_t *pool)
 {
     derive_parameters(command, pool);
     if (!command->run)
@@ -201,6 +203,25 @@ void neo_ctl_derive_command(neo_ctl_command *command, apr_pool_t *pool)
                        : command->use == NEO_USE_LIST   ? run_list
                        : command->use == NEO_USE_CHANGE ? neo_ctl_run_change
                                                         : run_remove;
+}
+
+#define NEO_CTL_GROUP(name) neo_ctl_##name,
+static const neo_ctl_command *const tables[] = {NEO_CTL_GROUP_LIST(NEO_CTL_GROUP) NULL};
+
+const neo_ctl_command *neo_ctl_groups[sizeof tables / sizeof *tables];
+
+void neo_ctl_make_commands(apr_pool_t *pool)
+{
+    for (int i = 0; tables[i]; i++) {
+        apr_size_t count = 1;
+        while (tables[i][count - 1].group)
+            count++;
+        neo_ctl_command *commands = apr_pmemdup(pool, tables[i], count * sizeof *commands);
+        for (neo_ctl_command *c = commands; c->group; c++)
+            if (c->noun)
+                derive_command(c, pool);
+        neo_ctl_groups[i] = commands;
+    }
 }
 
 const neo_ctl_command neo_ctl_plan[] = {
