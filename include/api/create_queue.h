@@ -59,7 +59,7 @@ typedef struct neo_group {
 
 /* `metrics` may be NULL; for `slots` see neo_slot_tuner_init. */
 neo_create_queues *neo_create_queues_make(neo_metrics *metrics, int slots, apr_pool_t *pool);
-neo_create_queue *neo_create_queue_of(neo_create_queues *queues, const neo_resource *resource);
+neo_create_queue *neo_create_queue_find(neo_create_queues *queues, const neo_resource *resource);
 
 /* Sets other times than NEO_GROUP_STALL_MS and NEO_GROUP_MAX_WAIT_MS, for tests. */
 void neo_create_queue_set_times(neo_create_queue *queue, int stall_ms, int max_wait_ms);

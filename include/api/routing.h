@@ -35,10 +35,10 @@ int neo_routes_count(void);
 const neo_route *neo_route_at(int route);
 
 /* The route of a request; 0 if it was refused before routing, or matched no operation. */
-int neo_route_of(const neo_match *match);
+int neo_route_number(const neo_match *match);
 
 /* The route of WhatsApp's callbacks, whatever path they are configured for. */
-int neo_route_of_callbacks(void);
+int neo_callback_route_number(void);
 
 /* Differs if the list of routes does: shared memory of another version must not be reused. */
 unsigned int neo_routes_fingerprint(void);

@@ -12,7 +12,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static neo_batch_place *waiting, *in_progress; /* waiting in the order of their arrival */
 static int count;                              /* of those in progress */
 
-static void add(neo_batch_place **list, neo_batch_place *place)
+static void append_place(neo_batch_place **list, neo_batch_place *place)
 {
     while (*list)
         list = &(*list)->next;
@@ -35,9 +35,9 @@ static int has_batch_in_progress(const char *organization)
     return place != NULL;
 }
 
-static void admit(neo_batch_place *place)
+static void admit_place(neo_batch_place *place)
 {
-    add(&in_progress, place);
+    append_place(&in_progress, place);
     count++;
     place->is_admitted = 1;
 }
@@ -52,7 +52,7 @@ static void admit_next(void)
     if (!next || count >= MAX_IN_PROGRESS)
         return;
     remove_from(&waiting, next);
-    admit(next);
+    admit_place(next);
     pthread_cond_signal(&next->admitted);
 }
 
@@ -62,13 +62,13 @@ void neo_batch_queue_enter(neo_batch_place *place, const char *organization, int
     *place = (neo_batch_place){.organization = organization};
     neo_cond_init(&place->admitted);
     pthread_mutex_lock(&mutex);
-    add(&waiting, place);
+    append_place(&waiting, place);
     admit_next();
     while (!place->is_admitted && neo_steady_ms() < until)
         (void)neo_cond_wait(&place->admitted, &mutex, until);
     if (!place->is_admitted) {
         remove_from(&waiting, place);
-        admit(place);
+        admit_place(place);
     }
     pthread_mutex_unlock(&mutex);
     pthread_cond_destroy(&place->admitted);

@@ -95,7 +95,7 @@ neo_pg_status neo_batch_prepare(neo_work *w, neo_item *first, int count)
 }
 
 /* The rows of the items without a problem. */
-static neo_batch_row *rows_of(const neo_work *w, const neo_item *first, int count, int *rows)
+static neo_batch_row *rows_without_problem(const neo_work *w, const neo_item *first, int count, int *rows)
 {
     neo_batch_row *all = apr_palloc(w->call->pool, (apr_size_t)count * sizeof *all);
     *rows = 0;
@@ -186,7 +186,7 @@ static neo_pg_status write_alone(neo_work *w, neo_item *i)
 static neo_pg_status write_together(neo_work *w, neo_item *first, int count)
 {
     int wanted;
-    const neo_batch_row *rows = rows_of(w, first, count, &wanted);
+    const neo_batch_row *rows = rows_without_problem(w, first, count, &wanted);
     if (wanted == 0)
         return NEO_PG_OK;
     neo_pg_status status = write_rows(w, first->method, 1, rows, wanted);

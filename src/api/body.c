@@ -9,7 +9,7 @@
 #include "core/json.h"
 
 /* The media type without its parameters, in lower case. */
-static const char *media_type_of(const char *header, apr_pool_t *pool)
+static const char *parse_media_type(const char *header, apr_pool_t *pool)
 {
     char *type = apr_pstrmemdup(pool, header, strcspn(header, "; \t"));
     for (char *c = type; *c; c++)
@@ -31,7 +31,7 @@ static neo_problem *check_coding(neo_call *call)
 static neo_problem *check_media_type(neo_call *call)
 {
     const char *header = neo_call_header(call, "Content-Type");
-    const char *type = header ? media_type_of(header, call->pool) : "";
+    const char *type = header ? parse_media_type(header, call->pool) : "";
     int may_patch = call->match.operation->accepts & NEO_ACCEPTS_MERGE_PATCH;
     if (strcmp(type, "application/json") == 0 || (may_patch && strcmp(type, "application/merge-patch+json") == 0))
         return NULL;
@@ -64,7 +64,7 @@ neo_problem *neo_call_read_body(neo_call *call)
 }
 
 /* A UUID of version 4 (RFC 9562, section 5.4), bare or quoted, in lower case; NULL if it is none. */
-static const char *uuid_of(const char *text, apr_pool_t *pool)
+static const char *parse_uuid(const char *text, apr_pool_t *pool)
 {
     static const char form[] = "xxxxxxxx-xxxx-4xxx-vxxx-xxxxxxxxxxxx";
     size_t len = strlen(text);
@@ -91,7 +91,7 @@ neo_problem *neo_call_read_idempotency_key(neo_call *call)
     if (!header || (!is_accepted && !neo_operation_refuses_key(call->match.operation)))
         return NULL;
     neo_idempotency *idempotency = apr_pcalloc(call->pool, sizeof *idempotency);
-    idempotency->key = is_accepted ? uuid_of(header, call->pool) : NULL;
+    idempotency->key = is_accepted ? parse_uuid(header, call->pool) : NULL;
     if (!idempotency->key) {
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID, "", "Idempotency-Key", "%s",
                           is_accepted ? "must be a UUID of version 4"

@@ -49,7 +49,7 @@ static neo_problem *not_answered(neo_call *call)
 }
 
 /* A refused or aborted write was not executed; only if the answer is missing, it may have been. */
-static neo_problem *unavailable(neo_call *call, const neo_rows *rows)
+static neo_problem *database_unavailable(neo_call *call, const neo_rows *rows)
 {
     const neo_operation *operation = call->match.operation;
     int is_undone = !operation || operation->access != NEO_ACCESS_WRITE || (rows && rows->is_undone);
@@ -131,7 +131,7 @@ neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_row
         return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE,
                                 "Another resource refers to this %s; remove the reference first.", call->match.resource->name);
     case NEO_PG_LIMIT_REACHED: return limit_of_table_reached(call, rows);
-    case NEO_PG_UNAVAILABLE: return unavailable(call, rows);
+    case NEO_PG_UNAVAILABLE: return database_unavailable(call, rows);
     case NEO_PG_TIME_LIMIT: return time_limit_exceeded(call);
     case NEO_PG_TIMEOUT: return cancelled(call);
     case NEO_PG_RETRY:
@@ -192,7 +192,7 @@ void neo_call_notify_dispatcher(neo_call *call, const neo_rows *rows)
         call->request->host->notify_dispatcher(call->request->context);
 }
 
-const char *neo_call_id_of(neo_text representation, apr_pool_t *pool)
+const char *neo_call_representation_id(neo_text representation, apr_pool_t *pool)
 {
     static const char start[] = "{\"id\":\"";
     size_t len = sizeof start - 1;

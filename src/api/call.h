@@ -85,7 +85,7 @@ neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const ne
 neo_problem *neo_call_not_found(neo_call *call, const char *external_id);
 
 /* The id in a representation, which always is its first member. */
-const char *neo_call_id_of(neo_text representation, apr_pool_t *pool);
+const char *neo_call_representation_id(neo_text representation, apr_pool_t *pool);
 
 /* ---------------------------------------------------------------- rate_limit.c */
 
@@ -196,7 +196,7 @@ typedef neo_problem *(*neo_creator)(neo_call *call, neo_pg *pg, neo_new *row, ne
 /* The same, if possible in a statement together with the rows of concurrent requests. */
 neo_problem *neo_call_create_shared(neo_call *call, neo_creator create, neo_new *row, neo_result *result);
 
-/* ---------------------------------------------------------------- references.c */
+/* ---------------------------------------------------------------- relations.c */
 
 /* A copy of a body in which each reference by external id has the id that `all` (an array of neo_external_id) has for it. Adds
  * what `all` does not have, with the id of no resource. */
@@ -213,8 +213,6 @@ NEO_MUSTCHECK neo_problem *neo_call_resolve_references(neo_call *call, neo_pg *p
 
 /* 404 if the path has an external id, which the resource `current` does not have any more. */
 neo_problem *neo_call_check_external_id(neo_call *call, neo_text current);
-
-/* ---------------------------------------------------------------- rules.c */
 
 /* Reads what the rules need, adds the values that the new body leaves to a related resource, and checks the rules.
  * Sets *refusal to NULL or the problem; `rows` are those of a failed statement. */
@@ -247,10 +245,10 @@ void neo_docs_prepare(neo_site *site, apr_pool_t *pool);
 /* Returns NULL to continue with the next step. */
 typedef neo_problem *(*neo_step)(neo_call *call);
 
-neo_problem *neo_call_identify(neo_call *call); /* identify.c, with the next */
+neo_problem *neo_call_identify(neo_call *call); /* identify.c, with the next two */
+neo_problem *neo_call_choose_organization(neo_call *call);
 neo_problem *neo_call_check_scope(neo_call *call);
 neo_problem *neo_call_limit_concurrency(neo_call *call);
-neo_problem *neo_call_choose_organization(neo_call *call);  /* organization.c */
 neo_problem *neo_call_read_query(neo_call *call);           /* query.c */
 neo_problem *neo_call_read_if_match(neo_call *call);        /* conditions.c */
 neo_problem *neo_call_read_body(neo_call *call);            /* body.c */

@@ -385,7 +385,7 @@ void neo_service_answer_callback(const neo_site *site, const neo_request *reques
     neo_call_begin(&call, site, request, response);
     reply answer = handle(&call);
     neo_call_set_header(&call, "Cache-Control", "no-store");
-    response->route = neo_route_of_callbacks();
+    response->route = neo_callback_route_number();
     response->status = answer.status;
     response->media_type = "text/plain; charset=utf-8";
     response->body = (neo_text){answer.text, strlen(answer.text)};

@@ -80,7 +80,7 @@ void neo_concurrency_remove(const neo_concurrency *concurrency, pid_t pid)
     atomic_store(&m->pids[slot], 0);
 }
 
-static int sum_of(const neo_concurrency *concurrency, size_t row)
+static int row_sum(const neo_concurrency *concurrency, size_t row)
 {
     _Atomic uint16_t *cells = row_at(concurrency->memory, row);
     int sum = 0;
@@ -105,7 +105,7 @@ int neo_concurrency_enter(const neo_concurrency *concurrency, const char *organi
     }
     int is_admitted = 0;
     for (int table = 0; table < NEO_CONCURRENCY_TABLES && !is_admitted; table++)
-        is_admitted = sum_of(concurrency, rows[table]) <= limit;
+        is_admitted = row_sum(concurrency, rows[table]) <= limit;
     if (!is_admitted)
         neo_concurrency_leave(place);
     return is_admitted;

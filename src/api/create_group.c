@@ -96,7 +96,7 @@ static neo_problem *create_in_group(neo_call *call, neo_creator create, neo_new 
 {
     request own = {call, row};
     neo_group_member self = {.baton = &own, .pool = call->pool, .credential = call->actor.credential};
-    neo_create_queue *queue = neo_create_queue_of(call->site->create_queues, call->match.resource);
+    neo_create_queue *queue = neo_create_queue_find(call->site->create_queues, call->match.resource);
     neo_problem *problem = NULL;
     self.key = call->idempotency ? call->idempotency->key : NULL;
     if (neo_create_queue_join(queue, &self) == NEO_GROUP_LEADING)

@@ -28,7 +28,7 @@ struct neo_create_queues {
     neo_create_queue queues[];
 };
 
-static apr_status_t destroy(void *data)
+static apr_status_t destroy_queues(void *data)
 {
     neo_create_queues *queues = data;
     for (int i = 0; i < queues->count; i++)
@@ -51,7 +51,7 @@ neo_create_queues *neo_create_queues_make(neo_metrics *metrics, int slots, apr_p
         neo_create_queue_set_times(queue, NEO_GROUP_STALL_MS, NEO_GROUP_MAX_WAIT_MS);
         queue->metrics = metrics;
     }
-    apr_pool_cleanup_register(pool, queues, destroy, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, queues, destroy_queues, apr_pool_cleanup_null);
     return queues;
 }
 
@@ -61,7 +61,7 @@ void neo_create_queue_set_times(neo_create_queue *queue, int stall_ms, int max_w
     queue->max_wait_ms = max_wait_ms;
 }
 
-neo_create_queue *neo_create_queue_of(neo_create_queues *queues, const neo_resource *resource)
+neo_create_queue *neo_create_queue_find(neo_create_queues *queues, const neo_resource *resource)
 {
     int i = 0;
     while (neo_resources[i] != resource)
@@ -81,7 +81,7 @@ int neo_create_queue_length(neo_create_queue *queue)
 
 /* ---------------------------------------------------------------- the queue; the caller holds the mutex */
 
-static void append(neo_create_queue *queue, neo_group_member *member)
+static void append_member(neo_create_queue *queue, neo_group_member *member)
 {
     member->next = NULL;
     *queue->end = member;
@@ -129,7 +129,7 @@ static void wait_for_change(neo_create_queue *queue, neo_group_member *member)
     (void)neo_cond_wait(&member->changed, &queue->mutex, neo_steady_ms() + ms);
 }
 
-static void take_over(neo_create_queue *queue, neo_group_member *member)
+static void take_over_slot(neo_create_queue *queue, neo_group_member *member)
 {
     slot *stalled = stalled_slot(queue);
     neo_group_member **at = &queue->first;
@@ -158,11 +158,11 @@ static void wait_in_queue(neo_create_queue *queue, neo_group_member *member)
 {
     neo_ms until = neo_steady_ms() + queue->max_wait_ms;
     neo_cond_init(&member->changed);
-    append(queue, member);
+    append_member(queue, member);
     while (is_waiting(member)) {
         wait_for_change(queue, member);
         if (member->state == NEO_GROUP_WAITING)
-            take_over(queue, member);
+            take_over_slot(queue, member);
         else if (member->state == NEO_GROUP_SENT && neo_steady_ms() >= until)
             leave(queue, member);
     }
@@ -209,7 +209,7 @@ static int shares_key(const neo_group *group, const neo_group_member *member)
     return 0;
 }
 
-static void add(neo_group *group, neo_group_member *member)
+static void add_to_group(neo_group *group, neo_group_member *member)
 {
     member->place = &group->members[group->count];
     *member->place = member;
@@ -219,14 +219,14 @@ static void add(neo_group *group, neo_group_member *member)
 void neo_create_queue_take(neo_create_queue *queue, neo_group_member *leader, neo_group *group)
 {
     group->count = 0;
-    add(group, leader);
+    add_to_group(group, leader);
     pthread_mutex_lock(&queue->mutex);
     for (neo_group_member **at = &queue->first, *member; (member = *at) && group->count < NEO_GROUP_MAX;)
         if (shares_key(group, member))
             at = &member->next;
         else {
             remove_at(queue, at, NEO_GROUP_TAKEN);
-            add(group, member);
+            add_to_group(group, member);
         }
     pthread_mutex_unlock(&queue->mutex);
 }

@@ -43,7 +43,7 @@ struct neo_credential_cache {
     neo_write_in_progress *writes; /* protected by it */
 };
 
-static apr_status_t destroy(void *data)
+static apr_status_t destroy_cache(void *data)
 {
     neo_credential_cache *cache = data;
     neo_credential_cache_clear(cache);
@@ -61,11 +61,11 @@ neo_credential_cache *neo_credential_cache_make(apr_pool_t *pool)
         pthread_mutex_init(&cache->writes_lock, NULL) != 0)
         abort();
     neo_random(cache->key, sizeof cache->key);
-    apr_pool_cleanup_register(pool, cache, destroy, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, cache, destroy_cache, apr_pool_cleanup_null);
     return cache;
 }
 
-static void release(entry *e)
+static void release_entry(entry *e)
 {
     if (atomic_fetch_sub(&e->references, 1) == 1)
         free(e);
@@ -73,7 +73,7 @@ static void release(entry *e)
 
 static apr_status_t release_at_end(void *data)
 {
-    release(data);
+    release_entry(data);
     return APR_SUCCESS;
 }
 
@@ -93,7 +93,7 @@ static void clear_all(neo_credential_cache *cache)
     for (int b = 0; b < BUCKETS && cache->count; b++)
         for (entry *e; (e = cache->buckets[b]); cache->count--) {
             cache->buckets[b] = e->next;
-            release(e);
+            release_entry(e);
         }
     memset(cache->unknown, 0, sizeof cache->unknown);
 }
@@ -113,7 +113,7 @@ unsigned int neo_credential_cache_generation(neo_credential_cache *cache)
 
 #define RANDOM_AT (NEO_ID_LEN - 12) /* the start of an id's random part */
 
-static unsigned int bucket_of(const char *id)
+static unsigned int bucket_index(const char *id)
 {
     unsigned int hash = 2166136261u;
     for (int i = RANDOM_AT; i < NEO_ID_LEN; i++)
@@ -122,9 +122,9 @@ static unsigned int bucket_of(const char *id)
 }
 
 /* `id` may be a secret, which begins with the id. */
-static entry *find(neo_credential_cache *cache, const char *id)
+static entry *find_entry(neo_credential_cache *cache, const char *id)
 {
-    entry *e = cache->buckets[bucket_of(id)];
+    entry *e = cache->buckets[bucket_index(id)];
     while (e && memcmp(e->credential.id, id, NEO_ID_LEN) != 0)
         e = e->next;
     return e;
@@ -180,7 +180,7 @@ const char *neo_credential_cache_take_used(neo_credential_cache *cache, apr_pool
 /* The entry, whose fingerprint must be the one given unless that is 0; NULL if it is not cached. Under the lock. */
 static entry *find_verified(neo_credential_cache *cache, const char *id, uint64_t fingerprint)
 {
-    entry *e = find(cache, id);
+    entry *e = find_entry(cache, id);
     return e && fingerprint && atomic_load(&e->fingerprint) != fingerprint ? NULL : e;
 }
 
@@ -233,7 +233,7 @@ void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_cr
 {
     uint64_t fingerprint = fingerprint_of(cache, text);
     pthread_rwlock_rdlock(&cache->lock);
-    entry *e = find(cache, credential->id);
+    entry *e = find_entry(cache, credential->id);
     if (e && memcmp(e->credential.hash, credential->hash, sizeof e->credential.hash) == 0)
         atomic_store(&e->fingerprint, fingerprint);
     if (e)
@@ -241,7 +241,7 @@ void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_cr
     pthread_rwlock_unlock(&cache->lock);
 }
 
-static apr_size_t size_of(const char *text)
+static apr_size_t text_size(const char *text)
 {
     return text ? strlen(text) + 1 : 0;
 }
@@ -251,17 +251,18 @@ static const char *copy_text(entry *e, const char *text)
     char *copy = e->next_text;
     if (!text)
         return NULL;
-    memcpy(copy, text, size_of(text));
-    e->next_text += size_of(text);
+    memcpy(copy, text, text_size(text));
+    e->next_text += text_size(text);
     return copy;
 }
 
 static entry *copy_of(const neo_credential *c)
 {
     apr_size_t list = (apr_size_t)c->organization_count * sizeof(const char *);
-    apr_size_t size = sizeof(entry) + list + size_of(c->tenant) + size_of(c->role) + size_of(c->user) + size_of(c->email);
+    apr_size_t size =
+        sizeof(entry) + list + text_size(c->tenant) + text_size(c->role) + text_size(c->user) + text_size(c->email);
     for (int i = 0; i < c->organization_count; i++)
-        size += size_of(c->organizations[i]);
+        size += text_size(c->organizations[i]);
     entry *e = malloc(size);
     if (!e)
         abort();
@@ -286,10 +287,10 @@ void neo_credential_cache_put(neo_credential_cache *cache, unsigned int generati
 {
     entry *e = copy_of(credential);
     pthread_rwlock_wrlock(&cache->lock);
-    if (generation == atomic_load(&cache->generation) && !find(cache, credential->id)) {
+    if (generation == atomic_load(&cache->generation) && !find_entry(cache, credential->id)) {
         if (cache->count >= MAX_ENTRIES)
             clear_all(cache);
-        entry **bucket = &cache->buckets[bucket_of(credential->id)];
+        entry **bucket = &cache->buckets[bucket_index(credential->id)];
         e->next = *bucket;
         *bucket = e;
         cache->count++;

@@ -56,7 +56,7 @@ static int is_genuine(const neo_call *call, const char *filters, const unsigned 
     return is_equal;
 }
 
-static neo_problem *error(const neo_call *call, neo_code code, const char *message)
+static neo_problem *cursor_error(const neo_call *call, neo_code code, const char *message)
 {
     neo_problem *problem = NULL;
     neo_problem_field(&problem, call->pool, code, "", "cursor", "%s", message);
@@ -71,11 +71,11 @@ neo_problem *neo_cursor_open(const neo_call *call, const char *filters, const ch
     /* the decoder also accepts padding and the other alphabet: a cursor would have several spellings */
     if (strpbrk(cursor, "+/=") || neo_base64_decode(cursor, strlen(cursor), bytes, sizeof bytes) != CURSOR_SIZE ||
         !is_genuine(call, filters, bytes))
-        return error(call, NEO_VALIDATION_CURSOR_INVALID,
-                     "was not issued for this list, these filters, this order and this organization");
+        return cursor_error(call, NEO_VALIDATION_CURSOR_INVALID,
+                            "was not issued for this list, these filters, this order and this organization");
     memcpy(&expiry, bytes + EXPIRY, sizeof expiry);
     if (expiry <= neo_now_ms() / 1000)
-        return error(call, NEO_VALIDATION_CURSOR_EXPIRED, "has expired; start again from the first page");
+        return cursor_error(call, NEO_VALIDATION_CURSOR_EXPIRED, "has expired; start again from the first page");
     neo_id_unpack(place->id, prefix, bytes);
     memcpy(&place->position, bytes + POSITION, sizeof place->position);
     return NULL;

@@ -49,7 +49,7 @@ static neo_problem *get_openapi(neo_call *call, neo_result *result)
     return NULL;
 }
 
-static void set_headers(neo_call *call, const neo_doc *document)
+static void set_document_headers(neo_call *call, const neo_doc *document)
 {
     if (document->is_immutable)
         neo_call_set_header(call, "Cache-Control", "public, max-age=31536000, immutable");
@@ -71,7 +71,7 @@ static neo_problem *get_document(neo_call *call, neo_result *result)
         return NULL;
     }
     set_document(result, &call->site->pages[document - neo_docs], document->media_type);
-    set_headers(call, document);
+    set_document_headers(call, document);
     return NULL;
 }
 

@@ -29,7 +29,7 @@ typedef struct {
     neo_ms until;      /* of neo_steady_ms: how long an empty page waits for events */
 } following;
 
-static void refuse(neo_call *call, const char *name, const char *message, neo_problem **problem)
+static void add_error(neo_call *call, const char *name, const char *message, neo_problem **problem)
 {
     neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", name, "%s", message);
 }
@@ -41,18 +41,18 @@ static int is_position(const char *text)
 }
 
 /* Whether the page follows the log. The parameters of one order are refused in the other one. */
-static int read_order(neo_call *call, neo_problem **problem)
+static int read_direction(neo_call *call, neo_problem **problem)
 {
     static const char *const only_asc[] = {"after", "wait"};
     const char *order = apr_table_get(call->query, "order");
     int follows = order && strcmp(order, "asc") == 0;
     if (order && !follows && strcmp(order, "desc") != 0)
-        refuse(call, "order", "must be asc or desc", problem);
+        add_error(call, "order", "must be asc or desc", problem);
     if (follows && apr_table_get(call->query, "cursor") && apr_table_get(call->query, "after"))
-        refuse(call, "cursor", "cannot be used with after", problem);
+        add_error(call, "cursor", "cannot be used with after", problem);
     for (apr_size_t i = 0; !follows && i < sizeof only_asc / sizeof *only_asc; i++)
         if (apr_table_get(call->query, only_asc[i]))
-            refuse(call, only_asc[i], "requires order=asc", problem);
+            add_error(call, only_asc[i], "requires order=asc", problem);
     return follows;
 }
 
@@ -61,7 +61,7 @@ static void read_wait(neo_call *call, following *f, neo_problem **problem)
     const char *text = apr_table_get(call->query, "wait");
     long long wait = 0;
     if (text && (!neo_integer_parse(text, &wait) || wait < 0 || wait > MAX_WAIT)) {
-        refuse(call, "wait", "must be an integer from 0 to " APR_STRINGIFY(MAX_WAIT), problem);
+        add_error(call, "wait", "must be an integer from 0 to " APR_STRINGIFY(MAX_WAIT), problem);
         return;
     }
     f->until = neo_steady_ms() + wait * 1000;
@@ -73,7 +73,7 @@ static neo_problem *read_following(neo_call *call, following *f)
     const char *name = apr_table_get(call->query, "cursor") ? "cursor" : "after", *after = apr_table_get(call->query, name);
     f->after = after ? after : "";
     if (*f->after && strcmp(f->after, NOW) != 0 && !is_position(f->after))
-        refuse(call, name, "must be X-Events-Position of a response, the id of an event, now, or empty", &problem);
+        add_error(call, name, "must be X-Events-Position of a response, the id of an event, now, or empty", &problem);
     read_wait(call, f, &problem);
     return problem;
 }
@@ -116,7 +116,7 @@ static neo_problem *fetch_current(neo_call *call, const following *f, neo_rows *
 /* The position after the page: that of its last event if more matching events follow. */
 static const char *position_after(neo_call *call, const neo_page *page, int is_full)
 {
-    return is_full ? neo_call_id_of(neo_rows_text(page->rows, page->count - 1, NEO_FOLLOWED_ANSWER), call->pool)
+    return is_full ? neo_call_representation_id(neo_rows_text(page->rows, page->count - 1, NEO_FOLLOWED_ANSWER), call->pool)
                    : neo_rows_value(page->rows, 0, NEO_FOLLOWED_POSITION);
 }
 
@@ -145,7 +145,7 @@ static neo_problem *fetch_awaited(neo_call *call, following *f, neo_rows *rows)
     }
 }
 
-static neo_problem *follow(neo_call *call, following *f, neo_result *result)
+static neo_problem *follow_log(neo_call *call, following *f, neo_result *result)
 {
     neo_rows rows;
     const char *cursors[] = {NULL, NULL};
@@ -170,10 +170,10 @@ static neo_problem *follow(neo_call *call, following *f, neo_result *result)
 static neo_problem *list_events(neo_call *call, neo_result *result)
 {
     following f;
-    if (!read_order(call, &call->query_problem))
+    if (!read_direction(call, &call->query_problem))
         return neo_list_with(call, fetch_events, result);
     neo_problem *problem = read_following(call, &f);
-    return problem ? problem : follow(call, &f, result);
+    return problem ? problem : follow_log(call, &f, result);
 }
 
 static neo_problem *read_event(neo_call *call, neo_result *result)

@@ -63,7 +63,7 @@ static neo_pg_status read_part(export *e, neo_rows *rows)
 
 /* Whether the credential was revoked, or lost its rights, since the export began. An outage does not end it. A credential that
  * replaces the last one has a pool of its own, because the number of parts is not limited. */
-static int is_refused(export *e)
+static int has_lost_access(export *e)
 {
     neo_call *call = &e->call;
     const neo_credential *before = call->principal;
@@ -85,7 +85,7 @@ static neo_stream_status next(neo_stream *stream, neo_text *part, const char **w
 {
     export *e = (export *)stream->baton;
     neo_rows rows;
-    if (is_refused(e)) {
+    if (has_lost_access(e)) {
         *why = "the credential was revoked, or lost its rights";
         return NEO_STREAM_FAILED;
     }
@@ -109,7 +109,7 @@ static void close_stream(neo_stream *stream)
 
 /* ---------------------------------------------------------------- the start */
 
-static neo_problem *acquire(export *e)
+static neo_problem *acquire_connection(export *e)
 {
     const neo_request *request = e->call.request;
     int is_full = 0;
@@ -122,7 +122,7 @@ static neo_problem *acquire(export *e)
     return problem;
 }
 
-static neo_problem *begin(export *e)
+static neo_problem *begin_snapshot(export *e)
 {
     neo_call *call = &e->call;
     neo_snapshot snapshot;
@@ -153,7 +153,7 @@ static neo_problem *read_first(export *e, const neo_selection *selection)
     return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, &rows);
 }
 
-static export *make(const neo_call *call)
+static export *make_export(const neo_call *call)
 {
     export *e = apr_pcalloc(call->pool, sizeof *e);
     e->stream = (neo_stream){next, close_stream, e};
@@ -179,11 +179,11 @@ neo_problem *neo_call_export(neo_call *call, neo_result *result)
         return problem;
     if (!call->request->can_stream)
         return refuse_http_1_0(call);
-    export *e = make(call);
+    export *e = make_export(call);
     int is_head = strcmp(call->request->method, "HEAD") == 0;
-    problem = acquire(e);
+    problem = acquire_connection(e);
     if (!problem)
-        problem = begin(e);
+        problem = begin_snapshot(e);
     if (!problem && !is_head)
         problem = read_first(e, &selection);
     if (problem)

@@ -8,7 +8,7 @@
 #include "core/json.h"
 #include "sql/external_id.h"
 
-static neo_problem *error(const neo_call *call, neo_code code, const char *what)
+static neo_problem *external_id_error(const neo_call *call, neo_code code, const char *what)
 {
     neo_problem *problem = NULL;
     neo_problem_field(&problem, call->pool, code, call->match.resource->name, "external_id", "%s", what);
@@ -16,7 +16,7 @@ static neo_problem *error(const neo_call *call, neo_code code, const char *what)
 }
 
 /* Sets call->external_id from the path as it was sent: httpd has decoded the other one, but perhaps not its slashes. */
-static neo_problem *read_external_id(neo_call *call)
+static neo_problem *decode_external_id(neo_call *call)
 {
     const char *sent = strrchr(call->request->instance, '/');
     const char *id = sent ? apr_punescape_url(call->pool, sent + 1, NULL, NULL, 0) : NULL;
@@ -27,11 +27,12 @@ static neo_problem *read_external_id(neo_call *call)
     call->match.id = "";
     call->external_id = id;
     return is_text ? NULL
-                   : error(call, NEO_VALIDATION_PARAMETER_INVALID, "must be percent-encoded UTF-8 without control characters");
+                   : external_id_error(call, NEO_VALIDATION_PARAMETER_INVALID,
+                                       "must be percent-encoded UTF-8 without control characters");
 }
 
 /* Sets call->match.id; "": no resource has the external id. */
-static neo_problem *find_id(neo_call *call)
+static neo_problem *look_up_id(neo_call *call)
 {
     neo_external_id wanted = {.resource = call->match.resource, .external_id = call->external_id};
     neo_pg *pg;
@@ -51,7 +52,7 @@ static neo_problem *complete_body(neo_call *call)
     const neo_json *own = neo_json_get(call->body, "external_id");
     const char *text = neo_json_string_at(call->body, "external_id");
     if (own && !(text && strcmp(text, call->external_id) == 0))
-        return error(call, NEO_VALIDATION_FIELD_INVALID, "must be that of the path, or absent");
+        return external_id_error(call, NEO_VALIDATION_FIELD_INVALID, "must be that of the path, or absent");
     if (!own && neo_json_kind_of(call->body) == NEO_JSON_OBJECT)
         neo_json_set(call->body, "external_id", neo_json_make_string(call->external_id, call->pool));
     return NULL;
@@ -60,7 +61,7 @@ static neo_problem *complete_body(neo_call *call)
 typedef neo_problem *(*action)(neo_call *call, neo_result *result);
 
 /* A merge into nothing: RFC 7396 leaves out the members that are null. */
-static neo_problem *create(neo_call *call, action change, neo_result *result)
+static neo_problem *create_with_external_id(neo_call *call, action change, neo_result *result)
 {
     neo_json *sent = call->body;
     neo_problem *problem = neo_call_check_if_match(call, (neo_text){0});
@@ -77,7 +78,7 @@ static neo_problem *create(neo_call *call, action change, neo_result *result)
 static neo_problem *write_found(neo_call *call, action change, neo_result *result, int *again)
 {
     int exists = *call->match.id != '\0';
-    neo_problem *problem = exists ? change(call, result) : create(call, change, result);
+    neo_problem *problem = exists ? change(call, result) : create_with_external_id(call, change, result);
     if (problem && exists)
         *again = problem->kind == NEO_NOT_FOUND_RESOURCE;
     else if (problem)
@@ -87,7 +88,7 @@ static neo_problem *write_found(neo_call *call, action change, neo_result *resul
 
 static neo_problem *change_or_create(neo_call *call, action change, neo_result *result)
 {
-    neo_problem *problem = read_external_id(call);
+    neo_problem *problem = decode_external_id(call);
     int again = 1;
     if (!problem)
         problem = complete_body(call);
@@ -95,7 +96,7 @@ static neo_problem *change_or_create(neo_call *call, action change, neo_result *
         return problem;
     for (int attempt = 0; attempt < NEO_CALL_MAX_ATTEMPTS && again; attempt++) {
         again = 0;
-        problem = find_id(call);
+        problem = look_up_id(call);
         if (!problem)
             problem = write_found(call, change, result, &again);
     }
@@ -112,20 +113,20 @@ neo_problem *neo_call_merge(neo_call *call, neo_result *result)
     return change_or_create(call, neo_call_patch, result);
 }
 
-static neo_problem *find(neo_call *call)
+static neo_problem *find_by_path(neo_call *call)
 {
-    neo_problem *problem = read_external_id(call);
-    return problem ? problem : find_id(call);
+    neo_problem *problem = decode_external_id(call);
+    return problem ? problem : look_up_id(call);
 }
 
 neo_problem *neo_call_read_external(neo_call *call, neo_result *result)
 {
-    neo_problem *problem = find(call);
+    neo_problem *problem = find_by_path(call);
     return problem ? problem : neo_call_read(call, result);
 }
 
 neo_problem *neo_call_delete_external(neo_call *call, neo_result *result)
 {
-    neo_problem *problem = find(call);
+    neo_problem *problem = find_by_path(call);
     return problem ? problem : neo_call_delete(call, result);
 }

@@ -23,7 +23,7 @@ neo_problem *neo_call_read_import(const neo_call *call, int *is_import)
     return problem;
 }
 
-static neo_ms time_of(const neo_json *row, const char *name, neo_ms otherwise)
+static neo_ms read_time(const neo_json *row, const char *name, neo_ms otherwise)
 {
     const char *text = neo_json_string_at(row, name);
     neo_ms ms;
@@ -31,9 +31,9 @@ static neo_ms time_of(const neo_json *row, const char *name, neo_ms otherwise)
 }
 
 /* The error of a timestamp of the history, or NULL. */
-static const char *check_time(const neo_resource *resource, const neo_field *field, const neo_json *row, neo_ms now)
+static const char *check_history_time(const neo_resource *resource, const neo_field *field, const neo_json *row, neo_ms now)
 {
-    neo_ms created = time_of(row, "created_at", now), time = time_of(row, field->name, now);
+    neo_ms created = read_time(row, "created_at", now), time = read_time(row, field->name, now);
     if (time > now)
         return "must not be in the future";
     if (strcmp(field->name, "updated_at") == 0 && time < created)
@@ -54,7 +54,7 @@ static neo_json *times_of(const neo_resource *resource, const neo_json *row, neo
     neo_json_set(times, "updated_at", neo_json_make_string(text, pool));
     for (const neo_field *f = resource->fields; f->name; f++) {
         neo_json *value = f->type == NEO_TIMESTAMP && f->flags & NEO_SERVER ? neo_json_get(row, f->name) : NULL;
-        const char *error = value ? check_time(resource, f, row, now) : NULL;
+        const char *error = value ? check_history_time(resource, f, row, now) : NULL;
         if (error)
             neo_problem_field(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name, f->name, "%s", error);
         else if (value)
@@ -75,6 +75,6 @@ neo_problem *neo_call_check_history(neo_call *call, neo_json **clean, neo_new *r
     if (problem)
         return problem;
     row->times = times_of(resource, columns, now, &problem, call->pool);
-    row->created_at = time_of(row->times, "created_at", now);
+    row->created_at = read_time(row->times, "created_at", now);
     return problem;
 }

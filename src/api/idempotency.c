@@ -58,7 +58,7 @@ static neo_problem *replay(neo_call *call, neo_pg *pg, neo_completer complete, c
 {
     *result = (neo_result){.status = stored->status, .body = stored->body, .is_replayed = 1};
     if (stored->secret) {
-        const char *id = neo_call_id_of(stored->body, call->pool);
+        const char *id = neo_call_representation_id(stored->body, call->pool);
         result->secret = neo_secret_open(&call->site->keys, id, stored->secret, call->pool);
         if (!result->secret)
             return neo_problem_internal(call->pool);

@@ -6,6 +6,8 @@
 #include "call.h"
 #include "core/secret.h"
 
+#define ORGANIZATION "X-Organization-ID"
+
 static neo_problem *invalid(neo_call *call)
 {
     return neo_problem_make(call->pool, NEO_UNAUTHORIZED_INVALID_CREDENTIAL, "X-API-Key is not a valid credential.");
@@ -111,6 +113,44 @@ neo_problem *neo_call_identify(neo_call *call)
     neo_problem *refusal = neo_call_authenticate(call);
     neo_problem *problem = neo_call_limit_rate(call, refusal && neo_problem_status(refusal) >= 500 ? 0 : 1);
     return problem || call->match.is_public ? problem : refusal;
+}
+
+static const char *find_accessible(const neo_credential *principal, const char *organization)
+{
+    for (int i = 0; i < principal->organization_count; i++)
+        if (strcmp(principal->organizations[i], organization) == 0)
+            return principal->organizations[i];
+    return NULL;
+}
+
+static neo_problem *organization_required(neo_call *call)
+{
+    neo_problem *problem = NULL;
+    neo_problem_field(&problem, call->pool, NEO_VALIDATION_ORGANIZATION_REQUIRED, "", ORGANIZATION,
+                      "is required: the token has access to several organizations, which GET /me lists");
+    return problem;
+}
+
+/* A credential's only organization, or the one in X-Organization-ID. */
+neo_problem *neo_call_choose_organization(neo_call *call)
+{
+    const neo_credential *principal = call->principal;
+    if (!principal || call->match.operation->access == NEO_ACCESS_PUBLIC)
+        return NULL;
+    const char *asked = neo_call_header(call, ORGANIZATION), *organization;
+    if (asked)
+        organization = find_accessible(principal, asked);
+    else if (principal->organization_count > 1 && call->match.operation->access != NEO_ACCESS_ANY)
+        return organization_required(call);
+    else
+        organization = principal->organization_count ? principal->organizations[0] : NULL;
+    if (!organization)
+        return neo_problem_make(call->pool, NEO_FORBIDDEN_ORGANIZATION,
+                                asked ? "The credential has no access to the organization in " ORGANIZATION "."
+                                      : "The credential has no access to any organization.");
+    call->actor = (neo_actor){principal->tenant, organization, principal->id,
+                              principal->is_token ? principal->user : principal->id, call->request->id};
+    return NULL;
 }
 
 neo_problem *neo_call_check_scope(neo_call *call)

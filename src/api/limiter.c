@@ -48,14 +48,14 @@ struct neo_limiter {
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "64-bit atomics work across processes");
 
-static uint64_t buckets_of(apr_size_t entries)
+static uint64_t bucket_count(apr_size_t entries)
 {
     return entries < BUCKET_SLOTS ? 1 : entries / BUCKET_SLOTS;
 }
 
 apr_size_t neo_limiter_size(apr_size_t entries)
 {
-    return sizeof(neo_limiter) + buckets_of(entries) * BUCKET_SLOTS * sizeof(slot);
+    return sizeof(neo_limiter) + bucket_count(entries) * BUCKET_SLOTS * sizeof(slot);
 }
 
 neo_limiter *neo_limiter_attach(void *memory, apr_size_t entries)
@@ -63,12 +63,12 @@ neo_limiter *neo_limiter_attach(void *memory, apr_size_t entries)
     neo_limiter *limiter = memory;
     if (!limiter->buckets)
         neo_random(limiter->keys, sizeof limiter->keys);
-    limiter->buckets = buckets_of(entries);
+    limiter->buckets = bucket_count(entries);
     return limiter;
 }
 
 /* A caller's number and bucket. */
-static uint64_t number_of(neo_limiter *limiter, neo_text caller, slot **bucket)
+static uint64_t locate_bucket(neo_limiter *limiter, neo_text caller, slot **bucket)
 {
     uint64_t hash = apr_siphash24(caller.ptr, caller.len, limiter->keys[0]);
     uint64_t number = apr_siphash24(caller.ptr, caller.len, limiter->keys[1]) & NUMBER;
@@ -93,7 +93,7 @@ static int ends_sooner(uint64_t state, uint64_t other)
 
 /* Reads the caller's slot, or if it has none, the slot whose part ends first. Returns true if it can be counted in. The state
  * must be read before the caller: if the owner changes in between, the compare-and-swap of the state fails. */
-static int find_slot(slot *bucket, uint64_t number, slot_view *seen)
+static int find_caller(slot *bucket, uint64_t number, slot_view *seen)
 {
     for (int i = 0; i < BUCKET_SLOTS; i++) {
         uint64_t state = atomic_load(&bucket[i].state), caller = atomic_load(&bucket[i].caller);
@@ -108,7 +108,7 @@ static int find_slot(slot *bucket, uint64_t number, slot_view *seen)
 
 /* Takes a slot over, unless it has changed since it was read, and clears the last owner's past parts. Only these: a process
  * that is delayed here must not clear what the next owner has counted since. */
-static int take_over(neo_limiter *limiter, uint64_t number, slot_view *seen)
+static int replace_oldest(neo_limiter *limiter, uint64_t number, slot_view *seen)
 {
     uint64_t mark = (atomic_fetch_add(&limiter->marks, 1) + 1) << GENERATION_AT;
     uint64_t owner = seen->caller, mine = number | ((owner + 1) & ~NUMBER), past[PARTS];
@@ -128,7 +128,7 @@ static int take_over(neo_limiter *limiter, uint64_t number, slot_view *seen)
 
 /* The seconds until a part of this owner's leaves the window; 0 if it has. A part that ends later than one that starts now is
  * from another plan or another clock, and counts as ended. */
-static int left_of(const slot_view *seen, uint64_t part, int window, long long now)
+static int remaining_requests(const slot_view *seen, uint64_t part, int window, long long now)
 {
     long long left = (long long)(((part >> END_AT) - (uint64_t)now) & END);
     int is_owners = ((part >> GENERATION_AT) & GENERATION) == (seen->caller & GENERATION);
@@ -152,7 +152,7 @@ static int read_parts(const slot_view *seen, int window, long long now, part par
     int count = 0;
     for (int i = 0; i <= PARTS; i++) {
         uint64_t word = i < PARTS ? atomic_load(&seen->slot->past[i]) : seen->state;
-        int left = left_of(seen, word, window, now), at = count;
+        int left = remaining_requests(seen, word, window, now), at = count;
         if (!left || (i < PARTS && is_copy(seen, word)))
             continue;
         for (; at > 0 && parts[at - 1].left > left; at--)
@@ -187,7 +187,8 @@ static int keep(const slot_view *seen, int window, long long now)
     uint64_t replaced = atomic_load(oldest);
     for (int i = 1; i < PARTS && !is_copy(seen, replaced); i++) {
         uint64_t word = atomic_load(&seen->slot->past[i]);
-        if (is_copy(seen, word) || left_of(seen, word, window, now) < left_of(seen, replaced, window, now)) {
+        if (is_copy(seen, word) ||
+            remaining_requests(seen, word, window, now) < remaining_requests(seen, replaced, window, now)) {
             oldest = &seen->slot->past[i];
             replaced = word;
         }
@@ -196,9 +197,9 @@ static int keep(const slot_view *seen, int window, long long now)
 }
 
 /* Adds to the current part, or begins a new one. Returns false if the slot has changed since it was read. */
-static int add(slot_view *seen, int cost, int window, long long now)
+static int add_requests(slot_view *seen, int cost, int window, long long now)
 {
-    int left = left_of(seen, seen->state, window, now), length = (window + PARTS - 1) / PARTS;
+    int left = remaining_requests(seen, seen->state, window, now), length = (window + PARTS - 1) / PARTS;
     uint64_t next = seen->state + (uint64_t)cost;
     if (left <= window - length) {
         if (left && !keep(seen, window, now))
@@ -209,10 +210,11 @@ static int add(slot_view *seen, int cost, int window, long long now)
 }
 
 /* Reads the caller's slot, or one that it can take over, and decides. Returns whether it is the caller's. */
-static int check(slot *bucket, uint64_t number, int cost, int window, long long now, slot_view *seen, neo_allowance *allowance)
+static int read_allowance(slot *bucket, uint64_t number, int cost, int window, long long now, slot_view *seen,
+                          neo_allowance *allowance)
 {
     part parts[PARTS + 1];
-    int is_mine = find_slot(bucket, number, seen);
+    int is_mine = find_caller(bucket, number, seen);
     decide(parts, is_mine ? read_parts(seen, window, now, parts) : 0, cost, window, now, allowance);
     return is_mine;
 }
@@ -221,14 +223,14 @@ void neo_limiter_count(neo_limiter *limiter, neo_text caller, int cost, int limi
                        neo_allowance *allowance)
 {
     slot *bucket;
-    uint64_t number = number_of(limiter, caller, &bucket);
+    uint64_t number = locate_bucket(limiter, caller, &bucket);
     allowance->limit = limit;
     for (;;) {
         slot_view seen;
-        int is_mine = check(bucket, number, cost, window, now, &seen, allowance);
+        int is_mine = read_allowance(bucket, number, cost, window, now, &seen, allowance);
         if (!cost || allowance->is_exceeded)
             return;
-        if ((is_mine || take_over(limiter, number, &seen)) && add(&seen, cost, window, now))
+        if ((is_mine || replace_oldest(limiter, number, &seen)) && add_requests(&seen, cost, window, now))
             return;
     }
 }
@@ -238,7 +240,7 @@ void neo_limiter_check(neo_limiter *limiter, neo_text caller, int cost, int limi
 {
     slot *bucket;
     slot_view seen;
-    uint64_t number = number_of(limiter, caller, &bucket);
+    uint64_t number = locate_bucket(limiter, caller, &bucket);
     allowance->limit = limit;
-    (void)check(bucket, number, cost, window, now, &seen, allowance);
+    (void)read_allowance(bucket, number, cost, window, now, &seen, allowance);
 }

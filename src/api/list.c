@@ -46,8 +46,8 @@ static const char *read_value(neo_call *call, const neo_filter *filter, const ch
 }
 
 /* Returns NULL and sets *condition, or returns the error of a value. */
-static const char *read_values(neo_call *call, const neo_filter *filter, const char *const *texts, int count,
-                               neo_condition *condition)
+static const char *read_filter_values(neo_call *call, const neo_filter *filter, const char *const *texts, int count,
+                                      neo_condition *condition)
 {
     apr_array_header_t *values = apr_array_make(call->pool, count, sizeof(const char *));
     const char *error = count > MAX_VALUES ? apr_psprintf(call->pool, "must have at most %d values", MAX_VALUES) : NULL;
@@ -64,7 +64,7 @@ static void read_filters(neo_call *call, const neo_filter *filters, neo_listing 
         const char *const *texts = neo_call_values(call, f->name, &count);
         if (!count)
             continue;
-        const char *error = read_values(call, f, texts, count, &APR_ARRAY_PUSH(list->conditions, neo_condition));
+        const char *error = read_filter_values(call, f, texts, count, &APR_ARRAY_PUSH(list->conditions, neo_condition));
         if (error)
             neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", f->name, "%s", error);
         for (int i = 0; i < count; i++)
@@ -98,7 +98,7 @@ static const char *const *orders_of(const neo_call *call)
 }
 
 /* The default order is not part of cursors and links, so that it is the same whether it is sent or not. */
-static void read_order(neo_call *call, neo_listing *list, neo_problem **problem)
+static void read_sort(neo_call *call, neo_listing *list, neo_problem **problem)
 {
     const char *text = apr_table_get(call->query, "sort"), *const *names = orders_of(call);
     list->order = neo_orders;
@@ -128,7 +128,7 @@ neo_problem *neo_listing_read(neo_call *call, neo_listing *list)
     neo_problem *problem = call->query_problem;
     list->limit = read_limit(call, &problem);
     read_all_filters(call, list, &problem);
-    read_order(call, list, &problem);
+    read_sort(call, list, &problem);
     list->has_total = read_count(call, &problem);
     list->fields = neo_call_read_fields(call, &problem);
     return problem;
@@ -201,15 +201,15 @@ static void set_total(neo_call *call, const neo_rows *rows)
                         atoi(total) > NEO_MAX_TOTAL ? APR_STRINGIFY(NEO_MAX_TOTAL) "+" : apr_pstrdup(call->pool, total));
 }
 
-static neo_place place_of(const neo_call *call, const neo_listing *list, const neo_rows *rows, int row)
+static neo_place read_place(const neo_call *call, const neo_listing *list, const neo_rows *rows, int row)
 {
     neo_place place = {.position = list->order->column ? atoll(neo_rows_value(rows, row, NEO_PAGE_POSITION)) : 0};
-    apr_cpystrn(place.id, neo_call_id_of(neo_rows_text(rows, row, NEO_PAGE_ANSWER), call->pool), sizeof place.id);
+    apr_cpystrn(place.id, neo_call_representation_id(neo_rows_text(rows, row, NEO_PAGE_ANSWER), call->pool), sizeof place.id);
     return place;
 }
 
 /* The page of at most limit + 1 rows; the additional one only shows that there is a next page. */
-static neo_text page_of(neo_call *call, const neo_listing *list, const neo_rows *rows, int is_first)
+static neo_text make_page(neo_call *call, const neo_listing *list, const neo_rows *rows, int is_first)
 {
     const char *cursors[2] = {NULL, NULL};
     int count = rows->count > 0 && neo_rows_value(rows, 0, NEO_PAGE_ANSWER) ? rows->count : 0;
@@ -221,7 +221,7 @@ static neo_text page_of(neo_call *call, const neo_listing *list, const neo_rows 
                      .has_earlier = !is_first && neo_rows_is_true(rows, 0, NEO_PAGE_HAS_EARLIER)};
     if (count)
         neo_cursor_seal(call, list->filters.ptr,
-                        (const neo_place[]){place_of(call, list, rows, 0), place_of(call, list, rows, page.count - 1)},
+                        (const neo_place[]){read_place(call, list, rows, 0), read_place(call, list, rows, page.count - 1)},
                         cursors);
     if (page.has_more)
         neo_listing_link(call, list, apr_pstrcat(call->pool, "&cursor=", cursors[1], NULL));
@@ -260,7 +260,7 @@ neo_problem *neo_list_with(neo_call *call, neo_page_fetcher fetch, neo_result *r
     neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
-    *result = (neo_result){.status = 200, .body = page_of(call, &list, &rows, !cursor)};
+    *result = (neo_result){.status = 200, .body = make_page(call, &list, &rows, !cursor)};
     return NULL;
 }
 

@@ -2,7 +2,7 @@
 /* GET /me: the credential and what it has access to. */
 #include "call.h"
 
-static void add_member(neo_buf *out, const char *name, const char *value)
+static void add_text(neo_buf *out, const char *name, const char *value)
 {
     neo_buf_printf(out, "%c\"%s\":", out->len ? ',' : '{', name);
     neo_buf_json(out, value);
@@ -24,16 +24,16 @@ static neo_problem *describe_principal(neo_call *call, neo_result *result)
     const neo_credential *principal = call->principal;
     neo_buf out;
     neo_buf_init(&out, call->pool, 512);
-    add_member(&out, "type", principal->is_token ? "personal_access_token" : "api_key");
-    add_member(&out, "principal_id", principal->id);
-    add_member(&out, "tenant_id", principal->tenant);
-    add_member(&out, "organization_id", call->actor.organization);
+    add_text(&out, "type", principal->is_token ? "personal_access_token" : "api_key");
+    add_text(&out, "principal_id", principal->id);
+    add_text(&out, "tenant_id", principal->tenant);
+    add_text(&out, "organization_id", call->actor.organization);
     if (principal->is_token) {
-        add_member(&out, "user_id", principal->user);
-        add_member(&out, "email", principal->email);
+        add_text(&out, "user_id", principal->user);
+        add_text(&out, "email", principal->email);
         add_organizations(&out, principal);
     } else {
-        add_member(&out, "role", principal->role);
+        add_text(&out, "role", principal->role);
         neo_buf_puts(&out, ",\"scopes\":");
         neo_scopes_json(&out, principal->scopes);
     }

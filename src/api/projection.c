@@ -19,7 +19,7 @@ static const char *const *fields_of(const neo_call *call)
     return (const char *const *)names->elts;
 }
 
-static int has(const char *const *names, const char *name, apr_size_t len)
+static int has_name(const char *const *names, const char *name, apr_size_t len)
 {
     while (*names && !(strlen(*names) == len && memcmp(*names, name, len) == 0))
         names++;
@@ -37,7 +37,7 @@ const char *const *neo_call_read_fields(const neo_call *call, neo_problem **prob
         neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", "fields", "must have at most %d names",
                           MAX_NAMES);
     for (int i = 0; i < count; i++)
-        if (!has(allowed, values[i], strlen(values[i]))) {
+        if (!has_name(allowed, values[i], strlen(values[i]))) {
             neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", "fields", "must be among %s",
                               neo_one_of(allowed, call->pool));
             break;
@@ -73,7 +73,7 @@ void neo_project(neo_text representation, const char *const *fields, neo_buf *ou
     while (at < end && *at == '"') {
         const char *member = at, *colon = after_string(at, end);
         at = after_value(colon, end);
-        if (has(fields, member + 1, (apr_size_t)(colon - member) - 2)) {
+        if (has_name(fields, member + 1, (apr_size_t)(colon - member) - 2)) {
             if (count++)
                 neo_buf_putc(out, ',');
             neo_buf_add(out, member, (apr_size_t)(at - member));

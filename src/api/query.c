@@ -50,7 +50,7 @@ static void add_name(neo_buf *names, const char *name)
     neo_buf_printf(names, "%s%s", names->len ? ", " : "", name);
 }
 
-static void add_filters(neo_buf *names, const neo_filter *filters)
+static void add_filter_names(neo_buf *names, const neo_filter *filters)
 {
     for (const neo_filter *filter = filters; filter && filter->name; filter++)
         add_name(names, filter->name);
@@ -65,10 +65,10 @@ static const char *unknown_parameter(const neo_call *call)
         if (accepts(call) & parameters[i].accepts)
             add_name(&names, parameters[i].name);
     if (accepts(call) & NEO_ACCEPTS_FILTERS && match->operation->filters)
-        add_filters(&names, match->operation->filters);
+        add_filter_names(&names, match->operation->filters);
     else if (accepts(call) & NEO_ACCEPTS_FILTERS) {
-        add_filters(&names, match->resource->filters);
-        add_filters(&names, neo_common_filters);
+        add_filter_names(&names, match->resource->filters);
+        add_filter_names(&names, neo_common_filters);
     }
     return names.len ? apr_pstrcat(call->pool, "is not a parameter of this operation, which has ", names.ptr, NULL)
                      : "is not a parameter of this operation, which has none";
@@ -86,14 +86,14 @@ static const char *decode(const char *text, apr_pool_t *pool)
     return decoded;
 }
 
-static const char *shown(const char *name, apr_pool_t *pool)
+static const char *shown_name(const char *name, apr_pool_t *pool)
 {
     return neo_utf8_length(name) <= 60 ? name : apr_psprintf(pool, "a name of %d bytes", (int)strlen(name));
 }
 
 /* Adds the value, or the values separated by commas. Each is decoded separately, so that an encoded comma is part of a
  * value. */
-static void read_values(neo_call *call, const char *name, char *text, int kind, neo_problem **problem)
+static void add_values(neo_call *call, const char *name, char *text, int kind, neo_problem **problem)
 {
     char *one;
     while ((one = kind == SEVERAL ? strsep(&text, ",") : text)) {
@@ -119,12 +119,12 @@ static void read_pair(neo_call *call, char *pair, neo_problem **problem)
     if (!name)
         neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", "query", MALFORMED);
     else if (kind == UNKNOWN)
-        neo_problem_field(problem, pool, NEO_VALIDATION_UNKNOWN_PARAMETER, "", shown(name, pool), "%s",
+        neo_problem_field(problem, pool, NEO_VALIDATION_UNKNOWN_PARAMETER, "", shown_name(name, pool), "%s",
                           unknown_parameter(call));
     else if (kind == SINGLE && apr_table_get(call->query, name))
         neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", name, "must be sent only once");
     else
-        read_values(call, name, text, kind, problem);
+        add_values(call, name, text, kind, problem);
 }
 
 const char *const *neo_call_values(const neo_call *call, const char *name, int *count)

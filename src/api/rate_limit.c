@@ -63,7 +63,7 @@ static void count_credential(const neo_call *call, int requests, neo_allowance *
                       principal->window_seconds, neo_now_ms() / 1000, allowance);
 }
 
-static void set_headers(neo_call *call)
+static void set_limit_headers(neo_call *call)
 {
     const neo_allowance *allowance = &call->allowance;
     neo_call_set_header(call, "X-RateLimit-Limit", apr_itoa(call->pool, allowance->limit));
@@ -77,7 +77,7 @@ void neo_call_count(neo_call *call, int requests)
         count_credential(call, requests, &call->allowance);
     else
         count_address(call, requests, &call->allowance);
-    set_headers(call);
+    set_limit_headers(call);
 }
 
 neo_allowance neo_call_check_unsigned(const neo_call *call, int cost)
@@ -136,7 +136,7 @@ static void check_again(neo_call *call, int requests)
     const neo_credential *principal = call->principal;
     neo_limiter_check(call->site->credentials, (neo_text){principal->id, NEO_ID_LEN}, requests, principal->requests,
                       principal->window_seconds, neo_now_ms() / 1000, &call->allowance);
-    set_headers(call);
+    set_limit_headers(call);
 }
 
 neo_problem *neo_call_limit_rate(neo_call *call, int requests)

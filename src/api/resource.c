@@ -13,7 +13,7 @@
 
 /* ---------------------------------------------------------------- refusals of a statement */
 
-static int is_refused(const neo_rows *rows)
+static int has_refusals(const neo_rows *rows)
 {
     return rows->count > 0 && !neo_rows_value(rows, 0, NEO_WRITTEN_ANSWER);
 }
@@ -28,13 +28,13 @@ void neo_call_add_missing(neo_call *call, neo_problem **problem, const char *pat
 static neo_problem *check_references(neo_call *call, const neo_rows *rows)
 {
     neo_problem *problem = NULL;
-    for (int i = 0; is_refused(rows) && i < rows->count; i++)
+    for (int i = 0; has_refusals(rows) && i < rows->count; i++)
         neo_call_add_missing(call, &problem, neo_rows_value(rows, i, NEO_WRITTEN_REFUSAL));
     return problem;
 }
 
 /* "a, b and c" */
-static const char *sentence_of(const apr_array_header_t *names, apr_pool_t *pool)
+static const char *join_names(const apr_array_header_t *names, apr_pool_t *pool)
 {
     const char *all = "";
     for (int i = 0; i < names->nelts; i++)
@@ -66,14 +66,14 @@ neo_problem *neo_call_in_use(neo_call *call, const char *users)
     }
     return neo_problem_make(pool, NEO_CONFLICT_IN_USE,
                             "The %s cannot be deleted while %s %s to it. Remove the references first%s%s.",
-                            call->match.resource->name, sentence_of(kinds, pool), kinds->nelts > 1 ? "refer" : "refers",
-                            ids->nelts ? ", such as " : "", sentence_of(ids, pool));
+                            call->match.resource->name, join_names(kinds, pool), kinds->nelts > 1 ? "refer" : "refers",
+                            ids->nelts ? ", such as " : "", join_names(ids, pool));
 }
 
 /* NULL if the resource was deleted. */
 static neo_problem *check_use(neo_call *call, const neo_rows *rows)
 {
-    return is_refused(rows) ? neo_call_in_use(call, neo_rows_value(rows, 0, NEO_WRITTEN_REFUSAL)) : NULL;
+    return has_refusals(rows) ? neo_call_in_use(call, neo_rows_value(rows, 0, NEO_WRITTEN_REFUSAL)) : NULL;
 }
 
 /* ---------------------------------------------------------------- create */
@@ -177,7 +177,7 @@ static neo_problem *check_and_insert(neo_call *call, neo_pg *pg, neo_new *row, n
     return attempt < NEO_CALL_MAX_ATTEMPTS ? problem : neo_call_failed(call, NEO_PG_RETRY, NULL);
 }
 
-static neo_problem *create(neo_call *call, neo_pg *pg, neo_new *row, neo_result *result)
+static neo_problem *create_row(neo_call *call, neo_pg *pg, neo_new *row, neo_result *result)
 {
     neo_rows rows;
     neo_problem *problem = check_and_insert(call, pg, row, &rows, result);
@@ -193,12 +193,12 @@ neo_problem *neo_call_create(neo_call *call, neo_result *result)
 {
     neo_new row = {.secret = new_secret(call)};
     neo_problem *problem = check_new(call, &row.body, &row);
-    return problem ? problem : neo_call_create_shared(call, create, &row, result);
+    return problem ? problem : neo_call_create_shared(call, create_row, &row, result);
 }
 
 /* ---------------------------------------------------------------- read */
 
-static neo_problem *read_row(neo_call *call, neo_rows *rows)
+static neo_problem *read_resource(neo_call *call, neo_rows *rows)
 {
     neo_pg *pg;
     neo_problem *problem = neo_call_acquire_for_id(call, &pg);
@@ -215,7 +215,7 @@ neo_problem *neo_call_read(neo_call *call, neo_result *result)
     neo_rows rows;
     neo_problem *problem = NULL;
     const char *const *fields = neo_call_read_fields(call, &problem);
-    if (problem || (problem = read_row(call, &rows)))
+    if (problem || (problem = read_resource(call, &rows)))
         return problem;
     *result = (neo_result){.status = 200, .body = neo_call_projected(call, neo_rows_text(&rows, 0, 0), fields)};
     return NULL;
@@ -224,7 +224,7 @@ neo_problem *neo_call_read(neo_call *call, neo_result *result)
 neo_problem *neo_call_find(neo_call *call)
 {
     neo_rows rows;
-    return read_row(call, &rows);
+    return read_resource(call, &rows);
 }
 
 /* ---------------------------------------------------------------- patch, replace, delete */
@@ -290,7 +290,7 @@ static neo_problem *check_change(neo_call *call, neo_pg *pg, neo_rule_input *inp
 
 /* What the rules need was read after the row. If the row has changed in between, a refusal may be wrong, and the request starts
  * again. */
-static neo_problem *refuse(neo_call *call, neo_pg *pg, const char *version, neo_problem *refusal)
+static neo_problem *refuse_if_unchanged(neo_call *call, neo_pg *pg, const char *version, neo_problem *refusal)
 {
     neo_rows rows;
     neo_pg_status status = neo_table_read_version(pg, call->match.resource, &call->actor, call->match.id, call->pool, &rows);
@@ -301,8 +301,8 @@ static neo_problem *refuse(neo_call *call, neo_pg *pg, const char *version, neo_
 }
 
 /* `before` is the resource as it was read, NULL if that does not matter. */
-static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, const neo_json *before, neo_json *clean,
-                           neo_result *result)
+static neo_problem *update_row(neo_call *call, neo_pg *pg, const char *version, const neo_json *before, neo_json *clean,
+                               neo_result *result)
 {
     const neo_resource *resource = call->match.resource;
     neo_rows rows;
@@ -311,7 +311,7 @@ static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, cons
     neo_rule_input input = {.resource = resource, .id = call->match.id, .before = before, .after = clean};
     neo_problem *problem = resource->preconditions ? check_change(call, pg, &input, &row) : NULL;
     if (problem)
-        return refuse(call, pg, version, problem);
+        return refuse_if_unchanged(call, pg, version, problem);
     neo_pg_status status = neo_table_update(pg, resource, &call->actor, &row, call->pool, &rows);
     problem = check_written(call, status, &rows, &is_written);
     if (problem)
@@ -321,7 +321,7 @@ static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, cons
     return problem;
 }
 
-static neo_problem *patch(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result)
+static neo_problem *patch_row(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result)
 {
     const char *error;
     neo_json *clean = NULL, *before = neo_json_parse(current, call->pool, &error);
@@ -333,17 +333,17 @@ static neo_problem *patch(neo_call *call, neo_pg *pg, const char *version, neo_t
         return problem;
     problem = neo_validate_merged(call->match.resource, merged, call->body, call->pool, &clean);
     problem = check_schemes(call, clean, problem);
-    return problem ? problem : update(call, pg, version, before, clean, result);
+    return problem ? problem : update_row(call, pg, version, before, clean, result);
 }
 
-static neo_problem *replace(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result)
+static neo_problem *replace_row(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result)
 {
     const char *error;
     neo_json *clean, *before = NULL;
     if (call->match.resource->preconditions && !(before = neo_json_parse(current, call->pool, &error)))
         return neo_problem_internal(call->pool);
     neo_problem *problem = validate(call, pg, &clean);
-    return problem ? problem : update(call, pg, version, before, clean, result);
+    return problem ? problem : update_row(call, pg, version, before, clean, result);
 }
 
 /* `current` is empty if the resource has no rules. */
@@ -377,14 +377,14 @@ static neo_problem *delete_row(neo_call *call, neo_pg *pg, const char *version, 
 
 neo_problem *neo_call_patch(neo_call *call, neo_result *result)
 {
-    return write_row(call, patch, 1, result);
+    return write_row(call, patch_row, 1, result);
 }
 
 /* References are separate rows, which a statement sees as of its start, so it must not update a newer version of the row. */
 neo_problem *neo_call_replace(neo_call *call, neo_result *result)
 {
     const neo_resource *resource = call->match.resource;
-    return write_row(call, replace, resource->preconditions || neo_has_references(resource), result);
+    return write_row(call, replace_row, resource->preconditions || neo_has_references(resource), result);
 }
 
 neo_problem *neo_call_delete(neo_call *call, neo_result *result)

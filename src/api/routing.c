@@ -21,7 +21,7 @@ static const neo_operation *const tables[] = {
 };
 
 /* {collection}/batch and {collection}/export are not {collection}/{id}. */
-static int is_word(const char *segment, const neo_resource *resource)
+static int is_reserved(const char *segment, const neo_resource *resource)
 {
     return resource &&
            ((resource->has_batch && strcmp(segment, "batch") == 0) || (resource->has_events && strcmp(segment, "export") == 0));
@@ -114,7 +114,7 @@ static int fits_segment(const segment *wanted, const char *text, neo_match *matc
     switch (wanted->kind) {
     case LITERAL: return strcmp(text, wanted->word) == 0;
     case COLLECTION: return match->resource != NULL;
-    case ID: match->id = text; return !is_word(text, match->resource);
+    case ID: match->id = text; return !is_reserved(text, match->resource);
     default: match->subresource_id = text; return 1;
     }
 }
@@ -208,7 +208,7 @@ static short add_route(neo_route route)
     return (short)list.count++;
 }
 
-static short add_operation(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
+static short add_operation_route(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
 {
     return add_route((neo_route){operation->method, route_path(operation, resource, pool)});
 }
@@ -223,12 +223,12 @@ void neo_routes_make(apr_pool_t *pool)
     list.count = 1;
     for (int a = 0; all[a]; a++) {
         int is_for_each = strstr(all[a]->path, "{collection}") != NULL;
-        short *row = &list.numbers[a * (list.resources + 1)], alone = is_for_each ? 0 : add_operation(all[a], NULL, pool);
+        short *row = &list.numbers[a * (list.resources + 1)], alone = is_for_each ? 0 : add_operation_route(all[a], NULL, pool);
         for (int r = 0; r <= list.resources; r++)
             row[r] = alone;
         for (int r = 0; is_for_each && r < list.resources; r++)
             if (neo_operation_is_of(all[a], neo_resources[r]))
-                row[r] = add_operation(all[a], neo_resources[r], pool);
+                row[r] = add_operation_route(all[a], neo_resources[r], pool);
     }
     list.callback = add_route((neo_route){"-", "neoapi-whatsapp"});
 }
@@ -243,7 +243,7 @@ const neo_route *neo_route_at(int route)
     return &list.routes[route];
 }
 
-int neo_route_of(const neo_match *match)
+int neo_route_number(const neo_match *match)
 {
     int a = 0, r = 0;
     if (!match->operation)
@@ -255,7 +255,7 @@ int neo_route_of(const neo_match *match)
     return list.numbers[a * (list.resources + 1) + r];
 }
 
-int neo_route_of_callbacks(void)
+int neo_callback_route_number(void)
 {
     return list.callback;
 }

@@ -150,7 +150,7 @@ static void respond_with_body(neo_call *call, const neo_result *result)
     if (operation->response_headers & NEO_RESPONSE_LOCATION && result->status == 201)
         neo_call_set_header(call, "Location",
                             apr_pstrcat(call->pool, call->site->base_url, call->match.resource->collection, "/",
-                                        neo_call_id_of(result->body, call->pool), NULL));
+                                        neo_call_representation_id(result->body, call->pool), NULL));
     response->gzip = result->gzip;
     if (operation->response_headers & NEO_RESPONSE_ETAG) {
         const char *etag = result->etag ? result->etag : neo_etag(result->body, call->pool);
@@ -205,7 +205,7 @@ static void respond(neo_call *call, const neo_problem *problem)
             respond_with_body(call, &call->result);
     }
     set_cache_control(call);
-    response->route = neo_route_of(&call->match);
+    response->route = neo_route_number(&call->match);
     if (call->principal) {
         response->principal = call->principal->id;
         response->is_token = call->principal->is_token;

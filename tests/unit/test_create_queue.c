@@ -26,7 +26,7 @@ typedef struct {
 /* Without stalls and limits, if these are LIMIT_MS. */
 static neo_create_queue *new_queue(int stall_ms, int max_wait_ms, apr_pool_t *pool)
 {
-    neo_create_queue *queue = neo_create_queue_of(neo_create_queues_make(NULL, 2, pool), &neo_broker);
+    neo_create_queue *queue = neo_create_queue_find(neo_create_queues_make(NULL, 2, pool), &neo_broker);
     neo_create_queue_set_times(queue, stall_ms, max_wait_ms);
     return queue;
 }

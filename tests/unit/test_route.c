@@ -9,7 +9,7 @@ static const neo_route *route_of(const char *method, const char *path, apr_pool_
 {
     neo_match match;
     neo_operation_match(path, method, pool, &match);
-    return neo_route_at(neo_route_of(&match));
+    return neo_route_at(neo_route_number(&match));
 }
 
 static void assert_route(const neo_route *route, const char *method, const char *path)
@@ -39,8 +39,8 @@ TEST(unknown_paths_have_a_route)
     assert_route(route_of("GET", "nothing", pool), "-", "-");
     assert_route(route_of("POST", "me", pool), "-", "-");
     assert_route(route_of("OPTIONS", "brokers", pool), "-", "-");
-    assert_int_equal(neo_route_of(&(neo_match){0}), 0);
-    assert_route(neo_route_at(neo_route_of_callbacks()), "-", "neoapi-whatsapp");
+    assert_int_equal(neo_route_number(&(neo_match){0}), 0);
+    assert_route(neo_route_at(neo_callback_route_number()), "-", "neoapi-whatsapp");
 }
 
 TEST(routes_are_unique_and_complete)
@@ -55,7 +55,7 @@ TEST(routes_are_unique_and_complete)
     for (const neo_operation *const *o = neo_operations(); *o; o++)
         for (int r = 0; neo_resources[r]; r++)
             if (!strstr((*o)->path, "{collection}") || neo_operation_is_of(*o, neo_resources[r]))
-                assert_int_not_equal(neo_route_of(&(neo_match){.operation = *o, .resource = neo_resources[r]}), 0);
+                assert_int_not_equal(neo_route_number(&(neo_match){.operation = *o, .resource = neo_resources[r]}), 0);
     neo_routes_make(pool);
     assert_int_equal(neo_routes_fingerprint(), print);
 }

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* References by external id: replaces them in a body by ids, before it is validated. */
+/* Related resources of a write: replaces references by external id in a body by ids, before it is validated, and checks the
+ * rules between resources (see schema/business_rules.h). */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "call.h"
 #include "core/json.h"
 #include "schema/references.h"
+#include "schema/transition.h"
 #include "sql/external_id.h"
+#include "sql/rule_input.h"
+
+/* ---------------------------------------------------------------- references by external id */
 
 /* The external id of a reference, if it can be one; otherwise NULL, and the validation refuses the value. */
-static const char *external_id_of(const neo_resource *kind, const neo_json *value)
+static const char *read_external_reference(const neo_resource *kind, const neo_json *value)
 {
     int is_one = neo_json_kind_of(value) == NEO_JSON_OBJECT && neo_json_size(value) == 1;
     return is_one && neo_has_external_id(kind) ? neo_json_string_at(value, "external_id") : NULL;
@@ -27,10 +32,10 @@ typedef struct {
     apr_pool_t *pool;
 } replacement;
 
-static neo_json *replace(void *data, const neo_resource *kind, neo_json *value)
+static neo_json *replace_reference(void *data, const neo_resource *kind, neo_json *value)
 {
     const replacement *r = data;
-    const char *external_id = external_id_of(kind, value);
+    const char *external_id = read_external_reference(kind, value);
     if (!external_id)
         return value;
     for (int i = 0; i < r->all->nelts; i++) {
@@ -48,7 +53,7 @@ neo_json *neo_call_replace_references(neo_call *call, neo_json *body, apr_array_
     const neo_resource *resource = call->match.resource;
     replacement r = {all, call->pool};
     int is_used = neo_reference_by_external_id(resource, body, NULL, call->pool) != NULL;
-    return is_used ? neo_references_replace(resource, body, replace, &r, call->pool) : body;
+    return is_used ? neo_references_replace(resource, body, replace_reference, &r, call->pool) : body;
 }
 
 neo_pg_status neo_call_find_references(neo_call *call, neo_pg *pg, apr_array_header_t *all, neo_rows *rows)
@@ -74,4 +79,45 @@ neo_problem *neo_call_resolve_references(neo_call *call, neo_pg *pg, neo_json **
         neo_call_release(call, own);
     *body = neo_call_replace_references(call, sent, all);
     return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, &rows);
+}
+
+/* ---------------------------------------------------------------- rules */
+
+/* The values that are taken over from related resources are subject to the rules of the body as well. */
+static neo_problem *fill_and_check(const neo_rule_input *input, apr_pool_t *pool)
+{
+    const neo_resource *resource = input->resource;
+    neo_problem *problem = NULL;
+    if (input->after && resource->fill) {
+        resource->fill(input, pool);
+        resource->rule(resource, input->after, &problem, pool);
+    }
+    return problem ? problem : neo_rules_check(input, pool);
+}
+
+neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_problem **refusal, neo_rows *rows)
+{
+    neo_pg_status status = NEO_PG_OK;
+    *refusal = NULL;
+    if (!neo_rules_need_input(input)) {
+        *refusal = neo_rules_check(input, call->pool);
+        return status;
+    }
+    status = neo_rule_input_read(pg, &call->actor, input, call->pool, rows);
+    if (status == NEO_PG_OK)
+        *refusal = fill_and_check(input, call->pool);
+    return status;
+}
+
+neo_pg_status neo_call_check_change(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_change *row, neo_problem **refusal,
+                                    neo_rows *rows)
+{
+    *refusal = neo_transition_check(input->resource, input->before ? neo_json_string_at(input->before, "status") : NULL,
+                                    neo_json_string_at(input->after, "status"), call->pool, &row->timestamp_field);
+    if (*refusal)
+        return NEO_PG_OK;
+    neo_pg_status status = neo_call_check_rules(call, pg, input, refusal, rows);
+    if (status == NEO_PG_OK && !*refusal)
+        row->target = neo_rules_target(input);
+    return status;
 }
