@@ -11,6 +11,7 @@ session   instance    deployment.Instance: url, ca, port, state, sql(), error_lo
           next_version  NextVersion: neoapictl and the module with an additional migration and a new field
 test      api         client.Api with an org_admin's key to principals.organization, where other tests work as well
           own_api     the same to an organization that no other test uses, for tests that count
+          factory     factories.ResourceFactory with own_api
           anonymous   without a credential, from an address of its own: what it does wrong is counted for no other test
           second_host_api  like own_api, to the second virtual host, with short-lived cursors, small bodies and short exports (see SECOND_HOST)
           new_instance   makes further Instances, for tests that break theirs: new_instance(PROCESSES="1"); removed at the end
@@ -37,6 +38,7 @@ import deployment  # noqa: E402
 from client import Api  # noqa: E402
 from deployment import BUILD, Instance, remove_stale_instances, sanitizer_settings  # noqa: E402
 from admin_factory import AdminFactory  # noqa: E402
+from factories import ResourceFactory  # noqa: E402
 from next_version import NEXT, NextVersion  # noqa: E402
 from accepting_provider import accept_all_messages  # noqa: E402
 from psycopg2.extensions import make_dsn  # noqa: E402
@@ -218,6 +220,11 @@ def api(instance, principals):
 @pytest.fixture
 def own_api(instance, admin_factory):
     return Api(instance, admin_factory.key())
+
+
+@pytest.fixture
+def factory(own_api):
+    return ResourceFactory(own_api)
 
 
 @pytest.fixture

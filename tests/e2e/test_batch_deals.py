@@ -6,16 +6,11 @@ import uuid
 import pytest
 from batching import create, delete, fields, results, send, queued_events, update
 from client import ok, refused
-from factories import NAMES, UNKNOWN_ULID, ResourceFactory
+from factories import NAMES, UNKNOWN_ULID
 from wait import together
 
 DEALS = ["proposals", "contracts", "documents"]
 NO_TIMES = {"id": "", "created_at": "", "updated_at": ""}
-
-
-@pytest.fixture
-def factory(own_api):
-    return ResourceFactory(own_api)
 
 
 def status_of(own_api, collection, id):

@@ -6,15 +6,10 @@ import uuid
 import pytest
 from batching import create, delete, fields, results, send, queued_events, update
 from client import ok, refused
-from factories import NAMES, ResourceFactory, unique
+from factories import NAMES, unique
 from wait import together
 
 COLLECTIONS = list(NAMES)
-
-
-@pytest.fixture
-def factory(own_api):
-    return ResourceFactory(own_api)
 
 
 def upsert(key, /, **data):

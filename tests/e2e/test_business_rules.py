@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from client import ok, refused
-from factories import LAST_DAY, ROLES, ResourceFactory, given
+from factories import LAST_DAY, ROLES, given
 from wait import together
 
 SIGNED = "2026-02-11T18:30:00.000Z"
@@ -20,11 +20,6 @@ ENDINGS = ("completed", "terminated", "expired")
 # By kind and status of a contract: the next status of its property, which is sold or rented while the contract is active.
 PROPERTY_AFTER = {("sale", "completed"): "sold", ("sale", "terminated"): "active", ("sale", "expired"): "on_hold",
                   ("rental", "completed"): "active", ("rental", "terminated"): "active", ("rental", "expired"): "rented"}
-
-
-@pytest.fixture
-def factory(own_api):
-    return ResourceFactory(own_api)
 
 
 def day(days):

@@ -4,7 +4,6 @@
 import pytest
 from batching import create, send, update
 from client import Api, ok, refused
-from factories import ResourceFactory
 
 # collection, field, a value, and the same value in another spelling
 UNIQUE = [("brokers", "creci", "SP 12345-F", "sp12345f"), ("properties", "code", "AP-1", "AP-1"),
@@ -15,11 +14,6 @@ UNIQUE = [("brokers", "creci", "SP 12345-F", "sp12345f"), ("properties", "code",
 every = pytest.mark.parametrize("collection, field, value, same", UNIQUE)
 in_batches = pytest.mark.parametrize("collection, field, value, same",
                                      [one for one in UNIQUE if one[0] in ("brokers", "properties", "parties")])
-
-
-@pytest.fixture
-def factory(own_api):
-    return ResourceFactory(own_api)
 
 
 def conflict(problem):

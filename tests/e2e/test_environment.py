@@ -104,9 +104,9 @@ def test_no_script_reads_a_variable_without_our_prefix():
     for path in ROOT.glob("tests/**/*.py"):
         found[path] = read_by_python(path.read_text())
     assert any("NEOAPI_TEST_BUILD" in names for names in found.values())
-    wrong = {(name, one) for name,
+    errors = {(name, one) for name,
              names in found.items() for one in names if not one.startswith("NEOAPI_") and one not in ALLOWED}
-    assert not wrong
+    assert not errors
 
 
 def test_checks_take_no_settings():

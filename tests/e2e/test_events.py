@@ -19,11 +19,6 @@ PRIVATE = {"phone", "document_number", "bank_account", "visibility", "created_by
 
 
 @pytest.fixture
-def factory(own_api):
-    return ResourceFactory(own_api)
-
-
-@pytest.fixture
 def new_events(own_api, instance):
     """new_events(): the organization's events since the last call."""
     last = [""]

@@ -6,13 +6,8 @@ from urllib.parse import quote
 import pytest
 from batching import queued_events
 from client import Api, ok, refused, wrong_fields
-from factories import NAMES, ResourceFactory, unique
+from factories import NAMES, unique
 from wait import together
-
-
-@pytest.fixture
-def factory(own_api):
-    return ResourceFactory(own_api)
 
 
 def at(collection, key):

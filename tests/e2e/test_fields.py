@@ -4,7 +4,7 @@ test_body_rules.c check every field and every rule without servers."""
 
 import pytest
 from client import ok, refused, wrong_fields
-from factories import ADDRESS, BANK, FILE, NAMES, PLACE, ResourceFactory, cnpj, cpf, unique
+from factories import ADDRESS, BANK, FILE, NAMES, PLACE, cnpj, cpf, unique
 
 MAX_CENTS = 2**53 - 1
 TERM = {"start_date": "2026-03-01", "end_date": "2028-08-31"}
@@ -14,8 +14,8 @@ def text(most):
     return ["é" * most, "🏠" * most], ["x" * (most + 1), "", 5]
 
 
-def place(**wrong):
-    return {**ADDRESS, **wrong}
+def place(**changes):
+    return {**ADDRESS, **changes}
 
 
 MONEY = [0, 9_007_199_254_740_881, MAX_CENTS], [-1, 1.0, 1e3, "1", MAX_CENTS + 1, True]
@@ -103,19 +103,14 @@ FIELDS = {
 }
 
 
-@pytest.fixture
-def factory(own_api):
-    return ResourceFactory(own_api)
-
-
 @pytest.mark.parametrize("collection", FIELDS)
 def test_every_field_takes_its_values_and_no_others(own_api, factory, collection):
     body = factory.body(collection)
-    for field, (right, wrong) in FIELDS[collection].items():
-        for value in right:
+    for field, (valid, invalid) in FIELDS[collection].items():
+        for value in valid:
             sent = {**body, **({"code": unique()} if collection == "properties" else {}), field: value}
             assert ok(own_api.post(collection, json=sent), 201)[field] == value, (field, value)
-        for value in wrong:
+        for value in invalid:
             found = wrong_fields(own_api.post(collection, json={**body, field: value}))
             assert found and all(path.startswith(field) for path in found), (value, found)
 

@@ -6,7 +6,7 @@ import uuid
 import pytest
 from client import Api, ok, refused, wrong_fields
 from event_log import deliveries, events
-from factories import ResourceFactory, unique
+from factories import unique
 from wait import together
 
 CREATED, DECIDED, CHANGED = "2019-03-01T12:00:00.000Z", "2019-03-05T12:00:00.000Z", "2019-04-01T12:00:00.000Z"
@@ -14,11 +14,6 @@ TIMES = {"created_at": CREATED, "updated_at": CHANGED}
 STATUSES = {"proposals": ["draft", "submitted", "countered", "accepted", "rejected", "withdrawn", "expired"],
             "contracts": ["draft", "pending_signature", "active", "completed", "terminated", "expired", "cancelled"]}
 MARK = {"import": "true"}
-
-
-@pytest.fixture
-def factory(own_api):
-    return ResourceFactory(own_api)
 
 
 def history(factory, collection, status, **more):

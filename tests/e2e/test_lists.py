@@ -133,7 +133,7 @@ def test_an_encoded_comma_in_a_list_of_names_is_explained(some):
 # ---------------------------------------------------------------- sort
 
 
-def key_of(sort):
+def sort_key(sort):
     name = sort.lstrip("-")
     return lambda item: (item[name], item["id"])
 
@@ -158,7 +158,7 @@ def changed(instance, admin_factory, principals):
 @pytest.mark.parametrize("sort", ["-created_at", "created_at", "-updated_at", "updated_at"])
 def test_pages_are_in_the_order_and_complete(changed, collection, sort):
     items = changed.walk(collection, limit=100, sort=sort)
-    assert len(items) >= 9 and items == sorted(items, key=key_of(sort), reverse=sort[0] == "-")
+    assert len(items) >= 9 and items == sorted(items, key=sort_key(sort), reverse=sort[0] == "-")
     assert changed.walk(collection, limit=2, sort=sort) == items
     response = changed.get(collection, params={"limit": 4, "sort": sort})
     linked = ok(response)["items"]
@@ -207,7 +207,7 @@ def test_order_filters_and_ids_combine(changed, sort):
     for params in ({"owner_id": owners[0]}, {"owner_id": owners}, {"owner_id": owners, "status": "draft"}):
         walked = changed.walk("properties", limit=2, sort=sort, **params)
         assert owned <= {item["id"] for item in walked}
-        assert walked == sorted(walked, key=key_of(sort), reverse=sort[0] == "-")
+        assert walked == sorted(walked, key=sort_key(sort), reverse=sort[0] == "-")
         assert {item["id"] for item in walked} == {item["id"] for item in changed.walk("properties", limit=100, **params)}
     one = sorted(owned)[1]
     assert found(changed, "properties", sort=sort, owner_id=owners[0], ids=one) == [one]

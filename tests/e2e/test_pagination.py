@@ -20,7 +20,7 @@ def ids(page):
     return [item["id"] for item in page["items"]]
 
 
-def page_of(api, **params):
+def get_page(api, **params):
     return ok(api.get("brokers", params=params))
 
 
@@ -36,13 +36,13 @@ def sixty_brokers(instance, admin_factory, principals):
 
 
 def test_an_empty_list_has_no_cursors(own_api):
-    assert page_of(own_api) == {"items": [], "page_info": {"start_cursor": None, "end_cursor": None, "has_next_page": False,
+    assert get_page(own_api) == {"items": [], "page_info": {"start_cursor": None, "end_cursor": None, "has_next_page": False,
                                                            "has_previous_page": False}}
     assert "Link" not in own_api.get("brokers").headers
 
 
 def test_a_page_has_25_items_by_default_newest_first(sixty_brokers):
-    page = page_of(sixty_brokers)
+    page = get_page(sixty_brokers)
     assert ids(page) == sixty_brokers.ids[:25]
     assert set(page) == {"items", "page_info"}
     assert set(page["page_info"]) == {"start_cursor", "end_cursor", "has_next_page", "has_previous_page"}
@@ -50,7 +50,7 @@ def test_a_page_has_25_items_by_default_newest_first(sixty_brokers):
 
 
 def test_items_are_complete_resources(sixty_brokers):
-    assert page_of(sixty_brokers, limit=1)["items"] == [ok(sixty_brokers.get("brokers/" + sixty_brokers.ids[0]))]
+    assert get_page(sixty_brokers, limit=1)["items"] == [ok(sixty_brokers.get("brokers/" + sixty_brokers.ids[0]))]
 
 
 @pytest.mark.parametrize("limit", [1, 7, 25, 59, 60, 61, 100])
@@ -59,46 +59,46 @@ def test_paging_returns_every_item_once_in_order(sixty_brokers, limit):
 
 
 def test_a_full_last_page_has_no_next_page(sixty_brokers):
-    assert page_of(sixty_brokers, limit=60)["page_info"]["has_next_page"] is False
-    assert page_of(sixty_brokers, limit=59)["page_info"]["has_next_page"] is True
-    second = page_of(sixty_brokers, limit=30, cursor=page_of(sixty_brokers, limit=30)["page_info"]["end_cursor"])
+    assert get_page(sixty_brokers, limit=60)["page_info"]["has_next_page"] is False
+    assert get_page(sixty_brokers, limit=59)["page_info"]["has_next_page"] is True
+    second = get_page(sixty_brokers, limit=30, cursor=get_page(sixty_brokers, limit=30)["page_info"]["end_cursor"])
     assert ids(second) == sixty_brokers.ids[30:] and second["page_info"]["has_next_page"] is False
 
 
 def test_further_pages_have_earlier_items(sixty_brokers):
-    first = page_of(sixty_brokers, limit=20)
-    second = page_of(sixty_brokers, limit=20, cursor=first["page_info"]["end_cursor"])
-    third = page_of(sixty_brokers, limit=20, cursor=second["page_info"]["end_cursor"])
+    first = get_page(sixty_brokers, limit=20)
+    second = get_page(sixty_brokers, limit=20, cursor=first["page_info"]["end_cursor"])
+    third = get_page(sixty_brokers, limit=20, cursor=second["page_info"]["end_cursor"])
     assert [page["page_info"]["has_previous_page"] for page in (first, second, third)] == [False, True, True]
 
 
 def test_a_page_after_the_last_item_is_empty(sixty_brokers):
-    last = page_of(sixty_brokers, limit=60)["page_info"]
+    last = get_page(sixty_brokers, limit=60)["page_info"]
     assert last["end_cursor"] is not None
-    beyond = page_of(sixty_brokers, cursor=last["end_cursor"])
+    beyond = get_page(sixty_brokers, cursor=last["end_cursor"])
     assert beyond["items"] == [] and beyond["page_info"]["has_next_page"] is False
     assert beyond["page_info"]["has_previous_page"] is True
 
 
 def test_the_start_cursor_is_that_of_the_first_item(sixty_brokers):
-    page = page_of(sixty_brokers, limit=10)
-    assert ids(page_of(sixty_brokers, limit=10, cursor=page["page_info"]["start_cursor"])) == sixty_brokers.ids[1:11]
+    page = get_page(sixty_brokers, limit=10)
+    assert ids(get_page(sixty_brokers, limit=10, cursor=page["page_info"]["start_cursor"])) == sixty_brokers.ids[1:11]
 
 
 def test_deleted_earlier_items_are_not_reported(own_api):
     newest, middle, oldest = filled(own_api, 3)
-    cursor = page_of(own_api, limit=2)["page_info"]["end_cursor"]
+    cursor = get_page(own_api, limit=2)["page_info"]["end_cursor"]
     ok(own_api.delete("brokers/" + newest), 204)
     ok(own_api.delete("brokers/" + middle), 204)
-    page = page_of(own_api, cursor=cursor)
+    page = get_page(own_api, cursor=cursor)
     assert ids(page) == [oldest] and page["page_info"]["has_previous_page"] is False
 
 
 def test_a_cursor_works_after_its_item_is_deleted(own_api):
     every = filled(own_api, 4)
-    cursor = page_of(own_api, limit=2)["page_info"]["end_cursor"]
+    cursor = get_page(own_api, limit=2)["page_info"]["end_cursor"]
     ok(own_api.delete("brokers/" + every[1]), 204)
-    assert ids(page_of(own_api, cursor=cursor)) == every[2:]
+    assert ids(get_page(own_api, cursor=cursor)) == every[2:]
 
 
 # ---------------------------------------------------------------- concurrent changes
@@ -111,7 +111,7 @@ def test_paging_is_stable_under_concurrent_changes(instance, admin_factory, prin
     doomed = set(every[::3])
     stable = [id for id in every if id not in doomed]
     done = threading.Event()
-    wrong = []
+    errors = []
 
     def modify_list():
         other, left = api.with_(), sorted(doomed, key=lambda _: random.random())
@@ -121,7 +121,7 @@ def test_paging_is_stable_under_concurrent_changes(instance, admin_factory, prin
                 if left:
                     ok(other.delete("brokers/" + left.pop()), 204)
         except BaseException as failure:
-            wrong.append(failure)
+            errors.append(failure)
 
     thread = threading.Thread(target=modify_list)
     thread.start()
@@ -130,7 +130,7 @@ def test_paging_is_stable_under_concurrent_changes(instance, admin_factory, prin
     finally:
         done.set()
         thread.join()
-    assert not wrong
+    assert not errors
     for walk in walks:
         assert len(walk) == len(set(walk)) and walk == sorted(walk, reverse=True)
         assert [id for id in walk if id in set(stable)] == stable
@@ -140,20 +140,20 @@ def test_paging_is_stable_under_concurrent_changes(instance, admin_factory, prin
 
 
 def test_a_cursor_works_with_any_limit(sixty_brokers):
-    cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
-    assert ids(page_of(sixty_brokers, limit=3, cursor=cursor)) == sixty_brokers.ids[10:13]
-    assert ids(page_of(sixty_brokers, cursor=cursor)) == sixty_brokers.ids[10:35]
+    cursor = get_page(sixty_brokers, limit=10)["page_info"]["end_cursor"]
+    assert ids(get_page(sixty_brokers, limit=3, cursor=cursor)) == sixty_brokers.ids[10:13]
+    assert ids(get_page(sixty_brokers, cursor=cursor)) == sixty_brokers.ids[10:35]
 
 
 def test_a_cursor_can_be_used_again_and_by_another_credential_of_the_organization(sixty_brokers, instance, admin_factory):
-    cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
+    cursor = get_page(sixty_brokers, limit=10)["page_info"]["end_cursor"]
     viewer = Api(instance, admin_factory.key(sixty_brokers.credential.organizations[0], "org_viewer"))
     for api in (sixty_brokers, sixty_brokers, viewer):
-        assert ids(page_of(api, limit=2, cursor=cursor)) == sixty_brokers.ids[10:12]
+        assert ids(get_page(api, limit=2, cursor=cursor)) == sixty_brokers.ids[10:12]
 
 
 def test_a_cursor_is_opaque(sixty_brokers):
-    cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
+    cursor = get_page(sixty_brokers, limit=10)["page_info"]["end_cursor"]
     assert sixty_brokers.ids[9] not in cursor and sixty_brokers.credential.organizations[0] not in cursor
     assert set(cursor) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")
 
@@ -164,39 +164,39 @@ def assert_invalid(api, cursor, **params):
 
 
 def test_a_cursor_has_no_unused_bits(sixty_brokers):
-    cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
+    cursor = get_page(sixty_brokers, limit=10)["page_info"]["end_cursor"]
     for last in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_":
         if last != cursor[-1]:
             assert_invalid(sixty_brokers, cursor[:-1] + last)
 
 
 def test_a_cursor_of_another_organization_is_refused(sixty_brokers, own_api, principals, instance):
-    cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
+    cursor = get_page(sixty_brokers, limit=10)["page_info"]["end_cursor"]
     assert_invalid(own_api, cursor)
     assert_invalid(Api(instance, principals.other), cursor)
 
 
 def test_a_cursor_is_bound_to_its_filters(sixty_brokers):
-    plain = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
-    filtered = page_of(sixty_brokers, limit=10, q="Broker")["page_info"]["end_cursor"]
+    plain = get_page(sixty_brokers, limit=10)["page_info"]["end_cursor"]
+    filtered = get_page(sixty_brokers, limit=10, q="Broker")["page_info"]["end_cursor"]
     assert_invalid(sixty_brokers, plain, q="Broker")
     assert_invalid(sixty_brokers, filtered)
     assert_invalid(sixty_brokers, filtered, q="Brok")
     assert_invalid(sixty_brokers, filtered, q="Broker", visibility="restricted")
-    assert ids(page_of(sixty_brokers, limit=5, q="Broker", cursor=filtered)) == sixty_brokers.ids[10:15]
+    assert ids(get_page(sixty_brokers, limit=5, q="Broker", cursor=filtered)) == sixty_brokers.ids[10:15]
 
 
 def test_an_old_cursor_is_expired(second_host_api):
     filled(second_host_api, 3)
-    cursor = page_of(second_host_api, limit=1)["page_info"]["end_cursor"]
+    cursor = get_page(second_host_api, limit=1)["page_info"]["end_cursor"]
     response = second_host_api.until(400, "brokers", params={"cursor": cursor})
     refused(response, 400, "validation.cursor_expired", cursor="validation.cursor_expired")
 
 
 def test_a_cursor_is_valid_on_every_host_with_the_same_key(second_host_api, own_api):
     every = filled(own_api, 3)
-    cursor = page_of(own_api, limit=1)["page_info"]["end_cursor"]
-    assert ids(page_of(second_host_api, cursor=cursor)) == every[1:]
+    cursor = get_page(own_api, limit=1)["page_info"]["end_cursor"]
+    assert ids(get_page(second_host_api, cursor=cursor)) == every[1:]
 
 
 # ---------------------------------------------------------------- Link

@@ -28,11 +28,6 @@ every_reference = pytest.mark.parametrize("collection, path, target", REFERENCES
 
 
 @pytest.fixture
-def factory(own_api):
-    return ResourceFactory(own_api)
-
-
-@pytest.fixture
 def other_factory(instance, principals):
     return ResourceFactory(Api(instance, principals.other))
 

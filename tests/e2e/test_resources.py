@@ -25,12 +25,7 @@ CHANGE = {"brokers": {"email": "a@b.br", "visibility": "private"}, "properties":
 every = pytest.mark.parametrize("collection", [pytest.param(one, marks=[pytest.mark.smoke][:one == "brokers"]) for one in PREFIXES])
 
 
-@pytest.fixture
-def factory(own_api):
-    return ResourceFactory(own_api)
-
-
-def path_of(collection, resource):
+def resource_path(collection, resource):
     return f"{collection}/{resource['id']}"
 
 
@@ -46,7 +41,7 @@ def test_a_minimal_body_is_accepted(own_api, factory, collection):
     assert re.fullmatch(PREFIXES[collection] + ULID, made["id"])
     assert (made["tenant_id"], made["organization_id"]) == (own_api.credential.tenant, own_api.credential.organizations[0])
     assert made["created_by"] == made["updated_by"] == own_api.credential.id and made["created_at"] == made["updated_at"]
-    assert response.headers["Location"] == own_api.url + path_of(collection, made) and response.headers["ETag"]
+    assert response.headers["Location"] == own_api.url + resource_path(collection, made) and response.headers["ETag"]
     assert ok(own_api.get(response.headers["Location"])) == made
 
 
@@ -57,7 +52,7 @@ def test_fields_are_stored_and_returned_in_the_documented_order(own_api, factory
     assert str(given(made)) == str(body)  # also in the order of members
     last = ["tenant_id", "organization_id", *["visibility"][:collection == "brokers"], "created_at", "updated_at", "created_by", "updated_by"]
     assert list(made)[0] == "id" and list(made)[-len(last):] == last
-    read = own_api.get(path_of(collection, made))
+    read = own_api.get(resource_path(collection, made))
     assert ok(read) == made and list(read.json()) == list(made)
 
 
@@ -75,10 +70,10 @@ def test_all_missing_fields_are_reported_at_once(own_api, factory, collection):
     required = set(factory.body(collection)) - {"sale_price"}
     expected = {name: f"validation.{NAMES[collection]}.{name}_required" for name in required}
     made = factory.create(collection)
-    for response in (own_api.post(collection, json={}), own_api.put(path_of(collection, made), json={})):
+    for response in (own_api.post(collection, json={}), own_api.put(resource_path(collection, made), json={})):
         assert wrong_fields(response) == expected
-    assert wrong_fields(own_api.patch(path_of(collection, made), json=dict.fromkeys(required))) == expected
-    assert ok(own_api.get(path_of(collection, made))) == made
+    assert wrong_fields(own_api.patch(resource_path(collection, made), json=dict.fromkeys(required))) == expected
+    assert ok(own_api.get(resource_path(collection, made))) == made
 
 
 @every
@@ -134,11 +129,11 @@ def test_a_patch_changes_only_the_given_fields(own_api, factory, collection):
     body = factory.full(collection)
     made = ok(own_api.post(collection, json=body), 201)
     own_api.wait_until_after(made["updated_at"])
-    changed = ok(own_api.patch(path_of(collection, made), json=CHANGE[collection]))
+    changed = ok(own_api.patch(resource_path(collection, made), json=CHANGE[collection]))
     assert given(changed) == {**body, **CHANGE[collection]}
     assert moment(changed["updated_at"]) > moment(made["updated_at"]) and changed["created_at"] == made["created_at"]
-    assert ok(own_api.get(path_of(collection, made))) == changed
-    assert given(ok(own_api.patch(path_of(collection, made), json={}))) == given(changed)
+    assert ok(own_api.get(resource_path(collection, made))) == changed
+    assert given(ok(own_api.patch(resource_path(collection, made), json={}))) == given(changed)
 
 
 def test_a_patch_merges_objects(api):
@@ -156,7 +151,7 @@ def test_null_in_a_patch_clears_every_optional_field(own_api, factory, collectio
     made = ok(own_api.post(collection, json=body), 201)
     needed = {*small, *DEFAULTS[collection], *({"start_date", "end_date", "rent_price"} & set(body))}
     for name in set(body) - needed:
-        changed = ok(own_api.patch(path_of(collection, made), json={name: None}))
+        changed = ok(own_api.patch(resource_path(collection, made), json={name: None}))
         assert name not in changed
     assert set(given(changed)) == needed
 
@@ -165,28 +160,28 @@ def test_null_in_a_patch_clears_every_optional_field(own_api, factory, collectio
 def test_a_put_replaces_every_writable_field(own_api, factory, collection):
     made = ok(own_api.post(collection, json=factory.body(collection)), 201)
     full = factory.full(collection)
-    replaced = ok(own_api.put(path_of(collection, made), json=full))
+    replaced = ok(own_api.put(resource_path(collection, made), json=full))
     assert given(replaced) == full
     for name in ("id", "tenant_id", "organization_id", "created_at", "created_by"):
         assert replaced[name] == made[name]
     small = {name: value for name, value in full.items() if name in {*factory.body(collection), *DEFAULTS[collection],
                                                                      "rent_price", "start_date", "end_date"}}
-    again = ok(own_api.put(path_of(collection, made), json=small))
-    assert given(again) == small and ok(own_api.get(path_of(collection, made))) == again
+    again = ok(own_api.put(resource_path(collection, made), json=small))
+    assert given(again) == small and ok(own_api.get(resource_path(collection, made))) == again
 
 
 @every
 def test_a_response_can_be_sent_back(own_api, factory, collection):
     made = ok(own_api.post(collection, json=factory.full(collection)), 201)
     for send in (own_api.patch, own_api.put):
-        answer = ok(send(path_of(collection, made), json=made))
+        answer = ok(send(resource_path(collection, made), json=made))
         assert given(answer) == given(made) and answer["created_at"] == made["created_at"]
 
 
 @every
 def test_a_conditional_change_needs_a_matching_tag(own_api, factory, collection):
     response = own_api.post(collection, json=factory.body(collection))
-    path, etag = path_of(collection, response.json()), response.headers["ETag"]
+    path, etag = resource_path(collection, response.json()), response.headers["ETag"]
     assert own_api.get(path, headers={"If-None-Match": etag}).status_code == 304
     changed = own_api.patch(path, json=CHANGE[collection], headers={"If-Match": etag})
     ok(changed)
@@ -199,10 +194,10 @@ def test_a_conditional_change_needs_a_matching_tag(own_api, factory, collection)
 @every
 def test_a_deleted_resource_is_not_found(own_api, instance, factory, collection):
     made = ok(own_api.post(collection, json=factory.full(collection)), 201)
-    response = own_api.delete(path_of(collection, made))
+    response = own_api.delete(resource_path(collection, made))
     assert response.status_code == 204 and not response.content and "Content-Type" not in response.headers
     for method in ("GET", "DELETE", "PATCH", "PUT"):
-        refused(own_api.request(method, path_of(collection, made), json=CHANGE[collection]), 404, "not_found." + NAMES[collection])
+        refused(own_api.request(method, resource_path(collection, made), json=CHANGE[collection]), 404, "not_found." + NAMES[collection])
     assert made not in own_api.walk(collection)
     assert instance.sql("select count(*) from neoapi.reference where source_id = %s", made["id"]) == [(0,)]
 
@@ -231,9 +226,9 @@ def test_a_change_records_time_and_author(instance, principals, api):
 def test_concurrent_changes_are_all_kept(own_api, factory, collection):
     made = factory.create(collection)
     keys = [f"k{n}" for n in range(6)]
-    together(*[lambda key=key: ok(own_api.with_().patch(path_of(collection, made), json={"metadata": {key: key}}))
+    together(*[lambda key=key: ok(own_api.with_().patch(resource_path(collection, made), json={"metadata": {key: key}}))
                for key in keys])
-    assert ok(own_api.get(path_of(collection, made)))["metadata"] == {key: key for key in keys}
+    assert ok(own_api.get(resource_path(collection, made)))["metadata"] == {key: key for key in keys}
 
 
 # ---------------------------------------------------------------- lists, keys, scopes
@@ -271,10 +266,10 @@ def test_every_resource_has_its_scopes(instance, admin_factory, own_api, factory
     writer = Api(instance, admin_factory.key(organization, scopes=[collection + ":write"]))
     another = "parties" if collection == "brokers" else "brokers"
     other = Api(instance, admin_factory.key(organization, scopes=[another + ":read", another + ":write"]))
-    ok(reader.get(collection)), ok(reader.get(path_of(collection, made)))
+    ok(reader.get(collection)), ok(reader.get(resource_path(collection, made)))
     ok(writer.post(collection, json=body if collection != "properties" else {**body, "code": uuid.uuid4().hex}), 201)
-    for denied in (writer.get(collection), other.get(path_of(collection, made)), reader.post(collection, json=body),
-                   reader.delete(path_of(collection, made)), other.patch(path_of(collection, made), json={})):
+    for denied in (writer.get(collection), other.get(resource_path(collection, made)), reader.post(collection, json=body),
+                   reader.delete(resource_path(collection, made)), other.patch(resource_path(collection, made), json={})):
         refused(denied, 403, "forbidden.insufficient_permissions")
 
 
@@ -297,25 +292,25 @@ def test_a_value_is_unique_in_the_organization_in_any_spelling(own_api, factory,
     first, second = factory.create(collection, **{field: same[0]}), factory.create(collection, **{field: None} if field != "code" else {})
     for value in same:
         body = factory.body(collection, **{field: value})
-        for response in (own_api.post(collection, json=body), own_api.patch(path_of(collection, second), json={field: value}),
-                         own_api.put(path_of(collection, second), json=body)):
+        for response in (own_api.post(collection, json=body), own_api.patch(resource_path(collection, second), json={field: value}),
+                         own_api.put(resource_path(collection, second), json=body)):
             problem = refused(response, 409, "conflict.duplicate")
             assert problem["detail"] == f"Another {NAMES[collection]} of the organization has this {field}."
-        assert field in ok(own_api.patch(path_of(collection, first), json={field: value}))  # its own
+        assert field in ok(own_api.patch(resource_path(collection, first), json={field: value}))  # its own
     assert [one["id"] for one in own_api.walk(collection)] == [second["id"], first["id"]]
     made = [factory.create(collection, **{field: value}) for value in others]
     assert len({one["id"] for one in made}) == len(others)
     for credential, organization in ((principals.token_both, principals.organization_2), (principals.other, None)):
         other = ResourceFactory(Api(instance, credential, organization))
-        ok(other.api.delete(path_of(collection, other.create(collection, **{field: same[0]}))), 204)
+        ok(other.api.delete(resource_path(collection, other.create(collection, **{field: same[0]}))), 204)
 
 
 @unique_values
 def test_a_released_value_can_be_used_again(own_api, factory, collection, field, same, others):
     first = factory.create(collection, **{field: same[0]})
-    ok(own_api.patch(path_of(collection, first), json={field: unique() if field == "code" else None}))
+    ok(own_api.patch(resource_path(collection, first), json={field: unique() if field == "code" else None}))
     second = factory.create(collection, **{field: same[0]})
-    ok(own_api.delete(path_of(collection, second)), 204)
+    ok(own_api.delete(resource_path(collection, second)), 204)
     factory.create(collection, **{field: same[0]})
     if field != "code":
         for _ in range(3):
@@ -341,14 +336,14 @@ def test_an_external_id_is_unique_within_organization_and_kind(own_api, principa
     first, second = factory.create(collection, external_id="crm-1"), factory.create(collection)
     problem = refused(own_api.post(collection, json=factory.body(collection, external_id="crm-1")), 409, "conflict.duplicate")
     assert "external_id" in problem["detail"]
-    refused(own_api.patch(path_of(collection, second), json={"external_id": "crm-1"}), 409, "conflict.duplicate")
-    ok(own_api.patch(path_of(collection, first), json={"external_id": "crm-1"}))
+    refused(own_api.patch(resource_path(collection, second), json={"external_id": "crm-1"}), 409, "conflict.duplicate")
+    ok(own_api.patch(resource_path(collection, first), json={"external_id": "crm-1"}))
     for other in PREFIXES:
         if other != collection:
             factory.create(other, external_id="crm-1")
     factory.create(collection, external_id="CRM-1")
     other = ResourceFactory(Api(instance, principals.other))
-    ok(other.api.delete(path_of(collection, other.create(collection, external_id="crm-1"))), 204)
+    ok(other.api.delete(resource_path(collection, other.create(collection, external_id="crm-1"))), 204)
     assert [one["id"] for one in own_api.walk(collection, external_id="crm-1")] == [first["id"]]
     assert own_api.walk(collection, external_id="crm-2") == []
 
@@ -357,8 +352,8 @@ def test_an_external_id_is_unique_within_organization_and_kind(own_api, principa
 def test_an_external_id_has_at_most_100_characters(own_api, factory, collection):
     assert factory.create(collection, external_id="é" * 100)["external_id"] == "é" * 100
     code = f"validation.{NAMES[collection]}.external_id_invalid"
-    for wrong in ("x" * 101, "", 5, ["x"]):
-        refused(own_api.post(collection, json=factory.body(collection, external_id=wrong)), 400, code, external_id=code)
+    for value in ("x" * 101, "", 5, ["x"]):
+        refused(own_api.post(collection, json=factory.body(collection, external_id=value)), 400, code, external_id=code)
 
 
 @every
@@ -366,17 +361,17 @@ def test_metadata_values_are_texts_with_any_keys(own_api, factory, collection):
     most = {f"key {n} é".ljust(40, "x"): "🏠" * 500 for n in range(50)}
     assert factory.create(collection, metadata=most)["metadata"] == most
     made = factory.create(collection, metadata={"a": "1", "b": "null", "__proto__": "\\\" \n"})
-    changed = ok(own_api.patch(path_of(collection, made), json={"metadata": {"a": None, "c": "3"}}))
+    changed = ok(own_api.patch(resource_path(collection, made), json={"metadata": {"a": None, "c": "3"}}))
     assert changed["metadata"] == {"b": "null", "__proto__": "\\\" \n", "c": "3"}
 
 
 @every
 def test_invalid_metadata_is_refused(own_api, factory, collection):
     code = f"validation.{NAMES[collection]}.metadata_invalid"
-    for wrong in ({"x": 5}, {"x": {}}, {"x": ["y"]}, {"x": True}, {"x" * 41: "y"}, {"": "y"}, {"x": "y" * 501},
+    for value in ({"x": 5}, {"x": {}}, {"x": ["y"]}, {"x": True}, {"x" * 41: "y"}, {"": "y"}, {"x": "y" * 501},
                   {str(n): "" for n in range(51)}, [], "x", 5):
-        response = own_api.post(collection, json=factory.body(collection, metadata=wrong))
-        assert response.status_code == 400, wrong
+        response = own_api.post(collection, json=factory.body(collection, metadata=value))
+        assert response.status_code == 400, value
         assert {item["code"] for item in response.json()["errors"]} == {code}, response.json()
 
 
@@ -389,8 +384,8 @@ def test_every_write_queues_an_event_without_private_fields(own_api, instance, f
     events = [f"{name}.{what}" for what in ("created", "updated", "deleted")]
     subscription = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL, "events": events}), 201)["id"]
     made = ok(own_api.post(collection, json=body), 201)
-    changed = ok(own_api.patch(path_of(collection, made), json=CHANGE[collection]))
-    ok(own_api.delete(path_of(collection, made)), 204)
+    changed = ok(own_api.patch(resource_path(collection, made), json=CHANGE[collection]))
+    ok(own_api.delete(resource_path(collection, made)), 204)
     delivered = deliveries(instance, subscription)
     ok(own_api.delete("webhooks/" + subscription), 204)
     deleted = {**changed, "updated_at": delivered[-1][1]["updated_at"]}
@@ -407,10 +402,10 @@ def test_a_refused_write_queues_no_event_and_changes_nothing(own_api, instance, 
     subscription = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
     refused(own_api.post(collection, json={**body, "external_id": "x"}), 409, "conflict.duplicate")
     assert own_api.post(collection, json={**body, "metadata": 5}).status_code == 400
-    assert own_api.patch(path_of(collection, made), json={"external_id": ""}).status_code == 400
-    refused(own_api.delete(path_of(collection, made), headers={"If-Match": '"x"'}), 412, "conflict.precondition_failed")
+    assert own_api.patch(resource_path(collection, made), json={"external_id": ""}).status_code == 400
+    refused(own_api.delete(resource_path(collection, made), headers={"If-Match": '"x"'}), 412, "conflict.precondition_failed")
     assert deliveries(instance, subscription) == []
-    assert ok(own_api.get(path_of(collection, made))) == made
+    assert ok(own_api.get(resource_path(collection, made))) == made
     ok(own_api.delete("webhooks/" + subscription), 204)
 
 
@@ -431,9 +426,9 @@ def test_the_table_refuses_malformed_ids(instance, factory, collection):
     """It checks prefix and length only. The module checks the characters, which would be slow in the database."""
     good = factory.create(collection)["id"]
     prefix, digits = good[:4], good[4:]
-    for wrong in ("", prefix, digits, "xxx_" + digits, "." + good[1:], good[:-1], good + "0", good + "\n", " " + good[:-1]):
+    for value in ("", prefix, digits, "xxx_" + digits, "." + good[1:], good[:-1], good + "0", good + "\n", " " + good[:-1]):
         with pytest.raises(psycopg2.errors.CheckViolation, match=f"{NAMES[collection]}_id_check"):
-            instance.sql(f"update neoapi.{NAMES[collection]} set id = %s where id = %s", wrong, good)
+            instance.sql(f"update neoapi.{NAMES[collection]} set id = %s where id = %s", value, good)
 
 
 def test_every_constraint_is_validated(instance):
@@ -446,4 +441,4 @@ def test_every_constraint_is_validated(instance):
 def test_the_response_reflects_any_change_of_the_columns(instance, own_api, factory, collection):
     made = factory.create(collection)
     instance.sql(f"update neoapi.{NAMES[collection]} set external_id = 'by hand' where id = %s", made["id"])
-    assert ok(own_api.get(path_of(collection, made))) == {**made, "external_id": "by hand"}
+    assert ok(own_api.get(resource_path(collection, made))) == {**made, "external_id": "by hand"}

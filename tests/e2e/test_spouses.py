@@ -4,12 +4,6 @@
 import pytest
 from client import ok, refused
 from event_log import deliveries, events
-from factories import ResourceFactory
-
-
-@pytest.fixture
-def factory(own_api):
-    return ResourceFactory(own_api)
 
 
 def couple(factory):

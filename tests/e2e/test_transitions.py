@@ -6,7 +6,7 @@ import uuid
 import pytest
 from client import moment, ok, refused
 from event_log import deliveries
-from factories import NAMES, ResourceFactory
+from factories import NAMES
 from wait import eventually, together
 
 ROWS = {
@@ -31,11 +31,6 @@ PAIRS = [(collection, old, new) for collection, rows in ROWS.items() for old in 
 UNREACHABLE_URL = "https://127.0.0.1:9/"  # the courier does not deliver to this machine
 
 machines = pytest.mark.parametrize("collection", list(ROWS))
-
-
-@pytest.fixture
-def factory(own_api):
-    return ResourceFactory(own_api)
 
 
 def advance(own_api, collection, resource, *statuses):

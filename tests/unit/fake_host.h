@@ -168,6 +168,17 @@ static inline fake_key *key_of(const char *role, apr_pool_t *pool)
     return key;
 }
 
+/* A host whose requests have a body in JSON and the key of an editor, which the site has cached. */
+static inline fake_host *editor_at(neo_site *site, neo_pg *pg, apr_pool_t *pool)
+{
+    fake_key *key = key_of("org_editor", pool);
+    fake_host *host = host_with(pg, pool);
+    cache_key(site, key);
+    apr_table_setn(host->headers, "X-API-Key", key->secret);
+    apr_table_setn(host->headers, "Content-Type", "application/json");
+    return host;
+}
+
 /* A token with access to the first `count` organizations. */
 static inline fake_key *token_of(int count, apr_pool_t *pool)
 {

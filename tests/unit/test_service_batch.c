@@ -66,12 +66,8 @@ typedef struct {
 
 static fixture fixture_with(failure *t, apr_pool_t *pool)
 {
-    fake_key *key = key_of("org_editor", pool);
     fixture s = {.site = site_of(pool), .failure = t};
-    cache_key(s.site, key);
-    s.host = host_with(fake_connect(fake_start(answer, t, pool), pool), pool);
-    apr_table_setn(s.host->headers, "X-API-Key", key->secret);
-    apr_table_setn(s.host->headers, "Content-Type", "application/json");
+    s.host = editor_at(s.site, fake_connect(fake_start(answer, t, pool), pool), pool);
     s.host->body = BATCH;
     return s;
 }

@@ -50,13 +50,9 @@ typedef struct {
 static fixture *fixture_with(table t, apr_pool_t *pool)
 {
     fixture *s = apr_pcalloc(pool, sizeof *s);
-    fake_key *key = key_of("org_editor", pool);
     s->site = site_of(pool);
-    cache_key(s->site, key);
     s->table = t;
-    s->host = host_with(fake_connect(fake_start(answer, &s->table, pool), pool), pool);
-    apr_table_setn(s->host->headers, "X-API-Key", key->secret);
-    apr_table_setn(s->host->headers, "Content-Type", "application/json");
+    s->host = editor_at(s->site, fake_connect(fake_start(answer, &s->table, pool), pool), pool);
     return s;
 }
 

@@ -61,13 +61,9 @@ static void set_responses(fixture *s, int violations, int refusals, const char *
 static fixture *new_fixture(apr_pool_t *pool)
 {
     fixture *s = apr_pcalloc(pool, sizeof *s);
-    fake_key *key = key_of("org_editor", pool);
     s->site = site_of(pool);
-    cache_key(s->site, key);
-    s->host = host_with(fake_connect(fake_start(answer, &s->table, pool), pool), pool);
+    s->host = editor_at(s->site, fake_connect(fake_start(answer, &s->table, pool), pool), pool);
     s->host->body = BODY;
-    apr_table_setn(s->host->headers, "X-API-Key", key->secret);
-    apr_table_setn(s->host->headers, "Content-Type", "application/json");
     return s;
 }
 

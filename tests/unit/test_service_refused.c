@@ -14,11 +14,7 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
 static fake_host *create(fake_reply *reply, int has_database, apr_pool_t *pool)
 {
     neo_site *site = site_of(pool);
-    fake_key *key = key_of("org_editor", pool);
-    cache_key(site, key);
-    fake_host *host = host_with(has_database ? fake_connect(fake_start(answer, reply, pool), pool) : NULL, pool);
-    apr_table_setn(host->headers, "X-API-Key", key->secret);
-    apr_table_setn(host->headers, "Content-Type", "application/json");
+    fake_host *host = editor_at(site, has_database ? fake_connect(fake_start(answer, reply, pool), pool) : NULL, pool);
     host->body = "{\"name\":\"Ana\"}";
     assert_int_equal(ask(site, host, "POST", "brokers", pool), 503);
     return host;

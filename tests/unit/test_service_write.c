@@ -91,14 +91,10 @@ typedef struct {
 static fixture *fixture_with(const char *row, apr_pool_t *pool)
 {
     fixture *s = apr_pcalloc(pool, sizeof *s);
-    fake_key *key = key_of("org_editor", pool);
     s->site = site_of(pool);
-    cache_key(s->site, key);
     s->table.row = row;
     s->table.deliveries = "0";
-    s->host = host_with(fake_connect(fake_start(answer, &s->table, pool), pool), pool);
-    apr_table_setn(s->host->headers, "X-API-Key", key->secret);
-    apr_table_setn(s->host->headers, "Content-Type", "application/json");
+    s->host = editor_at(s->site, fake_connect(fake_start(answer, &s->table, pool), pool), pool);
     return s;
 }
 
