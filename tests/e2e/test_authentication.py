@@ -60,12 +60,6 @@ def test_a_credential_outside_its_header_is_ignored(anonymous, principals):
 
 
 @pytest.mark.parametrize("spoil", [
-    lambda key, principals: "nonsense",
-    lambda key, principals: key.secret[:-1],
-    lambda key, principals: key.secret + "0",
-    lambda key, principals: key.secret.upper(),
-    lambda key, principals: changed(key.secret, -1),
-    lambda key, principals: changed(key.secret, 40),
     lambda key, principals: with_check(changed(key.secret, 40)[:-6]),
     lambda key, principals: with_check("nbr_" + UNKNOWN_ULID + key.secret[30:-6]),
     lambda key, principals: with_check("pat_" + key.secret[4:-6]),
@@ -73,10 +67,7 @@ def test_a_credential_outside_its_header_is_ignored(anonymous, principals):
     lambda key, principals: key.id,
     lambda key, principals: "brk_" + key.secret[4:],
     lambda key, principals: "%00" + key.secret,
-    lambda key, principals: "x" * 5000,
-    lambda key, principals: "é" * 80,
-], ids=["nonsense", "cut", "longer", "upper case", "typo in the check", "typo in the secret", "another secret", "unknown id",
-        "a token's prefix", "another key's id", "the id alone", "another kind", "percent", "huge", "not ASCII"])
+], ids=["another secret", "unknown id", "a token's prefix", "another key's id", "the id alone", "another kind", "percent"])
 def test_a_wrong_credential_is_refused(anonymous, principals, spoil):
     key = spoil(principals.admin, principals).encode()
     refused(anonymous.get("me", headers={"X-API-Key": key}), 401, "unauthorized.invalid_credential")
@@ -161,12 +152,6 @@ def test_a_key_can_select_its_own_organization_only(instance, principals):
     for foreign in (principals.organization_2, principals.other_organization, "org_" + UNKNOWN_ULID):
         refused(Api(instance, principals.admin, foreign).get("brokers"), 403, "forbidden.organization")
         refused(Api(instance, principals.admin, foreign).post("brokers", json={"name": "Ana"}), 403, "forbidden.organization")
-
-
-@pytest.mark.parametrize("nonsense", ["x", "org_", "brk_" + UNKNOWN_ULID, "org_" + UNKNOWN_ULID + "0", "x" * 1000])
-def test_a_malformed_organization_id_is_refused(instance, principals, nonsense):
-    for credential in (principals.admin, principals.token_one, principals.token_both):
-        assert Api(instance, credential, nonsense).get("brokers").status_code in (400, 403)
 
 
 def test_a_token_of_one_organization_need_not_select_it(instance, principals):

@@ -187,16 +187,6 @@ def test_an_unknown_id_is_not_found(api, id_):
         refused(ask(api, method, "brokers/" + id_, JSON, body), 404, "not_found.broker")
 
 
-def test_resources_of_others_are_not_found_and_not_changed(api, principals):
-    other_tenant = api.with_(credential=principals.other)
-    sibling = api.with_(credential=principals.token_both, organization=principals.organization_2)
-    for other in (other_tenant, sibling):
-        theirs = other.broker(name="Theirs")
-        for method in ("GET", "PUT", "PATCH", "DELETE"):
-            refused(api.request(method, "brokers/" + theirs["id"], json={"name": "Mine"}), 404, "not_found.broker")
-        assert ok(other.get("brokers/" + theirs["id"])) == theirs
-
-
 # httpd refuses a percent-encoded slash or NUL before modules see the path.
 @pytest.mark.parametrize("path", ["brokers/%zz", "brokers/%", "brokers/%4", "brokers/a%00b", "brokers/%00", "brokers/%2F",
                                   "brokers%2Fx", "%2e%2e%2fbrokers", "brokers/%ff", "brokers/%c0%af", "brokers/%ed%a0%80",
@@ -247,7 +237,7 @@ def test_a_credential_with_any_changed_character_is_refused(anonymous, principal
     for at in range(len(good)):
         changed = good[:at] + ("x" if good[at] != "x" else "y") + good[at + 1:]
         refused(anonymous.get("me", headers={"X-API-Key": changed}), 401, "unauthorized.invalid_credential")
-    for changed in (good + "0", good[:-1], good.swapcase(), " ".join(good), good + good, good.replace("_", "-")):
+    for changed in (good + "0", good[:-1], good.swapcase(), good.upper(), " ".join(good), good + good, good.replace("_", "-")):
         refused(anonymous.get("me", headers={"X-API-Key": changed}), 401, "unauthorized.invalid_credential")
 
 

@@ -121,6 +121,35 @@ def test_a_hundred_updates_that_move_unique_values_equal_single_updates(own_api)
     assert sorted(broker["creci"] for broker in own_api.walk(limit=100)) == sorted(f"n{n + 1}" for n in range(100))
 
 
+def conflict(problem):
+    """The field, and the resource that has the value."""
+    assert problem["code"] == "conflict.duplicate", problem
+    return problem["field"], problem.get("existing_id")
+
+
+@pytest.mark.parametrize("collection, field, value, same", [
+    ("brokers", "creci", "SP 12345-F", "sp12345f"), ("properties", "code", "AP-1", "AP-1"),
+    ("parties", "document_number", "52998224725", "529.982.247-25"), ("properties", "external_id", "crm-1", "crm-1"),
+    ("parties", "external_id", "crm-1", "crm-1")])
+def test_a_batch_names_them_for_each_operation(own_api, factory, collection, field, value, same):
+    first, second = factory.create(collection, **{field: value}), factory.create(collection)
+    body = factory.body(collection, **{field: same})
+    operations = create(**body), update(second["id"], **{field: same})
+    results = ok(send(own_api, *operations, collection=collection))["results"]
+    assert [conflict(result["error"]) for result in results] == [(field, first["id"])] * 2
+    for operation in operations:
+        problem = refused(send(own_api, operation, collection=collection, atomic=True), 409, "conflict.duplicate")
+        assert conflict(problem) == (f"operations[0].data.{field}", first["id"])
+
+
+def test_a_batch_names_resources_of_its_own_unless_it_is_rolled_back(own_api):
+    pair = create(name="A", creci="1"), create(name="B", creci="1")
+    refusal = refused(send(own_api, *pair, atomic=True), 409, "conflict.duplicate")
+    assert conflict(refusal) == ("operations[1].data.creci", None)
+    first, second = ok(send(own_api, *pair))["results"]
+    assert conflict(second["error"]) == ("creci", first["resource"]["id"])
+
+
 # ---------------------------------------------------------------- references
 
 

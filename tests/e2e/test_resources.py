@@ -290,19 +290,23 @@ unique_values = pytest.mark.parametrize("collection, field, same, others", [(nam
 @unique_values
 def test_a_value_is_unique_in_the_organization_in_any_spelling(own_api, factory, instance, principals, collection, field, same, others):
     first, second = factory.create(collection, **{field: same[0]}), factory.create(collection, **{field: None} if field != "code" else {})
+    foreign = []
+    for credential, organization in ((principals.token_both, principals.organization_2), (principals.other, None)):
+        other = ResourceFactory(Api(instance, credential, organization))
+        foreign.append((other.api, other.create(collection, **{field: same[0]})))
     for value in same:
         body = factory.body(collection, **{field: value})
         for response in (own_api.post(collection, json=body), own_api.patch(resource_path(collection, second), json={field: value}),
                          own_api.put(resource_path(collection, second), json=body)):
             problem = refused(response, 409, "conflict.duplicate")
             assert problem["detail"] == f"Another {NAMES[collection]} of the organization has this {field}."
+            assert (problem["field"], problem["existing_id"]) == (field, first["id"])
         assert field in ok(own_api.patch(resource_path(collection, first), json={field: value}))  # its own
     assert [one["id"] for one in own_api.walk(collection)] == [second["id"], first["id"]]
     made = [factory.create(collection, **{field: value}) for value in others]
     assert len({one["id"] for one in made}) == len(others)
-    for credential, organization in ((principals.token_both, principals.organization_2), (principals.other, None)):
-        other = ResourceFactory(Api(instance, credential, organization))
-        ok(other.api.delete(resource_path(collection, other.create(collection, **{field: same[0]}))), 204)
+    for other_api, resource in foreign:
+        ok(other_api.delete(resource_path(collection, resource)), 204)
 
 
 @unique_values
@@ -334,9 +338,11 @@ def test_a_creci_is_returned_as_given(own_api):
 @every
 def test_an_external_id_is_unique_within_organization_and_kind(own_api, principals, instance, factory, collection):
     first, second = factory.create(collection, external_id="crm-1"), factory.create(collection)
-    problem = refused(own_api.post(collection, json=factory.body(collection, external_id="crm-1")), 409, "conflict.duplicate")
-    assert "external_id" in problem["detail"]
-    refused(own_api.patch(resource_path(collection, second), json={"external_id": "crm-1"}), 409, "conflict.duplicate")
+    body = factory.body(collection, external_id="crm-1")
+    for response in (own_api.post(collection, json=body), own_api.put(resource_path(collection, second), json=body),
+                     own_api.patch(resource_path(collection, second), json={"external_id": "crm-1"})):
+        problem = refused(response, 409, "conflict.duplicate")
+        assert "external_id" in problem["detail"] and (problem["field"], problem["existing_id"]) == ("external_id", first["id"])
     ok(own_api.patch(resource_path(collection, first), json={"external_id": "crm-1"}))
     for other in PREFIXES:
         if other != collection:
