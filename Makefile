@@ -334,9 +334,9 @@ tidy: $(GEN) ## check the C sources with clang-tidy (.clang-tidy says what for)
 ANALYZER := -fanalyzer -Wno-analyzer-null-argument -Wno-analyzer-null-dereference
 ANALYZED := $(patsubst %.c,$(BUILD)/analyzer/%.o,$(LIB_SRC) $(MOD_SRC) $(CTL_SRC))
 
-# Memory that pthread_setspecific and CURLOPT_OPENSOCKETDATA keep, that of an atomic counter's array, and that of an answer, which its
+# Memory that pthread_setspecific and CURLOPT_OPENSOCKETDATA keep, and that of an answer, which its
 # request frees.
-$(addprefix $(BUILD)/analyzer/src/,core/crypto.o webhooks/sender.o api/create_queue.o pg/statement.o): ANALYZER += -Wno-analyzer-malloc-leak
+$(addprefix $(BUILD)/analyzer/src/,core/crypto.o webhooks/sender.o api/create_queue.o): ANALYZER += -Wno-analyzer-malloc-leak
 # gcc 14 takes two parameters with the same argument for one.
 $(BUILD)/analyzer/src/schema/transition.o: ANALYZER += -Wno-analyzer-deref-before-check
 # It keeps the descriptors of closed standard streams occupied.
@@ -354,7 +354,7 @@ $(BUILD)/analyzer/%.o: %.c | packages
 # ---------------------------------------------------------------- SQL
 
 # It prints the generated statements.
-INTERCEPTED := neo_sql_make neo_statement_make neo_statement_of neo_pg_query neo_pg_read_snapshot neo_pg_limit_time
+INTERCEPTED := neo_sql_make neo_statement_make neo_pg_run
 $(BUILD)/statements: LDFLAGS += $(INTERCEPTED:%=-Wl,--wrap=%)
 $(BUILD)/statements: $(BUILD)/obj/tests/golden/print.o $(LIB)
 	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)

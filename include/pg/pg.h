@@ -22,24 +22,58 @@ typedef enum neo_pg_status {
     NEO_PG_FK_VIOLATION,     /* foreign_key_violation; rows->constraint names it */
     NEO_PG_LIMIT_REACHED,    /* a limit of the plan, NEO01: rows->constraint names it, rows->detail is its value */
     NEO_PG_RETRY,       /* in a transaction: it failed because of a conflict or an outage; roll back and begin again. See also
-                         * neo_pg_try */
+                         * NEO_PG_OPTIONAL */
     NEO_PG_UNAVAILABLE, /* no connection, a timeout or a refusal; a write may have been executed, unless rows->is_undone */
-    NEO_PG_TIME_LIMIT,  /* the statement exceeded neo_pg_limit_time */
+    NEO_PG_TIME_LIMIT,  /* the statement exceeded its time_limit */
     NEO_PG_TIMEOUT,     /* the server cancelled the statement, which did nothing: statement_timeout */
     NEO_PG_SCHEMA,      /* the schema is missing or older than the statement, which did nothing */
     NEO_PG_FAILED,      /* any other error, which was logged */
 } neo_pg_status;
 
-/* A prepared statement: prepared at protocol level at its first use on each connection. It is named after its text, because
- * behind a pooler a connection may have statements of another version of the module. */
-#define NEO_STATEMENT_NAME (sizeof "neoapi_" - 1 + NEO_FINGERPRINT_SIZE) /* with the fingerprint of its SQL */
+/* A statement. If it has a fingerprint, it is prepared at protocol level at its first use on each connection, under a name that
+ * is made of the fingerprint, because behind a pooler a connection may have statements of another version of the module.
+ * Otherwise it is sent as text, and planned for its values. Those of .sql files are constants that sql/embed.sh writes. */
+#define NEO_STATEMENT_NAME (sizeof "neoapi_" - 1 + NEO_FINGERPRINT_SIZE)
 typedef struct neo_statement {
-    char name[NEO_STATEMENT_NAME];
-    const char *sql;
+    const char *sql; /* as text without parameters, it may be several statements */
     int params;
-    int writes; /* never retried if it may have been executed */
-    int slot;   /* index in the connection's table of prepared statements */
+    int writes;       /* never repeated if it may have been executed */
+    int is_on_demand; /* only prepared on connections that have few such statements */
+    int time_limit;   /* milliseconds, outside a transaction, sent with the statement; 0: the connection's own limit */
+    unsigned long long fingerprint;
+    char name[NEO_STATEMENT_NAME];
 } neo_statement;
+
+/* A prepared statement for sql/embed.sh. */
+#define NEO_PREPARED(count, may_write, digits, text)                                                                           \
+    {                                                                                                                          \
+        .sql = (text), .params = (count), .writes = (may_write), .fingerprint = 0x##digits##ULL, .name = "neoapi_" #digits     \
+    }
+
+/* A statement of a .sql file and its values, as two arguments of a function. The values are those of a struct with a member for
+ * each parameter, so that the compiler checks their number. */
+#define NEO_BIND(name, ...)                                                                                                    \
+    &name##_sql, (const char *const *)&(const name##_values)                                                                   \
+    {                                                                                                                          \
+        __VA_ARGS__                                                                                                            \
+    }
+
+/* SQL that only reads, as a statement that is not prepared. */
+#define NEO_QUERY(text, count) (&(const neo_statement){.sql = (text), .params = (count)})
+
+/* How a statement is run. */
+typedef enum neo_pg_mode {
+    NEO_PG_REQUEST,  /* within NEO_PG_TIMEOUT_S; it is repeated once, over a new connection if need be; failures are logged */
+    NEO_PG_OPTIONAL, /* the same for a statement whose work can be done otherwise: after an error it returns NEO_PG_RETRY
+                      * without logging it if the statement certainly changed nothing */
+    NEO_PG_UNLOGGED, /* the same as NEO_PG_REQUEST, without logging failures */
+    NEO_PG_ADMIN,    /* without a timeout, over the same connection, not logged; repeated after serialization failures and
+                      * deadlocks unless a transaction is open or it may be several statements */
+    NEO_PG_ONCE,     /* over the same connection, not logged, never repeated */
+    NEO_PG_TRANSACTION, /* between neo_pg_begin and commit or rollback; never repeated */
+    NEO_PG_SNAPSHOT,    /* after neo_pg_begin_snapshot: for at most a minute (NEO_PG_TIME_LIMIT); never repeated */
+    NEO_PG_MODES
+} neo_pg_mode;
 
 /* A result. It belongs to the pool of the call. */
 typedef struct neo_rows {
@@ -52,15 +86,14 @@ typedef struct neo_rows {
     int is_undone;                    /* after an error: the statement certainly changed nothing */
 } neo_rows;
 
-/* Makes a statement, of which a process can have 992; call it at start-up, from one thread. `sql` is copied. */
+/* Makes a prepared statement. `sql` is copied. */
 neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes);
 
-/* The statement with this text, registered at its first use; it must only read. NULL if there are 32 already, because each
- * takes memory in every server process: use neo_pg_query then. */
-const neo_statement *neo_statement_of(const char *sql, int params);
+/* Lets a statement be prepared, unless a connection has 32 such statements already: each takes memory in a server process. */
+void neo_statement_prepare_on_demand(neo_statement *statement);
 
 /* The neo_pg of an open connection; always the same one. NULL if memory is exhausted. */
-neo_pg *neo_pg_of(neo_pg_native *conn);
+neo_pg *neo_pg_attach(neo_pg_native *conn);
 void neo_pg_set_log_context(neo_pg *pg, void *log_context); /* for neo_log */
 
 /* The state of a background thread's statements: an error is logged when it begins, and again only after a success. It belongs
@@ -81,22 +114,22 @@ neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **erro
 /* Whether a connection string has a password. */
 int neo_pg_has_password(const char *conninfo);
 
-/* Runs a prepared statement; `values` are `params` texts, NULL for null. */
+/* Runs a statement; `values` are `params` texts, NULL for null. In a transaction its mode is that of the transaction, otherwise
+ * NEO_PG_REQUEST. */
 NEO_MUSTCHECK neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
                                        neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_pg_run_as(neo_pg *pg, neo_pg_mode mode, const neo_statement *statement,
+                                          const char *const *values, apr_pool_t *pool, neo_rows *rows);
 
-/* The same outside a transaction, for a statement whose work can be done otherwise: after an error it returns NEO_PG_RETRY
- * without logging it if the statement certainly changed nothing. */
-NEO_MUSTCHECK neo_pg_status neo_pg_try(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
-                                       neo_rows *rows);
+/* Runs SQL as NEO_PG_ADMIN; it may write. */
+NEO_MUSTCHECK neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
+                                        neo_rows *rows);
+/* Runs SQL as NEO_PG_ONCE, and waits up to `seconds`. */
+NEO_MUSTCHECK neo_pg_status neo_pg_exec_once(neo_pg *pg, const char *sql, int seconds, apr_pool_t *pool, neo_rows *rows);
 
-/* Limits the time of statements that neo_pg_run and neo_pg_query run next outside a transaction; 0: the connection's own limit.
- * The server gets the limit together with the statement. */
-void neo_pg_limit_time(neo_pg *pg, int milliseconds);
-
-/* The same in two steps: send, then receive when neo_pg_is_answered, which can become true when neo_pg_socket is readable or
- * the statement has timed out. In between the connection must not be used and `values` must not change. A statement that cannot
- * be sent is run by neo_pg_receive. */
+/* neo_pg_run in two steps, outside a transaction: send, then receive when neo_pg_is_answered, which can become true when
+ * neo_pg_socket is readable or the statement has timed out. In between the connection must not be used and `values` must not
+ * change. A statement that cannot be sent is run by neo_pg_receive. */
 void neo_pg_send(neo_pg *pg, const neo_statement *statement, const char *const *values);
 int neo_pg_is_answered(neo_pg *pg);
 NEO_MUSTCHECK neo_pg_status neo_pg_receive(neo_pg *pg, const neo_statement *statement, const char *const *values,
@@ -114,21 +147,6 @@ void neo_pg_roll_back(neo_pg *pg);
 /* A transaction at isolation level repeatable read that only reads: all its statements see the same snapshot. The server ends
  * it if nothing is read for `seconds`. End it with neo_pg_roll_back, also after a failure. */
 NEO_MUSTCHECK neo_pg_status neo_pg_begin_snapshot(neo_pg *pg, int seconds, apr_pool_t *pool, neo_rows *rows);
-/* Runs a statement in it, at most once and for at most a minute (NEO_PG_TIME_LIMIT). */
-NEO_MUSTCHECK neo_pg_status neo_pg_read_snapshot(neo_pg *pg, const char *sql, int params, const char *const *values,
-                                                 apr_pool_t *pool, neo_rows *rows);
-
-/* Runs a statement that is not prepared, so planned for these values; it must only read. */
-NEO_MUSTCHECK neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
-                                         neo_rows *rows);
-
-/* The same, without logging failures. */
-NEO_MUSTCHECK neo_pg_status neo_pg_query_unlogged(neo_pg *pg, const char *sql, apr_pool_t *pool, neo_rows *rows);
-
-/* Runs a statement of neoapictl, without a timeout: it may write, and be in a transaction. With `params` 0, `sql` may be
- * several statements. A serialization failure or deadlock is retried if `params` is not 0 and no transaction is open. */
-NEO_MUSTCHECK neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
-                                        neo_rows *rows);
 
 const char *neo_rows_value(const neo_rows *rows, int row, int column); /* NULL for null */
 neo_text neo_rows_text(const neo_rows *rows, int row, int column);
@@ -147,8 +165,6 @@ const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *p
 /* Listens. Fails with NEO_PG_FAILED and a message in rows->message behind a pooler that assigns server connections by
  * transaction, because notifications would not arrive. */
 NEO_MUSTCHECK neo_pg_status neo_pg_listen(neo_pg *pg, const char *channel, apr_pool_t *pool, neo_rows *rows);
-/* Runs statements once, never over a new connection; waits up to `seconds`. */
-NEO_MUSTCHECK neo_pg_status neo_pg_exec_once(neo_pg *pg, const char *sql, int seconds, apr_pool_t *pool, neo_rows *rows);
 int neo_pg_socket(neo_pg *pg);
 /* Reads what has arrived, without waiting. Returns the number of notifications; -1: the connection is lost. */
 int neo_pg_notifications(neo_pg *pg);

@@ -40,7 +40,7 @@ neo_sql *neo_sql_make(apr_pool_t *pool, const char *text, neo_sql_effect effect)
 NEO_MUSTCHECK neo_pg_status neo_sql_run(neo_pg *pg, const neo_sql *sql, const neo_values *values, apr_pool_t *pool,
                                         neo_rows *rows);
 
-/* A statement about several rows with its parameters, for neo_pg_run and neo_pg_try. `each` has the values of `count` rows. */
+/* A statement about several rows with its parameters, for neo_pg_run. `each` has the values of `count` rows. */
 typedef struct neo_bound_sql {
     const neo_statement *statement;
     const char *const *values;

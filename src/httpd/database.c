@@ -269,7 +269,7 @@ neo_pg *neo_database_acquire(neo_database *database, neo_db_lease *lease, void *
             leave_long_held(&database->queue);
         return NULL;
     }
-    neo_pg *pg = neo_pg_of(apr_dbd_native_handle(record->driver, record->handle));
+    neo_pg *pg = neo_pg_attach(apr_dbd_native_handle(record->driver, record->handle));
     if (!pg) {
         close_counted(database, lease);
         return NULL;

@@ -161,7 +161,7 @@ const char *neo_job_description(const char *name)
 neo_pg_status neo_jobs_read(neo_pg *pg, apr_pool_t *pool, neo_job_status jobs[NEO_MAX_JOBS], int *count)
 {
     neo_rows rows;
-    neo_pg_status status = neo_pg_query(pg, read_jobs_sql, 0, NULL, pool, &rows);
+    neo_pg_status status = neo_pg_run(pg, NEO_QUERY(read_jobs_sql, 0), NULL, pool, &rows);
     *count = status == NEO_PG_OK ? rows.count : 0;
     if (*count > NEO_MAX_JOBS)
         *count = NEO_MAX_JOBS;

@@ -40,6 +40,11 @@ static const neo_pg_error lost = {"", NEO_PG_UNAVAILABLE, NEO_LOG_DATABASE_UNAVA
                                   "the database cannot be reached or does not respond", SOON_S};
 static const neo_pg_error other = {"XX", NEO_PG_FAILED, NEO_LOG_STATEMENT_FAILED, "the database rejected a statement", 0};
 
+int neo_state_is_class(const char *state, const char *class)
+{
+    return strncmp(state, class, strlen(class)) == 0;
+}
+
 const neo_pg_error *neo_pg_error_find(const char *sqlstate)
 {
     for (size_t i = 0; *sqlstate && i < sizeof errors / sizeof *errors; i++)

@@ -1,47 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transactions of several statements (see pg/pg.h). */
+/* Transactions of several statements, and those that read one snapshot for a long time (see pg/pg.h). */
+#include <apr_strings.h>
 #include <string.h>
 
-#include "core/log.h"
 #include "libpq.h"
 
-neo_pg_status neo_pg_finished_in_transaction(neo_pg *pg, const neo_statement *statement, PGresult *result, apr_pool_t *pool,
-                                             neo_rows *rows)
+static neo_pg_status begin(neo_pg *pg, neo_pg_mode mode, const char *sql, apr_pool_t *pool, neo_rows *rows)
 {
-    const char *state = neo_result_state(result);
-    int is_known = neo_state_is_class(state, "42P05"), is_unknown = neo_state_is_class(state, "26000");
-    int is_other = neo_state_is_class(state, "25006") || neo_state_is_class(state, "0A000") || neo_state_is_class(state, "57P");
-    int is_retryable =
-        is_other || is_known || is_unknown || neo_state_is_class(state, "40") || PQstatus(pg->conn) != CONNECTION_OK;
-    if (neo_result_is_success(result) || pg->timed_out || !is_retryable)
-        return neo_pg_finished(pg, result, pool, rows);
-    if (statement && (is_known || is_unknown))
-        pg->prepared[statement->slot] = (unsigned char)is_known;
-    (void)neo_pg_read_result(pg, result, pool, rows);
-    neo_log(NEO_LOG_TRANSACTION_RETRIED, pg->log_context, "transaction rolled back%s, starting it again: %s",
-            neo_state_note(result, pool), rows->message);
-    if (is_other)
-        PQreset(pg->conn);
-    return NEO_PG_RETRY;
+    neo_pg_status status = neo_pg_run_as(pg, NEO_PG_REQUEST, NEO_QUERY(sql, 0), NULL, pool, rows);
+    pg->mode = status == NEO_PG_OK ? mode : NEO_PG_REQUEST;
+    return status;
 }
 
 neo_pg_status neo_pg_begin(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
 {
-    PGresult *result = neo_pg_exec_reconnecting(pg, "begin isolation level read committed; savepoint s", 0, NULL);
-    pg->in_transaction = neo_result_is_success(result);
-    return neo_pg_finished(pg, result, pool, rows);
+    return begin(pg, NEO_PG_TRANSACTION, "begin isolation level read committed; savepoint s", pool, rows);
+}
+
+/* The server ends the transaction if its client does not, for example because the host has failed: after it was idle for the
+ * time limit of the whole, and from PostgreSQL 17 on after that limit in any case. */
+neo_pg_status neo_pg_begin_snapshot(neo_pg *pg, int seconds, apr_pool_t *pool, neo_rows *rows)
+{
+    const char *sql = apr_psprintf(
+        pool,
+        "begin isolation level repeatable read read only;"
+        " select set_config(name, case name when 'statement_timeout' then '%ds' else '%ds' end, true) from pg_settings"
+        " where name in ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')",
+        NEO_PG_SNAPSHOT_S, seconds);
+    return begin(pg, NEO_PG_SNAPSHOT, sql, pool, rows);
 }
 
 neo_pg_status neo_pg_savepoint(neo_pg *pg, int is_rollback, apr_pool_t *pool, neo_rows *rows)
 {
-    const char *sql = is_rollback ? "rollback to savepoint s" : "savepoint s";
-    return neo_pg_finished_in_transaction(pg, NULL, neo_pg_execute_text(pg, sql, 0, NULL, NEO_PG_TIMEOUT_S), pool, rows);
+    return neo_pg_run_as(pg, NEO_PG_TRANSACTION, NEO_QUERY(is_rollback ? "rollback to savepoint s" : "savepoint s", 0), NULL,
+                         pool, rows);
 }
 
 /* Resets a connection that is still in a transaction. */
 static void end(neo_pg *pg)
 {
-    pg->in_transaction = 0;
+    pg->mode = NEO_PG_REQUEST;
     if (PQstatus(pg->conn) == CONNECTION_OK && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
         PQreset(pg->conn);
 }
@@ -55,14 +53,17 @@ neo_pg_status neo_pg_commit(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
     int is_undone = neo_result_is_success(result)
                         ? strcmp(PQcmdStatus(result), "COMMIT") != 0
                         : neo_state_is_class(state, "40") || (neo_state_is_class(state, "57P") && !completed && !pg->timed_out);
-    neo_pg_status status = is_undone ? neo_pg_read_result(pg, result, pool, rows) : neo_pg_finished(pg, result, pool, rows);
+    neo_pg_status status = neo_result_read(pg, result, pool, rows);
+    if (!is_undone)
+        neo_rows_report(pg, status, rows, pool);
     end(pg);
     return is_undone ? NEO_PG_RETRY : status;
 }
 
 void neo_pg_roll_back(neo_pg *pg)
 {
-    if (pg->in_transaction && PQstatus(pg->conn) == CONNECTION_OK && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
-        PQclear(neo_pg_execute_text(pg, "rollback", 0, NULL, NEO_PG_TIMEOUT_S));
+    int completed;
+    if (pg->mode != NEO_PG_REQUEST && PQstatus(pg->conn) == CONNECTION_OK && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
+        PQclear(neo_pg_await(pg, PQsendQuery(pg->conn, "rollback"), NEO_PG_TIMEOUT_S, &completed));
     end(pg);
 }

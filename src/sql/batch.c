@@ -135,5 +135,5 @@ const neo_batch_group *neo_batch_group_make(const neo_resource *resource, const 
 
 neo_pg_status neo_batch_create_group(neo_pg *pg, const neo_batch_group *group, apr_pool_t *pool, neo_rows *written)
 {
-    return neo_pg_try(pg, group->sql.statement, group->sql.values, pool, written);
+    return neo_pg_run_as(pg, NEO_PG_OPTIONAL, group->sql.statement, group->sql.values, pool, written);
 }

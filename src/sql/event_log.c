@@ -11,7 +11,7 @@ enum { TRANSACTION, RUNNING, DESCRIPTION };
 neo_pg_status neo_log_holder_read(neo_pg *pg, apr_pool_t *pool, neo_log_holder *holder)
 {
     neo_rows rows;
-    neo_pg_status status = neo_pg_query(pg, holder_sql, 0, NULL, pool, &rows);
+    neo_pg_status status = neo_pg_run(pg, NEO_QUERY(holder_sql, 0), NULL, pool, &rows);
     *holder = (neo_log_holder){0};
     if (status != NEO_PG_OK || rows.count == 0)
         return status;
@@ -25,7 +25,7 @@ neo_pg_status neo_log_holder_read(neo_pg *pg, apr_pool_t *pool, neo_log_holder *
 neo_pg_status neo_log_epoch_read(neo_pg *pg, apr_pool_t *pool, int *is_current, const char **begun_at)
 {
     neo_rows rows;
-    neo_pg_status status = neo_pg_query(pg, epoch_sql, 0, NULL, pool, &rows);
+    neo_pg_status status = neo_pg_run(pg, NEO_QUERY(epoch_sql, 0), NULL, pool, &rows);
     if (status == NEO_PG_OK) {
         *is_current = neo_rows_is_true(&rows, 0, 0);
         *begun_at = neo_rows_value(&rows, 0, 1);

@@ -25,11 +25,11 @@ int neo_schema_needed(void)
 neo_pg_status neo_schema_version(neo_pg *pg, apr_pool_t *pool, int *version)
 {
     neo_rows rows;
-    neo_pg_status status = neo_pg_query(pg, recorded_sql, 0, NULL, pool, &rows);
+    neo_pg_status status = neo_pg_run(pg, NEO_QUERY(recorded_sql, 0), NULL, pool, &rows);
     *version = 0;
     if (status != NEO_PG_OK || rows.count == 0)
         return status;
-    status = neo_pg_query(pg, version_sql, 0, NULL, pool, &rows);
+    status = neo_pg_run(pg, NEO_QUERY(version_sql, 0), NULL, pool, &rows);
     if (status == NEO_PG_OK)
         *version = atoi(neo_rows_value(&rows, 0, 0));
     return status;
@@ -37,7 +37,7 @@ neo_pg_status neo_schema_version(neo_pg *pg, apr_pool_t *pool, int *version)
 
 neo_pg_status neo_schema_probe_write(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
 {
-    return neo_pg_query_unlogged(pg, "select neoapi.probe_write()", pool, rows);
+    return neo_pg_run_as(pg, NEO_PG_UNLOGGED, NEO_QUERY("select neoapi.probe_write()", 0), NULL, pool, rows);
 }
 
 neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, const char **role)

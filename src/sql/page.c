@@ -442,14 +442,12 @@ neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *con
 {
     filtering f;
     start_with(&f, listed, values, count, selection, pool);
-    const char *sql = page_of(&f, selection), *const *all = (const char *const *)f.values->elts;
-    const neo_statement *statement = is_usual(selection) ? neo_statement_of(sql, f.values->nelts) : NULL;
-    /* without filters an index gives the page in each order */
-    neo_pg_limit_time(pg, selection->count || selection->has_total ? TIME_LIMIT_MS : 0);
-    neo_pg_status status =
-        statement ? neo_pg_run(pg, statement, all, pool, rows) : neo_pg_query(pg, sql, f.values->nelts, all, pool, rows);
-    neo_pg_limit_time(pg, 0);
-    return status;
+    neo_statement statement = {.sql = page_of(&f, selection), .params = f.values->nelts};
+    if (selection->count || selection->has_total) /* without filters an index gives the page in each order */
+        statement.time_limit = TIME_LIMIT_MS;
+    if (is_usual(selection))
+        neo_statement_prepare_on_demand(&statement);
+    return neo_pg_run(pg, &statement, (const char *const *)f.values->elts, pool, rows);
 }
 
 const char *neo_page_all(const neo_listed *listed, const char *const *values, int count, const neo_selection *selection,

@@ -18,7 +18,7 @@ neo_pg_status neo_snapshot_begin(neo_pg *pg, const neo_actor *actor, int seconds
     const char *values[] = {actor->organization, actor->tenant};
     neo_pg_status status = neo_pg_begin_snapshot(pg, seconds, pool, &rows);
     if (status == NEO_PG_OK)
-        status = neo_pg_read_snapshot(pg, begin_snapshot_sql, 2, values, pool, &rows);
+        status = neo_pg_run(pg, NEO_QUERY(begin_snapshot_sql, 2), values, pool, &rows);
     if (status == NEO_PG_OK)
         *snapshot = (neo_snapshot){neo_rows_is_true(&rows, 0, IS_WITHIN_ORGANIZATION),
                                    neo_rows_is_true(&rows, 0, IS_WITHIN_TENANT), neo_rows_value(&rows, 0, POSITION)};
@@ -28,11 +28,11 @@ neo_pg_status neo_snapshot_begin(neo_pg *pg, const neo_actor *actor, int seconds
 neo_pg_status neo_snapshot_open(neo_pg *pg, const char *sql, const apr_array_header_t *parameters, apr_pool_t *pool,
                                 neo_rows *rows)
 {
-    return neo_pg_read_snapshot(pg, apr_pstrcat(pool, "declare snapshot no scroll cursor for ", sql, NULL), parameters->nelts,
-                                (const char *const *)parameters->elts, pool, rows);
+    return neo_pg_run(pg, NEO_QUERY(apr_pstrcat(pool, "declare snapshot no scroll cursor for ", sql, NULL), parameters->nelts),
+                      (const char *const *)parameters->elts, pool, rows);
 }
 
 neo_pg_status neo_snapshot_fetch(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
 {
-    return neo_pg_read_snapshot(pg, "fetch " STRING_OF(NEO_SNAPSHOT_ROWS) " from snapshot", 0, NULL, pool, rows);
+    return neo_pg_run(pg, NEO_QUERY("fetch " STRING_OF(NEO_SNAPSHOT_ROWS) " from snapshot", 0), NULL, pool, rows);
 }

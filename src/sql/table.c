@@ -82,7 +82,7 @@ neo_pg_status neo_table_find(neo_pg *pg, const neo_resource *resource, const neo
                     apr_pstrmemdup(pool, right, (apr_size_t)(hole - right)), "$2", hole + 2,
                     " and t.id <> $3 and ($4::text is null or ", value->status ? "t.status" : "null", " = $4) limit 1", NULL);
     const char *values[] = {actor->organization, value->value, id, value->status};
-    return neo_pg_query(pg, sql, 4, values, pool, rows);
+    return neo_pg_run(pg, NEO_QUERY(sql, 4), values, pool, rows);
 }
 
 /* Update and delete. */

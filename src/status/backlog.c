@@ -49,7 +49,7 @@ neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, 
     neo_rows rows;
     const neo_backlog last = *backlog;
     const char *limits[] = {apr_itoa(pool, NEO_BACKLOG_MAX_COUNTED), apr_itoa(pool, NEO_BACKLOG_MAX_SUBSCRIPTIONS)};
-    neo_pg_status status = neo_pg_query(pg, backlog_sql, 2, limits, pool, &rows);
+    neo_pg_status status = neo_pg_run(pg, NEO_QUERY(backlog_sql, 2), limits, pool, &rows);
     memset(backlog, 0, sizeof *backlog);
     if (status != NEO_PG_OK || rows.count == 0)
         return status;

@@ -36,12 +36,7 @@ neo_sql *__real_neo_sql_make(apr_pool_t *p, const char *text, neo_sql_effect eff
 neo_sql *__wrap_neo_sql_make(apr_pool_t *p, const char *text, neo_sql_effect effect);
 neo_statement *__real_neo_statement_make(apr_pool_t *p, const char *text, int params, int writes);
 neo_statement *__wrap_neo_statement_make(apr_pool_t *p, const char *text, int params, int writes);
-const neo_statement *__wrap_neo_statement_of(const char *text, int params);
-neo_pg_status __wrap_neo_pg_query(neo_pg *pg, const char *text, int params, const char *const *values, apr_pool_t *p,
-                                  neo_rows *rows);
-neo_pg_status __wrap_neo_pg_read_snapshot(neo_pg *pg, const char *text, int params, const char *const *values, apr_pool_t *p,
-                                          neo_rows *rows);
-void __wrap_neo_pg_limit_time(neo_pg *pg, int milliseconds);
+neo_pg_status __wrap_neo_pg_run(neo_pg *pg, const neo_statement *run, const char *const *values, apr_pool_t *p, neo_rows *rows);
 
 neo_sql *__wrap_neo_sql_make(apr_pool_t *p, const char *text, neo_sql_effect effect)
 {
@@ -58,29 +53,13 @@ neo_statement *__wrap_neo_statement_make(apr_pool_t *p, const char *text, int pa
     return __real_neo_statement_make(p, text, params, writes);
 }
 
-const neo_statement *__wrap_neo_statement_of(const char *text, int params)
+/* Without "declare … cursor for". */
+neo_pg_status __wrap_neo_pg_run(neo_pg *pg, const neo_statement *run, const char *const *values, apr_pool_t *p, neo_rows *rows)
 {
-    (void)text, (void)params;
-    return NULL;
-}
-
-neo_pg_status __wrap_neo_pg_query(neo_pg *pg, const char *text, int params, const char *const *values, apr_pool_t *p,
-                                  neo_rows *rows)
-{
-    (void)pg, (void)params, (void)values, (void)p, (void)rows;
-    print(query_name, "", text);
+    const char *sql = run->sql;
+    (void)pg, (void)values, (void)p, (void)rows;
+    print(query_name, "", strncmp(sql, "declare", 7) == 0 ? strstr(sql, "select") : sql);
     return NEO_PG_FAILED;
-}
-
-neo_pg_status __wrap_neo_pg_read_snapshot(neo_pg *pg, const char *text, int params, const char *const *values, apr_pool_t *p,
-                                          neo_rows *rows)
-{
-    return __wrap_neo_pg_query(pg, strstr(text, "select"), params, values, p, rows); /* without "declare … cursor for" */
-}
-
-void __wrap_neo_pg_limit_time(neo_pg *pg, int milliseconds)
-{
-    (void)pg, (void)milliseconds;
 }
 
 /* ---------------------------------------------------------------- statements of a resource */

@@ -43,6 +43,7 @@ struct fake_pg {
     pthread_t thread;
     atomic_int connections;              /* accepted so far */
     atomic_int prepared, executed, died; /* statements and ended connections so far */
+    atomic_int has_prepared;             /* each statement is known already, as on a pooler's connection */
     atomic_int refuses;                  /* new connections are closed at once */
     atomic_int latest;                   /* the latest connection's socket */
     atomic_int running;                  /* threads of connections */
@@ -264,9 +265,16 @@ static inline int fake_handle_message(fake_session *s, char type, const char *co
         return 1;
     if (type == 'P') {
         const char *sql = content + strlen(content) + 1;
+        int is_known = *content && atomic_load(&s->fake->has_prepared);
         apr_hash_set(s->statements, apr_pstrdup(s->pool, content), APR_HASH_KEY_STRING, apr_pstrdup(s->pool, sql));
         atomic_fetch_add(&s->fake->prepared, 1);
-        fake_send(s, '1', "", 0);
+        s->failed = is_known;
+        if (!is_known)
+            fake_send(s, '1', "", 0);
+        else {
+            fake_send_error(s, "42P05", NULL);
+            fake_transact(s, 0);
+        }
     } else if (type == 'B')
         fake_bind(s, content);
     return type == 'E' ? fake_execute(s) : 1;

@@ -54,6 +54,48 @@ TEST(a_statement_is_prepared_once_on_a_connection)
     assert_int_equal(c->server->connections, 1);
 }
 
+/* Runs a statement with this number that is prepared on demand. Returns whether the server had to parse it. */
+static int run_on_demand(fake_client *c, int number)
+{
+    neo_statement statement = {.sql = apr_psprintf(c->pool, "select $1, %d", number), .params = 1};
+    int prepared = c->server->prepared;
+    neo_statement_prepare_on_demand(&statement);
+    assert_int_equal(neo_pg_run(c->pg, &statement, fake_values, c->pool, &c->rows), NEO_PG_OK);
+    assert_row(c);
+    return c->server->prepared > prepared;
+}
+
+TEST(few_statements_are_prepared_on_demand)
+{
+    script s = {.steps = {row}, .count = 1};
+    fake_client *c = client_of(&s, 0, *state);
+    for (int i = 0; i < 40; i++)
+        assert_true(run_on_demand(c, i));
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(run_on_demand(c, i), i >= 32);
+    assert_int_equal(fake_client_run(c), NEO_PG_OK); /* is not one of them */
+    fake_disconnect(c->server);
+    assert_true(run_on_demand(c, 39));
+    assert_false(run_on_demand(c, 39));
+}
+
+/* More than a connection's table has. */
+TEST(any_number_of_statements_can_be_prepared)
+{
+    script s = {.steps = {row}, .count = 1};
+    fake_client *c = client_of(&s, 0, *state);
+    neo_statement *statement = NULL;
+    for (int i = 0; i < 3000; i++) {
+        statement = neo_statement_make(*state, apr_psprintf(*state, "select $1, %d", i), 1, 0);
+        assert_int_equal(neo_pg_run(c->pg, statement, fake_values, c->pool, &c->rows), NEO_PG_OK);
+    }
+    assert_int_equal(c->server->prepared, 3000);
+    assert_int_equal(neo_pg_run(c->pg, statement, fake_values, c->pool, &c->rows), NEO_PG_OK);
+    assert_int_equal(c->server->prepared, 3000);
+    atomic_store(&c->server->has_prepared, 1);
+    assert_int_equal(fake_client_run(c), NEO_PG_OK);
+}
+
 TEST(a_connection_that_ended_while_idle_is_replaced)
 {
     for (int writes = 0; writes < 2; writes++) {
@@ -201,7 +243,7 @@ static neo_pg_status try_with(fake_reply first, apr_pool_t *pool)
 {
     script s = {.steps = {first}, .count = 1};
     fake_client *c = client_of(&s, 1, pool);
-    return neo_pg_try(c->pg, c->statement, fake_values, pool, &c->rows);
+    return neo_pg_run_as(c->pg, NEO_PG_OPTIONAL, c->statement, fake_values, pool, &c->rows);
 }
 
 TEST(a_statement_that_is_tried_tells_whether_it_certainly_changed_nothing)
@@ -232,11 +274,11 @@ TEST(a_query_with_a_custom_plan_is_retried_only_over_a_new_connection)
 {
     script dies = {.steps = {dies_silently, row}, .count = 2}, fails = {.steps = {{.error = "22P02"}}, .count = 1};
     fake_client *c = client_of(&dies, 0, *state);
-    assert_int_equal(neo_pg_query(c->pg, "select $1", 1, fake_values, c->pool, &c->rows), NEO_PG_OK);
+    assert_int_equal(neo_pg_run(c->pg, NEO_QUERY("select $1", 1), fake_values, c->pool, &c->rows), NEO_PG_OK);
     assert_row(c);
     assert_int_equal(c->server->executed, 2);
     c = client_of(&fails, 0, *state);
-    assert_int_equal(neo_pg_query(c->pg, "select $1", 1, fake_values, c->pool, &c->rows), NEO_PG_FAILED);
+    assert_int_equal(neo_pg_run(c->pg, NEO_QUERY("select $1", 1), fake_values, c->pool, &c->rows), NEO_PG_FAILED);
     assert_int_equal(c->server->executed, 1);
 }
 

@@ -120,6 +120,19 @@ TEST(a_statement_within_a_transaction_is_not_retried)
     assert_works(c);
 }
 
+/* The error has failed the transaction, but the next one can use the statement. */
+TEST(a_statement_that_a_poolers_connection_has_prepared_asks_for_a_retry)
+{
+    failure t = {0};
+    fake_client *c = client_of(&t, *state);
+    atomic_store(&c->server->has_prepared, 1);
+    assert_int_equal(begin(c), NEO_PG_OK);
+    assert_int_equal(fake_client_run(c), NEO_PG_RETRY);
+    neo_pg_roll_back(c->pg);
+    assert_works(c);
+    assert_int_equal(c->server->prepared, 1);
+}
+
 TEST(a_connection_lost_before_begin_is_replaced)
 {
     failure t = {.at = "begin", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1};

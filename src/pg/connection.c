@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections: opening, resetting and waiting; notifications; what libpq computes with a connection (see pg/pg.h). */
+#include <apr_strings.h>
+#include <errno.h>
+#include <libpq-events.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/clock.h"
+#include "libpq.h"
+
+/* mod_dbd resets a broken connection with PQreset and reports success; this event is the only sign of it. */
+static int on_event(PGEventId id, void *info, void *data)
+{
+    (void)data;
+    if (id == PGEVT_CONNRESET) {
+        neo_pg *pg = PQinstanceData(((PGEventConnReset *)info)->conn, on_event);
+        if (pg)
+            memset(&pg->prepared, 0, sizeof pg->prepared);
+    } else if (id == PGEVT_CONNDESTROY)
+        free(PQinstanceData(((PGEventConnDestroy *)info)->conn, on_event));
+    return 1;
+}
+
+neo_pg *neo_pg_attach(neo_pg_native *conn)
+{
+    neo_pg *pg = PQinstanceData(conn, on_event);
+    if (pg)
+        return pg;
+    pg = calloc(1, sizeof *pg);
+    if (!pg || !PQregisterEventProc(conn, on_event, "neoapi", NULL) || !PQsetInstanceData(conn, on_event, pg)) {
+        free(pg);
+        return NULL;
+    }
+    pg->conn = conn;
+    return pg;
+}
+
+void neo_pg_set_log_context(neo_pg *pg, void *log_context)
+{
+    pg->log_context = log_context;
+}
+
+void neo_pg_set_watch(neo_pg *pg, neo_pg_watch *watch)
+{
+    pg->watch = watch;
+}
+
+void neo_pg_set_user_data(neo_pg *pg, void *user_data)
+{
+    pg->user_data = user_data;
+}
+
+void *neo_pg_user_data(const neo_pg *pg)
+{
+    return pg->user_data;
+}
+
+static apr_status_t finish(void *conn)
+{
+    PQfinish(conn);
+    return APR_SUCCESS;
+}
+
+neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **error)
+{
+    PGconn *conn = PQconnectdb(conninfo);
+    if (!conn)
+        abort();
+    apr_pool_cleanup_register(pool, conn, finish, apr_pool_cleanup_null);
+    neo_pg *pg = PQstatus(conn) == CONNECTION_OK ? neo_pg_attach(conn) : NULL;
+    if (!pg)
+        *error = apr_pstrdup(pool, PQerrorMessage(conn));
+    return pg;
+}
+
+int neo_pg_has_password(const char *conninfo)
+{
+    PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
+    int found = 0;
+    for (const PQconninfoOption *o = options; o && o->keyword; o++)
+        found |= o->val && *o->val && strcmp(o->keyword, "password") == 0;
+    PQconninfoFree(options);
+    return found;
+}
+
+/* An idle socket is readable if there is a notice, a notification or the end of the connection. All of it is read, because a
+ * server sends the reason before it closes a connection. */
+int neo_pg_is_alive(neo_pg *pg)
+{
+    struct pollfd polled = {PQsocket(pg->conn), POLLIN, 0};
+    if (PQstatus(pg->conn) != CONNECTION_OK)
+        return 0;
+    while (poll(&polled, 1, 0) > 0)
+        if (!PQconsumeInput(pg->conn))
+            return 0;
+    return PQstatus(pg->conn) == CONNECTION_OK;
+}
+
+int neo_pg_reconnect(neo_pg *pg)
+{
+    PQreset(pg->conn);
+    return PQstatus(pg->conn) == CONNECTION_OK;
+}
+
+/* ---------------------------------------------------------------- waiting for results */
+
+/* Waits until the socket is readable. After the timeout it shuts the socket down, so that libpq takes the connection for
+ * lost. */
+static int wait_for_more(neo_pg *pg, long long until)
+{
+    struct pollfd polled = {PQsocket(pg->conn), POLLIN, 0};
+    long long left = until - neo_steady_seconds();
+    if (until != NEO_PG_NO_TIMEOUT && left <= 0) {
+        pg->timed_out = 1;
+        shutdown(polled.fd, SHUT_RDWR);
+    }
+    return poll(&polled, 1, until == NEO_PG_NO_TIMEOUT ? -1 : (int)(left > 0 ? left * 1000 : 0)) >= 0 || errno == EINTR;
+}
+
+/* Waits until libpq has a result. Returns 0 if the connection is lost or timed out. Every second read is done without poll(),
+ * because after the first piece of a long answer the next one has mostly arrived. */
+static int wait_for_result(neo_pg *pg, long long until)
+{
+    for (int is_likely = 0; PQisBusy(pg->conn); is_likely = !is_likely)
+        if ((!is_likely && !wait_for_more(pg, until)) || !PQconsumeInput(pg->conn))
+            return 0;
+    return 1;
+}
+
+PGresult *neo_pg_await(neo_pg *pg, int was_sent, int timeout, int *completed)
+{
+    PGresult *last = NULL, *next;
+    long long until = timeout == NEO_PG_NO_TIMEOUT ? NEO_PG_NO_TIMEOUT : neo_steady_seconds() + timeout;
+    *completed = 0;
+    pg->timed_out = 0;
+    while (was_sent && (wait_for_result(pg, until), next = PQgetResult(pg->conn))) {
+        *completed |= neo_result_is_success(next);
+        if (*neo_result_state(last) &&
+            !*neo_result_state(next)) { /* keep the reason for which the server closed the connection */
+            PQclear(next);
+            continue;
+        }
+        PQclear(last);
+        last = next;
+    }
+    return last;
+}
+
+/* ---------------------------------------------------------------- notifications */
+
+int neo_pg_socket(neo_pg *pg)
+{
+    return PQsocket(pg->conn);
+}
+
+int neo_pg_notifications(neo_pg *pg)
+{
+    int count = 0;
+    if (!PQconsumeInput(pg->conn) || PQstatus(pg->conn) != CONNECTION_OK)
+        return -1;
+    for (PGnotify *notice; (notice = PQnotifies(pg->conn)); count++)
+        PQfreemem(notice);
+    return count;
+}
+
+/* ---------------------------------------------------------------- texts */
+
+static const char *quoted(char *text, apr_pool_t *pool)
+{
+    const char *copy = text ? apr_pstrdup(pool, text) : NULL;
+    PQfreemem(text);
+    return copy;
+}
+
+const char *neo_pg_literal(neo_pg *pg, const char *text, apr_pool_t *pool)
+{
+    return quoted(PQescapeLiteral(pg->conn, text, strlen(text)), pool);
+}
+
+const char *neo_pg_identifier(neo_pg *pg, const char *text, apr_pool_t *pool)
+{
+    return quoted(PQescapeIdentifier(pg->conn, text, strlen(text)), pool);
+}
+
+const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *password, apr_pool_t *pool, const char **error)
+{
+    const char *verifier = quoted(PQencryptPasswordConn(pg->conn, password, role, NULL), pool);
+    if (!verifier)
+        *error = neo_one_line(PQerrorMessage(pg->conn), pool);
+    return verifier;
+}
