@@ -15,8 +15,8 @@
 #include "httpd/shared_metrics.h"
 #include "httpd/slow_clients.h"
 #include "httpd/stream.h"
+#include "sql/expiry.h"
 #include "webhooks/claim_owner.h"
-#include "webhooks/outbox.h"
 
 #define CALLBACK_HANDLER "neoapi-whatsapp"
 
@@ -41,10 +41,9 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
         return OK;
     /* 1. the error log */
     neo_log_to_httpd(main_server);
-    /* 2. the SQL statements */
+    /* 2. the SQL statements that are generated from tables */
     neo_service_make_statements(pconf);
-    neo_outbox_make_statements(pconf);
-    neo_jobs_make_statements(pconf);
+    neo_expiry_make_statements(pconf);
     /* 3. the sites: keys, rate limiters, documents */
     if (!neo_config_make_sites(main_server, pconf))
         return HTTP_INTERNAL_SERVER_ERROR;

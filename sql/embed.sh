@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes files as C constants:
 #   embed.sh migrations FILE...  the table of sql/migrate.h
-#   embed.sh statements FILE     NAME_sql for each statement after a line "-- name: NAME"; comments and the last ; are left out
+#   embed.sh statements FILE     NAME_sql for each statement, without comments and the last ;
+#     after a line "-- name: NAME"   its text
+#     after "-- read: NAME", "-- write: NAME"   a prepared statement that only reads, or may write, and its parameters {organization}
+#                                    as a struct NAME_values, for NEO_BIND of pg/pg.h
 #   embed.sh text NAME FILE      one constant
 set -eu
 kind=$1
@@ -26,12 +29,48 @@ migrations() {
     echo 'const int neo_migration_count = (int)(sizeof neo_migrations / sizeof *neo_migrations);'
 }
 
+# A name is that of the statement's text: 62 bits of two polynomials.
 statements() {
-    sed -e '/^-- name: /!{/^ *--/d;/^ *$/d;}' "$1" | quoted | awk '
-        function finish() { sub(/;\\n"$/, "\"", line); if (line != "") print line ";" }
-        /^"-- name: / { finish(); sub(/\\n"$/, "", $3); line = "static const char " $3 "_sql[] ="; next }
-        { print line; line = $0 }
-        END { finish() }'
+    LC_ALL=C awk '
+        function numbered(line,    name) {
+            while (match(line, /\{[a-z_]+\}/)) {
+                name = substr(line, RSTART + 1, RLENGTH - 2)
+                if (!(name in number)) {
+                    number[name] = ++count
+                    members = members (count > 1 ? ", *" : " const char *") name
+                }
+                line = substr(line, 1, RSTART - 1) "$" number[name] substr(line, RSTART + RLENGTH)
+            }
+            return line
+        }
+        function fingerprint(    i, a, b) {
+            for (i = 1; i <= length(text); i++) {
+                a = (a * 131071 + code[substr(text, i, 1)]) % 2147483647
+                b = (b * 524287 + code[substr(text, i, 1)]) % 2147483629
+            }
+            return sprintf("%08x%08x", a, b)
+        }
+        function finish(    quoted) {
+            sub(/;\n$/, "", text)
+            quoted = text
+            gsub(/[\\"]/, "\\\\&", quoted)
+            gsub(/\n/, "\\n\"\n\"", quoted)
+            if (kind == "name:")
+                printf "static const char %s_sql[] =\n\"%s\";\n", name, quoted
+            else if (kind) {
+                printf "typedef struct {%s%s } %s_values;\n", members, count ? ";" : "", name
+                printf "static const neo_statement %s_sql = NEO_PREPARED(%d, %d, %s,\n\"%s\");\n", name, count, kind == "write:",
+                    fingerprint(), quoted
+            }
+            text = members = ""
+            count = 0
+            split("", number)
+        }
+        BEGIN { for (i = 1; i < 256; i++) code[sprintf("%c", i)] = i; print "#include \"pg/pg.h\"" }
+        /^-- (name|read|write): / { finish(); kind = $2; name = $3; next }
+        /^ *--/ || /^ *$/ { next }
+        { text = text (kind == "name:" ? $0 : numbered($0)) "\n" }
+        END { finish() }' "$1"
 }
 
 text() {

@@ -35,9 +35,6 @@ const char *neo_job_description(const char *name);
 
 typedef struct neo_jobs neo_jobs;
 
-/* Call it once in a process, before the first jobs run. */
-void neo_jobs_make_statements(apr_pool_t *pool);
-
 /* The pool belongs to the jobs from now on. */
 neo_jobs *neo_jobs_make(const neo_jobs_host *host, apr_pool_t *pool);
 

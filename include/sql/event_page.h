@@ -7,8 +7,6 @@
 #include "sql/idempotency.h"
 #include "sql/page.h"
 
-void neo_event_make_statements(apr_pool_t *pool);
-
 /* A page, newest first (see neo_page_sql). */
 NEO_MUSTCHECK neo_pg_status neo_event_list(neo_pg *pg, const neo_actor *actor, const char *types,
                                            const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);

@@ -47,7 +47,6 @@ typedef struct neo_courier_host {
 
 typedef struct neo_courier neo_courier;
 
-/* Call neo_outbox_make_statements once in a process, before the first courier is made. */
 /* The pool belongs to the courier from now on. Returns NULL, and logs, if libcurl cannot be used. */
 neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_courier_host *host, apr_pool_t *pool);
 

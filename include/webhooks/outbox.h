@@ -54,8 +54,6 @@ typedef struct neo_claim_request {
     const char *cursor; /* the subscription after which the claim starts; "" for the first one */
 } neo_claim_request;
 
-void neo_outbox_make_statements(apr_pool_t *pool);
-
 /* A query whose answer was not received yet; for the rules until then see neo_pg_send. */
 typedef struct neo_pending_query {
     const neo_statement *statement;

@@ -23,7 +23,6 @@ void neo_service_make_statements(apr_pool_t *pool)
     neo_external_id_make_statement(pool);
     neo_rule_input_make_statements(pool);
     neo_delivery_make_statements(pool);
-    neo_event_make_statements(pool);
     neo_routes_make(pool);
     neo_whatsapp_make_statements(pool);
 }

@@ -94,8 +94,6 @@ _Static_assert(COUNT <= NEO_MAX_JOBS, "a report has room for all jobs");
 enum { CLAIMED_NAME, CLAIMED_NEXT };
 enum { NAME, RUNS, FAILURES, SUCCEEDED, FAILED, DURATION };
 
-static neo_statement *claim, *record;
-
 static const char *job_names(apr_pool_t *pool)
 {
     neo_buf array;
@@ -132,8 +130,7 @@ static int add_jobs(neo_pg *pg, apr_pool_t *pool)
 static int claim_due(neo_jobs *jobs, neo_pg *pg, neo_ms *next)
 {
     neo_rows rows;
-    const char *values[] = {job_names(jobs->pool), apr_itoa(jobs->pool, LEASE_S)};
-    if (neo_pg_run(pg, claim, values, jobs->pool, &rows) != NEO_PG_OK)
+    if (neo_pg_run(pg, NEO_BIND(claim_job, job_names(jobs->pool), APR_STRINGIFY(LEASE_S)), jobs->pool, &rows) != NEO_PG_OK)
         return COUNT;
     const char *name = neo_rows_value(&rows, 0, CLAIMED_NAME);
     *next = number_at(&rows, 0, CLAIMED_NEXT);
@@ -147,9 +144,10 @@ static int claim_due(neo_jobs *jobs, neo_pg *pg, neo_ms *next)
 static void record_run(neo_pg *pg, int job, int is_success, neo_ms duration, int interval, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *values[] = {table[job].name, is_success ? "true" : "false", apr_itoa(pool, (int)duration),
-                            apr_itoa(pool, interval)};
-    (void)!neo_pg_run(pg, record, values, pool, &rows);
+    (void)!neo_pg_run(pg,
+                      NEO_BIND(record_job, .name = table[job].name, .is_success = is_success ? "true" : "false",
+                               .duration = apr_itoa(pool, (int)duration), .interval = apr_itoa(pool, interval)),
+                      pool, &rows);
 }
 
 const char *neo_job_description(const char *name)
@@ -259,13 +257,6 @@ void neo_jobs_stop(neo_jobs *jobs)
     jobs->is_stopping = 1;
     pthread_cond_signal(&jobs->stopped);
     pthread_mutex_unlock(&jobs->mutex);
-}
-
-void neo_jobs_make_statements(apr_pool_t *pool)
-{
-    neo_expiry_make_statements(pool);
-    claim = neo_statement_make(pool, claim_job_sql, 2, 1);
-    record = neo_statement_make(pool, record_job_sql, 4, 1);
 }
 
 neo_jobs *neo_jobs_make(const neo_jobs_host *host, apr_pool_t *pool)

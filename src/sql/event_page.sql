@@ -2,7 +2,8 @@
 -- Pages of the event log (see event_page.c).
 
 -- The beginning of a page that follows the log of an organization ($1) from a position ($2): '' is the oldest valid one, 'now' the
--- end of the log. `scan` has at most %d events, to which the page's conditions are applied. The limit is a literal, because the
+-- end of the log. `scan` has at most 101 events, to which the page's conditions are applied: the
+-- largest page and one more. With more, the planner may sort all later ones. The limit is a literal, because the
 -- planner assumes that a parameter is large. `head` has the position from which the next page continues, and whether there are more
 -- events to scan.
 -- name: follow
@@ -22,21 +23,24 @@ scan as materialized (
     from neoapi.event t
     where t.organization_id = $1 and t.id > (select start from log) and t.id < (select stop from log)
     and t.created_at >= (select since from log)
-    order by t.id limit %d),
+    order by t.id limit 101),
 head as (
-    select case when s.n = %d then s.last else greatest(l.start collate "C", l.stop) end as position, s.n = %d as has_more,
+    select case when s.n = 101 then s.last else greatest(l.start collate "C", l.stop) end as position, s.n = 101 as has_more,
         l.is_current, l.is_issued and l.since is not null as is_valid
     from log l, (select count(*) as n, max(id) as last from scan) s);
 
--- An event $2 of an organization ($1), if its type is one of $3. The marks determine its partitions.
--- name: read
+-- An event of an organization, if its type is one of {types}; null: any. The marks determine its partitions.
+-- read: read
 select neoapi.event_record(t)
 from neoapi.event t
-where t.organization_id = $1 and t.id = $2 and ($3::text[] is null or t.type = any ($3::text[]))
+where t.organization_id = {organization} and t.id = {id} and ({types}::text[] is null or t.type = any ({types}::text[]))
 and t.created_at >= (
-    select coalesce(max(m.noted_at) - interval '6 hours', '-infinity') from neoapi.event_mark m where m.position <= $2)
+    select coalesce(max(m.noted_at) - interval '6 hours', '-infinity') from neoapi.event_mark m where m.position <= {id})
 and t.created_at <= (
-    select coalesce(min(m.noted_at) + interval '6 hours', 'infinity') from neoapi.event_mark m where m.position > $2);
+    select coalesce(min(m.noted_at) + interval '6 hours', 'infinity') from neoapi.event_mark m where m.position > {id});
+
+-- write: check_epoch
+select neoapi.check_event_epoch();
 
 -- The pairs of an organization and a position, of two arrays, after which there are events. All positions are near the end of the
 -- log.

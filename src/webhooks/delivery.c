@@ -13,7 +13,7 @@ static const char *const sources[NEO_DELIVERY_KINDS] = {
     [NEO_DELIVERY_RETRY] = retry_events_sql,
 };
 
-static neo_sql *make[NEO_DELIVERY_KINDS][2], *recover[2], *read_one, *rotate; /* [1]: with an idempotency key */
+static neo_sql *make[NEO_DELIVERY_KINDS][2], *recover[2]; /* [1]: with an idempotency key */
 
 #define MAKE_ONE                                                                                                               \
     " queued_deliveries as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id,"              \
@@ -42,8 +42,6 @@ void neo_delivery_make_statements(apr_pool_t *pool)
         make_both(make[kind], apr_pstrcat(pool, " source as (", sources[kind], "),", MAKE_ONE, NULL), record_answer_sql, "1",
                   NEO_IDEMPOTENCY_STORE_KEY("201", "answer", "null", "answer"), pool);
     make_both(recover, "", recovery_sql, "recovered", NEO_IDEMPOTENCY_STORE_KEY("200", "answer", "null", "answer"), pool);
-    read_one = neo_sql_make(pool, read_sql, NEO_READS);
-    rotate = neo_sql_make(pool, rotate_sql, NEO_WRITES);
 }
 
 neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *answer,
@@ -69,9 +67,8 @@ static neo_values values_for(const neo_actor *actor, const char *subscription)
 neo_pg_status neo_delivery_read(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *id, apr_pool_t *pool,
                                 neo_rows *rows)
 {
-    neo_values v = values_for(actor, subscription);
-    v.id = id;
-    return neo_sql_run(pg, read_one, &v, pool, rows);
+    return neo_pg_run(pg, NEO_BIND(read, .organization = actor->organization, .subscription = subscription, .id = id), pool,
+                      rows);
 }
 
 /* Runs a statement that makes deliveries. */
@@ -109,9 +106,9 @@ neo_pg_status neo_delivery_rotate(neo_pg *pg, const neo_actor *actor, const char
                                   apr_pool_t *pool, neo_rows *rows)
 {
     char now[NEO_MS_TEXT_SIZE];
-    neo_values v = values_for(actor, subscription);
     neo_ms_format(now, neo_now_ms());
-    v.now = now;
-    v.secret = secret;
-    return neo_sql_run(pg, rotate, &v, pool, rows);
+    return neo_pg_run(pg,
+                      NEO_BIND(rotate, .organization = actor->organization, .subscription = subscription, .secret = secret,
+                               .now = now, .actor = actor->name),
+                      pool, rows);
 }

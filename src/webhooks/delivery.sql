@@ -37,13 +37,13 @@ from key_is_free, neoapi.webhook_recover({organization}, {subscription}, {body}:
 
 -- ---------------------------------------------------------------- whole statements
 
--- name: read
+-- read: read
 select neoapi.webhook_delivery_detail(t)
 from neoapi.webhook_delivery t
 where t.organization_id = {organization} and t.subscription_id = {subscription} and t.id = {id};
 
 -- The previous secret is valid for one more day.
--- name: rotate
+-- write: rotate
 update neoapi.webhook_subscription t
 set previous_secret = secret, secret = {secret}, previous_secret_until = now() + interval '24 hours',
     updated_at = greatest({now}::timestamptz, updated_at + interval '1 millisecond'), updated_by = {actor}

@@ -32,19 +32,8 @@ enum { DEFERRED_COLUMNS = 4 };
 
 #define DELETION_STEP 500 /* deliveries */
 
-static neo_statement *claim, *complete, *release, *defer, *fail_deleted, *announce_failing, *cleanup, *partitions;
-
-void neo_outbox_make_statements(apr_pool_t *pool)
-{
-    claim = neo_statement_make(pool, claim_sql, 8, 1);
-    complete = neo_statement_make(pool, complete_sql, COLUMNS + HEALTH_COLUMNS, 1);
-    release = neo_statement_make(pool, release_sql, RELEASE_COLUMNS, 1);
-    defer = neo_statement_make(pool, defer_sql, 2 + DEFERRED_COLUMNS, 1);
-    fail_deleted = neo_statement_make(pool, fail_deleted_sql, 1, 1);
-    announce_failing = neo_statement_make(pool, announce_failing_sql, 1, 1);
-    cleanup = neo_statement_make(pool, cleanup_sql, 1, 1);
-    partitions = neo_statement_make(pool, partitions_sql, 2, 1);
-}
+_Static_assert(sizeof(complete_values) == (COLUMNS + HEALTH_COLUMNS) * sizeof(char *), "a value for each column");
+_Static_assert(sizeof(release_values) == RELEASE_COLUMNS * sizeof(char *), "a value for each column");
 
 /* ---------------------------------------------------------------- claiming */
 
@@ -99,15 +88,15 @@ neo_pending_query neo_outbox_claim(neo_pg *pg, const neo_claim_request *request,
         neo_buf_init(&loads[i], pool, 64);
     neo_buf_printf(&number, "%lld", request->claim);
     add_loads(request, loads);
-    const char *values[] = {number.ptr,
-                            apr_itoa(pool, request->lease),
-                            apr_itoa(pool, request->max),
-                            apr_itoa(pool, request->per_subscription),
-                            request->cursor,
-                            loads[LOAD_SUBSCRIPTIONS].ptr,
-                            loads[LOAD_COUNTS].ptr,
-                            loads[LOAD_LIMITS].ptr};
-    return send_query(pg, claim, apr_pmemdup(pool, values, sizeof values));
+    const claim_values values = {.claim = number.ptr,
+                                 .lease = apr_itoa(pool, request->lease),
+                                 .max = apr_itoa(pool, request->max),
+                                 .per_subscription = apr_itoa(pool, request->per_subscription),
+                                 .cursor = request->cursor,
+                                 .subscriptions = loads[LOAD_SUBSCRIPTIONS].ptr,
+                                 .counts = loads[LOAD_COUNTS].ptr,
+                                 .limits = loads[LOAD_LIMITS].ptr};
+    return send_query(pg, &claim_sql, apr_pmemdup(pool, &values, sizeof values));
 }
 
 neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_due_delivery **due, int *count)
@@ -179,7 +168,7 @@ neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, i
 {
     const char **values = outcome_columns(outcomes, count, pool);
     add_health_columns(changes, change_count, pool, values + COLUMNS);
-    return send_query(pg, complete, values);
+    return send_query(pg, &complete_sql, values);
 }
 
 neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_rows *rows)
@@ -190,7 +179,7 @@ neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query query, apr_pool
 neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
     neo_rows rows;
-    return neo_pg_run(pg, release, outcome_columns(outcomes, count, pool), pool, &rows);
+    return neo_pg_run(pg, &release_sql, outcome_columns(outcomes, count, pool), pool, &rows);
 }
 
 neo_pg_status neo_outbox_defer(neo_pg *pg, long long claimed, const neo_deferred_delivery *deferred, int count, int seconds,
@@ -199,7 +188,6 @@ neo_pg_status neo_outbox_defer(neo_pg *pg, long long claimed, const neo_deferred
     neo_rows rows;
     neo_buf arrays[DEFERRED_COLUMNS];
     char until[NEO_MS_TEXT_SIZE];
-    const char *values[2 + DEFERRED_COLUMNS] = {apr_ltoa(pool, (long)claimed), apr_itoa(pool, seconds)};
     for (int i = 0; i < DEFERRED_COLUMNS; i++)
         neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
     for (int i = 0; i < count; i++) {
@@ -209,16 +197,17 @@ neo_pg_status neo_outbox_defer(neo_pg *pg, long long claimed, const neo_deferred
         neo_array_add_plain(&arrays[2], deferred[i].due->subscription);
         neo_array_add(&arrays[3], until);
     }
-    for (int i = 0; i < DEFERRED_COLUMNS; i++)
-        values[2 + i] = neo_array_end(&arrays[i]);
-    return neo_pg_run(pg, defer, values, pool, &rows);
+    return neo_pg_run(pg,
+                      NEO_BIND(defer, .claim = apr_ltoa(pool, (long)claimed), .seconds = apr_itoa(pool, seconds),
+                               .ids = neo_array_end(&arrays[0]), .organizations = neo_array_end(&arrays[1]),
+                               .subscriptions = neo_array_end(&arrays[2]), .until = neo_array_end(&arrays[3])),
+                      pool, &rows);
 }
 
 neo_pg_status neo_outbox_fail_deleted(neo_pg *pg, apr_pool_t *pool, int *more)
 {
     neo_rows rows;
-    const char *values[] = {apr_itoa(pool, DELETION_STEP)};
-    neo_pg_status status = neo_pg_run(pg, fail_deleted, values, pool, &rows);
+    neo_pg_status status = neo_pg_run(pg, NEO_BIND(fail_deleted, APR_STRINGIFY(DELETION_STEP)), pool, &rows);
     *more = status == NEO_PG_OK && rows.count && atoi(neo_rows_value(&rows, 0, 0)) == DELETION_STEP;
     return status;
 }
@@ -226,8 +215,7 @@ neo_pg_status neo_outbox_fail_deleted(neo_pg *pg, apr_pool_t *pool, int *more)
 neo_pg_status neo_outbox_announce_failing(neo_pg *pg, apr_pool_t *pool, int *count)
 {
     neo_rows rows;
-    const char *values[] = {apr_itoa(pool, NEO_OUTBOX_ANNOUNCED)};
-    neo_pg_status status = neo_pg_run(pg, announce_failing, values, pool, &rows);
+    neo_pg_status status = neo_pg_run(pg, NEO_BIND(announce_failing, APR_STRINGIFY(NEO_OUTBOX_ANNOUNCED)), pool, &rows);
     *count = status == NEO_PG_OK && rows.count ? atoi(neo_rows_value(&rows, 0, 0)) : 0;
     return status;
 }
@@ -235,11 +223,11 @@ neo_pg_status neo_outbox_announce_failing(neo_pg *pg, apr_pool_t *pool, int *cou
 neo_pg_status neo_outbox_cleanup(neo_pg *pg, int days, int event_days, apr_pool_t *pool, int *more)
 {
     neo_rows rows;
-    const char *values[] = {apr_itoa(pool, days), apr_itoa(pool, event_days)};
+    const char *kept = apr_itoa(pool, days);
     *more = 0;
-    neo_pg_status status = neo_pg_run(pg, partitions, values, pool, &rows);
+    neo_pg_status status = neo_pg_run(pg, NEO_BIND(partitions, kept, apr_itoa(pool, event_days)), pool, &rows);
     if (status == NEO_PG_OK)
-        status = neo_pg_run(pg, cleanup, values, pool, &rows);
+        status = neo_pg_run(pg, NEO_BIND(cleanup, kept), pool, &rows);
     if (status == NEO_PG_OK && rows.count)
         *more = neo_rows_is_true(&rows, 0, 0);
     return status;

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The courier's statements (see outbox.c).
 
--- Claims due deliveries: $1 claim, $2 lease in seconds, $3 limit, $4 limit of a subscription that is not in $6, $5 cursor,
--- $6 subscriptions with deliveries in flight or a lower limit, $7 the former's counts, $8 their limits.
+-- Claims at most {max} due deliveries for {lease} seconds. {subscriptions} are those with deliveries in flight ({counts}) or with a
+-- limit ({limits}) other than {per_subscription}.
 --
 -- The subscriptions with queued deliveries are found one after the other in the index, each with the moment at which its first
 -- one is due: the cost depends on how many subscriptions there are, not on how many deliveries are queued. Those after the
 -- cursor come first, then those up to it.
--- name: claim
+-- write: claim
 with recursive
 later (id, organization, due_at) as (
     (select q.subscription_id, q.organization_id, q.due_at
      from neoapi.webhook_queue q
-     where q.subscription_id > $5
+     where q.subscription_id > {cursor}
      order by q.subscription_id, q.due_at limit 1)
     union all
     select n.*
@@ -24,20 +24,20 @@ later (id, organization, due_at) as (
 earlier (id, organization, due_at) as (
     (select q.subscription_id, q.organization_id, q.due_at
      from neoapi.webhook_queue q
-     where q.subscription_id > '' and q.subscription_id <= $5
+     where q.subscription_id > '' and q.subscription_id <= {cursor}
      order by q.subscription_id, q.due_at limit 1)
     union all
     select n.*
     from earlier, lateral (
         select q.subscription_id, q.organization_id, q.due_at
         from neoapi.webhook_queue q
-        where q.subscription_id > earlier.id and q.subscription_id <= $5
+        where q.subscription_id > earlier.id and q.subscription_id <= {cursor}
         order by q.subscription_id, q.due_at limit 1) n),
 -- If a crash of the database loses the claim, the delivery is claimed again: the commit need not wait for the disk.
 -- The lock lasts until the claim is committed, so that the claims of a process that ends meanwhile are not freed before.
 async_commit as materialized (
     select set_config('synchronous_commit', 'off', true) as off,
-        pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ($1::bigint >> 32)::int) as locked),
+        pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ({claim}::bigint >> 32)::int) as locked),
 due as materialized (
     select d.at, d.id, o.url, o.secret, o.previous, o.failing, o.success_is_news, o.per_hour, o.include
     from (select * from later union all select * from earlier) queue,
@@ -51,8 +51,8 @@ due as materialized (
                 as success_is_news,
             (select coalesce(p.deliveries_per_hour, 0) from neoapi.tenant t join neoapi.plan p on p.name = t.plan
                 where t.id = s.tenant_id) as per_hour,
-            coalesce((select b.max - b.n from unnest($6::text[], $7::int[], $8::int[]) as b (id, n, max) where b.id = queue.id),
-                case when s.failing_since is null then $4::int else least($4::int, 2) end) as free_slots
+            coalesce((select b.max - b.n from unnest({subscriptions}::text[], {counts}::int[], {limits}::int[]) as b (id, n, max) where b.id = queue.id),
+                case when s.failing_since is null then {per_subscription}::int else least({per_subscription}::int, 2) end) as free_slots
         from neoapi.webhook_subscription s
         where s.organization_id = queue.organization and s.id = queue.id and s.is_active limit 1) o,
     lateral (
@@ -61,16 +61,16 @@ due as materialized (
         where q.subscription_id = o.id and q.due_at <= now()
             -- Of claims whose leases have expired, only the process's own and those of processes that hold no lock. pg_locks is
             -- read only if there is such a claim.
-            and (q.claim is null or q.claim >> 32 = $1::bigint >> 32 or q.claim >> 32 not in (
+            and (q.claim is null or q.claim >> 32 = {claim}::bigint >> 32 or q.claim >> 32 not in (
                 select l.objid::bigint from pg_locks l
                 where l.locktype = 'advisory' and l.objsubid = 2
                     and l.database = (select oid from pg_database where datname = current_database())
                     and l.classid = (hashtext('neoapi.claim_owner')::bigint & x'ffffffff'::bigint)::oid))
         order by q.due_at limit o.free_slots for update of q skip locked) d
-    where queue.due_at <= now() and o.free_slots > 0 and (select off from async_commit) is not null limit $3::int),
+    where queue.due_at <= now() and o.free_slots > 0 and (select off from async_commit) is not null limit {max}::int),
 -- The rows are locked, so their ctid cannot change.
 taken as (
-    update neoapi.webhook_queue q set due_at = now() + make_interval(secs => $2::int), claim = $1::bigint
+    update neoapi.webhook_queue q set due_at = now() + make_interval(secs => {lease}::int), claim = {claim}::bigint
     where q.ctid = any (array(select due.at from due))
     returning q.id, q.organization_id, q.subscription_id, q.number)
 -- Two look-ups in primary keys for each delivery. The order and the range, which has one id, prevent the use of another index with
@@ -93,21 +93,21 @@ lateral (
     from neoapi.event l
     where l.organization_id = t.organization_id and l.id between h.event_id and h.event_id and l.created_at = h.event_at
     order by l.id limit 1) e
-order by t.subscription_id <= $5, t.subscription_id, t.id;
+order by t.subscription_id <= {cursor}, t.subscription_id, t.id;
 
--- Records attempts; $1 to $12 are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless
+-- Records attempts; {ids} to {delays} are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless
 -- no other process has claimed the delivery since: a crash of the database loses claims that were not flushed.
--- $13 to $15 are changes of subscriptions' health, at most one for each; a success is one once a minute. Returns those whose health
+-- {health_organizations} to {health} are changes of subscriptions' health, at most one for each; a success is one once a minute. Returns those whose health
 -- changed, with the reason if it was made inactive. A success ends the display of the plan's limit, unless a delivery waits for the
 -- next few seconds, as those of `defer` do.
 --
 -- The rows are locked in the order of their ids first, so that two statements that take several rows of the queue do not deadlock. The order in which a `delete` locks them is the planner's choice.
--- name: complete
+-- write: complete
 with done as materialized (
     select o.id collate "C" as id, claim, organization, subscription collate "C" as subscription, number, started, duration, http_status, error, excerpt,
         outcome, delay
-    from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::int[], $8::int[],
-        $9::text[], $10::text[], $11::text[], $12::float8[])
+    from unnest({ids}::text[], {claims}::bigint[], {subscriptions}::text[], {organizations}::text[], {numbers}::int[], {starts}::timestamptz[], {durations}::int[], {statuses}::int[],
+        {errors}::text[], {excerpts}::text[], {outcomes}::text[], {delays}::float8[])
         as o (id, claim, subscription, organization, number, started, duration, http_status, error, excerpt, outcome, delay)),
 claimed as materialized (
     select from neoapi.webhook_queue q
@@ -142,7 +142,7 @@ changed as materialized (
         s.limited_until is not null and h.health = 'ok' and not exists (
             select from neoapi.webhook_queue q
             where q.subscription_id = s.id and q.due_at > now() and q.due_at < now() + interval '6 seconds') as ends_limit
-    from unnest($13::text[], $14::text[], $15::text[]) as h (organization, subscription, health)
+    from unnest({health_organizations}::text[], {health_subscriptions}::text[], {health}::text[]) as h (organization, subscription, health)
     join neoapi.webhook_subscription s on s.organization_id = h.organization and s.id = h.subscription
     where (select any_claimed from locked) is not null
     for no key update of s skip locked)
@@ -165,22 +165,22 @@ and (c.health = 'ok' and (s.failing_since is not null or s.is_announced or c.end
      or s.is_active and c.reason is not null)
 returning s.id, c.reason;
 
--- Notes at most $1 subscriptions that have failed for ten minutes, which adds the event webhook.failing. Returns their number.
--- name: announce_failing
+-- Notes at most {max} subscriptions that have failed for ten minutes, which adds the event webhook.failing. Returns their number.
+-- write: announce_failing
 with due as materialized (
     select s.organization_id, s.id from neoapi.webhook_subscription s
     where s.health = 'failing' and s.failing_since < now() - interval '10 minutes' and not s.is_announced
-    limit $1::int for no key update of s skip locked),
+    limit {max}::int for no key update of s skip locked),
 noted as (
     update neoapi.webhook_subscription s set is_announced = true
     from due where s.organization_id = due.organization_id and s.id = due.id and not s.is_announced returning 1)
 select count(*) from noted;
 
--- Releases claimed deliveries: $1 ids, $2 claims, $3 subscriptions. They are locked as above.
--- name: release
+-- Releases claimed deliveries. They are locked as above.
+-- write: release
 with done as materialized (
     select o.id collate "C" as id, o.claim, o.subscription collate "C" as subscription
-    from unnest($1::text[], $2::bigint[], $3::text[]) as o (id, claim, subscription)),
+    from unnest({ids}::text[], {claims}::bigint[], {subscriptions}::text[]) as o (id, claim, subscription)),
 claimed as materialized (
     select from neoapi.webhook_queue q join done o on q.subscription_id = o.subscription and q.id = o.id and q.claim = o.claim
     order by q.id for update of q),
@@ -191,19 +191,18 @@ released as (
     where (select any_claimed from locked) and q.subscription_id = o.subscription and q.id = o.id and q.claim = o.claim)
 select null where false;
 
--- Releases deliveries of claim $1 that the plan does not allow yet; they are due again in $2 seconds. $3 to $6 are arrays: ids,
--- organizations, subscriptions, and when the plan allows another one. Locked rows are left out: they are due again when the lease
--- has expired.
--- name: defer
+-- Releases deliveries of a claim that the plan does not allow yet; they are due again in {seconds}. {until} has the times at which
+-- the plan allows another one. Locked rows are left out: they are due again when the lease has expired.
+-- write: defer
 with deferred as materialized (
     select o.id collate "C" as id, organization, subscription collate "C" as subscription, until
-    from unnest($3::text[], $4::text[], $5::text[], $6::timestamptz[]) as o (id, organization, subscription, until)),
+    from unnest({ids}::text[], {organizations}::text[], {subscriptions}::text[], {until}::timestamptz[]) as o (id, organization, subscription, until)),
 claimed as materialized (
     select q.ctid as at from neoapi.webhook_queue q
-    join deferred o on q.subscription_id = o.subscription and q.id = o.id and q.claim = $1::bigint
+    join deferred o on q.subscription_id = o.subscription and q.id = o.id and q.claim = {claim}::bigint
     for update of q skip locked),
 released as (
-    update neoapi.webhook_queue q set due_at = now() + make_interval(secs => $2::int), claim = null
+    update neoapi.webhook_queue q set due_at = now() + make_interval(secs => {seconds}::int), claim = null
     where q.ctid = any (array(select at from claimed))),
 limited as materialized (
     select s.organization_id, s.id from neoapi.webhook_subscription s
@@ -215,14 +214,14 @@ set limited_until = (select max(o.until) from deferred o where o.subscription = 
 from limited l
 where s.organization_id = l.organization_id and s.id = l.id and s.limited_until > now() is not true;
 
--- $1 days that deliveries are kept, $2 events.
--- name: partitions
-select neoapi.maintain_partitions($1::int, $2::int);
+-- The days that deliveries and events are kept.
+-- write: partitions
+select neoapi.maintain_partitions({days}::int, {event_days}::int);
 
--- Fails at most $1 pending deliveries of a deleted subscription, and returns how many. Rows that others have locked are skipped
+-- Fails at most {max} pending deliveries of a deleted subscription, and returns how many. Rows that others have locked are skipped
 -- and left for another pass. The note of the deletion is removed when no delivery is left and none can appear any more: a
 -- statement that began before the deletion may still queue some.
--- name: fail_deleted
+-- write: fail_deleted
 with deletion as materialized (
     select d.subscription_id as id, s.is_final, d.position
     from neoapi.webhook_deletion d, lateral (
@@ -235,7 +234,7 @@ found as materialized (
         select q.ctid as at, q.id
         from neoapi.webhook_queue q
         where q.subscription_id = deletion.id and q.id > deletion.position
-        order by q.id limit $1::int for update skip locked) f),
+        order by q.id limit {max}::int for update skip locked) f),
 ended as (
     delete from neoapi.webhook_queue q where q.ctid = any (array(select at from found)) returning q.*),
 failed as (
@@ -254,10 +253,10 @@ finished as (
     delete from neoapi.webhook_deletion d using deletion, is_over where d.subscription_id = deletion.id and is_over.yes)
 select count(*) from ended;
 
--- Removes 1000 expired idempotency keys, and 1000 queued deliveries older than $1 days. Returns whether there may be more. Only
+-- Removes 1000 expired idempotency keys, and 1000 queued deliveries older than {days}. Returns whether there may be more. Only
 -- the process with the lock removes anything; the lock ends with the statement. The subscriptions with queued deliveries are found
 -- as above.
--- name: cleanup
+-- write: cleanup
 with recursive lock as materialized (select pg_try_advisory_xact_lock(hashtext('neoapi.tidy')) as acquired),
 keys as (
     delete from neoapi.idempotency_key
@@ -277,7 +276,7 @@ orphans as (
         from queue, lateral (
             select q.ctid as at
             from neoapi.webhook_queue q
-            where q.subscription_id = queue.id and q.id < neoapi.webhook_min_id(current_date - $1::int)
+            where q.subscription_id = queue.id and q.id < neoapi.webhook_min_id(current_date - {days}::int)
             order by q.id limit 1000) q
         limit 1000))
     returning 1)

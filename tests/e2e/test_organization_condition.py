@@ -2,6 +2,7 @@
 """Every statement that is generated or prepared reads rows of its organization only: PostgreSQL's plan restricts organization_id in each
 scan of a table that has it. test_filters_explain.py checks the plans of filtered lists with many rows."""
 
+import ast
 import re
 import subprocess
 
@@ -51,9 +52,17 @@ def plan_of(planner, sql):
     return plan
 
 
+def constants():
+    """The prepared statements of the .sql files, without those of background threads."""
+    for header in sorted((deployment.BUILD / "gen").glob("*/*.sql.h")):
+        if header.name not in ("outbox.sql.h", "jobs.sql.h"):
+            for text in re.findall(r'NEO_PREPARED\([^"]*((?:"(?:[^"\\]|\\.)*"\s*)+)\);', header.read_text()):
+                yield "".join(map(ast.literal_eval, text.splitlines()))
+
+
 def test_every_statement_of_a_request_has_its_organization(planner, owned):
     out = subprocess.run([deployment.BUILD / "statements"], check=True, stdout=subprocess.PIPE, text=True).stdout
-    statements = [sql for sql in out.split("\0")[3::4] if not sql.startswith("create or replace")]
+    statements = [sql for sql in out.split("\0")[3::4] if not sql.startswith("create or replace")] + [*constants()]
     found = {sql: tables for sql in statements if (tables := list(unrestricted(plan_of(planner, sql), owned)))}
     assert len(statements) > 200
     # Callbacks find the organization of a number; expiry finds the rows of all organizations that are due.

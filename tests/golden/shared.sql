@@ -250,80 +250,51 @@ stored_key as (
 select answer, recovered
 from answer;
 
--- $1 organization, $2 subscription, $3 id
 prepare shared_14 as
-select neoapi.webhook_delivery_detail(t)
-from neoapi.webhook_delivery t
-where t.organization_id = $1 and t.subscription_id = $2 and t.id = $3;
-
--- $1 secret, $2 now, $3 actor, $4 organization, $5 subscription
-prepare shared_15 as
-update neoapi.webhook_subscription t
-set previous_secret = secret, secret = $1, previous_secret_until = now() + interval '24 hours', updated_at = greatest($2::timestamptz,
-    updated_at + interval '1 millisecond'), updated_by = $3
-where t.organization_id = $4 and t.id = $5
-returning representation;
-
-prepare shared_16 as
-select neoapi.event_record(t)
-from neoapi.event t
-where t.organization_id = $1 and t.id = $2 and ($3::text[] is null or t.type = any ($3::text[])) and t.created_at >= (
-    select coalesce(max(m.noted_at) - interval '6 hours', '-infinity')
-    from neoapi.event_mark m
-    where m.position <= $2)
-    and t.created_at <= (
-    select coalesce(min(m.noted_at) + interval '6 hours', 'infinity')
-    from neoapi.event_mark m
-    where m.position > $2);
-
-prepare shared_17 as
-select neoapi.check_event_epoch();
-
-prepare shared_18 as
 select refusal, deliveries, created, number_id, phone_number_id, access_token, wa_id, bsuid, account, has_template, template_text
 from neoapi.whatsapp_start($1, $2, $3, decode($4, 'hex'), $5, $6, $7, $8, $9, $10, $11, $12);
 
-prepare shared_19 as
+prepare shared_15 as
 select neoapi.whatsapp_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
-prepare shared_20 as
+prepare shared_16 as
 select neoapi.whatsapp_store_template($1, $2, $3, $4, $5);
 
-prepare shared_21 as
+prepare shared_17 as
 select neoapi.whatsapp_response($1, $2);
 
-prepare shared_22 as
+prepare shared_18 as
 select neoapi.whatsapp_conversation_json(t), t.xmin
 from neoapi.whatsapp_conversation t
 where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and t.id = $2;
 
-prepare shared_23 as
+prepare shared_19 as
 select body, deliveries, refusal
 from neoapi.whatsapp_change($1, $2, $3, $4, $5, $6, $7, $8);
 
-prepare shared_24 as
+prepare shared_20 as
 select id, phone_number_id, app_secret
 from neoapi.whatsapp_number
 where phone_number_id = any ($1) or waba_id = any ($1)
 limit 1000;
 
-prepare shared_25 as
+prepare shared_21 as
 select id, phone_number_id, app_secret
 from neoapi.whatsapp_number
 order by id desc
 limit 16;
 
-prepare shared_26 as
+prepare shared_22 as
 select true
 from neoapi.whatsapp_number
 where verify_token_hash = decode($1, 'hex')
 limit 1;
 
-prepare shared_27 as
+prepare shared_23 as
 select message_count, delivery_count, status_count
 from neoapi.whatsapp_receive($1, $2, $3, $4);
 
-prepare shared_28 as
+prepare shared_24 as
 (
     select 'proposal', due.organization_id, due.tenant_id, due.id, due.xmin, due.representation, 'expired'
     from neoapi.proposal due
