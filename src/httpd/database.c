@@ -45,7 +45,9 @@ struct neo_database {
     pthread_mutex_t mutex; /* one thread calls mod_dbd; the others fail with it instead of trying to connect themselves */
     atomic_uint failures;
     apr_time_t failed_at;                /* of the last failure */
+    atomic_llong failed_after;           /* microseconds */
     const char *params;                  /* DBDParams */
+    pthread_mutex_t lookup;              /* those that failed wait for the reason, not those that get a free connection */
     long long next_lookup;               /* neo_steady_ms from which on the reason is looked up again */
     _Atomic(const neo_pg_error *) error; /* of the last failure */
     atomic_llong backoff;                /* milliseconds; 0: none */
@@ -65,6 +67,7 @@ int neo_database_has_mod_dbd(void)
 static apr_status_t destroy(void *data)
 {
     neo_database *database = data;
+    pthread_mutex_destroy(&database->lookup);
     pthread_mutex_destroy(&database->mutex);
     pthread_cond_destroy(&database->queue.freed);
     pthread_mutex_destroy(&database->queue.mutex);
@@ -133,6 +136,7 @@ neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, const ch
     atomic_store(&database->error, neo_pg_error_find(""));
     __atomic_fetch_add(&neo_shared_metrics_get()->process->connections, max_connections, __ATOMIC_RELAXED);
     neo_mutex_init(&database->mutex);
+    neo_mutex_init(&database->lookup);
     init_queue(&database->queue, max_connections, max_long_held);
     apr_pool_cleanup_register(pchild, database, destroy, apr_pool_cleanup_null);
     return database;
@@ -146,16 +150,18 @@ static void wait_before_retry(const neo_database *database)
 }
 
 /* Connects once more with libpq, because apr_dbd does not report SQLSTATE. */
-static void look_up_error(neo_database *database, apr_time_t began)
+static void look_up_error(neo_database *database)
 {
+    pthread_mutex_lock(&database->lookup);
     long long now = neo_steady_ms();
-    if (database->failed_at - began > ANSWERED_US) {
+    if (atomic_load(&database->failed_after) > ANSWERED_US) {
         atomic_store(&database->error, neo_pg_error_find(""));
     } else if (now >= database->next_lookup) {
         const neo_pg_error *error = neo_pg_connect_error(database->params);
         atomic_store(&database->error, error ? error : neo_pg_error_find(""));
         database->next_lookup = now + ERROR_INTERVAL_MS;
     }
+    pthread_mutex_unlock(&database->lookup);
 }
 
 const neo_pg_error *neo_database_error(const neo_database *database)
@@ -174,11 +180,13 @@ static ap_dbd_t *open_free_connection(neo_database *database, apr_pool_t *pool)
         record = dbd_open(pool, database->server);
         if (!record) {
             database->failed_at = apr_time_now();
-            look_up_error(database, began);
+            atomic_store(&database->failed_after, database->failed_at - began);
             atomic_fetch_add(&database->failures, 1);
         }
     }
     pthread_mutex_unlock(&database->mutex);
+    if (!record)
+        look_up_error(database);
     return record;
 }
 

@@ -99,10 +99,15 @@ int neo_pg_is_alive(neo_pg *pg)
     return PQstatus(pg->conn) == CONNECTION_OK;
 }
 
+/* Only verbose messages have the SQLSTATE of a refused connection. */
 int neo_pg_reconnect(neo_pg *pg)
 {
+    PGVerbosity verbosity = PQsetErrorVerbosity(pg->conn, PQERRORS_VERBOSE);
     PQreset(pg->conn);
-    return PQstatus(pg->conn) == CONNECTION_OK;
+    PQsetErrorVerbosity(pg->conn, verbosity);
+    int is_connected = PQstatus(pg->conn) == CONNECTION_OK;
+    neo_message_find_state(is_connected ? "" : PQerrorMessage(pg->conn), pg->refusal);
+    return is_connected;
 }
 
 /* ---------------------------------------------------------------- waiting for results */

@@ -58,8 +58,7 @@ const char *neo_pg_error_fix(const neo_pg_error *error)
     return neo_message_row_of(error->message)->fix;
 }
 
-/* The SQLSTATE in a verbose message ("…: FATAL:  53300: sorry, too many clients already"), whose words may be translated. */
-static void find_state(const char *message, char state[NEO_SQLSTATE_SIZE])
+void neo_message_find_state(const char *message, char state[NEO_SQLSTATE_SIZE])
 {
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     *state = '\0';
@@ -84,7 +83,7 @@ const neo_pg_error *neo_pg_connect_error(const char *conninfo)
         if (poll(&polled, 1, (int)left) > 0)
             next = PQconnectPoll(conn);
     }
-    find_state(PQerrorMessage(conn), state);
+    neo_message_find_state(PQerrorMessage(conn), state);
     PQfinish(conn);
     return next == PGRES_POLLING_OK ? NULL : neo_pg_error_find(state);
 }

@@ -5,7 +5,7 @@
 
 #include <libpq-fe.h>
 
-#include "pg/pg.h"
+#include "pg/error.h"
 
 /* A connection's table of statements is emptied when it is full. A process has about 250; a resource with batches has 17. */
 #define NEO_PG_TABLE  1024
@@ -27,9 +27,10 @@ struct neo_pg {
     PGconn *conn;
     void *log_context;
     void *user_data;
-    neo_pg_watch *watch; /* NULL: every error is logged */
-    int timed_out;       /* the last statement timed out */
-    neo_pg_mode mode;    /* NEO_PG_REQUEST, or that of the open transaction */
+    neo_pg_watch *watch;             /* NULL: every error is logged */
+    char refusal[NEO_SQLSTATE_SIZE]; /* the SQLSTATE with which the server refused the last new connection; "" if it did not */
+    int timed_out;                   /* the last statement timed out */
+    neo_pg_mode mode;                /* NEO_PG_REQUEST, or that of the open transaction */
     struct {
         const neo_statement *statement; /* NULL: none was sent, so neo_pg_receive runs it */
         long long until;                /* neo_steady_seconds at which it times out */
@@ -38,6 +39,10 @@ struct neo_pg {
 };
 
 int neo_state_is_class(const char *state, const char *class);
+
+/* The SQLSTATE in a verbose message ("…: FATAL:  53300: sorry, too many clients already"), whose words may be translated; "" if
+ * there is none. */
+void neo_message_find_state(const char *message, char state[NEO_SQLSTATE_SIZE]);
 
 /* ---------------------------------------------------------------- results; NULL is one that never arrived */
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "libpq.h"
-#include "pg/error.h"
 
 int neo_result_is_success(const PGresult *result)
 {
@@ -50,7 +49,7 @@ neo_pg_status neo_result_read(neo_pg *pg, PGresult *result, apr_pool_t *pool, ne
         return NEO_PG_OK;
     }
     int is_connected = PQstatus(pg->conn) == CONNECTION_OK;
-    rows->error = neo_pg_error_find(neo_result_state(result));
+    rows->error = neo_pg_error_find(result || is_connected ? neo_result_state(result) : pg->refusal);
     rows->is_undone = is_connected && *neo_result_state(result);
     rows->constraint = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
     rows->detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);

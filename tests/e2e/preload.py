@@ -36,6 +36,13 @@ class ShiftedClock(Preload):
         self.set(int(seconds * 1000))
 
 
+class SlowConnect(Preload):
+    """httpd's search for the reason of a failed connection, which takes longer by set(milliseconds) (see slow_connect.c)."""
+
+    def __init__(self, place):
+        super().__init__(place, HERE / "slow_connect.c")
+
+
 class FullDisk(Preload):
     """PostgreSQL's disk, which is full while the number is GROWTH or ALL (see full_disk.c)."""
 

@@ -7,14 +7,18 @@ import json
 import os
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg2
 import pytest
+import requests
+from admin_factory import AdminFactory
 from admin_pages import CONF, AdminPages
 from client import Api, refused
 from ctl_instance import Ctl
-from preload import FullDisk
+from deployment import sanitizer_settings
+from preload import FullDisk, SlowConnect
 from wait import eventually
 from webhook_fixtures import module_admin_factory, running_instance  # noqa: F401 (a fixture)
 
@@ -155,20 +159,56 @@ def test_used_up_connections_are_reported(module_instance, api, pages, ctl):
         await_health(pages, "", None)
 
 
-def test_a_refused_role_is_reported(module_instance, api, pages):
-    rules = Path(module_instance.sql("show hba_file")[0][0])
+@contextlib.contextmanager
+def role_refused(instance):
+    """New connections are refused; those that are open stay so."""
+    rules = Path(instance.sql("show hba_file")[0][0])
     kept = rules.read_text()
+    rules.write_text("local all neoapi reject\n" + kept)
+    instance.sql("select pg_reload_conf()")
+    try:
+        yield
+    finally:
+        rules.write_text(kept)
+        instance.sql("select pg_reload_conf()")
+
+
+def test_a_refused_role_is_reported(module_instance, api, pages):
     with restarted_without_connections(module_instance):
-        try:
-            rules.write_text("local all neoapi reject\n" + kept)
-            module_instance.sql("select pg_reload_conf()")
+        with role_refused(module_instance):
             module_instance.command("start-httpd")
             is_logged(module_instance, not_executed(api.with_().post("brokers", {"name": "Ana"}), 5), "NEO0216")
             await_health(pages, "", REFUSED)
-        finally:
-            rules.write_text(kept)
-            module_instance.sql("select pg_reload_conf()")
         await_health(pages, "", None)
+
+
+def is_read(api):
+    with contextlib.suppress(requests.exceptions.RequestException):
+        return api.with_().get("brokers", timeout=2).status_code == 200
+
+
+def test_a_free_connection_is_used_while_the_reason_of_a_failure_is_looked_up(disk):
+    delay = SlowConnect(disk.file.parent)
+    preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {delay.library}".strip()
+    more = {"HTTPD_PRELOAD": preload, "PROCESSES": "1", "DB_CONNECTIONS": "20"}
+    with running_instance("lookup", CONF, **more) as instance, ThreadPoolExecutor() as pool:
+        api = Api(instance, AdminFactory(instance).key())
+        api.broker()
+        locked = "select count(*) from pg_stat_activity where application_name = 'neoapi' and wait_event_type = 'Lock'"
+        with psycopg2.connect(instance.admin_dsn) as locking, role_refused(instance):
+            locking.cursor().execute("lock table neoapi.broker in access exclusive mode")
+            delay.set(15000)
+            waiting = [pool.submit(api.with_().get, "brokers") for _ in range(6)]
+            eventually(lambda: instance.sql(locked)[0][0] and "pg_hba.conf" in instance.error_log,
+                       "requests hold the open connections, and new ones are refused")
+            locking.rollback()
+            eventually(lambda: any(one.done() for one in waiting), "a connection is free")
+            eventually(lambda: is_read(api), "a request uses the free connection")
+            assert not all(one.done() for one in waiting)
+        failed = [one.result() for one in waiting if one.result().status_code == 503]
+        assert failed
+        for answer in failed:
+            not_executed(answer, 5)
 
 
 # ---------------------------------------------------------------- a standby

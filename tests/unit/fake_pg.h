@@ -44,7 +44,8 @@ struct fake_pg {
     atomic_int connections;              /* accepted so far */
     atomic_int prepared, executed, died; /* statements and ended connections so far */
     atomic_int has_prepared;             /* each statement is known already, as on a pooler's connection */
-    atomic_int refuses;                  /* new connections are closed at once */
+    atomic_int refuses;                  /* new connections are closed at once, */
+    const char *refusal;                 /* or refused with this SQLSTATE */
     atomic_int latest;                   /* the latest connection's socket */
     atomic_int running;                  /* threads of connections */
 };
@@ -290,6 +291,11 @@ static inline int fake_handshake(fake_session *s)
     int rest = fake_int(&at, 4) - (int)sizeof head;
     if (!fake_read(s->socket, apr_palloc(s->pool, (apr_size_t)rest + 1), (size_t)rest))
         return 0;
+    if (s->fake->refusal) {
+        fake_send_error(s, s->fake->refusal, NULL);
+        fake_flush(s);
+        return 0;
+    }
     fake_send(s, 'R', "\0\0\0\0", 4);
     fake_send(s, 'S', "client_encoding\0UTF8", 21);
     fake_send(s, 'S', "server_version\00015.0", 20);

@@ -126,6 +126,39 @@ TEST(a_server_is_used_again_after_an_outage)
     assert_row(c);
 }
 
+static neo_message last_logged;
+
+static void remember(const neo_message_row *message, void *context, const char *text)
+{
+    (void)context, (void)text;
+    for (last_logged = 0; neo_message_row_of(last_logged) != message;)
+        last_logged++;
+}
+
+TEST(a_refused_connection_is_logged_like_one_that_never_was)
+{
+    static const struct {
+        const char *state;
+        neo_message message;
+    } cases[] = {{"53300", NEO_LOG_CONNECTION_LIMIT}, {"28000", NEO_LOG_ROLE_REFUSED}, {NULL, NEO_LOG_DATABASE_UNAVAILABLE}};
+    script s = {.steps = {row}, .count = 1};
+    neo_log_to(remember);
+    for (int i = 0; i < COUNT(cases); i++)
+        for (int writes = 0; writes < 2; writes++) {
+            fake_client *c = client_of(&s, writes, *state);
+            c->server->refusal = cases[i].state;
+            atomic_store(&c->server->refuses, !cases[i].state);
+            fake_disconnect(c->server);
+            assert_int_equal(fake_client_run(c), NEO_PG_UNAVAILABLE);
+            assert_int_equal(last_logged, cases[i].message);
+            assert_true(c->rows.is_undone);
+            c->server->refusal = NULL;
+            atomic_store(&c->server->refuses, 0);
+            assert_int_equal(fake_client_run(c), NEO_PG_OK);
+        }
+    neo_log_to(NULL);
+}
+
 /* ---------------------------------------------------------------- the connection ends during a statement */
 
 /* How often a statement is executed if its first execution ends like this, and its status. */
