@@ -51,12 +51,14 @@ const neo_field neo_message_fields[] = {
            .example = NEO_TEXT(SAMPLE_CREATED)),
     YES_OR_NO("created_conversation", NEO_EXPORT_ONLY, .default_value = "false"),
     TEXT("identity_source", NEO_EXPORT_ONLY, .max = MAX_SOURCE,
-         .computed = "select i.source from neoapi.whatsapp_identity i where i.id = t.identity_id"),
+         .computed = "select i.source from neoapi.whatsapp_identity i"
+                     " where i.organization_id = t.organization_id and i.id = t.identity_id"),
     {.name = "identity",
      .type = NEO_OBJECT,
      .flags = NEO_EXPORT_ONLY,
      .fields = neo_identity_fields,
-     .computed = "neoapi.whatsapp_identity identity where identity.id = t.identity_id"
+     .computed = "neoapi.whatsapp_identity identity where identity.organization_id = t.organization_id"
+                 " and identity.id = t.identity_id"
                  " and identity.source = 'message ' || t.provider_message_id"},
     {.name = "organization_id", .type = NEO_STRING, .flags = NEO_EXPORT_ONLY | NEO_SERVER | NEO_ALWAYS},
     {0},

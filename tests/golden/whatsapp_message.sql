@@ -45,7 +45,7 @@ select '{' || concat_ws(',', '"id":' || to_json(t.id), '"conversation_id":' || t
     (
         select i.source
         from neoapi.whatsapp_identity i
-        where i.id = t.identity_id)),
+        where i.organization_id = t.organization_id and i.id = t.identity_id)),
 '"identity":' || (
     select '{' || concat_ws(',', '"source":' || to_json(identity.source), '"kind":' || to_json(identity.kind),
         '"at":' || '"' || neoapi.format_timestamp(identity.at) || '"', '"wa_id":' || to_json(identity.wa_id),
@@ -53,7 +53,8 @@ select '{' || concat_ws(',', '"id":' || to_json(t.id), '"conversation_id":' || t
         '"lead_id":' || to_json(identity.lead_id), '"preference":' || to_json(identity.preference),
         '"preference_at":' || '"' || neoapi.format_timestamp(identity.preference_at) || '"') || '}'
     from neoapi.whatsapp_identity identity
-    where identity.id = t.identity_id and identity.source = 'message ' || t.provider_message_id),
+    where identity.organization_id = t.organization_id and identity.id = t.identity_id
+        and identity.source = 'message ' || t.provider_message_id),
 '"organization_id":' || to_json(t.organization_id)) || '}'
 from neoapi.whatsapp_message t
 where t.organization_id = $1
