@@ -29,7 +29,7 @@ NEO_MUSTCHECK neo_pg_status neo_batch_lock_targets(neo_pg *pg, const neo_resourc
                                                    const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *locked);
 
 /* Locks rows against changes by others until the transaction ends. One row for each that exists: its number and its
- * representation. Rows without a number are locked because a deletion may clear their reference (see sql/mutual.h). */
+ * representation. Rows without a number are locked because a deletion may clear their reference (see sql/reference.h). */
 enum { NEO_LOCKED_NUMBER, NEO_LOCKED_ANSWER };
 NEO_MUSTCHECK neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                            const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *found);

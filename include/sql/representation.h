@@ -8,7 +8,6 @@
 
 #include "schema/resource.h"
 #include "sql/idempotency.h"
-#include "sql/migrate.h"
 
 /* What a new row consists of. */
 typedef struct neo_new_values {
@@ -28,8 +27,11 @@ void neo_representation_set(neo_values *values, const neo_resource *resource, co
 /* SQL of the exported line of the row t. */
 const char *neo_representation_exported(const neo_resource *resource, apr_pool_t *pool);
 
-/* The function of a resource, and its triggers, as a migration without number. */
-neo_migration neo_representation_script(const neo_resource *resource, apr_pool_t *pool);
+/* Installs the function of a resource, and its triggers. */
+typedef struct neo_script {
+    const char *name, *sql;
+} neo_script;
+neo_script neo_representation_script(const neo_resource *resource, apr_pool_t *pool);
 
 /* The resources, ended by NULL, whose function is not that of this build, or is not run by its triggers. */
 NEO_MUSTCHECK neo_pg_status neo_representation_outdated(neo_pg *pg, apr_pool_t *pool, const neo_resource ***outdated,

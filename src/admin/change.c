@@ -6,7 +6,6 @@
 #include "admin/change.sql.h"
 #include "admin/noun.h"
 #include "core/encode.h"
-#include "sql/write.h"
 
 /* ---------------------------------------------------------------- creating */
 

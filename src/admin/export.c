@@ -9,7 +9,6 @@
 #include "resources/noun.h"
 #include "sql/migrate.h"
 #include "sql/representation.h"
-#include "sql/write.h"
 
 #define FETCH_ROWS "1000" /* a few megabytes at most */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl migrate: updates the schema. */
+#include "sql/migrate.h"
 #include "sql/representation.h"
 
 #include "ctl/output.h"

@@ -4,7 +4,7 @@
 
 #include "pg/array.h"
 
-static const char *array_of(const neo_json *list, apr_pool_t *pool)
+static const char *array_text(const neo_json *list, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 128);
@@ -13,33 +13,33 @@ static const char *array_of(const neo_json *list, apr_pool_t *pool)
     return neo_array_end(&out);
 }
 
-static const char *string_of(const neo_json *value, apr_pool_t *pool)
+static const char *string_text(const neo_json *value, apr_pool_t *pool)
 {
     (void)pool;
     return neo_json_string(value);
 }
 
-static const char *json_of(const neo_json *value, apr_pool_t *pool)
+static const char *json_text(const neo_json *value, apr_pool_t *pool)
 {
     return neo_json_text(value, pool).ptr;
 }
 
 /* JSON has no equality in PostgreSQL. The module writes it in one form, so that its text can be compared. */
 #define QUOTED(type, parameter) type, "to_json(", ")", "", parameter
-#define TIMESTAMP               "timestamptz", "'\"' || neoapi.format_timestamp(", ") || '\"'", "", string_of
-#define PLAIN(type)             type, "", "", "", json_of
-#define JSON                    "json", "", "", "::json::text", json_of
+#define TIMESTAMP               "timestamptz", "'\"' || neoapi.format_timestamp(", ") || '\"'", "", string_text
+#define PLAIN(type)             type, "", "", "", json_text
+#define JSON                    "json", "", "", "::json::text", json_text
 
 const neo_column neo_columns[] = {
-    [NEO_STRING] = {QUOTED("text", string_of)},
-    [NEO_ENUM] = {QUOTED("text", string_of)},
-    [NEO_REFERENCE] = {QUOTED("text", string_of)},
+    [NEO_STRING] = {QUOTED("text", string_text)},
+    [NEO_ENUM] = {QUOTED("text", string_text)},
+    [NEO_REFERENCE] = {QUOTED("text", string_text)},
     [NEO_TIMESTAMP] = {TIMESTAMP},
-    [NEO_DATE] = {QUOTED("date", string_of)},
+    [NEO_DATE] = {QUOTED("date", string_text)},
     [NEO_BOOLEAN] = {PLAIN("boolean")},
     [NEO_INTEGER] = {PLAIN("bigint")},
     [NEO_DECIMAL] = {PLAIN("numeric")},
-    [NEO_ENUM_LIST] = {QUOTED("text[]", array_of)},
+    [NEO_ENUM_LIST] = {QUOTED("text[]", array_text)},
     [NEO_OBJECT] = {JSON},
     [NEO_MAP] = {JSON},
     [NEO_LIST] = {JSON},

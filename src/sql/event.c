@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "sql/column.h"
-#include "sql/write.h"
 
 int neo_event_is_change(const neo_field *field)
 {

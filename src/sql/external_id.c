@@ -7,7 +7,6 @@
 #include "core/buf.h"
 #include "pg/array.h"
 #include "sql/sql.h"
-#include "sql/write.h"
 
 static neo_sql *find;
 

@@ -211,8 +211,8 @@ static const char *install_functions(const run *r)
     if (neo_representation_outdated(r->pg, r->pool, &outdated, &rows) != NEO_PG_OK)
         return rows.message;
     for (; *outdated && !error; outdated++) {
-        neo_migration script = neo_representation_script(*outdated, r->pool);
-        error = apply(r, &script);
+        neo_script script = neo_representation_script(*outdated, r->pool);
+        error = apply(r, &(neo_migration){0, script.name, script.sql});
     }
     return error;
 }

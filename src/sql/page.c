@@ -11,7 +11,6 @@
 #include "core/id.h"
 #include "schema/check.h"
 #include "sql/reference.h"
-#include "sql/write.h"
 
 #define TIME_LIMIT_MS 2000
 

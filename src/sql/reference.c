@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CTEs that look up and write references (see sql/reference.h). */
+/* The CTEs that look up, write and clear references (see sql/reference.h). */
 #include "sql/reference.h"
 
 #include <apr_strings.h>
@@ -8,6 +8,7 @@
 #include "core/id.h"
 #include "pg/array.h"
 #include "schema/references.h"
+#include "sql/event.h"
 
 const char *neo_reference_column(const char *id, apr_pool_t *pool)
 {
@@ -104,4 +105,79 @@ void neo_reference_add_used(neo_buf *sql, const neo_resource *resource, const ch
                    " where back.organization_id = {organization} and back.source_id = item.item_id"
                    " and back.target_id = other.item_id)))%s order by r.source_id limit 1) u) as users from item), ",
                    resource->name, but);
+}
+
+/* ---------------------------------------------------------------- mutual references */
+
+void neo_mutual_add_partner(neo_buf *sql, const neo_resource *resource)
+{
+    const neo_field *field = neo_mutual_field(resource);
+    if (!field)
+        return;
+    neo_buf_printf(
+        sql,
+        "locked as materialized (select t.* from neoapi.%s t where t.organization_id = {organization}"
+        " and t.id in ({id}, (select o.%s from neoapi.%s o where o.organization_id = {organization} and o.id = {id}))"
+        " and case when t.id = {id} then t.xmin = {version}::xid else t.%s = {id} end"
+        " order by t.id for no key update of t),"
+        " partner as materialized (select locked.*, 1 as item_number from locked where id <> {id}), ",
+        neo_table_of(resource), field->name, neo_table_of(resource), field->name);
+}
+
+void neo_mutual_add_partners(neo_buf *sql, const neo_resource *resource)
+{
+    const neo_field *field = neo_mutual_field(resource);
+    if (!field)
+        return;
+    neo_buf_printf(sql,
+                   "partner as materialized (select o.*, item.item_number from item join neoapi.%s t"
+                   " on t.organization_id = {organization} and t.id = item.item_id join neoapi.%s o"
+                   " on o.organization_id = {organization} and o.id = t.%s and o.%s = t.id"
+                   " where not exists (select from item other where other.item_id = o.id)), ",
+                   neo_table_of(resource), neo_table_of(resource), field->name, field->name);
+}
+
+const char *neo_mutual_exclude_partner(const neo_resource *resource, apr_pool_t *pool)
+{
+    const neo_field *field = neo_mutual_field(resource);
+    if (!field)
+        return "";
+    return apr_psprintf(pool,
+                        " and not exists (select from partner where partner.id = r.source_id and r.path = '%s'"
+                        " and partner.item_number = item.item_number)",
+                        field->name);
+}
+
+void neo_mutual_add_cleared(neo_buf *sql, const neo_resource *resource)
+{
+    const neo_field *field = neo_mutual_field(resource);
+    if (!field)
+        return;
+    neo_buf_printf(sql,
+                   ", cleared as (update neoapi.%s o set %s = null, updated_by = {actor}, updated_at = " NEO_NEXT_UPDATED_AT(
+                       "deleted.item_now",
+                       "partner") " from deleted, partner where o.organization_id = {organization}"
+                                  " and o.id = partner.id and partner.item_number = deleted.item_number"
+                                  " returning o.*, deleted.item_number, deleted.item_cleared_block, deleted.item_now),"
+                                  " cleared_references as (delete from neoapi.reference r using cleared"
+                                  " where r.organization_id = {organization} and r.source_id = cleared.id and r.path = '%s')",
+                   neo_table_of(resource), field->name, field->name);
+    if (resource->has_events)
+        neo_event_add(sql, &(neo_event){.resource = resource,
+                                        .happened = "updated",
+                                        .from = "cleared",
+                                        .before = "partner",
+                                        .number = "_cleared",
+                                        .order = "r.item_number",
+                                        .id_block = "r.item_cleared_block",
+                                        .now = "r.item_now"});
+}
+
+const char *neo_mutual_deliveries(const neo_resource *resource)
+{
+    if (!resource->has_events)
+        return "0";
+    return neo_mutual_field(resource)
+               ? "(select count(*) from queued_deliveries) + (select count(*) from queued_deliveries_cleared)"
+               : "(select count(*) from queued_deliveries)";
 }

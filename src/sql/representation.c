@@ -140,7 +140,7 @@ static const char *function_body(const neo_resource *resource, apr_pool_t *pool)
     return sql.ptr;
 }
 
-neo_migration neo_representation_script(const neo_resource *resource, apr_pool_t *pool)
+neo_script neo_representation_script(const neo_resource *resource, apr_pool_t *pool)
 {
     const char *table = neo_table_of(resource), *function = function_name(resource, pool),
                *body = function_body(resource, pool);
@@ -158,7 +158,7 @@ neo_migration neo_representation_script(const neo_resource *resource, apr_pool_t
                            "create or replace trigger set_representation_if_null before insert on neoapi.%s"
                            " for each row when (new.representation is null) execute function neoapi.%s();\n",
                            function, body, table, function, table, function);
-    return (neo_migration){0, function, sql};
+    return (neo_script){function, sql};
 }
 
 neo_pg_status neo_representation_outdated(neo_pg *pg, apr_pool_t *pool, const neo_resource ***outdated, neo_rows *rows)

@@ -14,7 +14,6 @@
 #include "sql/column.h"
 #include "sql/event.h"
 #include "sql/idempotency.h"
-#include "sql/mutual.h"
 #include "sql/reference.h"
 #include "sql/representation.h"
 
@@ -58,7 +57,7 @@ static int is_service_column(const neo_field *field)
     return 0;
 }
 
-static const neo_field *secret_of(const neo_resource *resource)
+static const neo_field *find_secret(const neo_resource *resource)
 {
     for (const neo_field *f = resource->fields; f->name; f++)
         if (f->flags & NEO_SECRET)
@@ -103,8 +102,8 @@ static const char *time_in_history(const char *name, apr_pool_t *pool)
 
 /* The value of a field that is not a service column; NULL: it is not written. The timestamp of a transition changes only with
  * the status. */
-static const char *value_of(const neo_resource *resource, const neo_field *field, int is_update, unsigned int options,
-                            apr_pool_t *pool)
+static const char *field_value(const neo_resource *resource, const neo_field *field, int is_update, unsigned int options,
+                               apr_pool_t *pool)
 {
     if (is_parameter(field) || options & IMPORT)
         return apr_pstrcat(pool, "item.", field->name, NULL);
@@ -116,7 +115,7 @@ static const char *value_of(const neo_resource *resource, const neo_field *field
                         is_update ? " else t." : "", is_update ? field->name : "");
 }
 
-static apr_array_header_t *settings_of(const neo_resource *resource, int is_update, unsigned int options, apr_pool_t *pool)
+static apr_array_header_t *make_settings(const neo_resource *resource, int is_update, unsigned int options, apr_pool_t *pool)
 {
     apr_array_header_t *settings = apr_array_make(pool, 64, sizeof(setting));
     int is_import = (options & IMPORT) != 0;
@@ -130,13 +129,13 @@ static apr_array_header_t *settings_of(const neo_resource *resource, int is_upda
         else if (field || !is_import)
             add_setting(settings, name, values[is_update][is_import], field);
     }
-    if (secret_of(resource) && !is_update)
+    if (find_secret(resource) && !is_update)
         add_setting(settings, "secret", "{secret}", NULL);
     if (options & NEW)
         add_setting(settings, "representation", "item.representation", NULL);
     for (const neo_field *f = resource->fields; f->name; f++)
         if (!is_service_column(f) && !(f->flags & NEO_SECRET))
-            add_setting(settings, f->name, value_of(resource, f, is_update, options, pool), f);
+            add_setting(settings, f->name, field_value(resource, f, is_update, options, pool), f);
     return settings;
 }
 
@@ -219,7 +218,7 @@ static void add_items(neo_buf *sql, const neo_resource *resource, int has_body, 
 }
 
 /* The resource whose rows the effects change; NULL: there are no effects, as in an import. */
-static const neo_resource *target_of(const neo_resource *resource, unsigned int options)
+static const neo_resource *effect_target(const neo_resource *resource, unsigned int options)
 {
     return options & IMPORT ? NULL : neo_effect_target(resource);
 }
@@ -250,7 +249,7 @@ static void add_before(neo_buf *sql, const neo_resource *resource, unsigned int 
     neo_buf_printf(
         sql, "before as materialized (select t.* from item join neoapi.%s t on " THIS_ROW "%s%s%s for no key update of t)",
         neo_table_of(resource), options & NEO_WRITE_VERSION ? " and t.xmin = {version}::xid" : "",
-        target_of(resource, options) ? HAS_TARGET : "", options & (NEO_WRITE_ROWS | IMPORT) ? " order by t.id" : "");
+        effect_target(resource, options) ? HAS_TARGET : "", options & (NEO_WRITE_ROWS | IMPORT) ? " order by t.id" : "");
 }
 
 /* ---------------------------------------------------------------- writes */
@@ -259,7 +258,7 @@ static void add_before(neo_buf *sql, const neo_resource *resource, unsigned int 
 static void add_returning(neo_buf *sql, const neo_resource *resource, unsigned int options)
 {
     neo_buf_puts(sql, options & NEW ? " returning t.id" : " returning t.id, t.representation");
-    if (secret_of(resource))
+    if (find_secret(resource))
         neo_buf_puts(sql, ", t.secret");
     for (const neo_field *f = resource->fields; f->name && !(options & NEW); f++)
         if (f->flags & NEO_IN_EVENT && strcmp(f->name, "id") != 0)
@@ -270,7 +269,7 @@ static void add_returning(neo_buf *sql, const neo_resource *resource, unsigned i
  * parameters, several are joined. */
 static void add_created(neo_buf *sql, const neo_resource *resource, const char *where, unsigned int options)
 {
-    const apr_array_header_t *settings = settings_of(resource, 0, options, sql->pool);
+    const apr_array_header_t *settings = make_settings(resource, 0, options, sql->pool);
     int has_several = (options & (NEO_WRITE_ROWS | IMPORT)) != 0;
     neo_buf_printf(sql, "%s as (insert into neoapi.%s as t (", has_several ? "inserted" : "created", neo_table_of(resource));
     for (int i = 0; i < settings->nelts; i++)
@@ -296,7 +295,7 @@ static void add_created(neo_buf *sql, const neo_resource *resource, const char *
 /* The CTE updated: those rows of `before` that change. */
 static void add_updated(neo_buf *sql, const neo_resource *resource, const char *where, unsigned int options)
 {
-    const apr_array_header_t *settings = settings_of(resource, 1, options, sql->pool);
+    const apr_array_header_t *settings = make_settings(resource, 1, options, sql->pool);
     neo_buf_printf(sql, ", updated as (update neoapi.%s t set ", neo_table_of(resource));
     for (int i = 0; i < settings->nelts; i++)
         neo_buf_printf(sql, "%s%s = %s", i ? ", " : "", APR_ARRAY_IDX(settings, i, setting).name,
@@ -345,7 +344,7 @@ static void add_events(neo_buf *sql, const neo_resource *resource, const char *h
 static void add_answer(neo_buf *sql, const neo_resource *resource, const char *happened, const char *column,
                        unsigned int options)
 {
-    const neo_resource *target = strcmp(happened, "updated") == 0 ? target_of(resource, options) : NULL;
+    const neo_resource *target = strcmp(happened, "updated") == 0 ? effect_target(resource, options) : NULL;
     int is_silent = (options & NEO_WRITE_HISTORY) != 0;
     add_events(sql, resource, happened, is_silent, options);
     neo_buf_printf(sql, " select %s, %s%s, null, item_number from %s", column,
@@ -370,7 +369,7 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
     int is_group = options & NEO_WRITE_GROUP;
     const char *from = is_group ? "created where item_key is not null" : "created";
     const char *is_free = is_idempotent ? NEO_IDEMPOTENCY_KEY_IS_FREE : "true";
-    const neo_resource *target = options & NEO_WRITE_HISTORY ? target_of(resource, options) : NULL;
+    const neo_resource *target = options & NEO_WRITE_HISTORY ? effect_target(resource, options) : NULL;
     neo_buf sql;
     options |= neo_representation_is_made(resource) ? NEW : 0;
     neo_buf_init(&sql, pool, 8192);
@@ -387,7 +386,7 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
         neo_reference_add_created(&sql);
     if (is_idempotent)
         neo_buf_printf(&sql, NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "%s", "%s"),
-                       secret_of(resource) ? "secret" : "null", from);
+                       find_secret(resource) ? "secret" : "null", from);
     add_answer(&sql, resource, "created", "representation", options);
     if (refers && !is_group)
         add_refusals(&sql, "path", apr_pstrcat(pool, "missing where ", is_free, NULL));
@@ -398,7 +397,7 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
  * version: otherwise the request was checked against old data. */
 neo_sql *neo_write_update(const neo_resource *resource, unsigned int options, apr_pool_t *pool)
 {
-    const neo_resource *target = target_of(resource, options);
+    const neo_resource *target = effect_target(resource, options);
     int refers = neo_has_references(resource);
     const char *exist = refers ? " and " NEO_REFERENCES_EXIST : "";
     neo_buf sql;
