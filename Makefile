@@ -321,8 +321,8 @@ package-test: package ## try the package on throwaway Debian systems: lintian, p
 format: ## format the C files
 	clang-format -i mod_neoapi.c $$(find src include tests -name '*.[ch]')
 
-lint: golden-check ## check format, layers, sizes, texts, the tests of SECURITY.md and tests/golden; then that each check can fail
-	@sh tests/lint/check.sh . format formats guarantees layers licences sizes texts
+lint: golden-check ## check circles, format, layers, sizes, texts, the tests of SECURITY.md and tests/golden; then that each check can fail
+	@sh tests/lint/check.sh . circles format formats guarantees layers licences sizes texts
 	@/usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/lint
 
 .PHONY: tidy

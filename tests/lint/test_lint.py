@@ -8,12 +8,17 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-CHECKS = ("format", "formats", "guarantees", "layers", "licences", "sizes", "texts")
+CHECKS = ("circles", "format", "formats", "guarantees", "layers", "licences", "sizes", "texts")
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 
 GUARANTEES = "| guarantee | test |\n|---|---|\n| Things are kept | {0} |\n\nText.\n"
 
 FUNCTION = "int neo_{0}(void);\n\nint neo_{0}(void)\n{{\n{1}    return 0;\n}}\n"
+
+
+def calls(name, call):
+    """A file with a function that calls another one."""
+    return FUNCTION.format(name, f"    (void){call};\n")
 
 
 def long_function(lines):
@@ -41,6 +46,8 @@ PROJECT = {
     "include/ctl/command.h": '#include "api/service.h"\n',
     "src/core/json.c": '#include "core/json.h"\n\n#include <jansson.h>\n',
     "src/core/crypto.c": "#include <openssl/evp.h>\n",
+    "src/core/id.c": calls("id", "neo_own()"),
+    "src/core/text.c": calls("text", "neo_id()"),
     "src/pg/pg.c": '#include "pg/pg.h"\n\n#include <libpq-events.h>\n#include <libpq-fe.h>\n',
     "src/webhooks/claim.c": '#include "webhooks/claim.sql.h"\n',
     "src/webhooks/claim.sql": "-- name: claim\nselect 1;\n",
@@ -70,6 +77,13 @@ PROJECT = {path: with_licence(path, content) for path, content in PROJECT.items(
 
 # The check, the file, its defective content, and the expected message.
 DEFECTS = {
+    "a function that calls one that calls its file": (
+        "circles", "src/core/json.c", calls("json", "neo_id()") + FUNCTION.format("own", ""), "src/core/json.c needs neo_id of src/core/id.c"),
+    "a circle over three files": (
+        "circles", "src/core/json.c", calls("json", "neo_text()") + FUNCTION.format("own", ""), "src/core/text.c needs neo_id of src/core/id.c"),
+    "a function in a table of the file that it calls": (
+        "circles", "src/core/json.c", "void *const neo_table[] = {neo_id};\n" + FUNCTION.format("own", ""), "a circle: "),
+    "headers that include each other": ("circles", "include/core/json.h", '#include "schema/rules.h"\n', "include/core/json.h needs schema/rules.h"),
     "a length modifier that APR does not know": (
         "formats", "src/core/id.c", 'const char *f(void)\n{\n    return apr_psprintf(0, "%s%lld", g("("), 1LL);\n}\n', "src/core/id.c:3: %lld"),
     "a line that clang-format would change": ("format", "src/core/id.c", "int  x;\n", "clang-format -i src/core/id.c"),
@@ -138,6 +152,9 @@ DEFECTS = {
 
 # Content at the limits, or similar to what is forbidden.
 HARMLESS = {
+    "a function that is named in a comment": (
+        "circles", "src/core/json.c", '/* See neo_id(). */\nconst char *neo_name = "neo_id";\n' + FUNCTION.format("own", "")),
+    "a table of a file above": ("circles", "src/core/json.c", "extern void *const neo_table[];\n" + FUNCTION.format("own", "    neo_own();\n")),
     "a licence after the interpreter": ("licences", "tests/x.sh", f"#!/bin/sh\n# {LICENCE}\n"),
     "a text without a licence": ("licences", "doc/x.md", "# Title\n"),
     "a file of 500 lines": ("sizes", "src/core/x.c", long_file(500)),

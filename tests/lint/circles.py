@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refuses circles between files. A source depends on another one if its code names a function that the other defines, and a header on
+those that it includes. Constant tables do not count: code gets the resources, jobs and commands from a table that points to them."""
+import re
+
+import tree
+
+DEFINITION = re.compile(r"^(?!static\b)\w[^;{}#]*?\b(neo_\w+)\([^;{}]*\)\n\{", re.MULTILINE)
+NO_CODE = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+
+
+def code(root, path):
+    """A file without comments and texts."""
+    return NO_CODE.sub('""', tree.text(root, path) or "")
+
+
+def dependencies(root):
+    """{file: {other file: what it needs of it}}"""
+    sources = [p for p in tree.files(root, ".c") if p.parts[0] == "src" or str(p) == "mod_neoapi.c"]
+    headers = [p for p in tree.files(root, ".h") if p.parts[0] in ("src", "include")]
+    texts = {path: code(root, path) for path in sources}
+    definers = {name: path for path, text in texts.items() for name in DEFINITION.findall(text)}
+    needs = {path: {definers[name]: name for name in sorted(set(re.findall(r"\bneo_\w+", text))) if name in definers}
+             for path, text in texts.items()}
+    for path in headers:
+        names = INCLUDE.findall(tree.text(root, path) or "")
+        needs[path] = {other: name for name in names for other in (type(path)("include", name), path.parent / name) if other in headers}
+    return needs
+
+
+def circle(needs, start):
+    """The files of a shortest way from a file back to itself, or None."""
+    ways = [[start]]
+    seen = set()
+    for way in ways:
+        for other in sorted(needs[way[-1]]):
+            if other == start and len(way) > 1:
+                return way
+            if other not in seen and other != way[-1]:
+                seen.add(other)
+                ways.append([*way, other])
+    return None
+
+
+def main():
+    needs = dependencies(tree.root())
+    found = {frozenset(way): way for way in (circle(needs, path) for path in needs) if way}
+    wrong = []
+    for way in found.values():
+        steps = [f"{a} needs {needs[a][b]} of {b}" for a, b in zip(way, way[1:] + way[:1])]
+        wrong.append("a circle: " + ", ".join(steps))
+    tree.report(wrong, f"{len(needs)} files, {sum(map(len, needs.values()))} dependencies")
+
+
+main()
