@@ -4,6 +4,7 @@
 #include "core/clock.h"
 #include "expect.h"
 #include "openapi/openapi.h"
+#include "resources/list.h"
 #include "schema/batch.h"
 #include "schema/import.h"
 #include "schema/validate.h"

@@ -7,6 +7,7 @@
 
 #include "core/receivers.h"
 #include "expect.h"
+#include "resources/list.h"
 #include "schema/check.h"
 
 typedef struct {
