@@ -20,6 +20,8 @@
     X(PREFORK, "NEO0107", WARNING, "The MPM serves one request in each process, which holds up to 3 database connections.",    \
       "use mpm_event (Debian: a2dismod mpm_prefork && a2enmod mpm_event), or set MaxRequestWorkers to at most a third of "     \
       "PostgreSQL's max_connections; neoapictl doctor computes the limit")                                                     \
+    X(MANY_WAITERS, "NEO0108", WARNING, "Requests that wait for events can occupy all threads of a process.",                  \
+      "set NeoAPIEventWaiters to less than ThreadsPerChild, for example to a quarter of it")                                   \
     X(NO_BASE_URL, "NEO0111", FATAL, "NeoAPIBaseURL is not set; httpd does not start.",                                        \
       "set it to the API's public URL, such as https://api.example.com/public/v1/")                                            \
     X(NO_KEY_FILE, "NEO0112", FATAL, "NeoAPIKeyFile is not set; httpd does not start.",                                        \

@@ -43,9 +43,11 @@ static neo_problem *not_executed(neo_call *call)
 
 static neo_problem *not_answered(neo_call *call)
 {
-    return neo_call_unavailable(call,
-                                "The database did not answer; the request may have been executed. Repeat it with the same "
-                                "Idempotency-Key, or read the resource first.");
+    return neo_call_unavailable(
+        call, call->idempotency ? "The database did not answer; the request may have been executed. Repeat it with the "
+                                  "same Idempotency-Key, or read the resource first."
+                                : "The database did not answer; the request may have been executed. Read the resource "
+                                  "before you repeat it.");
 }
 
 /* A refused or aborted write was not executed; only if the answer is missing, it may have been. */

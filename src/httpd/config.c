@@ -355,7 +355,8 @@ static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
     int needed = threads > 16 ? (threads + 15) / 16 + 2 : threads > 1 ? 4 : 3, has = neo_config_max_connections(server);
     if (has < needed)
         report_error(server, NEO_LOG_FEW_CONNECTIONS,
-                     apr_psprintf(pool, "DBDMax is %d, but %d threads need at least %d connections", has, threads, needed));
+                     apr_psprintf(pool, "DBDMax is %d, but %d threads need at least %d connections%s", has, threads, needed,
+                                  has == 3 && threads > 1 ? "; exports are refused" : ""));
     return 1;
 }
 
@@ -376,6 +377,11 @@ static int is_server_valid(server_rec *server, const neo_server_config *config, 
     neo_keys keys;
     apr_file_t *file;
     char why[120];
+    int threads = 0, waiters = (int)NUMBER(config, max_event_waiters);
+    ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
+    if (threads > 1 && waiters >= threads)
+        report_error(server, NEO_LOG_MANY_WAITERS,
+                     apr_psprintf(pool, "NeoAPIEventWaiters is %d, but a process has %d threads", waiters, threads));
     if (!config->base_url)
         return report_error(server, NEO_LOG_NO_BASE_URL, "NeoAPIBaseURL is not set");
     if (!config->key_file)

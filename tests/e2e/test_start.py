@@ -130,7 +130,13 @@ def test_a_loaded_but_unused_module_needs_no_configuration(httpd):
 
 def test_too_few_connections_log_a_warning(httpd):
     right, said = httpd(("DBDMax .*", "DBDMax 3"), ("DBDKeep .*", "DBDKeep 3")).check()
-    assert right and re.search("DBDMax is 3.* need at least 4 connections", said), said
+    assert right and re.search("DBDMax is 3.* need at least 4 connections; exports are refused", said), said
+
+
+def test_more_waiters_than_threads_log_a_warning(httpd):
+    right, said = httpd(("NeoAPIBaseURL .*", r"\g<0>\nNeoAPIEventWaiters 1024")).check()
+    assert right and re.search(r"NEO0108: NeoAPIEventWaiters is 1024, but a process has \d+ threads: set NeoAPIEventWaiters", said), said
+    assert "NEO0108" not in httpd().check()[1]
 
 
 # ---------------------------------------------------------------- faults of the database
