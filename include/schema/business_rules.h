@@ -35,10 +35,23 @@ const char *neo_rule_related_id(const neo_rule_input *input, const neo_resource 
  * `resource`, `id`, `before` and `after`. */
 int neo_rules_need_input(const neo_rule_input *input);
 
-/* Returns the 409 of the first rule that the write violates, or NULL. Transitions are checked by schema/transition.h. */
+/* Returns the 409 of the first rule that the write violates, or NULL. Transitions are checked by neo_transition_check. */
 NEO_MUSTCHECK neo_problem *neo_rules_check(const neo_rule_input *input, apr_pool_t *pool);
 
 /* What the write changes in another row. */
 neo_target neo_rules_target(const neo_rule_input *input);
+
+/* ---------------------------------------------------------------- transitions of the status */
+
+/* Checks a change of status, or with `from` NULL the status of a create. Returns NULL, and sets *timestamp_field to the field
+ * that gets the time of the change (NULL: none); or a 409 that names the allowed statuses. */
+NEO_MUSTCHECK neo_problem *neo_transition_check(const neo_resource *resource, const char *from, const char *to,
+                                                apr_pool_t *pool, const char **timestamp_field);
+
+/* Whether transitions set the field. */
+int neo_transition_sets(const neo_resource *resource, const neo_field *field);
+
+/* Whether a resource with the status can have passed a transition that sets the field. */
+int neo_transition_has_set(const neo_resource *resource, const neo_field *field, const char *status);
 
 #endif

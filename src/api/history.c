@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "call.h"
+#include "schema/business_rules.h"
 #include "schema/import.h"
-#include "schema/transition.h"
 
 #define PARAMETER "import"
 #define ROLE      "org_admin"

@@ -9,7 +9,7 @@
 #include "call.h"
 #include "core/encode.h"
 #include "list.h"
-#include "schema/check.h"
+#include "schema/validate.h"
 
 #define DEFAULT_LIMIT 25
 #define MAX_LIMIT     100

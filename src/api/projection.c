@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "call.h"
-#include "schema/check.h"
+#include "schema/validate.h"
 
 #define MAX_NAMES 100
 

@@ -6,8 +6,8 @@
 
 #include "call.h"
 #include "core/json.h"
+#include "schema/business_rules.h"
 #include "schema/references.h"
-#include "schema/transition.h"
 #include "sql/external_id.h"
 #include "sql/rule_input.h"
 

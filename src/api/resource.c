@@ -6,9 +6,9 @@
 #include "call.h"
 #include "core/json.h"
 #include "core/secret.h"
+#include "schema/business_rules.h"
 #include "schema/import.h"
 #include "schema/references.h"
-#include "schema/transition.h"
 #include "schema/validate.h"
 
 /* ---------------------------------------------------------------- refusals of a statement */

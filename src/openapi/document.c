@@ -113,7 +113,8 @@ static void add_fields_parameter(const neo_openapi_builder *builder, const neo_r
             neo_json_append(names, neo_json_make_string(f->name, builder->pool));
 }
 
-static neo_json *parameters_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
+static neo_json *make_parameters(const neo_openapi_builder *builder, const neo_operation *operation,
+                                 const neo_resource *resource)
 {
     neo_json *parameters = neo_json_make_array(builder->pool);
     if (operation->access != NEO_ACCESS_PUBLIC)
@@ -173,8 +174,8 @@ static unsigned int success_headers(const neo_operation *operation)
            (operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY ? NEO_HEADER_REPLAYED : 0u);
 }
 
-static neo_json *success_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
-                            int status)
+static neo_json *make_success(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
+                              int status)
 {
     apr_pool_t *pool = builder->pool;
     neo_json *success = neo_json_make_object(pool), *content = neo_json_make_object(pool);
@@ -205,12 +206,12 @@ static void add_success(const neo_openapi_builder *builder, neo_json *responses,
                         const neo_resource *resource)
 {
     const char *shared = shared_name(operation, resource);
-    neo_json *success = success_of(builder, operation, resource, operation->status);
+    neo_json *success = make_success(builder, operation, resource, operation->status);
     neo_json_set(responses, apr_itoa(builder->pool, operation->status),
                  shared ? neo_openapi_share(builder, shared, success) : success);
     if (operation->status_existing)
         neo_json_set(responses, apr_itoa(builder->pool, operation->status_existing),
-                     success_of(builder, operation, resource, operation->status_existing));
+                     make_success(builder, operation, resource, operation->status_existing));
     if (operation->accepts & NEO_ACCEPTS_IF_NONE_MATCH)
         neo_json_set(responses, "304", neo_openapi_ref(builder, "responses", "NotModified"));
 }
@@ -218,7 +219,7 @@ static void add_success(const neo_openapi_builder *builder, neo_json *responses,
 /* ---------------------------------------------------------------- operations */
 
 /* NULL if it needs none. */
-static const char *scope_of(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
+static const char *needed_scope(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
 {
     if (operation->access != NEO_ACCESS_READ && operation->access != NEO_ACCESS_WRITE)
         return NULL;
@@ -227,7 +228,8 @@ static const char *scope_of(const neo_operation *operation, const neo_resource *
 }
 
 /* createBroker, listBrokers, getPrincipal, retryDelivery */
-static const char *id_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
+static const char *operation_id(const neo_openapi_builder *builder, const neo_operation *operation,
+                                const neo_resource *resource)
 {
     const char *of = !strstr(operation->path, "{collection}")                         ? ""
                      : operation->accepts & (NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_BATCH) ? "{Collection}"
@@ -235,19 +237,20 @@ static const char *id_of(const neo_openapi_builder *builder, const neo_operation
     return neo_openapi_fill(builder, apr_pstrcat(builder->pool, operation->verb, of, NULL), resource);
 }
 
-static neo_json *operation_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
+static neo_json *make_operation(const neo_openapi_builder *builder, const neo_operation *operation,
+                                const neo_resource *resource)
 {
     apr_pool_t *pool = builder->pool;
     neo_json *made = neo_json_make_object(pool), *tags = neo_json_make_array(pool), *responses = neo_json_make_object(pool);
-    const char *scope = scope_of(operation, resource, pool);
+    const char *scope = needed_scope(operation, resource, pool);
     const char *doc = scope ? apr_pstrcat(pool, operation->doc, " Needs the scope `", scope, "`.", NULL) : operation->doc;
     const char *tag = operation->tag ? operation->tag : neo_openapi_fill(builder, "{Collection}", resource);
-    neo_json *parameters = parameters_of(builder, operation, resource);
+    neo_json *parameters = make_parameters(builder, operation, resource);
     neo_json_append(tags, neo_json_make_string(tag, pool));
     neo_json_set(made, "tags", tags);
     neo_openapi_text(made, "summary", neo_openapi_fill(builder, operation->summary, resource), pool);
     neo_openapi_text(made, "description", neo_openapi_fill(builder, doc, resource), pool);
-    neo_openapi_text(made, "operationId", id_of(builder, operation, resource), pool);
+    neo_openapi_text(made, "operationId", operation_id(builder, operation, resource), pool);
     if (operation->access == NEO_ACCESS_PUBLIC)
         neo_json_set(made, "security", neo_json_make_array(pool));
     if (neo_json_size(parameters))
@@ -262,8 +265,8 @@ static neo_json *operation_of(const neo_openapi_builder *builder, const neo_oper
 
 /* ---------------------------------------------------------------- paths */
 
-static neo_json *path_of(const neo_openapi_builder *builder, neo_json *paths, const neo_operation *operation,
-                         const neo_resource *resource)
+static neo_json *make_path(const neo_openapi_builder *builder, neo_json *paths, const neo_operation *operation,
+                           const neo_resource *resource)
 {
     const char *key = apr_pstrcat(builder->pool, "/", neo_openapi_fill(builder, operation->path, resource), NULL);
     neo_json *path = neo_json_get(paths, key);
@@ -292,11 +295,11 @@ static void add_operation(const neo_openapi_builder *builder, neo_json *paths, c
 {
     if (!operation->verb)
         return;
-    neo_json *path = path_of(builder, paths, operation, resource);
+    neo_json *path = make_path(builder, paths, operation, resource);
     char *method = apr_pstrdup(builder->pool, operation->method);
     for (char *c = method; *c; c++)
         *c = (char)apr_tolower(*c);
-    neo_json_set(path, method, operation_of(builder, operation, resource));
+    neo_json_set(path, method, make_operation(builder, operation, resource));
 }
 
 /* Whether a path belongs to the resource; to none if it is NULL. */
@@ -308,7 +311,7 @@ static int is_of(const neo_operation *operation, const neo_resource *resource, a
     return (operation->of ? operation->of : neo_resource_of_collection(first)) == resource;
 }
 
-static neo_json *paths_of(const neo_openapi_builder *builder)
+static neo_json *make_paths(const neo_openapi_builder *builder)
 {
     neo_json *paths = neo_json_make_object(builder->pool);
     for (const neo_operation *const *o = builder->operations; *o; o++)
@@ -412,7 +415,7 @@ neo_json *neo_openapi_document(const neo_operation *const *operations, const cha
                                    .objects = apr_hash_make(pool)};
     neo_json *document = neo_openapi_begin(&builder);
     add_components(&builder);
-    neo_json_set(document, "paths", paths_of(&builder));
+    neo_json_set(document, "paths", make_paths(&builder));
     neo_json_set(document, "webhooks", neo_openapi_webhooks(&builder));
     neo_json_set(document, "components", builder.components);
     return document;

@@ -14,7 +14,7 @@ static int is_among(const char *const *names, const char *name)
 }
 
 /* "`a`, `b` or `c`" */
-static const char *list_of(const char *const *names, apr_pool_t *pool)
+static const char *quote_names(const char *const *names, apr_pool_t *pool)
 {
     const char *list = "";
     for (const char *const *n = names; *n; n++)
@@ -40,10 +40,10 @@ static void add_cell(neo_buf *out, const char *label, const neo_buf *items)
 
 /* ---------------------------------------------------------------- transitions */
 
-static const char *effect_text(const neo_effect *e, const char *target, apr_pool_t *pool)
+static const char *describe_effect(const neo_effect *e, const char *target, apr_pool_t *pool)
 {
     const char *of = e->kind ? apr_psprintf(pool, "`%s`: ", e->kind) : "";
-    return apr_psprintf(pool, "%sthe %s changes from %s to `%s`.%s%s", of, target, list_of(e->from, pool), e->becomes,
+    return apr_psprintf(pool, "%sthe %s changes from %s to `%s`.%s%s", of, target, quote_names(e->from, pool), e->becomes,
                         e->doc && !e->code ? " " : "", e->doc && !e->code ? e->doc : "");
 }
 
@@ -56,7 +56,7 @@ static void add_requirements(neo_buf *items, const neo_resource *resource, const
         if (strcmp(e->state, t->to) == 0 && e->code)
             add_item(items,
                      apr_psprintf(items->pool, "%s%s%sthe %s is %s.%s%s", e->kind ? "`" : "", e->kind ? e->kind : "",
-                                  e->kind ? "`: " : "", neo_effect_target(resource)->name, list_of(e->from, items->pool),
+                                  e->kind ? "`: " : "", neo_effect_target(resource)->name, quote_names(e->from, items->pool),
                                   e->doc ? " " : "", e->doc ? e->doc : ""),
                      e->code);
 }
@@ -67,7 +67,7 @@ static void add_consequences(neo_buf *items, const neo_resource *resource, const
         add_item(items, apr_psprintf(items->pool, "`%s` is set.", t->timestamp_field), NEO_CODES);
     for (const neo_effect *e = resource->effects; e->state; e++)
         if (strcmp(e->state, t->to) == 0)
-            add_item(items, effect_text(e, neo_effect_target(resource)->name, items->pool), NEO_CODES);
+            add_item(items, describe_effect(e, neo_effect_target(resource)->name, items->pool), NEO_CODES);
     if (t->after_date)
         add_item(items,
                  apr_psprintf(items->pool, "The service makes this change itself, within a minute after the day in `%s`.",
@@ -102,7 +102,7 @@ static void add_transitions(neo_buf *out, const neo_resource *resource)
 
 static const char *occasion(const neo_precondition *p, apr_pool_t *pool)
 {
-    const char *names = p->names ? list_of(p->names, pool) : "";
+    const char *names = p->names ? quote_names(p->names, pool) : "";
     switch (p->when) {
     case NEO_FROM_STATUS: return apr_psprintf(pool, "Changing it once it is %s", names);
     case NEO_IN_STATUS: return apr_psprintf(pool, "While it is %s", names);
@@ -144,7 +144,7 @@ static void add_effect(neo_buf *out, const neo_resource *resource, const neo_eff
                    "<tr><td data-label=\"Of a\">%s%s%s</td><td data-label=\"Becoming\"><code>%s</code></td><td "
                    "data-label=\"%s is\">",
                    e->kind ? e->kind : "", e->kind ? " " : "", resource->name, e->state, target->title);
-    neo_buf_html(out, list_of(e->from, out->pool));
+    neo_buf_html(out, quote_names(e->from, out->pool));
     neo_buf_printf(out, "</td><td data-label=\"Becomes\"><code>%s</code></td><td data-label=\"Otherwise\">%s</td></tr>\n",
                    e->becomes, e->code ? "refused" : "unchanged");
 }

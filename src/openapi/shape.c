@@ -37,12 +37,12 @@ int neo_openapi_has_field(const neo_field *field, neo_shape shape)
 
 /* ---------------------------------------------------------------- examples */
 
-static neo_json *sample_of(const neo_field *fields, unsigned int without, apr_pool_t *pool);
+static neo_json *make_sample(const neo_field *fields, unsigned int without, apr_pool_t *pool);
 
 /* An object, or a list with one element. */
-static neo_json *sample_of_parts(const neo_field *field, unsigned int without, apr_pool_t *pool)
+static neo_json *make_parts_sample(const neo_field *field, unsigned int without, apr_pool_t *pool)
 {
-    neo_json *parts = sample_of(field->fields, without, pool);
+    neo_json *parts = make_sample(field->fields, without, pool);
     if (field->type == NEO_OBJECT)
         return parts;
     neo_json *list = neo_json_make_array(pool);
@@ -50,7 +50,7 @@ static neo_json *sample_of_parts(const neo_field *field, unsigned int without, a
     return list;
 }
 
-static neo_json *sample_of(const neo_field *fields, unsigned int without, apr_pool_t *pool)
+static neo_json *make_sample(const neo_field *fields, unsigned int without, apr_pool_t *pool)
 {
     neo_json *sample = neo_json_make_object(pool);
     for (const neo_field *f = fields; f->name; f++) {
@@ -59,7 +59,7 @@ static neo_json *sample_of(const neo_field *fields, unsigned int without, apr_po
         if (f->example)
             neo_json_set(sample, f->name, neo_openapi_json(pool, "%s", f->example));
         else if (f->fields)
-            neo_json_set(sample, f->name, sample_of_parts(f, without, pool));
+            neo_json_set(sample, f->name, make_parts_sample(f, without, pool));
     }
     return sample;
 }
@@ -96,7 +96,7 @@ neo_json *neo_openapi_sample(const neo_resource *resource, neo_shape shape, apr_
     if (shape == NEO_SHAPE_PATCH)
         return sample_patch(resource, pool);
     neo_json *sample =
-        sample_of(resource->fields, shape == NEO_SHAPE_INPUT ? NEO_SERVER | NEO_NOT_IN_EXAMPLE : NEO_NOT_IN_EXAMPLE, pool);
+        make_sample(resource->fields, shape == NEO_SHAPE_INPUT ? NEO_SERVER | NEO_NOT_IN_EXAMPLE : NEO_NOT_IN_EXAMPLE, pool);
     for (const neo_field *f = resource->fields; f->name; f++)
         if (!neo_openapi_has_field(f, shape))
             neo_json_remove(sample, f->name);

@@ -9,7 +9,7 @@
 
 static const char *const happened[] = {"created", "updated", "deleted"};
 
-static const char *event_of(const neo_resource *resource, int which, apr_pool_t *pool)
+static const char *event_name(const neo_resource *resource, int which, apr_pool_t *pool)
 {
     return apr_pstrcat(pool, resource->name, ".", happened[which], NULL);
 }
@@ -60,7 +60,7 @@ static void add_events(const neo_openapi_builder *builder, const neo_resource *r
     const char *doc = apr_psprintf(pool, "Sent when a %s is created, updated or deleted.", resource->name);
     const char *payload = neo_openapi_schema_name(resource, NEO_SHAPE_EVENT, pool);
     for (int i = 0; i < (int)(sizeof happened / sizeof *happened); i++) {
-        const char *event = event_of(resource, i, pool);
+        const char *event = event_name(resource, i, pool);
         add_delivered(builder, event, resource->title, payload, doc);
         add_logged(builder, event, resource->title, payload);
     }
@@ -101,7 +101,7 @@ void neo_openapi_event_components(const neo_openapi_builder *builder)
 /* ---------------------------------------------------------------- requests */
 
 /* broker.created is onBrokerCreated. */
-static const char *id_of(const char *event, apr_pool_t *pool)
+static const char *operation_id(const char *event, apr_pool_t *pool)
 {
     neo_buf out;
     int upper = 1;
@@ -122,7 +122,7 @@ static void add_delivery_post(const neo_openapi_builder *builder, neo_json *webh
     neo_json *item = neo_json_make_object(pool), *post = neo_openapi_template(builder, "deliveryPost", NULL);
     neo_json *content = neo_openapi_content(builder, schema);
     neo_openapi_text(post, "summary", summary, pool);
-    neo_openapi_text(post, "operationId", id_of(event, pool), pool);
+    neo_openapi_text(post, "operationId", operation_id(event, pool), pool);
     neo_json_set(neo_json_get(neo_json_get(post, "requestBody"), "content"), "application/json", content);
     neo_json_set(item, "post", post);
     neo_json_set(webhooks, event, item);
@@ -134,7 +134,7 @@ neo_json *neo_openapi_webhooks(const neo_openapi_builder *builder)
     neo_json *webhooks = neo_json_make_object(pool);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (int i = 0; (*r)->has_events && i < (int)(sizeof happened / sizeof *happened); i++)
-            add_delivery_post(builder, webhooks, event_of(*r, i, pool), apr_pstrcat(pool, (*r)->title, "Event", NULL),
+            add_delivery_post(builder, webhooks, event_name(*r, i, pool), apr_pstrcat(pool, (*r)->title, "Event", NULL),
                               apr_psprintf(pool, "A %s was %s", (*r)->name, happened[i]));
     for (apr_size_t i = 0; i < sizeof other_events / sizeof *other_events; i++)
         add_delivery_post(builder, webhooks, other_events[i].name, apr_pstrcat(pool, other_events[i].payload, "Event", NULL),

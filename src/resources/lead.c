@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "resources/list.h"
-#include "schema/check.h"
 #include "schema/rules.h"
+#include "schema/validate.h"
 
 static const struct {
     neo_lead_column column;

@@ -34,7 +34,7 @@ static int is_triggered(const neo_precondition *rule, const neo_rule_input *inpu
     return 0;
 }
 
-static const neo_json *body(const neo_rule_input *input)
+static const neo_json *written_body(const neo_rule_input *input)
 {
     return input->after ? input->after : input->before;
 }
@@ -43,7 +43,7 @@ const char *neo_rule_related_id(const neo_rule_input *input, const neo_resource 
 {
     for (const neo_field *f = input->resource->fields; input->resource != kind && f->name; f++)
         if (f->type == NEO_REFERENCE && f->refers == kind)
-            return neo_json_string_at(body(input), f->name);
+            return neo_json_string_at(written_body(input), f->name);
     return input->resource == kind ? input->id : NULL;
 }
 
@@ -58,7 +58,7 @@ static const char *target_status(const neo_rule_input *input)
 }
 
 /* The effect of the new status, whatever the status of the other resource. */
-static const neo_effect *effect_of(const neo_rule_input *input)
+static const neo_effect *find_effect(const neo_rule_input *input)
 {
     const char *status = neo_json_string_at(input->after, "status"), *kind = neo_json_string_at(input->after, "kind");
     if (!input->before || !status || !is_changed(input, "status"))
@@ -81,17 +81,17 @@ static int lacks_value(const neo_rule_input *input)
 
 int neo_rules_need_input(const neo_rule_input *input)
 {
-    if (effect_of(input) || lacks_value(input))
+    if (find_effect(input) || lacks_value(input))
         return 1;
     for (const neo_precondition *p = input->resource->preconditions; p && p->check; p++)
-        if (p->reads_if && neo_json_get(body(input), p->reads_if) && is_triggered(p, input))
+        if (p->reads_if && neo_json_get(written_body(input), p->reads_if) && is_triggered(p, input))
             return 1;
     return 0;
 }
 
 neo_target neo_rules_target(const neo_rule_input *input)
 {
-    const neo_effect *effect = effect_of(input);
+    const neo_effect *effect = find_effect(input);
     if (input->is_history && input->read_version)
         return (neo_target){neo_rule_related_id(input, neo_effect_target(input->resource)), input->read_version, NULL};
     if (!effect || !is_among(effect->from, target_status(input)) || (effect->applies && !effect->applies(input)))
@@ -99,7 +99,7 @@ neo_target neo_rules_target(const neo_rule_input *input)
     return (neo_target){neo_rule_related_id(input, neo_effect_target(input->resource)), input->read_version, effect->becomes};
 }
 
-static const char *list_of(const char *const *names, apr_pool_t *pool)
+static const char *join_names(const char *const *names, apr_pool_t *pool)
 {
     const char *list = "";
     for (const char *const *n = names; *n; n++)
@@ -110,7 +110,7 @@ static const char *list_of(const char *const *names, apr_pool_t *pool)
 /* A missing row is not a violation: the statement that writes reports it. */
 static neo_problem *check_effect(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const neo_effect *effect = effect_of(input);
+    const neo_effect *effect = find_effect(input);
     const neo_resource *target = neo_effect_target(input->resource);
     const char *status = effect && effect->code ? target_status(input) : NULL;
     if (!status || is_among(effect->from, status) ||
@@ -120,7 +120,7 @@ static neo_problem *check_effect(const neo_rule_input *input, apr_pool_t *pool)
                             "The %s cannot become %s: the %s %s is %s%s. It must be %s; change its status or choose "
                             "another %s.",
                             input->resource->name, effect->state, target->name, neo_rule_related_id(input, target), status,
-                            effect->because ? effect->because(input, pool) : "", list_of(effect->from, pool), target->name);
+                            effect->because ? effect->because(input, pool) : "", join_names(effect->from, pool), target->name);
 }
 
 neo_problem *neo_rules_check(const neo_rule_input *input, apr_pool_t *pool)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks one value by the type of its field (see schema/check.h). */
-#include "schema/check.h"
+/* Checks one value by the type of its field (see schema/validate.h). */
+#include "schema/validate.h"
 
 #include <apr_strings.h>
 #include <string.h>

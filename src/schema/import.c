@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/crypto.h"
-#include "schema/check.h"
 #include "schema/references.h"
 #include "schema/validate.h"
 

@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "schema/check.h"
+#include "schema/validate.h"
 
 typedef struct {
     apr_array_header_t *found;

@@ -65,7 +65,7 @@ const neo_resource *neo_effect_target(const neo_resource *resource)
     return resource->effects ? neo_field_named(resource->fields, resource->effects->through)->refers : NULL;
 }
 
-static const neo_field *field_of_key(const neo_field *fields, const char *key)
+static const neo_field *find_key_field(const neo_field *fields, const char *key)
 {
     for (const neo_field *f = fields; f->name; f++) {
         size_t len = strlen(f->name);
@@ -90,14 +90,14 @@ int neo_has_external_id(const neo_resource *resource)
 const neo_field *neo_field_of_unique_index(const neo_resource *resource, const char *index, const char **status)
 {
     const char *key = after(index, neo_table_of(resource));
-    const neo_field *field = key ? field_of_key(resource->fields, key) : NULL;
+    const neo_field *field = key ? find_key_field(resource->fields, key) : NULL;
     const neo_field *statuses = neo_field_named(resource->fields, "status");
     *status = NULL;
     if (field || !key || !statuses)
         return field;
     for (const char *const *v = statuses->values; *v && !field; v++) {
         const char *rest = after(key, *v);
-        field = rest ? field_of_key(resource->fields, rest) : NULL;
+        field = rest ? find_key_field(resource->fields, rest) : NULL;
         *status = field ? *v : NULL;
     }
     return field;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transitions of status (see schema/transition.h). */
-#include "schema/transition.h"
+/* Transitions of status (see schema/business_rules.h). */
+#include "schema/business_rules.h"
 
 #include <apr_strings.h>
 #include <string.h>

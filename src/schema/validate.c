@@ -7,7 +7,6 @@
 
 #include "core/clock.h"
 #include "core/encode.h"
-#include "schema/check.h"
 
 typedef struct {
     const neo_resource *resource;

@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "schema/transition.h"
+#include "schema/business_rules.h"
 #include "sql/rule_input.h"
 #include "sql/table.h"
 

@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/encode.h"
 #include "core/id.h"
-#include "schema/check.h"
+#include "schema/validate.h"
 #include "sql/reference.h"
 
 #define TIME_LIMIT_MS 2000

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "pg/array.h"
+#include "schema/business_rules.h"
 #include "schema/import.h"
-#include "schema/transition.h"
 #include "sql/column.h"
 #include "sql/representation.sql.h"
 

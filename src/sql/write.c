@@ -9,8 +9,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "schema/business_rules.h"
 #include "schema/references.h"
-#include "schema/transition.h"
 #include "sql/column.h"
 #include "sql/event.h"
 #include "sql/idempotency.h"

@@ -8,7 +8,7 @@
 #include "core/receivers.h"
 #include "expect.h"
 #include "resources/list.h"
-#include "schema/check.h"
+#include "schema/validate.h"
 
 typedef struct {
     char host[300]; /* an address as its canonical text, a name as it was written */

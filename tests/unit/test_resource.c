@@ -6,7 +6,7 @@
 
 #include "core/id.h"
 #include "resources/fields.h"
-#include "schema/check.h"
+#include "schema/validate.h"
 
 typedef void (*field_check)(const neo_field *field, apr_pool_t *pool);
 

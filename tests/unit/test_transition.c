@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "resources/list.h"
-#include "schema/transition.h"
+#include "schema/business_rules.h"
 
 /* The detail of the error; NULL if the change is allowed. */
 static const char *refusal(const neo_resource *resource, const char *from, const char *to, const char **timestamp_field,
