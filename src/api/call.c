@@ -180,11 +180,16 @@ void neo_call_leave_write(neo_call *call)
     call->write = NULL;
 }
 
+void neo_call_release_unconfirmed(neo_call *call, neo_pg *pg)
+{
+    call->pg = NULL;
+    call->request->host->release(call->request->context, pg);
+}
+
 void neo_call_release(neo_call *call, neo_pg *pg)
 {
     neo_call_leave_write(call);
-    call->pg = NULL;
-    call->request->host->release(call->request->context, pg);
+    neo_call_release_unconfirmed(call, pg);
 }
 
 void neo_call_notify_dispatcher(neo_call *call, const neo_rows *rows)

@@ -63,9 +63,10 @@ neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg);
  * this for a connection; a request whose row another one may write does it itself. */
 neo_problem *neo_call_enter_write(neo_call *call);
 void neo_call_leave_write(neo_call *call);
-/* Acquires a connection without confirming the credential: to look it up. */
-neo_problem *neo_call_acquire_unconfirmed(neo_call *call, neo_pg **pg);
 void neo_call_release(neo_call *call, neo_pg *pg);
+/* Without confirming the credential, to look it up. A write that was entered is not left. */
+neo_problem *neo_call_acquire_unconfirmed(neo_call *call, neo_pg **pg);
+void neo_call_release_unconfirmed(neo_call *call, neo_pg *pg);
 
 /* Calls the host's notify_dispatcher if the row's second column, the number of new deliveries, is not 0. */
 void neo_call_notify_dispatcher(neo_call *call, const neo_rows *rows);

@@ -25,7 +25,7 @@ static neo_problem *read_credential(neo_call *call, const char *id, neo_credenti
         return problem;
     neo_pg_status status = neo_credential_read(pg ? pg : own, id, call->pool, found);
     if (own)
-        neo_call_release(call, own);
+        neo_call_release_unconfirmed(call, own);
     if (status != NEO_PG_OK) /* a read that failed has changed nothing */
         return neo_call_failed(call, status == NEO_PG_UNAVAILABLE ? NEO_PG_RETRY : status, NULL);
     if (*found)

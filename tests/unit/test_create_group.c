@@ -7,29 +7,54 @@
 #include <stdatomic.h>
 
 #include "api/create_queue.h"
+#include "core/encode.h"
 
 #define LIMIT_MS 20000
 #define ROW      "{\"id\":\"brk_01jd3x0000000000000000000z\",\"name\":\"Ana\",\"visibility\":\"public\"}"
 
-static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
-{
-    static const char *const columns[] = {ROW, "0", NULL, "1"};
-    const atomic_int *is_slow = fake->data;
-    while (is_slow && atomic_load(is_slow))
-        apr_sleep(1000);
-    (void)sql;
-    (void)values;
-    *reply = (fake_reply){.columns = 4, .rows = 1, .values = columns};
-}
-
 /* A request in a thread, with memory and a connection of its own. */
 typedef struct {
     neo_site *site;
+    const fake_key *key;
+    atomic_int *is_slow; /* statements do not end while it is set; NULL: they do */
     fake_host *host;
     apr_pool_t *pool;
     pthread_t thread;
     int status;
 } requester;
+
+static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
+{
+    static const char *const created[] = {ROW, "0", NULL, "1"};
+    const requester *r = fake->data;
+    (void)values;
+    if (strstr(sql, "secret_hashes")) {
+        const char **c = apr_pcalloc(r->pool, FAKE_MAX * sizeof *c);
+        const char *const credential[] = {neo_base64(r->key->credential.hash, NEO_SHA256_SIZE, r->pool),
+                                          "f",
+                                          TENANT,
+                                          "org_editor",
+                                          NULL,
+                                          NULL,
+                                          NULL,
+                                          ORGANIZATION,
+                                          NULL,
+                                          NULL,
+                                          "default",
+                                          "1000",
+                                          "60",
+                                          "0",
+                                          "0",
+                                          "0",
+                                          "0"};
+        memcpy(c, credential, sizeof credential);
+        *reply = (fake_reply){.columns = sizeof credential / sizeof *credential, .rows = 1, .values = c};
+        return;
+    }
+    while (r->is_slow && atomic_load(r->is_slow))
+        apr_sleep(1000);
+    *reply = (fake_reply){.columns = 4, .rows = 1, .values = created};
+}
 
 static void *request(void *data)
 {
@@ -47,13 +72,14 @@ static void take_slots(neo_create_queue *queue, neo_group_member *members, apr_p
     }
 }
 
-/* `is_slow`: statements do not end while it is set; NULL: they do. */
 static requester *start(neo_site *site, const fake_key *key, atomic_int *is_slow, apr_pool_t *pool)
 {
     requester *r = apr_pcalloc(pool, sizeof *r);
     apr_pool_create_unmanaged_ex(&r->pool, NULL, NULL);
     r->site = site;
-    r->host = host_with(fake_connect(fake_start(answer, is_slow, r->pool), r->pool), r->pool);
+    r->key = key;
+    r->is_slow = is_slow;
+    r->host = host_with(fake_connect(fake_start(answer, r, r->pool), r->pool), r->pool);
     r->host->body = "{\"name\":\"Ana\"}";
     apr_table_setn(r->host->headers, "X-API-Key", key->secret);
     apr_table_setn(r->host->headers, "Content-Type", "application/json");
@@ -98,6 +124,26 @@ TEST(a_create_that_waits_is_a_write_in_progress)
     assert_int_equal(r->status, 201);
     assert_int_equal(r->host->acquired, 1);
     assert_false(neo_credential_cache_has_outdated_writes(site->credential_cache));
+    apr_pool_destroy(r->pool);
+}
+
+/* Without notifications, each confirmation reads the credential, over a connection that it releases. */
+TEST(a_create_that_waits_is_a_write_in_progress_while_the_cache_is_not_used)
+{
+    neo_group_member leaders[2];
+    neo_site *site = site_of(*state);
+    fake_key *key = key_of("org_editor", *state);
+    neo_credential_cache_distrust(site->credential_cache);
+    neo_create_queue *queue = grouping(site, LIMIT_MS, *state);
+    take_slots(queue, leaders, *state);
+    requester *r = start(site, key, NULL, *state);
+    await_length(queue, 1);
+    neo_credential_cache_clear(site->credential_cache);
+    assert_true(neo_credential_cache_has_outdated_writes(site->credential_cache));
+    for (int i = 0; i < 2; i++)
+        neo_create_queue_end(queue, &leaders[i], &(neo_group){0});
+    assert_int_equal(pthread_join(r->thread, NULL), 0);
+    assert_int_equal(r->status, 201);
     apr_pool_destroy(r->pool);
 }
 
