@@ -243,22 +243,23 @@ check-manuals: all manuals
 
 # ---------------------------------------------------------------- the tests
 
-# PYTEST_ARGS='-k pagination -x' and the like choose some of them. They wait much of their time, so several processes run them, each with
+# PYTEST_ARGS chooses some of them: '-k pagination -x', or a file such as tests/e2e/test_lists.py. They wait much of their time, so several processes run them, each with
 # servers of its own, module by module. Those that measure times (marked "alone") come after them, one after the other.
 # 5: no test was chosen, which is no failure.
 PYTEST_PROCESSES ?= 4
 MPM    ?= event
 MARKS  ?= not alone
 PYTEST := NEOAPI_META_OPENAPI='$(abspath $(META_OPENAPI))' NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_TEST_MPM='$(MPM)' /usr/bin/python3 -m pytest -q
+E2E    = $(if $(findstring tests/e2e/,$(PYTEST_ARGS)),,tests/e2e) $(PYTEST_ARGS)
 .PHONY: e2e-parallel e2e-alone
 e2e: e2e-parallel ## run the end-to-end tests against real servers (PYTEST_ARGS=..., PYTEST_PROCESSES=4, MPM=worker; SAN=1 with the sanitizers)
 	@$(MAKE) --no-print-directory e2e-alone
 
 e2e-parallel: all $(BUILD)/statements
-	@$(PYTEST) -m '$(MARKS)' -n $(PYTEST_PROCESSES) --dist loadfile tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	@$(PYTEST) -m '$(MARKS)' -n $(PYTEST_PROCESSES) --dist loadfile $(E2E) || [ $$? -eq 5 ]
 
 e2e-alone: all
-	@$(PYTEST) -m alone tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	@$(PYTEST) -m alone $(E2E) || [ $$? -eq 5 ]
 
 check: ## before a commit: build, unit tests, end-to-end tests of the API (four minutes)
 	@sh tests/check.sh

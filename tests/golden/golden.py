@@ -106,10 +106,16 @@ def texts(program):
     return {resource: "\n".join(statements) for resource, statements in made.items()}
 
 
+def temporary_tables():
+    """The statements that create the temporary tables of imports."""
+    tables = re.findall(r"create temp table \w+ \([^;]*\);", (FOLDER / "../../src/admin/import.sql").read_text())
+    return "\n".join(table.replace("table", "table if not exists", 1) for table in tables)
+
+
 def main(action, program, resource=""):
     made = texts(program)
     if action == "show":
-        sys.exit(print(made[resource]) if resource in made else f"RESOURCE must be one of {', '.join(made)}")
+        sys.exit(print(temporary_tables(), made[resource], sep="\n\n") if resource in made else f"RESOURCE must be one of {', '.join(made)}")
     if action == "write":
         for name, text in made.items():
             (FOLDER / f"{name}.sql").write_text(text)
