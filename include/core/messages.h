@@ -48,7 +48,7 @@
       "check that PostgreSQL is running and is not overloaded; httpd needs no restart")                                        \
     X(STATEMENT_FAILED, "NEO0203", ERROR, "The database rejected a statement; the request was answered with 500.",             \
       "check the schema with: neoapictl doctor; if it finds nothing, report this line")                                        \
-    X(SCHEMA_OLD, "NEO0204", ERROR, "The database's schema is missing or older than this module; requests get 503.",           \
+    X(SCHEMA_OLD, "NEO0204", ERROR, "The database's schema is not the one that this module needs; requests get 503.",          \
       "update it with: neoapictl migrate")                                                                                     \
     X(SCHEMA_MISSING, "NEO0205", ERROR, "The database has no schema; requests get 503.", "create it with: neoapictl setup")    \
     X(TRANSACTION_RETRIED, "NEO0206", WARNING, "The database rolled back a batch's transaction; it is executed again.",        \

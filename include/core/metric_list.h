@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of metrics: one row each, in the order of the outputs. From it come the counters in shared memory (core/metrics.h),
- * Prometheus' metrics, the status page, its text, and the section of mod_status. A new metric is a row here, and the place that
- * counts it. */
+ * Prometheus' metrics and, if the row has their members, the status page, its text, and the section of mod_status. */
 #ifndef NEO_CORE_METRIC_LIST_H
 #define NEO_CORE_METRIC_LIST_H
 

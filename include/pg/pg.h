@@ -26,7 +26,7 @@ typedef enum neo_pg_status {
     NEO_PG_UNAVAILABLE, /* no connection, a timeout or a refusal; a write may have been executed, unless rows->is_undone */
     NEO_PG_TIME_LIMIT,  /* the statement exceeded its time_limit */
     NEO_PG_TIMEOUT,     /* the server cancelled the statement, which did nothing: statement_timeout */
-    NEO_PG_SCHEMA,      /* the schema is missing or older than the statement, which did nothing */
+    NEO_PG_SCHEMA,      /* the schema is not the one that the statement needs; it did nothing */
     NEO_PG_FAILED,      /* any other error, which was logged */
 } neo_pg_status;
 

@@ -70,7 +70,7 @@ typedef struct neo_operation {
     const neo_filter *filters;   /* of a list of something other than the resource; else NULL */
     const char *prefix;          /* of the ids in such a list, or of the subresource */
     const char *subresource;     /* "delivery": what {delivery_id} in the path, or an id in the body, refers to */
-    const neo_resource *of;      /* the resource, if the path has no {collection}; else NULL */
+    const neo_resource *of;      /* the resource, if the path's first segment is not a collection; else NULL */
     const neo_resource *body;    /* the fields of the body, if not the resource's; else NULL */
     const char *schema;          /* of success in the OpenAPI document; NULL: the resource's */
     const char *media_type;      /* of success; NULL: no body */

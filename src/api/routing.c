@@ -53,7 +53,7 @@ static parts split_path(const char *path, apr_pool_t *pool)
 /* A segment of an operation's path. */
 typedef struct {
     enum { LITERAL, COLLECTION, ID, SUBRESOURCE } kind;
-    char word[16];
+    char word[32];
 } segment;
 
 typedef struct {
@@ -73,7 +73,7 @@ static segment read_segment(const char *text, size_t len)
     else if (len < sizeof read.word)
         memcpy(read.word, text, len);
     else
-        abort();
+        abort(); /* a mistake in the source: `word` must grow */
     return read;
 }
 

@@ -238,8 +238,9 @@ static const char *set_number(cmd_parms *cmd, void *data, const char *text)
             return apr_psprintf(cmd->pool, "%s must be a number from %" APR_INT64_T_FMT " to %" APR_INT64_T_FMT, cmd->cmd->name,
                                 (apr_int64_t)ranges[i].min, (apr_int64_t)ranges[i].max);
         *number_member(neo_server_config_of(cmd->server), ranges[i].member) = value;
+        return NULL;
     }
-    return NULL;
+    return apr_pstrcat(cmd->pool, cmd->cmd->name, " has no range", NULL); /* a mistake in the source */
 }
 
 /* "30d": the unit is required, because all other times are in seconds. */

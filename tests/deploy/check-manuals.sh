@@ -17,23 +17,23 @@ page() {
     [ ! -s "$work/warnings" ] || { cat "$work/warnings" >&2; die "man complains of $1"; }
 }
 
-# same WHAT: the names in $work/code and in $work/manual are equal.
+# same WHAT FILE: the names in $work/code and in $work/manual are equal. The manual's are described in FILE.
 same() {
     sort -u -o "$work/code" "$work/code"
     sort -u -o "$work/manual" "$work/manual"
     [ -s "$work/code" ] || die "the code has no $1"
     diff "$work/code" "$work/manual" >"$work/different" ||
-        { cat "$work/different" >&2; die "the manual's $1 (>) are not the code's (<)"; }
+        { cat "$work/different" >&2; die "the manual's $1 (>) are not the code's (<): describe them in $2"; }
     printf '%d %s\n' "$(wc -l <"$work/code")" "$1"
 }
 
 page mod_neoapi.7
 sh "$here/directives.sh" "$build/mod_neoapi.so" >"$work/code"
 sed -n 's/^   \(NeoAPI[A-Za-z]*\) .*/\1/p' "$work/mod_neoapi.7" >"$work/manual"
-same directives
+same directives conf/neoapi.conf
 grep -aoE 'NEO0[0-9]{3}' "$build/mod_neoapi.so" >"$work/code"
 sed -n 's/^ *\(NEO0[0-9]*\)$/\1/p' "$work/mod_neoapi.7" >"$work/manual"
-same messages
+same messages include/core/messages.h
 
 # Each heading of the manual is a command as in --help, followed by its options.
 page neoapictl.1
@@ -43,13 +43,13 @@ while read -r command; do
     "$build/neoapictl" $command --help | sed -n "1s/^Usage: neoapictl \(\[[^]]*\] \)*//p"
 done <"$work/commands" >"$work/code"
 sed -n '/^COMMANDS/,/^OPTIONS/s/^   \([a-z]\)/\1/p' "$work/neoapictl.1" >"$work/manual"
-same commands
+same commands src/ctl
 while read -r command; do
     # shellcheck disable=SC2086
     "$build/neoapictl" $command --help | sed -n '2,$s/^  \(--[a-z-]*\).*/\1/p'
 done <"$work/commands" >"$work/code"
 sed -n 's/^       \(--[a-z-]*\).*/\1/p' "$work/neoapictl.1" >"$work/manual"
-same options
+same options src/ctl
 
 version=$("$build/neoapictl" --version | sed 's/.* //')
 [ "$(sed -n '1s/.*(\([^-]*\)-.*).*/\1/p' "$here/../../debian/changelog")" = "$version" ] || die "debian/changelog is not for version $version"

@@ -49,7 +49,7 @@ def main():
     wrong = []
     for way in found.values():
         steps = [f"{a} needs {needs[a][b]} of {b}" for a, b in zip(way, way[1:] + way[:1])]
-        wrong.append("a circle: " + ", ".join(steps))
+        wrong.append("a circle: " + ", ".join(steps) + "; move one of these, or what both need, to a third file")
     tree.report(wrong, f"{len(needs)} files, {sum(map(len, needs.values()))} dependencies")
 
 
