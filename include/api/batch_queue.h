@@ -20,4 +20,7 @@ typedef struct neo_batch_place {
 void neo_batch_queue_enter(neo_batch_place *place, const char *organization, int max_wait_ms);
 void neo_batch_queue_leave(neo_batch_place *place);
 
+/* The number of batches that wait, for tests. */
+int neo_batch_queue_length(void);
+
 #endif

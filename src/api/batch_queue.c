@@ -82,3 +82,13 @@ void neo_batch_queue_leave(neo_batch_place *place)
     admit_next();
     pthread_mutex_unlock(&mutex);
 }
+
+int neo_batch_queue_length(void)
+{
+    int length = 0;
+    pthread_mutex_lock(&mutex);
+    for (const neo_batch_place *place = waiting; place; place = place->next)
+        length++;
+    pthread_mutex_unlock(&mutex);
+    return length;
+}

@@ -27,11 +27,15 @@ static void *enter(void *data)
     return NULL;
 }
 
-static void start(batch *b, const char *organization, int max_wait_ms)
+/* Returns when it has entered, or waits as the `length`th. */
+static void start(batch *b, const char *organization, int max_wait_ms, int length)
 {
     *b = (batch){.organization = organization, .max_wait_ms = max_wait_ms};
     assert_int_equal(pthread_create(&b->thread, NULL, enter, b), 0);
-    apr_sleep(APR_TIME_C(20000)); /* until it waits */
+    for (int waited = 0; !(length ? neo_batch_queue_length() == length : atomic_load(&b->has_entered)); waited++) {
+        assert_true(waited < LONG_MS);
+        apr_sleep(1000);
+    }
 }
 
 static void end(batch *b)
@@ -44,7 +48,7 @@ TEST(a_third_batch_waits_for_the_end_of_one)
 {
     batch b[3];
     for (int i = 0; i < 3; i++)
-        start(&b[i], "a", LONG_MS);
+        start(&b[i], "a", LONG_MS, i == 2);
     assert_true(b[0].has_entered && b[1].has_entered && !b[2].has_entered);
     neo_ms began = neo_steady_ms();
     end(&b[0]);
@@ -57,10 +61,11 @@ TEST(a_third_batch_waits_for_the_end_of_one)
 TEST(a_batch_waits_for_a_limited_time)
 {
     batch b[3];
+    for (int i = 0; i < 2; i++)
+        start(&b[i], "a", SHORT_MS, 0);
     neo_ms began = neo_steady_ms();
-    for (int i = 0; i < 3; i++)
-        start(&b[i], "a", SHORT_MS);
-    assert_int_equal(pthread_join(b[2].thread, NULL), 0);
+    b[2] = (batch){.organization = "a", .max_wait_ms = SHORT_MS};
+    enter(&b[2]);
     assert_true(neo_steady_ms() - began >= SHORT_MS);
     neo_batch_queue_leave(&b[2].place);
     end(&b[0]);
@@ -71,7 +76,7 @@ TEST(an_organization_without_batches_in_progress_is_next)
 {
     batch b[4];
     for (int i = 0; i < 4; i++)
-        start(&b[i], i < 3 ? "a" : "b", LONG_MS);
+        start(&b[i], i < 3 ? "a" : "b", LONG_MS, i < 2 ? 0 : i - 1);
     neo_batch_queue_leave(&b[0].place);
     assert_int_equal(pthread_join(b[3].thread, NULL), 0);
     assert_false(b[2].has_entered);
