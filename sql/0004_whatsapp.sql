@@ -883,10 +883,11 @@ end $$;
 -- Returns the conversation as it is then, or null if it has another version or the change is refused: opted_out if the opt-out is the
 -- contact's own, which only the contact can end; opted_in if the contact has opted in since.
 create function neoapi.whatsapp_change(
-    organization text, conversation text, version xid, triage text, last_read_at timestamptz, opted_out_at timestamptz,
-    actor text, request text, out body text, out deliveries bigint, out refusal text)
+    organization text, conversation text, version xid, changes json, actor text, request text,
+    out body text, out deliveries bigint, out refusal text)
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
+    wanted constant neoapi.whatsapp_conversation := json_populate_record(null::neoapi.whatsapp_conversation, changes);
     before neoapi.whatsapp_conversation;
     c neoapi.whatsapp_conversation;
     contact record;
@@ -894,31 +895,31 @@ begin
     deliveries := 0;
     perform neoapi.whatsapp_lock_numbers(array[x.number_id]) from neoapi.whatsapp_conversation x
     where x.organization_id = organization and x.id = conversation
-      and date_trunc('milliseconds', x.opted_out_at) is distinct from whatsapp_change.opted_out_at;
+      and date_trunc('milliseconds', x.opted_out_at) is distinct from wanted.opted_out_at;
     select x.* into before from neoapi.whatsapp_conversation x
     where x.organization_id = organization and x.id = conversation and x.xmin = version for update;
     if not found then
         return;
     end if;
     c := before;
-    if date_trunc('milliseconds', c.opted_out_at) is distinct from whatsapp_change.opted_out_at then
+    if date_trunc('milliseconds', c.opted_out_at) is distinct from wanted.opted_out_at then
         perform neoapi.whatsapp_refresh(organization, conversation); -- an imported opt-out is the contact's own
         select x.* into c from neoapi.whatsapp_conversation x where x.organization_id = organization and x.id = conversation;
-        c.recorded_stop_at := whatsapp_change.opted_out_at;
+        c.recorded_stop_at := wanted.opted_out_at;
         contact := neoapi.whatsapp_contact_state(c);
         c.opted_out_at := contact.opted_out_at;
         c.preference_at := contact.preference_at;
-        if (c.opted_out_at is null) <> (whatsapp_change.opted_out_at is null) then
+        if (c.opted_out_at is null) <> (wanted.opted_out_at is null) then
             refusal := case when c.opted_out_at is null then 'opted_in' else 'opted_out' end;
             return;
         end if;
     end if;
-    if c.triage <> whatsapp_change.triage then
-        c.triage := whatsapp_change.triage;
+    if c.triage <> wanted.triage then
+        c.triage := wanted.triage;
         c.triage_at := now();
     end if;
-    if c.last_read_at is distinct from whatsapp_change.last_read_at then
-        c.last_read_at := whatsapp_change.last_read_at;
+    if c.last_read_at is distinct from wanted.last_read_at then
+        c.last_read_at := wanted.last_read_at;
         c.unread_count := neoapi.whatsapp_unread_count(organization, conversation, c.last_read_at);
     end if;
     if c is distinct from before then

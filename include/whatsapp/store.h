@@ -75,22 +75,14 @@ enum { NEO_READ_CONVERSATION, NEO_READ_VERSION };
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_read(neo_pg *pg, const neo_actor *actor, const char *id, apr_pool_t *pool,
                                               neo_rows *rows);
 
-/* What a client decides about a conversation. */
-typedef struct neo_conversation_change {
-    const char *id, *version;
-    const char *triage;
-    const char *last_read_at; /* NULL: never */
-    const char *opted_out_at; /* NULL: not opted out */
-} neo_conversation_change;
-
-/* One row. */
+/* Changes the version of the conversation to the whole body that the patch results in. One row. */
 enum {
     NEO_CHANGED_CONVERSATION, /* as it is now; null if it was not changed: without a refusal, it has another version */
     NEO_CHANGED_DELIVERIES,
     NEO_CHANGED_REFUSAL, /* opted_out or opted_in */
 };
-NEO_MUSTCHECK neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const neo_conversation_change *wanted,
-                                                apr_pool_t *pool, neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const char *id, const char *version,
+                                                const neo_json *changes, apr_pool_t *pool, neo_rows *rows);
 
 /* ---------------------------------------------------------------- callbacks */
 

@@ -56,10 +56,8 @@ static neo_problem *patch_version(neo_call *call, neo_pg *pg, neo_result *result
         problem = check_patch(call, neo_rows_text(&rows, 0, NEO_READ_CONVERSATION), &clean);
     if (problem)
         return problem;
-    const neo_conversation_change change = {call->match.id, neo_rows_value(&rows, 0, NEO_READ_VERSION),
-                                            neo_json_string_at(clean, "triage"), neo_json_string_at(clean, "last_read_at"),
-                                            neo_json_string_at(clean, "opted_out_at")};
-    status = neo_whatsapp_change(pg, &call->actor, &change, call->pool, &rows);
+    status = neo_whatsapp_change(pg, &call->actor, call->match.id, neo_rows_value(&rows, 0, NEO_READ_VERSION), clean,
+                                 call->pool, &rows);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
     const char *refusal = neo_rows_value(&rows, 0, NEO_CHANGED_REFUSAL);

@@ -25,8 +25,8 @@ void neo_whatsapp_make_statements(apr_pool_t *pool)
     store_template = neo_statement_make(pool, "select neoapi.whatsapp_store_template($1, $2, $3, $4, $5)", 5, 1);
     answer = neo_statement_make(pool, "select neoapi.whatsapp_response($1, $2)", 2, 0);
     read_one = neo_statement_make(pool, "select " CONVERSATION ", t.xmin from " CONVERSATIONS " and t.id = $2", 2, 0);
-    change = neo_statement_make(
-        pool, "select body, deliveries, refusal from neoapi.whatsapp_change($1, $2, $3, $4, $5, $6, $7, $8)", 8, 1);
+    change =
+        neo_statement_make(pool, "select body, deliveries, refusal from neoapi.whatsapp_change($1, $2, $3, $4, $5, $6)", 6, 1);
     find_numbers = neo_statement_make(pool,
                                       "select id, phone_number_id, app_secret from neoapi.whatsapp_number"
                                       " where phone_number_id = any ($1) or waba_id = any ($1) limit 1000",
@@ -110,11 +110,10 @@ neo_pg_status neo_whatsapp_read(neo_pg *pg, const neo_actor *actor, const char *
     return neo_pg_run(pg, read_one, values, pool, rows);
 }
 
-neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const neo_conversation_change *wanted, apr_pool_t *pool,
-                                  neo_rows *rows)
+neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const char *id, const char *version,
+                                  const neo_json *changes, apr_pool_t *pool, neo_rows *rows)
 {
-    const char *values[] = {actor->organization,  wanted->id,           wanted->version, wanted->triage,
-                            wanted->last_read_at, wanted->opted_out_at, actor->name,     actor->request};
+    const char *values[] = {actor->organization, id, version, neo_json_text(changes, pool).ptr, actor->name, actor->request};
     return neo_pg_run(pg, change, values, pool, rows);
 }
 

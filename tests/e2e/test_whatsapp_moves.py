@@ -4,6 +4,7 @@
 import dataclasses
 import itertools
 import json
+import re
 import signal
 import time
 
@@ -489,6 +490,17 @@ def add_full_row(database, table, **given):
     values = [given.get(name, VALUES[kind]) for name, kind in columns.items()]
     database.sql(f"insert into neoapi.{table} ({', '.join(columns)}) values ({', '.join(['%s'] * len(values))})", *values)
     return set(columns)
+
+
+def test_merging_decides_about_every_column_of_a_conversation(own_database):
+    """A column that neoapi.whatsapp_assign does not merge, and that is not derived from identities or messages, loses the others' values."""
+    unmerged = {"organization_id", "id", "number_id", "updated_at"}
+    derived = {"contact_wa_id", "contact_bsuid", "contact_name", "last_inbound_at", "unread_count", "opted_out_at", "preference_at"}
+    (code,), = own_database.sql("select prosrc from pg_proc where oid = 'neoapi.whatsapp_assign'::regproc")
+    merged = set(re.findall(r"(?:\bset|,)\s+(\w+) = ", code.split("update neoapi.whatsapp_conversation c", 1)[1].split("from (", 1)[0]))
+    columns = {name for name, in own_database.sql(
+        "select column_name from information_schema.columns where table_schema = 'neoapi' and table_name = 'whatsapp_conversation'")}
+    assert columns == unmerged | derived | merged and len(columns) == len(unmerged) + len(derived) + len(merged)
 
 
 def test_the_tables_have_the_columns_of_the_fields(own_database):

@@ -270,7 +270,7 @@ where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is nul
 
 prepare shared_19 as
 select body, deliveries, refusal
-from neoapi.whatsapp_change($1, $2, $3, $4, $5, $6, $7, $8);
+from neoapi.whatsapp_change($1, $2, $3, $4, $5, $6);
 
 prepare shared_20 as
 select id, phone_number_id, app_secret
