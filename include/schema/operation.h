@@ -67,15 +67,15 @@ typedef struct neo_operation {
     int status;          /* of success */
     int status_existing; /* of success if the resource existed already; 0: not possible */
     unsigned int response_headers;
-    const neo_filter *filters;   /* of a list of something other than the resource; else NULL */
-    const char *prefix;          /* of the ids in such a list, or of the subresource */
-    const char *subresource;     /* "delivery": what {delivery_id} in the path, or an id in the body, refers to */
-    const neo_resource *of;      /* the resource, if the path's first segment is not a collection; else NULL */
-    const neo_resource *body;    /* the fields of the body, if not the resource's; else NULL */
-    const char *schema;          /* of success in the OpenAPI document; NULL: the resource's */
-    const char *media_type;      /* of success; NULL: no body */
-    unsigned long long problems; /* NEO_PROBLEM_BIT of its own error codes; neo_operation_problems adds the common ones */
-    const char *tag;             /* in the OpenAPI document; NULL: the resource's */
+    const neo_filter *filters;    /* of a list of something other than the resource; else NULL */
+    const char *prefix;           /* of the ids in such a list, or of the subresource */
+    const char *subresource;      /* "delivery": what {delivery_id} in the path, or an id in the body, refers to */
+    const neo_resource *resource; /* the resource, if the path's first segment is not a collection; else NULL */
+    const neo_resource *body;     /* the fields of the body, if not the resource's; else NULL */
+    const char *schema;           /* of success in the OpenAPI document; NULL: the resource's */
+    const char *media_type;       /* of success; NULL: no body */
+    unsigned long long problems;  /* NEO_PROBLEM_BIT of its own error codes; neo_operation_problems adds the common ones */
+    const char *tag;              /* in the OpenAPI document; NULL: the resource's */
     const char *verb; /* of the operationId: "create" gives createBroker; without {collection} the whole operationId. NULL: the
                        * OpenAPI document does not have the operation */
     const char *summary;         /* with {resource} and {collection}, which are replaced by "broker" and "brokers" */
@@ -105,7 +105,7 @@ int neo_operation_is_by_external_id(const neo_operation *operation);
 
 /* Whether a resource has an operation of {collection}: not every resource has batches or an external_id, and only those with
  * events have exports. */
-int neo_operation_is_of(const neo_operation *operation, const neo_resource *resource);
+int neo_operation_applies_to(const neo_operation *operation, const neo_resource *resource);
 
 /* The filter of a list operation; NULL if there is none of that name. */
 const neo_filter *neo_operation_filter(const neo_operation *operation, const neo_resource *resource, const char *name);

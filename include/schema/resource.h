@@ -240,7 +240,7 @@ const neo_filter *neo_filter_named(const neo_resource *resource, const char *nam
 const neo_resource *neo_effect_target(const neo_resource *resource);
 
 /* The name of the table. */
-const char *neo_table_of(const neo_resource *resource);
+const char *neo_table_name(const neo_resource *resource);
 
 /* Whether clients can give the resource an id of theirs. */
 int neo_has_external_id(const neo_resource *resource);

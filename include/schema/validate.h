@@ -30,8 +30,11 @@ const char *neo_check_member(const neo_field *field, const char *key, const neo_
 /* What a field accepts, without a full stop: "an integer from 0 to 10", "draft or active". A field's rule may accept less. */
 const char *neo_field_accepts(const neo_field *field, apr_pool_t *pool);
 
+/* Whether the name is one of these, which NULL ends. No list has the name NULL. */
+int neo_has_name(const char *const *names, const char *name);
+
 /* "private, restricted or public", from values that end with NULL. */
-const char *neo_one_of(const char *const *values, apr_pool_t *pool);
+const char *neo_join_alternatives(const char *const *values, apr_pool_t *pool);
 
 /* The resource that a reference refers to. NULL if its kind is in the member `type` beside it and that names none. */
 const neo_resource *neo_referenced_resource(const neo_field *field, const neo_json *beside);

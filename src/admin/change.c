@@ -194,7 +194,7 @@ static const char *count_resources(neo_pg *pg, const char *id, neo_buf *reasons,
 {
     const char *error = NULL, *number = "0";
     for (const neo_resource *const *r = neo_resources; *r && !error; r++) {
-        const char *sql = apr_psprintf(pool, "select count(*) from neoapi.%s where organization_id = $1", neo_table_of(*r));
+        const char *sql = apr_psprintf(pool, "select count(*) from neoapi.%s where organization_id = $1", neo_table_name(*r));
         if (!(error = count_rows(pg, sql, id, pool, &number)))
             add_reason(reasons, number, (*r)->name, (*r)->collection);
     }

@@ -42,7 +42,7 @@ const char *neo_export_count(neo_pg *pg, const neo_resource *resource, const cha
                              long long *count)
 {
     neo_rows rows;
-    const char *sql = apr_psprintf(pool, "select count(*) from neoapi.%s where organization_id = $1", neo_table_of(resource));
+    const char *sql = apr_psprintf(pool, "select count(*) from neoapi.%s where organization_id = $1", neo_table_name(resource));
     const char *error = exec(pg, sql, organization, pool, &rows);
     *count = error ? 0 : atoll(neo_rows_value(&rows, 0, 0));
     return error;
@@ -56,7 +56,7 @@ const char *neo_export_open(neo_pg *pg, const neo_resource *resource, const char
                 apr_psprintf(pool,
                              "close all; declare export_cursor no scroll cursor for select %s from neoapi.%s t"
                              " where t.organization_id = %s order by t.id",
-                             neo_representation_exported(resource, pool), neo_table_of(resource),
+                             neo_representation_exported(resource, pool), neo_table_name(resource),
                              neo_pg_literal(pg, organization, pool)),
                 NULL, pool, &rows);
 }

@@ -209,7 +209,7 @@ static const char *check_unique(const neo_import *import, const neo_resource *ki
                                 apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *table = apr_psprintf(pool, "neoapi.%s", neo_table_of(kind));
+    const char *table = apr_psprintf(pool, "neoapi.%s", neo_table_name(kind));
     const char *error = exec(import, unique_indexes_sql, 1, &table, pool, &rows);
     for (int r = 0; !error && r < rows.count; r++)
         error = check_index(import, kind, &rows, r, report, data, pool);

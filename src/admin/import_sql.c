@@ -16,7 +16,7 @@ static void add_lookup(neo_buf *sql, const neo_resource *const *kinds, const cha
     neo_buf_printf(sql, "case left(%s, 4)", what);
     for (const neo_resource *const *k = kinds; *k; k++)
         neo_buf_printf(sql, " when '%s' then (select o.id from neoapi.%s o where o.organization_id = %s and o.id = %s)",
-                       (*k)->prefix, neo_table_of(*k), organization, what);
+                       (*k)->prefix, neo_table_name(*k), organization, what);
     neo_buf_puts(sql, " end");
 }
 
@@ -32,7 +32,7 @@ const char *neo_import_find_sql(const neo_resource *const *kinds, apr_pool_t *po
             neo_buf_printf(&sql,
                            " when '%s' then (select t.id from neoapi.%s t where t.organization_id = $1"
                            " and t.external_id = l.external)",
-                           (*k)->name, neo_table_of(*k));
+                           (*k)->name, neo_table_name(*k));
     neo_buf_puts(&sql, " end, l.fresh) as id from lookup l left join neoapi.imported_id i on i.organization_id = $1"
                        " and i.kind = l.kind and i.original_id = l.given"
                        " left join import_id m on m.kind = l.kind and m.original_id = l.given),"
@@ -69,7 +69,7 @@ const char *neo_import_duplicates_sql(const neo_resource *kind, const char *colu
         " union all select m.number, null, t.id from mine m join (select id, row(%s)::text as key from neoapi.%s"
         " where organization_id = $1 and %s) t on t.key = m.key"
         " where t.id <> m.id and not exists (select from import_line o where o.id = t.id) order by 1 limit " MAX_SHOWN,
-        columns, neo_table_of(kind), where, kind->name, columns, neo_table_of(kind), where);
+        columns, neo_table_name(kind), where, kind->name, columns, neo_table_name(kind), where);
 }
 
 /* ---------------------------------------------------------------- write */

@@ -14,6 +14,7 @@
 #include "core/encode.h"
 #include "core/log.h"
 #include "core/secret.h"
+#include "schema/validate.h"
 #include "whatsapp/callback.h"
 #include "whatsapp/store.h"
 
@@ -244,20 +245,13 @@ static const char *const *numbers_in(const apr_array_header_t *items, apr_pool_t
     return (const char *const *)(void *)found->elts;
 }
 
-static int is_among(const char *one, const char *const *all)
-{
-    while (*all && strcmp(*all, one) != 0)
-        all++;
-    return *all != NULL;
-}
-
 /* Returns the row of the number that an unsigned callback is for, or -1. If the body names no number, only its
  * account is known, so that it can be any of the account's. */
 static int find_unsigned_number(const neo_call *call, const neo_rows *numbers, const char *const *ids)
 {
     static const char name[] = "\"phone_number_id\"";
     for (int i = 0; i < numbers->count; i++)
-        if (is_among(neo_rows_value(numbers, i, NEO_NUMBER_PHONE_NUMBER_ID), ids))
+        if (neo_has_name(ids, neo_rows_value(numbers, i, NEO_NUMBER_PHONE_NUMBER_ID)))
             return i;
     return numbers->count && !memmem(call->raw.ptr, call->raw.len, name, sizeof name - 1) ? 0 : -1;
 }
@@ -273,7 +267,7 @@ static const char *const *signed_by(const neo_call *call, const neo_rows *number
         const char *secret = open_app_secret(call, numbers, i);
         if (secret && is_same(secret, signer))
             APR_ARRAY_PUSH(found, const char *) = neo_rows_value(numbers, i, NEO_NUMBER_ID);
-        else if (is_among(neo_rows_value(numbers, i, NEO_NUMBER_PHONE_NUMBER_ID), ids))
+        else if (neo_has_name(ids, neo_rows_value(numbers, i, NEO_NUMBER_PHONE_NUMBER_ID)))
             *other = i;
     }
     APR_ARRAY_PUSH(found, const char *) = NULL;

@@ -112,7 +112,7 @@ static void read_sort(neo_call *call, neo_listing *list, neo_problem **problem)
         }
     if (text)
         neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", "sort", "must be %s",
-                          neo_one_of(names, call->pool));
+                          neo_join_alternatives(names, call->pool));
 }
 
 static int read_count(neo_call *call, neo_problem **problem)

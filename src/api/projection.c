@@ -39,7 +39,7 @@ const char *const *neo_call_read_fields(const neo_call *call, neo_problem **prob
     for (int i = 0; i < count; i++)
         if (!has_name(allowed, values[i], strlen(values[i]))) {
             neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", "fields", "must be among %s",
-                              neo_one_of(allowed, call->pool));
+                              neo_join_alternatives(allowed, call->pool));
             break;
         }
     return values;

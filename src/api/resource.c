@@ -90,7 +90,7 @@ static const char *new_secret(const neo_call *call)
 /* Some resources' ids have a suffix that must be unique in the organization. */
 static int is_id_taken(const neo_call *call, const neo_rows *rows)
 {
-    const char *index = apr_pstrcat(call->pool, neo_table_of(call->match.resource), "_id_suffix", NULL);
+    const char *index = apr_pstrcat(call->pool, neo_table_name(call->match.resource), "_id_suffix", NULL);
     return rows->constraint && strcmp(rows->constraint, index) == 0;
 }
 

@@ -159,7 +159,7 @@ void neo_operation_match(const char *path, const char *method, apr_pool_t *pool,
     *match = (neo_match){.is_public = 1};
     for (int a = 0; all[a]; a++) {
         neo_match trial;
-        if (!fits(&templates[a], &sent, &trial) || (trial.resource && !neo_operation_is_of(all[a], trial.resource)))
+        if (!fits(&templates[a], &sent, &trial) || (trial.resource && !neo_operation_applies_to(all[a], trial.resource)))
             continue;
         match->is_found = has[a] = 1;
         match->id = trial.id;
@@ -168,7 +168,7 @@ void neo_operation_match(const char *path, const char *method, apr_pool_t *pool,
         if (is_method(all[a], method))
             match->operation = all[a];
         if (!match->resource || match->operation == all[a]) /* operations on a path can have different resources */
-            match->resource = all[a]->of ? all[a]->of : trial.resource;
+            match->resource = all[a]->resource ? all[a]->resource : trial.resource;
     }
     if (!match->is_found && neo_docs_at(path) && strcmp(path, NEO_DOCS_PATH) != 0)
         neo_operation_match(NEO_DOCS_PATH, method, pool, match); /* its operation serves all documents */
@@ -227,7 +227,7 @@ void neo_routes_make(apr_pool_t *pool)
         for (int r = 0; r <= list.resources; r++)
             row[r] = alone;
         for (int r = 0; is_for_each && r < list.resources; r++)
-            if (neo_operation_is_of(all[a], neo_resources[r]))
+            if (neo_operation_applies_to(all[a], neo_resources[r]))
                 row[r] = add_operation_route(all[a], neo_resources[r], pool);
     }
     list.callback = add_route((neo_route){"-", "neoapi-whatsapp"});

@@ -88,7 +88,7 @@ static const char *sample_id(const neo_resource *resource, apr_pool_t *pool)
 }
 
 /* The value of a name between braces; NULL if it stays as it is. */
-static const char *value_of(const neo_openapi_builder *builder, const neo_resource *resource, const char *name)
+static const char *find_placeholder(const neo_openapi_builder *builder, const neo_resource *resource, const char *name)
 {
     if (strcmp(name, "base") == 0)
         return builder->base;
@@ -117,7 +117,8 @@ const char *neo_openapi_fill(const neo_openapi_builder *builder, const char *tex
     neo_buf_init(&out, builder->pool, strlen(text) + 32);
     for (const char *open; (open = strchr(text, '{'));) {
         const char *end = open + 1 + strcspn(open + 1, "}");
-        const char *value = value_of(builder, resource, apr_pstrmemdup(builder->pool, open + 1, (apr_size_t)(end - open - 1)));
+        const char *value =
+            find_placeholder(builder, resource, apr_pstrmemdup(builder->pool, open + 1, (apr_size_t)(end - open - 1)));
         neo_buf_add(&out, text, (apr_size_t)(open - text));
         neo_buf_puts(&out, value ? value : "{");
         text = value ? end + 1 : open + 1;
@@ -155,9 +156,9 @@ neo_json *neo_openapi_add_template(const neo_openapi_builder *builder, const cha
 
 /* ---------------------------------------------------------------- headers */
 
-/* `of` is 0 if every response has the header. */
+/* `flag` is 0 if every response has the header. */
 static const struct {
-    unsigned int of;
+    unsigned int flag;
     const char *name, *component;
 } headers[] = {
     {0, "X-Request-ID", "RequestId"},
@@ -178,7 +179,7 @@ neo_json *neo_openapi_headers(const neo_openapi_builder *builder, unsigned int s
 {
     neo_json *all = neo_json_make_object(builder->pool);
     for (int i = 0; i < (int)(sizeof headers / sizeof *headers); i++)
-        if (!headers[i].of || headers[i].of & set)
+        if (!headers[i].flag || headers[i].flag & set)
             neo_json_set(all, headers[i].name, neo_openapi_ref(builder, "headers", headers[i].component));
     return all;
 }

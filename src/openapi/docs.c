@@ -16,7 +16,7 @@ const neo_doc *neo_docs_at(const char *path)
     return NULL;
 }
 
-static void add_events(neo_buf *out, const neo_operation *const *operations)
+static void list_event_types(neo_buf *out, const neo_operation *const *operations)
 {
     (void)operations;
     for (const char *const *event = neo_field_named(neo_webhook.fields, "events")->values; *event; event++)
@@ -31,7 +31,7 @@ static const struct {
 } placeholders[] = {
     {"error_articles", neo_errors_articles},
     {"error_links", neo_errors_links},
-    {"events", add_events},
+    {"events", list_event_types},
 };
 
 static int is_word(const char *text, size_t len, const char *word)

@@ -231,10 +231,10 @@ static const char *needed_scope(const neo_operation *operation, const neo_resour
 static const char *operation_id(const neo_openapi_builder *builder, const neo_operation *operation,
                                 const neo_resource *resource)
 {
-    const char *of = !strstr(operation->path, "{collection}")                         ? ""
-                     : operation->accepts & (NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_BATCH) ? "{Collection}"
-                                                                                      : "{Resource}";
-    return neo_openapi_fill(builder, apr_pstrcat(builder->pool, operation->verb, of, NULL), resource);
+    const char *noun = !strstr(operation->path, "{collection}")                         ? ""
+                       : operation->accepts & (NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_BATCH) ? "{Collection}"
+                                                                                        : "{Resource}";
+    return neo_openapi_fill(builder, apr_pstrcat(builder->pool, operation->verb, noun, NULL), resource);
 }
 
 static neo_json *make_operation(const neo_openapi_builder *builder, const neo_operation *operation,
@@ -303,27 +303,27 @@ static void add_operation(const neo_openapi_builder *builder, neo_json *paths, c
 }
 
 /* Whether a path belongs to the resource; to none if it is NULL. */
-static int is_of(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
+static int belongs_to(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
 {
     const char *first = apr_pstrmemdup(pool, operation->path, strcspn(operation->path, "/"));
     if (strcmp(first, "{collection}") == 0)
-        return resource && neo_operation_is_of(operation, resource);
-    return (operation->of ? operation->of : neo_resource_of_collection(first)) == resource;
+        return resource && neo_operation_applies_to(operation, resource);
+    return (operation->resource ? operation->resource : neo_resource_of_collection(first)) == resource;
 }
 
 static neo_json *make_paths(const neo_openapi_builder *builder)
 {
     neo_json *paths = neo_json_make_object(builder->pool);
     for (const neo_operation *const *o = builder->operations; *o; o++)
-        if (is_of(*o, NULL, builder->pool))
+        if (belongs_to(*o, NULL, builder->pool))
             add_operation(builder, paths, *o, NULL);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (const neo_operation *const *o = builder->operations; *o; o++)
-            if (is_of(*o, *r, builder->pool))
+            if (belongs_to(*o, *r, builder->pool))
                 add_operation(builder, paths, *o, *r);
     for (const neo_operation *const *o = builder->operations; *o; o++)
-        if ((*o)->of)
-            add_operation(builder, paths, *o, (*o)->of);
+        if ((*o)->resource)
+            add_operation(builder, paths, *o, (*o)->resource);
     return paths;
 }
 

@@ -17,7 +17,7 @@ static void add_paragraph(neo_buf *out, const char *text)
 }
 
 /* The pattern of a code with its braces replaced. */
-static const char *pattern_of(neo_code code, const char *open, const char *close, apr_pool_t *pool)
+static const char *code_pattern(neo_code code, const char *open, const char *close, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 64);
@@ -59,7 +59,7 @@ static int applies_to(neo_code code, const neo_field *field)
     return 1;
 }
 
-static void add_values(neo_buf *out, const neo_field *field)
+static void add_enum_values(neo_buf *out, const neo_field *field)
 {
     neo_buf_puts(out, field->type == NEO_ENUM ? "One of " : "One or more of ");
     for (const char *const *v = field->values; *v; v++)
@@ -96,7 +96,7 @@ static const char *accepted_values(const neo_field *field, apr_pool_t *pool)
     case NEO_OBJECT: neo_buf_puts(&out, "An object."); break;
     case NEO_BOOLEAN: neo_buf_puts(&out, "true or false."); break;
     case NEO_ENUM:
-    case NEO_ENUM_LIST: add_values(&out, field); break;
+    case NEO_ENUM_LIST: add_enum_values(&out, field); break;
     case NEO_INTEGER: neo_buf_printf(&out, "An integer from %lld to %lld.", field->min, field->max); break;
     case NEO_DECIMAL: neo_buf_printf(&out, "A number from %lld to %lld.", field->min, field->max); break;
     case NEO_TEXT_LIST: neo_buf_printf(&out, "Up to %d strings of 1 to %lld characters.", field->max_items, field->max); break;
@@ -162,23 +162,23 @@ static void add_other_tables(neo_buf *out, const neo_operation *const *operation
     const char *last = "";
     for (; *operations; operations++) {
         const neo_operation *o = *operations;
-        const neo_resource missing = {.name = o->subresource ? o->subresource : o->of ? o->of->name : ""};
+        const neo_resource missing = {.name = o->subresource ? o->subresource : o->resource ? o->resource->name : ""};
         neo_buf rows;
         neo_buf_init(&rows, out->pool, 1024);
-        const neo_resource *body = o->body ? o->body : o->of;
-        if (o->of && o->accepts & NEO_ACCEPTS_BODY && has_field(code))
+        const neo_resource *body = o->body ? o->body : o->resource;
+        if (o->resource && o->accepts & NEO_ACCEPTS_BODY && has_field(code))
             add_field_rows(&rows, code, body, body->fields, "");
-        else if (o->of && code == NEO_NOT_FOUND_RESOURCE && strcmp(missing.name, last) != 0) {
+        else if (o->resource && code == NEO_NOT_FOUND_RESOURCE && strcmp(missing.name, last) != 0) {
             last = missing.name;
             add_row(&rows, filled_code(code, &missing, "", out->pool),
                     apr_psprintf(out->pool, "A %s of the organization.", missing.name));
         }
-        add_table(out, o->of ? o->of->title : "", &rows);
+        add_table(out, o->resource ? o->resource->title : "", &rows);
     }
 }
 
 /* A table for each resource that has codes of this pattern. */
-static neo_text tables_of(const neo_operation *const *operations, neo_code code, apr_pool_t *pool)
+static neo_text make_tables(const neo_operation *const *operations, neo_code code, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 4096);
@@ -203,20 +203,20 @@ static neo_text tables_of(const neo_operation *const *operations, neo_code code,
 /* A pattern that applies to no field is left out: no response has such a code. */
 static int is_shown(const neo_operation *const *operations, neo_code code, apr_pool_t *pool)
 {
-    return !is_pattern(code) || tables_of(operations, code, pool).len > 0;
+    return !is_pattern(code) || make_tables(operations, code, pool).len > 0;
 }
 
 /* The anchor of an article: the code without braces. */
-static const char *anchor_of(neo_code code, apr_pool_t *pool)
+static const char *code_anchor(neo_code code, apr_pool_t *pool)
 {
-    return pattern_of(code, "", "", pool);
+    return code_pattern(code, "", "", pool);
 }
 
 static void add_heading(neo_buf *out, neo_code code)
 {
-    const char *anchor = anchor_of(code, out->pool);
+    const char *anchor = code_anchor(code, out->pool);
     neo_buf_printf(out, "<article id=\"%s\">\n<h3><a href=\"#%s\"><code>%s</code></a> <span class=\"status\">%d</span></h3>\n",
-                   anchor, anchor, pattern_of(code, "&lt;", "&gt;", out->pool), neo_code_row(code)->status);
+                   anchor, anchor, code_pattern(code, "&lt;", "&gt;", out->pool), neo_code_row(code)->status);
 }
 
 static void add_article(neo_buf *out, const neo_operation *const *operations, neo_code code)
@@ -225,15 +225,15 @@ static void add_article(neo_buf *out, const neo_operation *const *operations, ne
     add_paragraph(out, neo_code_row(code)->meaning);
     add_paragraph(out, neo_code_row(code)->fix);
     if (is_pattern(code))
-        neo_buf_puts(out, tables_of(operations, code, out->pool).ptr);
+        neo_buf_puts(out, make_tables(operations, code, out->pool).ptr);
     neo_buf_puts(out, "</article>\n");
 }
 
 static void add_link(neo_buf *out, const neo_operation *const *operations, neo_code code)
 {
     (void)operations;
-    neo_buf_printf(out, "<li><a href=\"#%s\"><code>%s</code></a></li>\n", anchor_of(code, out->pool),
-                   pattern_of(code, "&lt;", "&gt;", out->pool));
+    neo_buf_printf(out, "<li><a href=\"#%s\"><code>%s</code></a></li>\n", code_anchor(code, out->pool),
+                   code_pattern(code, "&lt;", "&gt;", out->pool));
 }
 
 /* The page has two parts, the list of contents and the articles, both grouped by type. */

@@ -46,7 +46,7 @@ static const neo_field *first_required(const neo_resource *resource)
 }
 
 /* A body without a required field and with an unknown one, as the validation refuses it. */
-static neo_problem *problem_of_body(const neo_resource *resource, apr_pool_t *pool)
+static neo_problem *make_body_problem(const neo_resource *resource, apr_pool_t *pool)
 {
     neo_json *body = neo_openapi_sample(resource, NEO_SHAPE_INPUT, pool), *clean;
     const neo_field *required = first_required(resource);
@@ -56,7 +56,7 @@ static neo_problem *problem_of_body(const neo_resource *resource, apr_pool_t *po
     return neo_validate(resource, body, pool, &clean);
 }
 
-static neo_problem *problem_of_query(apr_pool_t *pool)
+static neo_problem *make_query_problem(apr_pool_t *pool)
 {
     static const char *const unknown[] = {"colour", "shape"};
     neo_problem *problem = NULL;
@@ -67,24 +67,24 @@ static neo_problem *problem_of_query(apr_pool_t *pool)
 }
 
 /* What a code with {resource} is about. */
-static const char *subject_of(const neo_operation *operation, const neo_resource *resource, neo_code code)
+static const char *subject_name(const neo_operation *operation, const neo_resource *resource, neo_code code)
 {
     if (code == NEO_NOT_FOUND_RESOURCE && operation->subresource)
         return operation->subresource;
     return resource ? resource->name : "";
 }
 
-static neo_problem *problem_of(const neo_operation *operation, const neo_resource *resource, neo_code code, apr_pool_t *pool)
+static neo_problem *make_problem(const neo_operation *operation, const neo_resource *resource, neo_code code, apr_pool_t *pool)
 {
     if (code == NEO_VALIDATION_FAILED && operation->accepts & NEO_ACCEPTS_BODY) {
-        neo_problem *problem = problem_of_body(operation->body ? operation->body : resource, pool);
+        neo_problem *problem = make_body_problem(operation->body ? operation->body : resource, pool);
         return operation->accepts & NEO_ACCEPTS_BATCH ? neo_problem_within(pool, problem, "operations[0]", "operations[0].data")
                                                       : problem;
     }
     if (code == NEO_VALIDATION_FAILED)
-        return problem_of_query(pool);
+        return make_query_problem(pool);
     neo_problem *problem =
-        neo_problem_for_resource(pool, code, subject_of(operation, resource, code), "%s", neo_code_row(code)->meaning);
+        neo_problem_for_resource(pool, code, subject_name(operation, resource, code), "%s", neo_code_row(code)->meaning);
     problem->retry_after = RETRY_SECONDS; /* if the status has one */
     return problem;
 }
@@ -96,7 +96,7 @@ static const char *put_in(const char *text, const char *hole, const char *value,
 }
 
 /* The path of the base URL, and below it the operation's. */
-static const char *instance_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
+static const char *sample_path(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
 {
     const char *authority = strstr(builder->base, "://");
     const char *path = authority ? strchr(authority + 3, '/') : builder->base;
@@ -107,7 +107,7 @@ static const char *instance_of(const neo_openapi_builder *builder, const neo_ope
     return apr_pstrcat(builder->pool, path ? path : "", "/", below, NULL);
 }
 
-static neo_json *document_of(const neo_openapi_builder *builder, const neo_problem *problem, const char *instance)
+static neo_json *make_document(const neo_openapi_builder *builder, const neo_problem *problem, const char *instance)
 {
     neo_problem_frame frame = {instance, REQUEST_ID, builder->docs_url};
     neo_json *document = neo_openapi_json(builder->pool, "%s", neo_problem_json(problem, &frame, builder->pool).ptr);
@@ -119,7 +119,7 @@ static neo_json *document_of(const neo_openapi_builder *builder, const neo_probl
 static const char *example_name(const neo_operation *operation, neo_code code, apr_pool_t *pool)
 {
     const char *name = neo_code_row(code)->code, *hole = strstr(name, ".{");
-    if (hole && operation->of && operation->subresource)
+    if (hole && operation->resource && operation->subresource)
         return apr_pstrcat(pool, apr_pstrmemdup(pool, name, (apr_size_t)(hole - name)), ".", operation->subresource, NULL);
     if (hole)
         return apr_pstrmemdup(pool, name, (apr_size_t)(hole - name));
@@ -138,8 +138,8 @@ static const neo_operation *operation_with_id(const neo_openapi_builder *builder
 }
 
 /* The `examples` of a response: one of its codes. */
-static neo_json *examples_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
-                             neo_code code)
+static neo_json *make_examples(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
+                               neo_code code)
 {
     neo_json *examples = neo_json_make_object(builder->pool);
     const char *name = example_name(operation, code, builder->pool);
@@ -147,15 +147,15 @@ static neo_json *examples_of(const neo_openapi_builder *builder, const neo_opera
         operation = operation_with_id(builder);
     if (!neo_json_get(neo_json_get(builder->components, "examples"), name))
         neo_openapi_example(builder, name,
-                            document_of(builder, problem_of(operation, resource, code, builder->pool),
-                                        instance_of(builder, operation, resource)));
+                            make_document(builder, make_problem(operation, resource, code, builder->pool),
+                                          sample_path(builder, operation, resource)));
     neo_json_set(examples, name, neo_openapi_ref(builder, "examples", name));
     return examples;
 }
 
 /* ---------------------------------------------------------------- responses */
 
-static unsigned long long codes_of(const neo_operation *operation, const neo_resource *resource, int status)
+static unsigned long long codes_with_status(const neo_operation *operation, const neo_resource *resource, int status)
 {
     unsigned long long codes = neo_operation_problems(operation, resource);
     for (neo_code code = 0; code < NEO_CODES; code++)
@@ -173,7 +173,7 @@ static const char *shown_code(const char *subject, neo_code code, apr_pool_t *po
 }
 
 /* The reason and every code. All collections share it, so that their resource is a placeholder. */
-static const char *description_of(const neo_operation *operation, const neo_resource *resource, const char *reason,
+static const char *describe_codes(const neo_operation *operation, const neo_resource *resource, const char *reason,
                                   unsigned long long codes, apr_pool_t *pool)
 {
     neo_buf out;
@@ -182,14 +182,14 @@ static const char *description_of(const neo_operation *operation, const neo_reso
     neo_buf_puts(&out, reason);
     for (neo_code code = 0; code < NEO_CODES; code++)
         if (codes & NEO_PROBLEM_BIT(code)) {
-            const char *subject = operation->of ? subject_of(operation, resource, code) : "<resource>";
+            const char *subject = operation->resource ? subject_name(operation, resource, code) : "<resource>";
             neo_buf_printf(&out, "%s`%s`", separator, shown_code(subject, code, pool));
             separator = ", ";
         }
     return out.ptr;
 }
 
-static neo_code first_of(unsigned long long codes)
+static neo_code first_code(unsigned long long codes)
 {
     neo_code code = 0;
     while (!(codes & NEO_PROBLEM_BIT(code)))
@@ -198,18 +198,18 @@ static neo_code first_of(unsigned long long codes)
 }
 
 /* `row`: of the reasons. */
-static neo_json *response_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
-                             size_t row, unsigned long long codes)
+static neo_json *make_response(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
+                               size_t row, unsigned long long codes)
 {
     apr_pool_t *pool = builder->pool;
     neo_json *response = neo_json_make_object(pool);
     neo_json *content =
         neo_openapi_json(pool, NEO_JSON({"application/problem+json" : {"schema" : {"$ref" : "#/components/schemas/Problem"}}}));
-    neo_openapi_text(response, "description", description_of(operation, resource, reasons[row].reason, codes, pool), pool);
+    neo_openapi_text(response, "description", describe_codes(operation, resource, reasons[row].reason, codes, pool), pool);
     neo_json_set(response, "headers", neo_openapi_headers(builder, reasons[row].headers));
     if (reasons[row].has_example)
         neo_json_set(neo_json_get(content, "application/problem+json"), "examples",
-                     examples_of(builder, operation, resource, first_of(codes)));
+                     make_examples(builder, operation, resource, first_code(codes)));
     neo_json_set(response, "content", content);
     return response;
 }
@@ -218,10 +218,10 @@ void neo_openapi_problems(const neo_openapi_builder *builder, neo_json *response
                           const neo_resource *resource)
 {
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-        unsigned long long codes = codes_of(operation, resource, reasons[i].status);
+        unsigned long long codes = codes_with_status(operation, resource, reasons[i].status);
         if (codes)
             neo_json_set(responses, apr_itoa(builder->pool, reasons[i].status),
                          neo_openapi_share(builder, apr_psprintf(builder->pool, "Error%d", reasons[i].status),
-                                           response_of(builder, operation, resource, i, codes)));
+                                           make_response(builder, operation, resource, i, codes)));
     }
 }

@@ -4,14 +4,7 @@
 #include <string.h>
 
 #include "openapi/docs.h"
-
-static int is_among(const char *const *names, const char *name)
-{
-    for (; *names; names++)
-        if (strcmp(*names, name) == 0)
-            return 1;
-    return 0;
-}
+#include "schema/validate.h"
 
 /* "`a`, `b` or `c`" */
 static const char *quote_names(const char *const *names, apr_pool_t *pool)
@@ -22,7 +15,7 @@ static const char *quote_names(const char *const *names, apr_pool_t *pool)
     return list;
 }
 
-static void add_item(neo_buf *out, const char *text, neo_code code)
+static void add_list_item(neo_buf *out, const char *text, neo_code code)
 {
     neo_buf_puts(out, "<li>");
     neo_buf_html(out, text);
@@ -42,37 +35,37 @@ static void add_cell(neo_buf *out, const char *label, const neo_buf *items)
 
 static const char *describe_effect(const neo_effect *e, const char *target, apr_pool_t *pool)
 {
-    const char *of = e->kind ? apr_psprintf(pool, "`%s`: ", e->kind) : "";
-    return apr_psprintf(pool, "%sthe %s changes from %s to `%s`.%s%s", of, target, quote_names(e->from, pool), e->becomes,
+    const char *kind = e->kind ? apr_psprintf(pool, "`%s`: ", e->kind) : "";
+    return apr_psprintf(pool, "%sthe %s changes from %s to `%s`.%s%s", kind, target, quote_names(e->from, pool), e->becomes,
                         e->doc && !e->code ? " " : "", e->doc && !e->code ? e->doc : "");
 }
 
 static void add_requirements(neo_buf *items, const neo_resource *resource, const neo_transition *t)
 {
     for (const neo_precondition *p = resource->preconditions; p->check; p++)
-        if ((p->when == NEO_ON_STATUS || p->when == NEO_IN_STATUS) && is_among(p->names, t->to))
-            add_item(items, p->doc, p->code);
+        if ((p->when == NEO_ON_STATUS || p->when == NEO_IN_STATUS) && neo_has_name(p->names, t->to))
+            add_list_item(items, p->doc, p->code);
     for (const neo_effect *e = resource->effects; e->state; e++)
         if (strcmp(e->state, t->to) == 0 && e->code)
-            add_item(items,
-                     apr_psprintf(items->pool, "%s%s%sthe %s is %s.%s%s", e->kind ? "`" : "", e->kind ? e->kind : "",
-                                  e->kind ? "`: " : "", neo_effect_target(resource)->name, quote_names(e->from, items->pool),
-                                  e->doc ? " " : "", e->doc ? e->doc : ""),
-                     e->code);
+            add_list_item(items,
+                          apr_psprintf(items->pool, "%s%s%sthe %s is %s.%s%s", e->kind ? "`" : "", e->kind ? e->kind : "",
+                                       e->kind ? "`: " : "", neo_effect_target(resource)->name,
+                                       quote_names(e->from, items->pool), e->doc ? " " : "", e->doc ? e->doc : ""),
+                          e->code);
 }
 
 static void add_consequences(neo_buf *items, const neo_resource *resource, const neo_transition *t)
 {
     if (t->timestamp_field)
-        add_item(items, apr_psprintf(items->pool, "`%s` is set.", t->timestamp_field), NEO_CODES);
+        add_list_item(items, apr_psprintf(items->pool, "`%s` is set.", t->timestamp_field), NEO_CODES);
     for (const neo_effect *e = resource->effects; e->state; e++)
         if (strcmp(e->state, t->to) == 0)
-            add_item(items, describe_effect(e, neo_effect_target(resource)->name, items->pool), NEO_CODES);
+            add_list_item(items, describe_effect(e, neo_effect_target(resource)->name, items->pool), NEO_CODES);
     if (t->after_date)
-        add_item(items,
-                 apr_psprintf(items->pool, "The service makes this change itself, within a minute after the day in `%s`.",
-                              t->after_date),
-                 NEO_CODES);
+        add_list_item(items,
+                      apr_psprintf(items->pool, "The service makes this change itself, within a minute after the day in `%s`.",
+                                   t->after_date),
+                      NEO_CODES);
 }
 
 static void add_transition(neo_buf *out, const neo_resource *resource, const neo_transition *t)
@@ -138,7 +131,7 @@ static void add_rules(neo_buf *out, const neo_resource *resource)
 
 /* ---------------------------------------------------------------- effects */
 
-static void add_effect(neo_buf *out, const neo_resource *resource, const neo_effect *e, const neo_resource *target)
+static void add_effect_row(neo_buf *out, const neo_resource *resource, const neo_effect *e, const neo_resource *target)
 {
     neo_buf_printf(out,
                    "<tr><td data-label=\"Of a\">%s%s%s</td><td data-label=\"Becoming\"><code>%s</code></td><td "
@@ -157,7 +150,7 @@ static void add_effects_on(neo_buf *out, const neo_resource *target)
                    target->name, target->title);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (const neo_effect *e = (*r)->effects; e && e->state && neo_effect_target(*r) == target; e++)
-            add_effect(out, *r, e, target);
+            add_effect_row(out, *r, e, target);
     neo_buf_puts(out, "</tbody>\n</table>\n");
 }
 

@@ -30,7 +30,7 @@ typedef struct {
     int is_element;          /* in a list, at any depth: there is no patch of it */
 } maker;
 
-static void add_object(const maker *m, const char *name, const char *doc);
+static void add_object_schema(const maker *m, const char *name, const char *doc);
 
 /* bank_account is BankAccount. */
 static char *camel_case(const char *name, apr_pool_t *pool)
@@ -169,7 +169,7 @@ static neo_json *object_schema(const maker *m, const neo_field *field)
 {
     maker within = inside(m, field);
     const char *name = nested_name(&within, field);
-    add_object(&within, name, NULL); /* the property describes it */
+    add_object_schema(&within, name, NULL); /* the property describes it */
     return neo_openapi_ref(m->builder, "schemas", name);
 }
 
@@ -233,7 +233,7 @@ static neo_json *text_list_schema(const maker *m, const neo_field *field)
     return array_schema(m, field, string_schema(m, field));
 }
 
-static neo_json *list_schema_of(const maker *m, const neo_field *field)
+static neo_json *list_schema(const maker *m, const neo_field *field)
 {
     return array_schema(m, field, object_schema(m, field));
 }
@@ -262,7 +262,7 @@ static neo_json *(*const schemas[])(const maker *, const neo_field *) = {
     [NEO_BOOLEAN] = boolean_schema,     [NEO_ENUM_LIST] = enum_list_schema,
     [NEO_DATE] = date_schema,           [NEO_INTEGER] = number_schema,
     [NEO_DECIMAL] = number_schema,      [NEO_TEXT_LIST] = text_list_schema,
-    [NEO_LIST] = list_schema_of,        [NEO_MAP] = map_schema,
+    [NEO_LIST] = list_schema,           [NEO_MAP] = map_schema,
     [NEO_REFERENCE] = reference_schema, [NEO_REFERENCE_LIST] = reference_list_schema,
 };
 _Static_assert(sizeof schemas / sizeof *schemas == NEO_TYPES, "every type has its schema");
@@ -289,7 +289,7 @@ static neo_json *nullable(neo_json *schema, apr_pool_t *pool)
 }
 
 /* The default value is in the text only: with `default`, openapi-typescript would make the field required. */
-static const char *doc_of(const maker *m, const neo_field *field)
+static const char *field_doc(const maker *m, const neo_field *field)
 {
     if (is_read(m->shape) || !field->default_value)
         return field->doc;
@@ -318,7 +318,7 @@ static neo_json *field_schema(const maker *m, const neo_field *field)
     neo_json *schema = schemas[field->type](m, field);
     if (!is_read(m->shape) && !(field->flags & NEO_REQUIRED)) /* null is no value, also in a new body */
         schema = nullable(schema, pool);
-    neo_openapi_text(schema, "description", doc_of(m, field), pool);
+    neo_openapi_text(schema, "description", field_doc(m, field), pool);
     if (has_example(m, field))
         neo_json_set(schema, "examples", neo_openapi_json(pool, "[%s]", field->example));
     return schema;
@@ -336,7 +336,7 @@ static const unsigned int required_flags[] = {
 };
 
 /* The shape that this one extends; itself if there is none. */
-static neo_shape base_of(const maker *m)
+static neo_shape base_shape(const maker *m)
 {
     int is_resource = m->fields == m->resource->fields;
     if (m->shape == NEO_SHAPE_INPUT && m->has_all_shapes && !m->is_element)
@@ -350,7 +350,7 @@ static neo_shape base_of(const maker *m)
 static int is_inherited(const maker *m, const neo_field *field, const neo_json *schema)
 {
     maker base = *m;
-    base.shape = base_of(m);
+    base.shape = base_shape(m);
     if (base.shape == m->shape || (m->fields == m->resource->fields && !neo_openapi_has_field(field, base.shape)))
         return 0;
     return strcmp(neo_json_text(schema, m->builder->pool).ptr,
@@ -366,16 +366,16 @@ static void add_fields(const maker *m, neo_json *required, neo_json *properties)
         int is_known = is_inherited(m, f, schema);
         if (!is_known)
             neo_json_set(properties, f->name, schema);
-        if (f->flags & required_flags[m->shape] && !(is_known && f->flags & required_flags[base_of(m)]))
+        if (f->flags & required_flags[m->shape] && !(is_known && f->flags & required_flags[base_shape(m)]))
             neo_json_append(required, neo_json_make_string(f->name, m->builder->pool));
     }
 }
 
 /* Responses may get new members; requests may have only those that are known. `name` is without the base's suffix. */
-static void add_object(const maker *m, const char *name, const char *doc)
+static void add_object_schema(const maker *m, const char *name, const char *doc)
 {
     apr_pool_t *pool = m->builder->pool;
-    neo_shape base = base_of(m);
+    neo_shape base = base_shape(m);
     neo_json *schema = neo_openapi_add(m->builder, "schemas", name, neo_openapi_json(pool, NEO_JSON({"type" : "object"})));
     neo_json *required = neo_json_make_array(pool), *properties = neo_json_make_object(pool), *all = neo_json_make_array(pool);
     neo_openapi_text(schema, "description", doc, pool);
@@ -403,7 +403,7 @@ static void add_schema(const neo_openapi_builder *builder, const neo_resource *r
     const maker m = {
         .builder = builder, .resource = resource, .shape = shape, .fields = resource->fields, .has_all_shapes = has_all_shapes};
     const char *name = neo_openapi_schema_name(resource, shape, builder->pool);
-    add_object(&m, name, neo_openapi_fill(builder, doc, resource));
+    add_object_schema(&m, name, neo_openapi_fill(builder, doc, resource));
     if (!is_read(shape))
         neo_openapi_example(builder, name, neo_openapi_sample(resource, shape, builder->pool));
 }

@@ -54,7 +54,7 @@ static void add_logged(const neo_openapi_builder *builder, const char *event, co
     describe(builder, properties, "type", event, payload);
 }
 
-static void add_events(const neo_openapi_builder *builder, const neo_resource *resource)
+static void add_event_webhooks(const neo_openapi_builder *builder, const neo_resource *resource)
 {
     apr_pool_t *pool = builder->pool;
     const char *doc = apr_psprintf(pool, "Sent when a %s is created, updated or deleted.", resource->name);
@@ -94,14 +94,14 @@ void neo_openapi_event_components(const neo_openapi_builder *builder)
     neo_openapi_schema(builder, &neo_recovery, NEO_SHAPE_INPUT, "Which deliveries to send again.");
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if ((*r)->has_events)
-            add_events(builder, *r);
+            add_event_webhooks(builder, *r);
     add_other_events(builder);
 }
 
 /* ---------------------------------------------------------------- requests */
 
 /* broker.created is onBrokerCreated. */
-static const char *operation_id(const char *event, apr_pool_t *pool)
+static const char *webhook_operation_id(const char *event, apr_pool_t *pool)
 {
     neo_buf out;
     int upper = 1;
@@ -122,7 +122,7 @@ static void add_delivery_post(const neo_openapi_builder *builder, neo_json *webh
     neo_json *item = neo_json_make_object(pool), *post = neo_openapi_template(builder, "deliveryPost", NULL);
     neo_json *content = neo_openapi_content(builder, schema);
     neo_openapi_text(post, "summary", summary, pool);
-    neo_openapi_text(post, "operationId", operation_id(event, pool), pool);
+    neo_openapi_text(post, "operationId", webhook_operation_id(event, pool), pool);
     neo_json_set(neo_json_get(neo_json_get(post, "requestBody"), "content"), "application/json", content);
     neo_json_set(item, "post", post);
     neo_json_set(webhooks, event, item);

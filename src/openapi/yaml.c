@@ -12,7 +12,7 @@
 #define WIDTH     128 /* of a line */
 #define MAX_SHORT 600 /* bytes of the JSON text of what is written in flow style */
 
-static int append(void *out, unsigned char *text, size_t len)
+static int append_output(void *out, unsigned char *text, size_t len)
 {
     neo_buf_add(out, (const char *)text, len);
     return 1;
@@ -26,7 +26,7 @@ static void emit(yaml_emitter_t *emitter, yaml_event_t *event)
 }
 
 /* A word that some parser reads as a boolean or null. */
-static int is_reserved(const char *text)
+static int is_reserved_word(const char *text)
 {
     static const char *const words[] = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -43,7 +43,7 @@ static int is_plain(const char *text)
     int is_version =
         isdigit((unsigned char)*text) && text[strspn(text, "0123456789.")] == '\0' && point && strchr(point + 1, '.');
     return is_version ||
-           (((isascii(*text) && isalpha((unsigned char)*text)) || *text == '/' || *text == '$') && !is_reserved(text));
+           (((isascii(*text) && isalpha((unsigned char)*text)) || *text == '/' || *text == '$') && !is_reserved_word(text));
 }
 
 static void write_scalar(yaml_emitter_t *emitter, const char *text, yaml_scalar_style_t style)
@@ -138,7 +138,7 @@ neo_text neo_yaml_text(neo_json *value, apr_pool_t *pool)
     neo_buf_init(&out, scratch, 4096);
     if (!yaml_emitter_initialize(&emitter))
         abort();
-    yaml_emitter_set_output(&emitter, append, &out);
+    yaml_emitter_set_output(&emitter, append_output, &out);
     yaml_emitter_set_unicode(&emitter, 1);
     yaml_emitter_set_width(&emitter, WIDTH);
     write_document(&emitter, value, scratch);

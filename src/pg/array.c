@@ -4,20 +4,20 @@
 
 #include <string.h>
 
-static void begin(neo_buf *array)
+static void begin_element(neo_buf *array)
 {
     neo_buf_putc(array, array->len ? ',' : '{');
 }
 
 void neo_array_add_plain(neo_buf *array, const char *text)
 {
-    begin(array);
+    begin_element(array);
     neo_buf_puts(array, text);
 }
 
 void neo_array_add_number(neo_buf *array, long long number)
 {
-    begin(array);
+    begin_element(array);
     neo_buf_printf(array, "%lld", number);
 }
 
@@ -27,7 +27,7 @@ void neo_array_add(neo_buf *array, const char *text)
         neo_array_add_plain(array, "NULL");
         return;
     }
-    begin(array);
+    begin_element(array);
     neo_buf_putc(array, '"');
     for (apr_size_t plain; (plain = strcspn(text, "\"\\")), text[plain]; text += plain + 1) {
         neo_buf_add(array, text, plain);

@@ -58,7 +58,7 @@ void *neo_pg_user_data(const neo_pg *pg)
     return pg->user_data;
 }
 
-static apr_status_t finish(void *conn)
+static apr_status_t close_connection(void *conn)
 {
     PQfinish(conn);
     return APR_SUCCESS;
@@ -69,7 +69,7 @@ neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **erro
     PGconn *conn = PQconnectdb(conninfo);
     if (!conn)
         abort();
-    apr_pool_cleanup_register(pool, conn, finish, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, conn, close_connection, apr_pool_cleanup_null);
     neo_pg *pg = PQstatus(conn) == CONNECTION_OK ? neo_pg_attach(conn) : NULL;
     if (!pg)
         *error = apr_pstrdup(pool, PQerrorMessage(conn));

@@ -53,7 +53,7 @@ void neo_statement_prepare_on_demand(neo_statement *statement)
 }
 
 /* The statement's entry, or the free one that is for it. */
-static unsigned long long *find_entry(neo_pg *pg, const neo_statement *statement)
+static unsigned long long *find_prepared_entry(neo_pg *pg, const neo_statement *statement)
 {
     for (unsigned long long at = statement->fingerprint >> 1;; at++) {
         unsigned long long *entry = &pg->prepared.entries[at % NEO_PG_TABLE];
@@ -64,11 +64,11 @@ static unsigned long long *find_entry(neo_pg *pg, const neo_statement *statement
 
 static void set_prepared(neo_pg *pg, const neo_statement *statement, int is_prepared)
 {
-    unsigned long long *entry = find_entry(pg, statement);
+    unsigned long long *entry = find_prepared_entry(pg, statement);
     if (!*entry) {
         if (pg->prepared.count == NEO_PG_FILLED) {
             memset(&pg->prepared, 0, sizeof pg->prepared);
-            entry = find_entry(pg, statement);
+            entry = find_prepared_entry(pg, statement);
         }
         pg->prepared.count++;
         pg->prepared.on_demand += statement->is_on_demand;
@@ -79,7 +79,7 @@ static void set_prepared(neo_pg *pg, const neo_statement *statement, int is_prep
 static int is_text(neo_pg *pg, const neo_statement *statement)
 {
     return !statement->fingerprint ||
-           (statement->is_on_demand && pg->prepared.on_demand >= MAX_ON_DEMAND && !*find_entry(pg, statement));
+           (statement->is_on_demand && pg->prepared.on_demand >= MAX_ON_DEMAND && !*find_prepared_entry(pg, statement));
 }
 
 /* Prepares the statement unless the connection has it. Behind a pooler, the server's connection may have it already (42P05);
@@ -90,7 +90,7 @@ static PGresult *prepare(neo_pg *pg, const neo_statement *statement, int *failed
 {
     int completed;
     *failed = 0;
-    if (*find_entry(pg, statement) & 1)
+    if (*find_prepared_entry(pg, statement) & 1)
         return NULL;
     int was_sent = PQsendPrepare(pg->conn, statement->name, statement->sql, statement->params, NULL);
     PGresult *result = neo_pg_await(pg, was_sent, NEO_PG_TIMEOUT_S, &completed);
@@ -168,8 +168,8 @@ static int can_retry(neo_pg *pg, neo_pg_mode mode, const neo_statement *statemen
 }
 
 /* Runs a statement, and again if it can be repeated. *is_undone: if it failed, it changed nothing. */
-static PGresult *execute(neo_pg *pg, neo_pg_mode mode, const neo_statement *statement, const char *const *values, int timeout,
-                         int *is_undone)
+static PGresult *execute_with_retries(neo_pg *pg, neo_pg_mode mode, const neo_statement *statement, const char *const *values,
+                                      int timeout, int *is_undone)
 {
     PGresult *result = NULL;
     int is_retry = 1, failed = 0, completed;
@@ -216,8 +216,8 @@ static int can_begin_again(neo_pg *pg, const neo_statement *statement, const neo
     return 1;
 }
 
-static neo_pg_status finish(neo_pg *pg, neo_pg_mode mode, const neo_statement *statement, PGresult *result, int is_undone,
-                            apr_pool_t *pool, neo_rows *rows)
+static neo_pg_status read_outcome(neo_pg *pg, neo_pg_mode mode, const neo_statement *statement, PGresult *result, int is_undone,
+                                  apr_pool_t *pool, neo_rows *rows)
 {
     neo_pg_status status = neo_result_read(pg, result, pool, rows);
     rows->is_undone |= status != NEO_PG_OK && is_undone;
@@ -237,24 +237,24 @@ static neo_pg_status finish(neo_pg *pg, neo_pg_mode mode, const neo_statement *s
 
 /* ---------------------------------------------------------------- running */
 
-static neo_pg_status run(neo_pg *pg, neo_pg_mode mode, const neo_statement *statement, const char *const *values, int timeout,
-                         apr_pool_t *pool, neo_rows *rows)
+static neo_pg_status run_within(neo_pg *pg, neo_pg_mode mode, const neo_statement *statement, const char *const *values,
+                                int timeout, apr_pool_t *pool, neo_rows *rows)
 {
     int is_undone;
-    PGresult *result = execute(pg, mode, statement, values, timeout, &is_undone);
-    return finish(pg, mode, statement, result, is_undone, pool, rows);
+    PGresult *result = execute_with_retries(pg, mode, statement, values, timeout, &is_undone);
+    return read_outcome(pg, mode, statement, result, is_undone, pool, rows);
 }
 
 neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
                          neo_rows *rows)
 {
-    return run(pg, pg->mode, statement, values, modes[pg->mode].timeout, pool, rows);
+    return run_within(pg, pg->mode, statement, values, modes[pg->mode].timeout, pool, rows);
 }
 
 neo_pg_status neo_pg_run_as(neo_pg *pg, neo_pg_mode mode, const neo_statement *statement, const char *const *values,
                             apr_pool_t *pool, neo_rows *rows)
 {
-    return run(pg, mode, statement, values, modes[mode].timeout, pool, rows);
+    return run_within(pg, mode, statement, values, modes[mode].timeout, pool, rows);
 }
 
 neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
@@ -266,7 +266,7 @@ neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *c
 neo_pg_status neo_pg_exec_once(neo_pg *pg, const char *sql, int seconds, apr_pool_t *pool, neo_rows *rows)
 {
     const neo_statement statement = {.sql = sql, .writes = 1};
-    return run(pg, NEO_PG_ONCE, &statement, NULL, seconds, pool, rows);
+    return run_within(pg, NEO_PG_ONCE, &statement, NULL, seconds, pool, rows);
 }
 
 /* ---------------------------------------------------------------- results that are received later */
@@ -300,7 +300,7 @@ neo_pg_status neo_pg_receive(neo_pg *pg, const neo_statement *statement, const c
     pg->sent.statement = NULL;
     PGresult *result = neo_pg_await(pg, 1, left > 0 ? (int)left : 0, &completed);
     if (neo_result_is_success(result) || !can_retry(pg, NEO_PG_REQUEST, statement, result, completed))
-        return finish(pg, NEO_PG_REQUEST, statement, result, 0, pool, rows);
+        return read_outcome(pg, NEO_PG_REQUEST, statement, result, 0, pool, rows);
     PQclear(result);
     return neo_pg_run(pg, statement, values, pool, rows);
 }

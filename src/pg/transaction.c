@@ -5,7 +5,7 @@
 
 #include "libpq.h"
 
-static neo_pg_status begin(neo_pg *pg, neo_pg_mode mode, const char *sql, apr_pool_t *pool, neo_rows *rows)
+static neo_pg_status begin_in_mode(neo_pg *pg, neo_pg_mode mode, const char *sql, apr_pool_t *pool, neo_rows *rows)
 {
     neo_pg_status status = neo_pg_run_as(pg, NEO_PG_REQUEST, NEO_QUERY(sql, 0), NULL, pool, rows);
     pg->mode = status == NEO_PG_OK ? mode : NEO_PG_REQUEST;
@@ -14,7 +14,7 @@ static neo_pg_status begin(neo_pg *pg, neo_pg_mode mode, const char *sql, apr_po
 
 neo_pg_status neo_pg_begin(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
 {
-    return begin(pg, NEO_PG_TRANSACTION, "begin isolation level read committed; savepoint s", pool, rows);
+    return begin_in_mode(pg, NEO_PG_TRANSACTION, "begin isolation level read committed; savepoint s", pool, rows);
 }
 
 /* The server ends the transaction if its client does not, for example because the host has failed: after it was idle for the
@@ -27,7 +27,7 @@ neo_pg_status neo_pg_begin_snapshot(neo_pg *pg, int seconds, apr_pool_t *pool, n
         " select set_config(name, case name when 'statement_timeout' then '%ds' else '%ds' end, true) from pg_settings"
         " where name in ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')",
         NEO_PG_SNAPSHOT_S, seconds);
-    return begin(pg, NEO_PG_SNAPSHOT, sql, pool, rows);
+    return begin_in_mode(pg, NEO_PG_SNAPSHOT, sql, pool, rows);
 }
 
 neo_pg_status neo_pg_savepoint(neo_pg *pg, int is_rollback, apr_pool_t *pool, neo_rows *rows)
@@ -37,7 +37,7 @@ neo_pg_status neo_pg_savepoint(neo_pg *pg, int is_rollback, apr_pool_t *pool, ne
 }
 
 /* Resets a connection that is still in a transaction. */
-static void end(neo_pg *pg)
+static void leave_transaction(neo_pg *pg)
 {
     pg->mode = NEO_PG_REQUEST;
     if (PQstatus(pg->conn) == CONNECTION_OK && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
@@ -56,7 +56,7 @@ neo_pg_status neo_pg_commit(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
     neo_pg_status status = neo_result_read(pg, result, pool, rows);
     if (!is_undone)
         neo_rows_report(pg, status, rows, pool);
-    end(pg);
+    leave_transaction(pg);
     return is_undone ? NEO_PG_RETRY : status;
 }
 
@@ -65,5 +65,5 @@ void neo_pg_roll_back(neo_pg *pg)
     int completed;
     if (pg->mode != NEO_PG_REQUEST && PQstatus(pg->conn) == CONNECTION_OK && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
         PQclear(neo_pg_await(pg, PQsendQuery(pg->conn, "rollback"), NEO_PG_TIMEOUT_S, &completed));
-    end(pg);
+    leave_transaction(pg);
 }

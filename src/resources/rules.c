@@ -10,7 +10,7 @@
 #include "resources/rules.sql.h"
 #include "schema/rules.h"
 
-static int is(const neo_json *object, const char *name, const char *text)
+static int member_equals(const neo_json *object, const char *name, const char *text)
 {
     const char *value = neo_json_string_at(object, name);
     return value && strcmp(value, text) == 0;
@@ -37,7 +37,7 @@ static int has_error(const checked_body *b, const char *path)
     return 0;
 }
 
-static void add_error(const checked_body *b, neo_code code, const char *path, const char *message)
+static void add_rule_error(const checked_body *b, neo_code code, const char *path, const char *message)
 {
     if (!has_error(b, path))
         neo_problem_field(b->problem, b->pool, code, b->resource->name, path, "%s", message);
@@ -46,7 +46,7 @@ static void add_error(const checked_body *b, neo_code code, const char *path, co
 static void require(const checked_body *b, const char *name, const char *message)
 {
     if (!neo_json_get(b->body, name))
-        add_error(b, NEO_VALIDATION_FIELD_REQUIRED, name, message);
+        add_rule_error(b, NEO_VALIDATION_FIELD_REQUIRED, name, message);
 }
 
 /* The sum of a member over all elements. It cannot overflow: elements are few, and members below 2^53. */
@@ -64,17 +64,17 @@ static void check_sum(const checked_body *b, const neo_json *list, const char *m
 {
     long long sum = list ? sum_members(list, member) : wanted;
     if (sum != wanted)
-        add_error(b, NEO_VALIDATION_FIELD_INVALID, path,
-                  apr_psprintf(b->pool, "must have %s values that sum to %ld, not %ld", member, (long)wanted, (long)sum));
+        add_rule_error(b, NEO_VALIDATION_FIELD_INVALID, path,
+                       apr_psprintf(b->pool, "must have %s values that sum to %ld, not %ld", member, (long)wanted, (long)sum));
 }
 
 void neo_property_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
 {
     const checked_body b = {resource, clean, problem, pool};
-    int is_both = is(clean, "transaction_type", "sale_rent");
-    if (is_both || is(clean, "transaction_type", "sale"))
+    int is_both = member_equals(clean, "transaction_type", "sale_rent");
+    if (is_both || member_equals(clean, "transaction_type", "sale"))
         require(&b, "sale_price", "is required when transaction_type is sale or sale_rent");
-    if (is_both || is(clean, "transaction_type", "rent"))
+    if (is_both || member_equals(clean, "transaction_type", "rent"))
         require(&b, "rent_price", "is required when transaction_type is rent or sale_rent");
     check_sum(&b, neo_json_get(clean, "owners"), "share_bps", "owners", NEO_WHOLE_BPS);
 }
@@ -83,10 +83,10 @@ void neo_party_rule(const neo_resource *resource, const neo_json *clean, neo_pro
 {
     const checked_body b = {resource, clean, problem, pool};
     const char *number = neo_json_string_at(clean, "document_number");
-    if (number && is(clean, "kind", "person") && !neo_is_cpf(number))
-        add_error(&b, NEO_VALIDATION_FIELD_INVALID, "document_number", "must be a CPF when kind is person");
-    if (number && is(clean, "kind", "company") && !neo_is_cnpj(number))
-        add_error(&b, NEO_VALIDATION_FIELD_INVALID, "document_number", "must be a CNPJ when kind is company");
+    if (number && member_equals(clean, "kind", "person") && !neo_is_cpf(number))
+        add_rule_error(&b, NEO_VALIDATION_FIELD_INVALID, "document_number", "must be a CPF when kind is person");
+    if (number && member_equals(clean, "kind", "company") && !neo_is_cnpj(number))
+        add_rule_error(&b, NEO_VALIDATION_FIELD_INVALID, "document_number", "must be a CNPJ when kind is company");
 }
 
 void neo_proposal_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
@@ -101,10 +101,10 @@ void neo_proposal_rule(const neo_resource *resource, const neo_json *clean, neo_
 static void check_deposit(const checked_body *b, const neo_json *guarantee)
 {
     const neo_json *amount = neo_json_get(b->body, "amount"), *deposit = guarantee ? neo_json_get(guarantee, "amount") : NULL;
-    if (amount && deposit && is(guarantee, "kind", "deposit") && is(b->body, "kind", "rental") &&
+    if (amount && deposit && member_equals(guarantee, "kind", "deposit") && member_equals(b->body, "kind", "rental") &&
         neo_json_integer(deposit) > 3 * neo_json_integer(amount))
-        add_error(b, NEO_VALIDATION_FIELD_INVALID, "guarantee.amount",
-                  "must be at most three times amount when kind is deposit");
+        add_rule_error(b, NEO_VALIDATION_FIELD_INVALID, "guarantee.amount",
+                       "must be at most three times amount when kind is deposit");
 }
 
 void neo_contract_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
@@ -116,13 +116,13 @@ void neo_contract_rule(const neo_resource *resource, const neo_json *clean, neo_
         require(&b, "amount", "is required unless proposal_id is set");
     }
     const char *start = neo_json_string_at(clean, "start_date"), *end = neo_json_string_at(clean, "end_date");
-    if (is(clean, "kind", "rental") || is(clean, "kind", "exclusive_listing")) {
+    if (member_equals(clean, "kind", "rental") || member_equals(clean, "kind", "exclusive_listing")) {
         const char *message = apr_psprintf(pool, "is required when kind is %s", neo_json_string_at(clean, "kind"));
         require(&b, "start_date", message);
         require(&b, "end_date", message);
     }
     if (start && end && strcmp(end, start) < 0)
-        add_error(&b, NEO_VALIDATION_FIELD_INVALID, "end_date", "must not be before start_date");
+        add_rule_error(&b, NEO_VALIDATION_FIELD_INVALID, "end_date", "must not be before start_date");
     check_deposit(&b, neo_json_get(clean, "guarantee"));
     if (commission)
         check_sum(&b, neo_json_get(commission, "splits"), "bps", "commission.splits", NEO_WHOLE_BPS);
@@ -163,7 +163,7 @@ const neo_read neo_deal_reads[] = {
     [NEO_READ_RESERVATION] = {.sql = reservation_sql},  {0},
 };
 
-static const char *read_id(const neo_rule_input *input, neo_deal_read read)
+static const char *read_resource_id(const neo_rule_input *input, neo_deal_read read)
 {
     return neo_json_string_at(input->read[read], "id");
 }
@@ -171,7 +171,7 @@ static const char *read_id(const neo_rule_input *input, neo_deal_read read)
 /* ---------------------------------------------------------------- reservations */
 
 /* What ends the reservation of the property. */
-static const char *release(const neo_rule_input *input, apr_pool_t *pool)
+static const char *how_to_release(const neo_rule_input *input, apr_pool_t *pool)
 {
     const char *contract = neo_json_string_at(input->read[NEO_READ_RESERVATION], "contract_id");
     if (contract)
@@ -195,25 +195,27 @@ static int is_deal(const neo_json *contract)
 }
 
 /* History can end before it is imported. */
-static int has_ended(const neo_rule_input *input)
+static int has_contract_ended(const neo_rule_input *input)
 {
-    return input->is_history && input->resource == &neo_contract && !is(input->after, "status", "draft") &&
-           !is(input->after, "status", "pending_signature") && !is(input->after, "status", "active");
+    return input->is_history && input->resource == &neo_contract && !member_equals(input->after, "status", "draft") &&
+           !member_equals(input->after, "status", "pending_signature") && !member_equals(input->after, "status", "active");
 }
 
 const char *neo_check_not_reserved(const neo_rule_input *input, apr_pool_t *pool)
 {
     int is_contract = input->resource == &neo_contract;
-    const char *proposal = neo_json_string_at(input->after, "proposal_id"), *reserving = read_id(input, NEO_READ_RESERVATION);
+    const char *proposal = neo_json_string_at(input->after, "proposal_id"),
+               *reserving = read_resource_id(input, NEO_READ_RESERVATION);
     if ((is_contract && !is_deal(input->after)) || !input->read[NEO_READ_PROPERTY] || !reserving ||
-        (proposal && !input->read[NEO_READ_PROPOSAL]) || is(input->after, "proposal_id", reserving) || has_ended(input))
+        (proposal && !input->read[NEO_READ_PROPOSAL]) || member_equals(input->after, "proposal_id", reserving) ||
+        has_contract_ended(input))
         return NULL;
     return apr_psprintf(
         pool,
         "This %s is not possible: the property %s is %s, and the accepted proposal %s reserves it. Choose another "
         "property, or end that deal first: %s.%s",
         is_contract ? "contract" : "acceptance", neo_rule_related_id(input, &neo_property),
-        neo_json_string_at(input->read[NEO_READ_PROPERTY], "status"), reserving, release(input, pool),
+        neo_json_string_at(input->read[NEO_READ_PROPERTY], "status"), reserving, how_to_release(input, pool),
         is_contract ? " If it is the same deal, send the proposal_id." : "");
 }
 
@@ -254,7 +256,7 @@ const char *neo_explain_status(const neo_rule_input *input, apr_pool_t *pool)
 /* One that a contract refers to cannot be deleted either; conflict.in_use names the contract. */
 const char *neo_check_not_accepted(const neo_rule_input *input, apr_pool_t *pool)
 {
-    if (!is(input->before, "status", "accepted") || input->read[NEO_READ_OTHER_CONTRACT])
+    if (!member_equals(input->before, "status", "accepted") || input->read[NEO_READ_OTHER_CONTRACT])
         return NULL;
     return apr_psprintf(
         pool,
@@ -267,7 +269,7 @@ const char *neo_check_not_accepted(const neo_rule_input *input, apr_pool_t *pool
 
 const char *neo_check_proposal_is_accepted(const neo_rule_input *input, apr_pool_t *pool)
 {
-    if (!input->read[NEO_READ_PROPOSAL] || is(input->read[NEO_READ_PROPOSAL], "status", "accepted"))
+    if (!input->read[NEO_READ_PROPOSAL] || member_equals(input->read[NEO_READ_PROPOSAL], "status", "accepted"))
         return NULL;
     return apr_psprintf(pool, "The proposal %s is %s. A contract can only refer to an accepted proposal; accept it first.",
                         neo_json_string_at(input->after, "proposal_id"),
@@ -285,7 +287,7 @@ const char *neo_check_proposal_matches(const neo_rule_input *input, apr_pool_t *
         return apr_psprintf(pool, "The proposal %s is for the property %s, not %s. Use the same property_id.", id, property,
                             neo_json_string_at(input->after, "property_id"));
     const char *wanted = strcmp(kind, "purchase") == 0 ? "sale" : "rental";
-    if (is(input->after, "kind", wanted))
+    if (member_equals(input->after, "kind", wanted))
         return NULL;
     return apr_psprintf(pool, "The proposal %s is a %s proposal; its contract must be of kind %s, not %s.", id, kind, wanted,
                         neo_json_string_at(input->after, "kind"));
@@ -308,8 +310,8 @@ static int has_role(const neo_json *parties, const char *role)
 {
     for (apr_size_t i = 0; parties && i < neo_json_size(parties); i++) {
         const neo_json *party = neo_json_at(parties, i);
-        if (is(party, "role", role) ||
-            (strcmp(role, "owner") == 0 && (is(party, "role", "seller") || is(party, "role", "landlord"))))
+        if (member_equals(party, "role", role) || (strcmp(role, "owner") == 0 && (member_equals(party, "role", "seller") ||
+                                                                                  member_equals(party, "role", "landlord"))))
             return 1;
     }
     return 0;
@@ -365,7 +367,7 @@ const char *neo_check_is_draft(const neo_rule_input *input, apr_pool_t *pool)
 const char *neo_check_not_last(const neo_rule_input *input, apr_pool_t *pool)
 {
     if (!input->read[NEO_READ_OTHER_CONTRACT] || input->read[NEO_READ_RESERVATION] ||
-        !is(input->read[NEO_READ_PROPERTY], "status", "under_contract"))
+        !member_equals(input->read[NEO_READ_PROPERTY], "status", "under_contract"))
         return NULL;
     return apr_psprintf(
         pool,
@@ -414,8 +416,8 @@ void neo_fill_contract(const neo_rule_input *input, apr_pool_t *pool)
 const char *neo_check_active_contract(const neo_rule_input *input, apr_pool_t *pool)
 {
     const neo_json *active = input->read[NEO_READ_CONTRACT];
-    const char *wanted = !active || !input->before ? NULL : is(active, "kind", "sale") ? "sold" : "rented";
-    if (!wanted || is(input->after, "status", wanted))
+    const char *wanted = !active || !input->before ? NULL : member_equals(active, "kind", "sale") ? "sold" : "rented";
+    if (!wanted || member_equals(input->after, "status", wanted))
         return NULL;
     return apr_psprintf(pool,
                         "the property cannot become %s: the %s contract %s is active, which keeps it %s. To "
@@ -428,15 +430,15 @@ const char *neo_check_active_contract(const neo_rule_input *input, apr_pool_t *p
 const char *neo_check_reservation(const neo_rule_input *input, apr_pool_t *pool)
 {
     const neo_json *reserving = input->read[NEO_READ_RESERVATION];
-    if (!reserving || !input->before || is(input->after, "status", "under_contract"))
+    if (!reserving || !input->before || member_equals(input->after, "status", "under_contract"))
         return NULL;
-    const char *done = is(reserving, "kind", "purchase") ? "sold" : "rented";
-    if (is(input->after, "status", done))
+    const char *done = member_equals(reserving, "kind", "purchase") ? "sold" : "rented";
+    if (member_equals(input->after, "status", done))
         return NULL;
     return apr_psprintf(
         pool,
         "the property cannot become %s, because the accepted proposal %s reserves it: it can be under_contract or "
         "%s. To change only other fields, leave the status as it is; a PATCH need not send it. To free the "
         "property, %s.",
-        neo_json_string_at(input->after, "status"), neo_json_string_at(reserving, "id"), done, release(input, pool));
+        neo_json_string_at(input->after, "status"), neo_json_string_at(reserving, "id"), done, how_to_release(input, pool));
 }

@@ -57,7 +57,7 @@ typedef struct {
     neo_problem *problem;
 } reader;
 
-static void error(reader *r, neo_code code, const char *path, const char *message)
+static void add_batch_error(reader *r, neo_code code, const char *path, const char *message)
 {
     neo_problem_field(&r->problem, r->pool, code, r->resource->name, path, "%s", message);
 }
@@ -74,18 +74,18 @@ static neo_json *member(const neo_json *object, const char *name)
     return value && neo_json_kind_of(value) != NEO_JSON_NULL ? value : NULL;
 }
 
-/* Whether a value is present and of that kind. */
-static int is(reader *r, const neo_json *value, neo_json_kind kind, const char *path)
+/* Returns whether a value is present and of that kind; adds an error if not. */
+static int require_kind(reader *r, const neo_json *value, neo_json_kind kind, const char *path)
 {
     if (!value)
-        error(r, NEO_VALIDATION_FIELD_REQUIRED, path, "is required");
+        add_batch_error(r, NEO_VALIDATION_FIELD_REQUIRED, path, "is required");
     else if (neo_json_kind_of(value) != kind)
         neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_FIELD_INVALID, r->resource->name, path, "must be %s, not %s",
                           neo_json_kind_name(kind), neo_json_kind_name(neo_json_kind_of(value)));
     return value && neo_json_kind_of(value) == kind;
 }
 
-static void check_names(reader *r, neo_json *object, const char *const *names, const char *path)
+static void refuse_unknown_names(reader *r, neo_json *object, const char *const *names, const char *path)
 {
     for (void *m = neo_json_first(object); m; m = neo_json_next(object, m)) {
         const char *key = neo_json_member_key(m);
@@ -93,9 +93,9 @@ static void check_names(reader *r, neo_json *object, const char *const *names, c
         while (*n && strcmp(*n, key) != 0)
             n++;
         if (!*n && strlen(key) <= MAX_SHOWN)
-            error(r, NEO_VALIDATION_UNKNOWN_FIELD, join(r, path, key), "is not a field of a batch");
+            add_batch_error(r, NEO_VALIDATION_UNKNOWN_FIELD, join(r, path, key), "is not a field of a batch");
         else if (!*n)
-            error(r, NEO_VALIDATION_UNKNOWN_FIELD, *path ? path : "body", "has an unknown field");
+            add_batch_error(r, NEO_VALIDATION_UNKNOWN_FIELD, *path ? path : "body", "has an unknown field");
     }
 }
 
@@ -108,7 +108,7 @@ static neo_json *read_member(reader *r, const neo_json *object, neo_method metho
     neo_json *value = member(object, name);
     const char *at = join(r, path, name);
     if (is_needed)
-        return is(r, value, kind, at) ? value : NULL;
+        return require_kind(r, value, kind, at) ? value : NULL;
     if (value)
         neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_FIELD_INVALID, r->resource->name, at, "is not allowed in %s %s",
                           strchr("aeiou", *neo_methods[method]) ? "an" : "a", neo_methods[method]);
@@ -119,19 +119,19 @@ static int read_method(reader *r, const neo_json *object, const char *path, neo_
 {
     const neo_json *value = member(object, "method");
     const char *at = join(r, path, "method");
-    if (!is(r, value, NEO_JSON_STRING, at))
+    if (!require_kind(r, value, NEO_JSON_STRING, at))
         return 0;
     for (*method = 0; *method < NEO_METHODS; ++*method)
         if (neo_batch_has_method(r->resource, *method) && strcmp(neo_methods[*method], neo_json_string(value)) == 0)
             return 1;
-    error(r, NEO_VALIDATION_FIELD_INVALID, at,
-          neo_has_external_id(r->resource) ? "must be create, update, delete, upsert or merge"
-                                           : "must be create, update or delete");
+    add_batch_error(r, NEO_VALIDATION_FIELD_INVALID, at,
+                    neo_has_external_id(r->resource) ? "must be create, update, delete, upsert or merge"
+                                                     : "must be create, update or delete");
     return 0;
 }
 
 /* The id of an update or delete, or {"external_id": "…"}. */
-static void read_id(reader *r, const neo_json *sent, const char *path, neo_batch_operation *operation)
+static void read_target(reader *r, const neo_json *sent, const char *path, neo_batch_operation *operation)
 {
     int has_id = operation->method == NEO_METHOD_UPDATE || operation->method == NEO_METHOD_DELETE;
     const neo_json *value = member(sent, "id");
@@ -140,7 +140,7 @@ static void read_id(reader *r, const neo_json *sent, const char *path, neo_batch
     if (operation->external_id)
         return;
     if (has_id && value && neo_json_kind_of(value) == NEO_JSON_OBJECT && neo_has_external_id(r->resource)) {
-        error(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "id"), "must be a string or {\"external_id\": \"…\"}");
+        add_batch_error(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "id"), "must be a string or {\"external_id\": \"…\"}");
         return;
     }
     const neo_json *id = read_member(r, sent, operation->method, has_id, "id", NEO_JSON_STRING, path);
@@ -158,7 +158,8 @@ static void read_external_id(reader *r, const neo_json *sent, const char *path, 
     const neo_json *own = neo_json_get(operation->data, "external_id");
     const char *text = neo_json_string_at(operation->data, "external_id");
     if (own && !(text && strcmp(text, operation->external_id) == 0))
-        error(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "external_id"), "must be that of data, which may leave it out");
+        add_batch_error(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "external_id"),
+                        "must be that of data, which may leave it out");
     else
         neo_json_set(operation->data, "external_id", neo_json_make_string(operation->external_id, r->pool));
 }
@@ -171,19 +172,19 @@ static void read_if_match(reader *r, const neo_json *sent, const char *path, neo
         value = read_member(r, sent, operation->method, is_allowed, "if_match", NEO_JSON_STRING, path);
     operation->if_match = value ? neo_json_string(value) : NULL;
     if (value && !neo_entity_tags_are_valid(operation->if_match))
-        error(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "if_match"), NEO_ENTITY_TAGS_FORM);
+        add_batch_error(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "if_match"), NEO_ENTITY_TAGS_FORM);
 }
 
 static void read_operation(reader *r, neo_json *sent, const char *path, neo_batch_operation *operation)
 {
     static const char *const names[] = {"method", "id", "external_id", "if_match", "data", NULL};
-    if (!is(r, sent, NEO_JSON_OBJECT, path))
+    if (!require_kind(r, sent, NEO_JSON_OBJECT, path))
         return;
-    check_names(r, sent, names, path);
+    refuse_unknown_names(r, sent, names, path);
     if (!read_method(r, sent, path, &operation->method))
         return;
     neo_method method = operation->method;
-    read_id(r, sent, path, operation);
+    read_target(r, sent, path, operation);
     operation->data = read_member(r, sent, method, method != NEO_METHOD_DELETE, "data", NEO_JSON_OBJECT, path);
     read_external_id(r, sent, path, operation);
     read_if_match(r, sent, path, operation);
@@ -193,14 +194,14 @@ static void read_operation(reader *r, neo_json *sent, const char *path, neo_batc
 
 static void read_operations(reader *r, const neo_json *list, neo_batch *batch)
 {
-    if (!is(r, list, NEO_JSON_ARRAY, "operations"))
+    if (!require_kind(r, list, NEO_JSON_ARRAY, "operations"))
         return;
     apr_size_t count = neo_json_size(list);
     if (count > NEO_BATCH_MAX_OPERATIONS)
         neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_BATCH_TOO_LARGE, "", "operations",
                           "must have at most %d elements, not %d", NEO_BATCH_MAX_OPERATIONS, (int)count);
     else if (count == 0)
-        error(r, NEO_VALIDATION_FIELD_INVALID, "operations", "must have at least one element");
+        add_batch_error(r, NEO_VALIDATION_FIELD_INVALID, "operations", "must have at least one element");
     if (count == 0 || count > NEO_BATCH_MAX_OPERATIONS)
         return;
     batch->count = (int)count;
@@ -224,8 +225,8 @@ neo_problem *neo_batch_read(const neo_resource *resource, neo_json *body, apr_po
         return r.problem;
     }
     const neo_json *atomic = member(body, "atomic");
-    batch->is_atomic = atomic && is(&r, atomic, NEO_JSON_BOOLEAN, "atomic") && neo_json_is_true(atomic);
-    check_names(&r, body, names, "");
+    batch->is_atomic = atomic && require_kind(&r, atomic, NEO_JSON_BOOLEAN, "atomic") && neo_json_is_true(atomic);
+    refuse_unknown_names(&r, body, names, "");
     read_operations(&r, member(body, "operations"), batch);
     return r.problem;
 }

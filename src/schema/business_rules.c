@@ -5,13 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-static int is_among(const char *const *names, const char *name)
-{
-    for (; name && *names; names++)
-        if (strcmp(*names, name) == 0)
-            return 1;
-    return 0;
-}
+#include "schema/validate.h"
 
 static int is_changed(const neo_rule_input *input, const char *name)
 {
@@ -25,9 +19,9 @@ static int is_triggered(const neo_precondition *rule, const neo_rule_input *inpu
     if (rule->when == NEO_ON_DELETE || !input->after)
         return rule->when == NEO_ON_DELETE && !input->after;
     if (rule->when == NEO_FROM_STATUS)
-        return is_among(rule->names, neo_json_string_at(input->before, "status"));
+        return neo_has_name(rule->names, neo_json_string_at(input->before, "status"));
     if (rule->when == NEO_ON_STATUS || rule->when == NEO_IN_STATUS)
-        return is_among(rule->names, status) && (rule->when == NEO_IN_STATUS || is_changed(input, "status"));
+        return neo_has_name(rule->names, status) && (rule->when == NEO_IN_STATUS || is_changed(input, "status"));
     for (const char *const *name = rule->names; *name && (input->before || rule->when == NEO_ON_CHANGE); name++)
         if (is_changed(input, *name))
             return 1;
@@ -94,17 +88,9 @@ neo_target neo_rules_target(const neo_rule_input *input)
     const neo_effect *effect = find_effect(input);
     if (input->is_history && input->read_version)
         return (neo_target){neo_rule_related_id(input, neo_effect_target(input->resource)), input->read_version, NULL};
-    if (!effect || !is_among(effect->from, target_status(input)) || (effect->applies && !effect->applies(input)))
+    if (!effect || !neo_has_name(effect->from, target_status(input)) || (effect->applies && !effect->applies(input)))
         return (neo_target){0};
     return (neo_target){neo_rule_related_id(input, neo_effect_target(input->resource)), input->read_version, effect->becomes};
-}
-
-static const char *join_names(const char *const *names, apr_pool_t *pool)
-{
-    const char *list = "";
-    for (const char *const *n = names; *n; n++)
-        list = apr_pstrcat(pool, list, n == names ? "" : n[1] ? ", " : " or ", *n, NULL);
-    return list;
 }
 
 /* A missing row is not a violation: the statement that writes reports it. */
@@ -113,14 +99,15 @@ static neo_problem *check_effect(const neo_rule_input *input, apr_pool_t *pool)
     const neo_effect *effect = find_effect(input);
     const neo_resource *target = neo_effect_target(input->resource);
     const char *status = effect && effect->code ? target_status(input) : NULL;
-    if (!status || is_among(effect->from, status) ||
+    if (!status || neo_has_name(effect->from, status) ||
         (effect->unless_with && neo_json_get(input->after, effect->unless_with) && strcmp(status, effect->becomes) == 0))
         return NULL;
     return neo_problem_make(pool, effect->code,
                             "The %s cannot become %s: the %s %s is %s%s. It must be %s; change its status or choose "
                             "another %s.",
                             input->resource->name, effect->state, target->name, neo_rule_related_id(input, target), status,
-                            effect->because ? effect->because(input, pool) : "", join_names(effect->from, pool), target->name);
+                            effect->because ? effect->because(input, pool) : "", neo_join_alternatives(effect->from, pool),
+                            target->name);
 }
 
 neo_problem *neo_rules_check(const neo_rule_input *input, apr_pool_t *pool)

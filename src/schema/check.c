@@ -9,7 +9,15 @@
 #include "core/encode.h"
 #include "core/id.h"
 
-const char *neo_one_of(const char *const *values, apr_pool_t *pool)
+int neo_has_name(const char *const *names, const char *name)
+{
+    for (; name && *names; names++)
+        if (strcmp(*names, name) == 0)
+            return 1;
+    return 0;
+}
+
+const char *neo_join_alternatives(const char *const *values, apr_pool_t *pool)
 {
     const char *list = "";
     for (const char *const *v = values; *v; v++)
@@ -26,7 +34,7 @@ const char *neo_field_accepts(const neo_field *field, apr_pool_t *pool)
     case NEO_STRING: /* the limits are those of the normalized text */
         return max && !field->normalize ? apr_psprintf(pool, "a string of %ld to %ld characters", min ? min : 1, max)
                                         : "a string";
-    case NEO_ENUM: return neo_one_of(field->values, pool);
+    case NEO_ENUM: return neo_join_alternatives(field->values, pool);
     case NEO_TIMESTAMP: return NEO_TIMESTAMP_FORM;
     case NEO_DATE: return NEO_DATE_FORM;
     case NEO_BOOLEAN: return "true or false";
@@ -34,7 +42,7 @@ const char *neo_field_accepts(const neo_field *field, apr_pool_t *pool)
     case NEO_DECIMAL: return apr_psprintf(pool, "a number from %ld to %ld", min, max);
     case NEO_OBJECT: return "an object";
     case NEO_MAP: return apr_psprintf(pool, "an object of at most %ld strings of at most %ld characters", items, max);
-    case NEO_ENUM_LIST: return apr_psprintf(pool, "an array of %s", neo_one_of(field->values, pool));
+    case NEO_ENUM_LIST: return apr_psprintf(pool, "an array of %s", neo_join_alternatives(field->values, pool));
     case NEO_TEXT_LIST: return apr_psprintf(pool, "an array of at most %ld strings of 1 to %ld characters", items, max);
     case NEO_LIST: return apr_psprintf(pool, "an array of at most %ld objects", items);
     case NEO_REFERENCE: return kind ? apr_psprintf(pool, "the id of a %s%s", kind, or_external) : "an id";
@@ -69,13 +77,9 @@ static const char *check_string(const neo_field *field, const neo_json *value, a
     return length < field->min ? apr_psprintf(pool, "must have at least %ld characters", (long)field->min) : NULL;
 }
 
-static int is_one_of(const neo_field *field, const neo_json *value)
+static int is_listed_value(const neo_field *field, const neo_json *value)
 {
-    const char *text = neo_json_string(value);
-    for (const char *const *v = field->values; text && *v; v++)
-        if (strcmp(text, *v) == 0)
-            return 1;
-    return 0;
+    return neo_has_name(field->values, neo_json_string(value));
 }
 
 static int is_timestamp(const neo_field *field, const neo_json *value)
@@ -121,8 +125,8 @@ static const char *check_enum_list(const neo_field *field, const neo_json *value
 {
     for (apr_size_t i = 0; i < neo_json_size(value); i++) {
         const neo_json *one = neo_json_at(value, i);
-        if (!is_one_of(field, one))
-            return apr_psprintf(pool, "element %d must be %s", (int)i, neo_one_of(field->values, pool));
+        if (!is_listed_value(field, one))
+            return apr_psprintf(pool, "element %d must be %s", (int)i, neo_join_alternatives(field->values, pool));
         for (apr_size_t earlier = 0; earlier < i; earlier++)
             if (strcmp(neo_json_string(neo_json_at(value, earlier)), neo_json_string(one)) == 0)
                 return apr_psprintf(pool, "must not repeat %s", neo_json_string(one));
@@ -167,7 +171,7 @@ static const struct {
     const char *(*check)(const neo_field *, const neo_json *, apr_pool_t *); /* returns a message of its own, or NULL */
 } types[] = {
     [NEO_STRING] = {NEO_JSON_STRING, NULL, check_string},
-    [NEO_ENUM] = {NEO_JSON_STRING, is_one_of, NULL},
+    [NEO_ENUM] = {NEO_JSON_STRING, is_listed_value, NULL},
     [NEO_TIMESTAMP] = {NEO_JSON_STRING, is_timestamp, NULL},
     [NEO_DATE] = {NEO_JSON_STRING, is_date, NULL},
     [NEO_BOOLEAN] = {NEO_JSON_BOOLEAN, NULL, NULL},

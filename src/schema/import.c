@@ -29,7 +29,7 @@ static int has_secret(const neo_resource *resource)
     return 0;
 }
 
-static int is_among(const neo_resource **some, const neo_resource *resource)
+static int has_resource(const neo_resource **some, const neo_resource *resource)
 {
     for (; *some; some++)
         if (*some == resource)
@@ -41,7 +41,7 @@ static int is_among(const neo_resource **some, const neo_resource *resource)
 static int is_ready(const neo_resource *resource, const neo_resource **before)
 {
     for (const neo_resource *const *r = neo_import_kinds; *r; r++)
-        if (*r != resource && neo_can_refer_to(resource, *r) && !is_among(before, *r))
+        if (*r != resource && neo_can_refer_to(resource, *r) && !has_resource(before, *r))
             return 0;
     return 1;
 }
@@ -55,7 +55,7 @@ const neo_resource **neo_import_order(apr_pool_t *pool)
     for (int must_be_ready = 1; done < wanted;) {
         int before = done;
         for (const neo_resource *const *r = neo_import_kinds; *r; r++)
-            if (!has_secret(*r) && !is_among(order, *r) && (!must_be_ready || is_ready(*r, order))) {
+            if (!has_secret(*r) && !has_resource(order, *r) && (!must_be_ready || is_ready(*r, order))) {
                 order[done++] = *r;
                 must_be_ready = 1;
             }

@@ -24,7 +24,7 @@ int neo_operation_is_by_external_id(const neo_operation *operation)
     return operation->only == NEO_ONLY_WITH_EXTERNAL_ID;
 }
 
-int neo_operation_is_of(const neo_operation *operation, const neo_resource *resource)
+int neo_operation_applies_to(const neo_operation *operation, const neo_resource *resource)
 {
     switch (operation->only) {
     case NEO_ONLY_WITH_EVENTS: return resource->has_events;

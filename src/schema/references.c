@@ -12,7 +12,7 @@ typedef struct {
     apr_pool_t *pool;
 } walk;
 
-static void add(const walk *w, const char *path, const neo_json *id)
+static void add_reference(const walk *w, const char *path, const neo_json *id)
 {
     APR_ARRAY_PUSH(w->found, neo_reference) = (neo_reference){path, neo_json_string(id)};
 }
@@ -26,7 +26,7 @@ static void find_in_list(const walk *w, const neo_field *field, const neo_json *
         if (field->type == NEO_LIST)
             find(w, field->fields, neo_json_at(list, i), apr_pstrcat(w->pool, at, ".", NULL));
         else
-            add(w, at, neo_json_at(list, i));
+            add_reference(w, at, neo_json_at(list, i));
     }
 }
 
@@ -38,7 +38,7 @@ static void find(const walk *w, const neo_field *fields, const neo_json *object,
         if (!value)
             continue;
         if (f->type == NEO_REFERENCE)
-            add(w, path, value);
+            add_reference(w, path, value);
         else if (f->type == NEO_OBJECT)
             find(w, f->fields, value, apr_pstrcat(w->pool, path, ".", NULL));
         else if (f->type == NEO_LIST || f->type == NEO_REFERENCE_LIST)

@@ -55,7 +55,7 @@ const neo_filter *neo_filter_named(const neo_resource *resource, const char *nam
     return own ? own : neo_filter_in(neo_common_filters, name);
 }
 
-const char *neo_table_of(const neo_resource *resource)
+const char *neo_table_name(const neo_resource *resource)
 {
     return resource->table ? resource->table : resource->name;
 }
@@ -89,7 +89,7 @@ int neo_has_external_id(const neo_resource *resource)
 
 const neo_field *neo_field_of_unique_index(const neo_resource *resource, const char *index, const char **status)
 {
-    const char *key = after(index, neo_table_of(resource));
+    const char *key = after(index, neo_table_name(resource));
     const neo_field *field = key ? find_key_field(resource->fields, key) : NULL;
     const neo_field *statuses = neo_field_named(resource->fields, "status");
     *status = NULL;

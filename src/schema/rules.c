@@ -109,7 +109,7 @@ static int is_after_scheme(const char *rest, const char *without)
     return is_authority(rest, strcspn(rest, "/?#"));
 }
 
-static int is_url(const char *text, const char *scheme, const char *without)
+static int is_http_url(const char *text, const char *scheme, const char *without)
 {
     size_t len = strlen(scheme);
     return strncasecmp(text, scheme, len) == 0 && is_after_scheme(text + len, without);
@@ -119,7 +119,7 @@ const char *neo_rule_webhook_url(const neo_json *value, apr_pool_t *pool)
 {
     const char *text = neo_json_string(value);
     (void)pool;
-    if (is_url(text, "https://", "#") || is_url(text, "http://", "#"))
+    if (is_http_url(text, "https://", "#") || is_http_url(text, "http://", "#"))
         return NULL;
     return "must be an absolute https URL without user, password or fragment";
 }
@@ -170,7 +170,7 @@ const char *neo_rule_mime_type(const neo_json *value, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- digits */
 
-static int is_run_of(const char *text, size_t count, const char *characters)
+static int consists_of(const char *text, size_t count, const char *characters)
 {
     return strlen(text) == count && strspn(text, characters) == count;
 }
@@ -178,7 +178,7 @@ static int is_run_of(const char *text, size_t count, const char *characters)
 const char *neo_rule_sha256(const neo_json *value, apr_pool_t *pool)
 {
     (void)pool;
-    return is_run_of(neo_json_string(value), 64, "0123456789abcdef") ? NULL : "must be 64 hexadecimal digits";
+    return consists_of(neo_json_string(value), 64, "0123456789abcdef") ? NULL : "must be 64 hexadecimal digits";
 }
 
 const char *neo_normalize_lower_case(const char *text, apr_pool_t *pool)

@@ -52,8 +52,8 @@ static int is_final(const neo_resource *resource, const char *status)
     return 1;
 }
 
-static neo_problem *refuse(const neo_resource *resource, const char *from, const char *to, const char *default_value,
-                           apr_pool_t *pool)
+static neo_problem *refuse_transition(const neo_resource *resource, const char *from, const char *to, const char *default_value,
+                                      apr_pool_t *pool)
 {
     const char *name = resource->name;
     if (!from)
@@ -83,5 +83,5 @@ neo_problem *neo_transition_check(const neo_resource *resource, const char *from
             *timestamp_field = t->timestamp_field;
             return NULL;
         }
-    return refuse(resource, from, to, default_value, pool);
+    return refuse_transition(resource, from, to, default_value, pool);
 }

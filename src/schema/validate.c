@@ -21,17 +21,17 @@ typedef struct place {
     apr_size_t index;       /* of an element */
 } place;
 
-static const char *path_of(const place *at, apr_pool_t *pool)
+static const char *format_path(const place *at, apr_pool_t *pool)
 {
-    const char *in = at->in ? path_of(at->in, pool) : "";
+    const char *in = at->in ? format_path(at->in, pool) : "";
     if (!at->name)
         return apr_psprintf(pool, "%s[%d]", in, (int)at->index);
     return *in ? apr_pstrcat(pool, in, ".", at->name, NULL) : at->name;
 }
 
-static void error(walk *w, neo_code code, const place *at, const char *message)
+static void add_field_error(walk *w, neo_code code, const place *at, const char *message)
 {
-    neo_problem_field(&w->problem, w->pool, code, w->resource->name, path_of(at, w->pool), "%s", message);
+    neo_problem_field(&w->problem, w->pool, code, w->resource->name, format_path(at, w->pool), "%s", message);
 }
 
 /* A key as errors show it: its first 20 characters if it is long. */
@@ -47,29 +47,29 @@ static const char *shown(const walk *w, const char *key)
     return apr_pstrcat(w->pool, apr_pstrndup(w->pool, key, cut), "…", NULL);
 }
 
-static void check_names(walk *w, const neo_field *fields, neo_json *object, const place *in);
+static void check_member_names(walk *w, const neo_field *fields, neo_json *object, const place *in);
 
-static void check_names_within(walk *w, const neo_field *field, neo_json *value, const place *at)
+static void check_nested_names(walk *w, const neo_field *field, neo_json *value, const place *at)
 {
     neo_json_kind kind = neo_json_kind_of(value);
     if (field->type == NEO_OBJECT && kind == NEO_JSON_OBJECT)
-        check_names(w, field->fields, value, at);
+        check_member_names(w, field->fields, value, at);
     if (field->type != NEO_LIST || kind != NEO_JSON_ARRAY || neo_json_size(value) > (apr_size_t)field->max_items)
         return;
     for (apr_size_t i = 0; i < neo_json_size(value); i++)
         if (neo_json_kind_of(neo_json_at(value, i)) == NEO_JSON_OBJECT)
-            check_names(w, field->fields, neo_json_at(value, i), &(place){at, NULL, i});
+            check_member_names(w, field->fields, neo_json_at(value, i), &(place){at, NULL, i});
 }
 
-static void check_names(walk *w, const neo_field *fields, neo_json *object, const place *in)
+static void check_member_names(walk *w, const neo_field *fields, neo_json *object, const place *in)
 {
     for (void *m = neo_json_first(object); m; m = neo_json_next(object, m)) {
         const char *key = neo_json_member_key(m);
         const neo_field *field = neo_field_named(fields, key);
         if (!field || field->flags & NEO_API_ONLY)
-            error(w, NEO_VALIDATION_UNKNOWN_FIELD, &(place){in, shown(w, key), 0}, "is not a field of this resource");
+            add_field_error(w, NEO_VALIDATION_UNKNOWN_FIELD, &(place){in, shown(w, key), 0}, "is not a field of this resource");
         else
-            check_names_within(w, field, neo_json_member_value(m), &(place){in, key, 0});
+            check_nested_names(w, field, neo_json_member_value(m), &(place){in, key, 0});
     }
 }
 
@@ -78,7 +78,7 @@ static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object
 static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, const neo_json *beside, const place *at);
 
 /* The field that describes the elements of a list. */
-static neo_field element_of(const neo_field *list)
+static neo_field element_field(const neo_field *list)
 {
     neo_field element = *list;
     element.type = list->type == NEO_LIST ? NEO_OBJECT : list->type == NEO_TEXT_LIST ? NEO_STRING : NEO_REFERENCE;
@@ -95,13 +95,13 @@ static int is_there_before(const neo_json *list, const char *text)
 
 static neo_json *clean_list(walk *w, const neo_field *field, const neo_json *list, const place *in)
 {
-    neo_field element = element_of(field);
+    neo_field element = element_field(field);
     neo_json *clean = neo_json_make_array(w->pool);
     for (apr_size_t i = 0; i < neo_json_size(list); i++) {
         place at = {in, NULL, i};
         neo_json *stored = clean_value(w, &element, neo_json_at(list, i), NULL, &at);
         if (stored && field->type == NEO_REFERENCE_LIST && is_there_before(clean, neo_json_string(stored)))
-            error(w, NEO_VALIDATION_FIELD_INVALID, &at, "must not repeat an earlier element");
+            add_field_error(w, NEO_VALIDATION_FIELD_INVALID, &at, "must not repeat an earlier element");
         else if (stored)
             neo_json_append(clean, stored);
     }
@@ -115,7 +115,7 @@ static neo_json *clean_map(walk *w, const neo_field *field, neo_json *map, const
     for (void *m = neo_json_first(map); m; m = neo_json_next(map, m)) {
         const char *key = neo_json_member_key(m), *message = neo_check_member(field, key, neo_json_member_value(m), w->pool);
         if (message)
-            neo_problem_member(&w->problem, w->pool, NEO_VALIDATION_FIELD_INVALID, w->resource->name, path_of(at, w->pool),
+            neo_problem_member(&w->problem, w->pool, NEO_VALIDATION_FIELD_INVALID, w->resource->name, format_path(at, w->pool),
                                shown(w, key), message);
         else if (neo_json_kind_of(neo_json_member_value(m)) != NEO_JSON_NULL)
             neo_json_set(clean, key, neo_json_member_value(m));
@@ -153,7 +153,7 @@ static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, c
         value = neo_json_make_string(field->normalize(neo_json_string(value), w->pool), w->pool);
     const char *message = neo_check(field, value, beside, w->pool);
     if (message) {
-        error(w, NEO_VALIDATION_FIELD_INVALID, at, message);
+        add_field_error(w, NEO_VALIDATION_FIELD_INVALID, at, message);
         return NULL;
     }
     if (field->type == NEO_TIMESTAMP)
@@ -176,7 +176,7 @@ static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object
             stored = f->type == NEO_BOOLEAN ? neo_json_make_boolean(strcmp(f->default_value, "true") == 0, w->pool)
                                             : neo_json_make_string(f->default_value, w->pool);
         else if (f->flags & NEO_REQUIRED)
-            error(w, NEO_VALIDATION_FIELD_REQUIRED, &at, "is required");
+            add_field_error(w, NEO_VALIDATION_FIELD_REQUIRED, &at, "is required");
         if (stored)
             neo_json_set(clean, f->name, stored);
     }
@@ -196,7 +196,7 @@ static neo_problem *check(const neo_resource *resource, neo_json *body, neo_json
 {
     walk w = {resource, pool, NULL};
     *clean = clean_object(&w, resource->fields, body, NULL);
-    check_names(&w, resource->fields, sent, NULL);
+    check_member_names(&w, resource->fields, sent, NULL);
     if (resource->rule)
         resource->rule(resource, *clean, &w.problem, pool);
     return w.problem;

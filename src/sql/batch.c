@@ -14,7 +14,7 @@
 /* What is written to rows. */
 typedef enum { NOTHING, BODY, NEW_BODY } content;
 
-static void set_request(neo_values *v, const neo_actor *actor, const neo_idempotency *idempotency, apr_pool_t *pool)
+static void set_origin(neo_values *v, const neo_actor *actor, const neo_idempotency *idempotency, apr_pool_t *pool)
 {
     v->organization = actor->organization;
     v->tenant = actor->tenant;
@@ -41,7 +41,7 @@ static neo_values row_values(const neo_resource *resource, const neo_actor *acto
     v.timestamp_field = row->timestamp_field;
     v.target = row->target.id;
     if (row->actor)
-        set_request(&v, row->actor, row->idempotency, pool);
+        set_origin(&v, row->actor, row->idempotency, pool);
     if (written != NOTHING)
         neo_write_set_fields(&v, resource, row->body, pool);
     if (written == NEW_BODY)
@@ -55,14 +55,15 @@ static neo_bound_sql bind_rows(const neo_sql *sql, const neo_resource *resource,
 {
     neo_values *each = apr_palloc(pool, (apr_size_t)count * sizeof *each);
     if (actor)
-        set_request(v, actor, NULL, pool);
+        set_origin(v, actor, NULL, pool);
     for (int i = 0; i < count; i++)
         each[i] = row_values(resource, rows[i].actor ? rows[i].actor : actor, &rows[i], written, pool);
     return neo_sql_bind(sql, v, each, count, pool);
 }
 
-static neo_pg_status run(neo_pg *pg, const neo_sql *sql, const neo_resource *resource, neo_values *v, const neo_actor *actor,
-                         const neo_batch_row *rows, int count, content written, apr_pool_t *pool, neo_rows *result)
+static neo_pg_status run_rows(neo_pg *pg, const neo_sql *sql, const neo_resource *resource, neo_values *v,
+                              const neo_actor *actor, const neo_batch_row *rows, int count, content written, apr_pool_t *pool,
+                              neo_rows *result)
 {
     neo_bound_sql bound = bind_rows(sql, resource, v, actor, rows, count, written, pool);
     return neo_pg_run(pg, bound.statement, bound.values, pool, result);
@@ -79,18 +80,18 @@ neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resour
 neo_pg_status neo_batch_lock_targets(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                      const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *locked)
 {
-    return run(pg, neo_sql_find(resource, NEO_SQL_LOCK_TARGETS), resource, &(neo_values){0}, actor, rows, count, NOTHING, pool,
-               locked);
+    return run_rows(pg, neo_sql_find(resource, NEO_SQL_LOCK_TARGETS), resource, &(neo_values){0}, actor, rows, count, NOTHING,
+                    pool, locked);
 }
 
 neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_batch_row *rows,
                              int count, apr_pool_t *pool, neo_rows *found)
 {
-    return run(pg, neo_sql_find(resource, NEO_SQL_LOCK_ROWS), resource, &(neo_values){0}, actor, rows, count, NOTHING, pool,
-               found);
+    return run_rows(pg, neo_sql_find(resource, NEO_SQL_LOCK_ROWS), resource, &(neo_values){0}, actor, rows, count, NOTHING,
+                    pool, found);
 }
 
-static void add_references(neo_values *v, const neo_resource *resource, const neo_batch_row *rows, int count, apr_pool_t *pool)
+static void set_references(neo_values *v, const neo_resource *resource, const neo_batch_row *rows, int count, apr_pool_t *pool)
 {
     neo_reference_values references;
     neo_references_begin(&references, pool);
@@ -115,8 +116,9 @@ neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const ne
     v.target = rows[0].target.id;
     v.target_version = rows[0].target.version;
     v.target_status = rows[0].target.status;
-    add_references(&v, resource, rows, count, pool);
-    return run(pg, neo_sql_find(resource, kinds[method]), resource, &v, actor, rows, count, contents[method], pool, written);
+    set_references(&v, resource, rows, count, pool);
+    return run_rows(pg, neo_sql_find(resource, kinds[method]), resource, &v, actor, rows, count, contents[method], pool,
+                    written);
 }
 
 struct neo_batch_group {
@@ -128,7 +130,7 @@ const neo_batch_group *neo_batch_group_make(const neo_resource *resource, const 
 {
     neo_values v = {0};
     neo_batch_group *group = apr_palloc(pool, sizeof *group);
-    add_references(&v, resource, rows, count, pool);
+    set_references(&v, resource, rows, count, pool);
     group->sql = bind_rows(neo_sql_find(resource, NEO_SQL_CREATE_GROUP), resource, &v, NULL, rows, count, NEW_BODY, pool);
     return group;
 }

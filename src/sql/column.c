@@ -4,7 +4,7 @@
 
 #include "pg/array.h"
 
-static const char *array_text(const neo_json *list, apr_pool_t *pool)
+static const char *enum_list_text(const neo_json *list, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 128);
@@ -39,7 +39,7 @@ const neo_column neo_columns[] = {
     [NEO_BOOLEAN] = {PLAIN("boolean")},
     [NEO_INTEGER] = {PLAIN("bigint")},
     [NEO_DECIMAL] = {PLAIN("numeric")},
-    [NEO_ENUM_LIST] = {QUOTED("text[]", array_text)},
+    [NEO_ENUM_LIST] = {QUOTED("text[]", enum_list_text)},
     [NEO_OBJECT] = {JSON},
     [NEO_MAP] = {JSON},
     [NEO_LIST] = {JSON},

@@ -35,7 +35,7 @@ static void add_due(neo_buf *sql, const neo_resource *resource, const neo_transi
         "%s(select '%s', due.organization_id, due.tenant_id, due.id, due.xmin, due.representation, '%s' from neoapi.%s due"
         " where due.status in (%s) and due.%s < (now() at time zone 'America/Sao_Paulo')::date order by due.%s "
         "limit " APR_STRINGIFY(NEO_EXPIRY_BATCH) ")",
-        sql->len ? " union all " : "", resource->name, t->to, neo_table_of(resource),
+        sql->len ? " union all " : "", resource->name, t->to, neo_table_name(resource),
         statuses_before(resource, t->to, sql->pool), t->after_date, t->after_date);
 }
 

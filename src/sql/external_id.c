@@ -22,7 +22,7 @@ void neo_external_id_make_statement(apr_pool_t *pool)
             neo_buf_printf(&sql,
                            " when '%s' then (select t.id from neoapi.%s t where t.organization_id = {organization}"
                            " and t.external_id = w.external_id)",
-                           (*r)->name, neo_table_of(*r));
+                           (*r)->name, neo_table_name(*r));
     neo_buf_puts(&sql, " end as id from unnest({numbers}::int[], {paths}::text[], {targets}::text[])"
                        " as w (number, kind, external_id)) as found where id is not null");
     find = neo_sql_make(pool, sql.ptr, NEO_READS);

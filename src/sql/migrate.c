@@ -68,7 +68,7 @@ const char *neo_schema_foreign_migration(neo_pg *pg, apr_pool_t *pool)
     return foreign_migration_in(&rows, pool);
 }
 
-static const char *checksum_of(const neo_migration *migration, apr_pool_t *pool)
+static const char *checksum(const neo_migration *migration, apr_pool_t *pool)
 {
     unsigned char hash[NEO_SHA256_SIZE];
     char *text = apr_palloc(pool, 2 * sizeof hash + 1);
@@ -95,7 +95,7 @@ const char *neo_schema_difference(neo_pg *pg, apr_pool_t *pool)
             row++;
         if (row == rows.count)
             foreign = apr_psprintf(pool, "the migration %s was not applied", m->name);
-        else if (strcmp(neo_rows_value(&rows, row, 2), checksum_of(m, pool)) != 0)
+        else if (strcmp(neo_rows_value(&rows, row, 2), checksum(m, pool)) != 0)
             foreign = apr_psprintf(pool, "the migration %s was applied with another content than this build's", m->name);
     }
     return foreign;
@@ -197,7 +197,7 @@ static const char *apply(const run *r, const neo_migration *migration)
         error = run_sql(
             r,
             apr_psprintf(r->pool, "insert into neoapi.schema_migration (number, name, checksum) values (%d, %s, '%s')",
-                         migration->number, neo_pg_literal(r->pg, migration->name, r->pool), checksum_of(migration, r->pool)),
+                         migration->number, neo_pg_literal(r->pg, migration->name, r->pool), checksum(migration, r->pool)),
             &rows);
     return error ? apr_psprintf(r->pool, "migration %s failed and was rolled back: %s", migration->name, error) : NULL;
 }

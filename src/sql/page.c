@@ -36,7 +36,7 @@ static const char *enum_value(const neo_filter *filter, const char *text, apr_po
             *value = *v;
             return NULL;
         }
-    return apr_pstrcat(pool, "must be ", neo_one_of(filter->values, pool), NULL);
+    return apr_pstrcat(pool, "must be ", neo_join_alternatives(filter->values, pool), NULL);
 }
 
 /* Of any kind: an id that the list cannot have is like one that it does not have. */
@@ -86,7 +86,7 @@ neo_listed neo_listed_rows(const neo_resource *resource, const char *organizatio
 {
     return (neo_listed){
         .answer = "t.representation",
-        .from = apr_psprintf(pool, "neoapi.%s t where t.organization_id = %s", neo_table_of(resource), organization),
+        .from = apr_psprintf(pool, "neoapi.%s t where t.organization_id = %s", neo_table_name(resource), organization),
         .prefix = resource->prefix};
 }
 
@@ -106,7 +106,7 @@ typedef struct {
     int conditions;                   /* the number of the others */
     int is_disjoint;                  /* no id is in two of the source's selects */
     int is_source_possible;
-    const char *merged; /* a select of values of listed->merged; see merged_rows_of; NULL: none */
+    const char *merged; /* a select of values of listed->merged; see select_merged_rows; NULL: none */
 } filtering;
 
 static const char *parameter(filtering *f, const char *value)
@@ -116,7 +116,7 @@ static const char *parameter(filtering *f, const char *value)
 }
 
 /* Adds the values of a condition as the right side of its comparison. */
-static void add_values(filtering *f, const neo_condition *condition)
+static void add_right_side(filtering *f, const neo_condition *condition)
 {
     const char *right = condition->filter->right ? condition->filter->right : "%s";
     const char *hole = strstr(right, "%s");
@@ -156,7 +156,7 @@ static apr_array_header_t *referring_to_each(filtering *f, const neo_condition *
 }
 
 /* For each value, its select of ids. */
-static apr_array_header_t *sources_of(filtering *f, const neo_condition *condition)
+static apr_array_header_t *source_selects(filtering *f, const neo_condition *condition)
 {
     const neo_filter *filter = condition->filter;
     apr_array_header_t *all = apr_array_make(f->pool, condition->count, sizeof(const char *));
@@ -169,7 +169,7 @@ static apr_array_header_t *sources_of(filtering *f, const neo_condition *conditi
 }
 
 /* The union of these selects, restricted by `bound`. Each is ordered like its index, so that they are merged, not sorted. */
-static const char *union_of(const filtering *f, const apr_array_header_t *all, const char *bound, const char *order)
+static const char *union_all(const filtering *f, const apr_array_header_t *all, const char *bound, const char *order)
 {
     neo_buf sql;
     neo_buf_init(&sql, f->pool, 512);
@@ -189,9 +189,9 @@ static void add_source(filtering *f, const neo_condition *condition)
         neo_buf_printf(&f->where, " and t.id in (%s)", referring(f, condition, 0, condition->count));
         return;
     }
-    apr_array_header_t *all = has_sources ? sources_of(f, condition) : referring_to_each(f, condition);
+    apr_array_header_t *all = has_sources ? source_selects(f, condition) : referring_to_each(f, condition);
     if (f->source || (has_sources && f->conditions > 1))
-        neo_buf_printf(&f->where, " and t.id in (%s)", union_of(f, all, "", has_sources ? "" : " order by r.source_id desc"));
+        neo_buf_printf(&f->where, " and t.id in (%s)", union_all(f, all, "", has_sources ? "" : " order by r.source_id desc"));
     else {
         f->source = all;
         f->is_disjoint = has_sources;
@@ -235,7 +235,7 @@ static void add_condition(filtering *f, const neo_condition *condition)
     apr_size_t comparison = f->where.len;
     neo_buf_puts(&f->where, apr_pstrcat(f->pool, operators[filter->kind][0], filter->selection ? filter->selection : "",
                                         filter->selection ? " in (" : "", NULL));
-    add_values(f, condition);
+    add_right_side(f, condition);
     neo_buf_puts(&f->where, operators[filter->kind][1]);
     if (filter->value == NEO_VALUE_CREATED_AT)
         neo_buf_puts(&f->range, apr_pstrcat(f->pool, " and r.source_id ", f->where.ptr + comparison, NULL));
@@ -246,22 +246,22 @@ static void add_condition(filtering *f, const neo_condition *condition)
 /* The ids of the source without repetitions. The planner makes a plan for all rows of a subquery, unless it has a limit, which
  * it can have if no other condition discards rows. A single disjoint select needs none: the planner merges it into the
  * query. */
-static const char *ids_of(const filtering *f, const char *bound, const char *direction, const char *limit)
+static const char *select_ids(const filtering *f, const char *bound, const char *direction, const char *limit)
 {
     const char *order = apr_pstrcat(f->pool, " order by r.source_id ", direction, NULL);
     if (f->is_disjoint && f->source->nelts == 1)
         return apr_pstrcat(f->pool, APR_ARRAY_IDX(f->source, 0, const char *), bound, NULL);
     if (f->is_disjoint)
-        return union_of(f, f->source, bound, apr_pstrcat(f->pool, order, " limit ", limit, NULL));
+        return union_all(f, f->source, bound, apr_pstrcat(f->pool, order, " limit ", limit, NULL));
     return apr_psprintf(f->pool, "select distinct on (r.source_id) r.source_id from (%s) r%s",
-                        union_of(f, f->source, bound, order), order);
+                        union_all(f, f->source, bound, order), order);
 }
 
 /* The listed rows that are after the cursor, or up to it. */
 typedef enum { LATER, EARLIER } side;
 
 /* A condition of this side: " and t.id < $3"; "" without a cursor. */
-static const char *bound_of(const filtering *f, const char *id, side which, int is_descending)
+static const char *cursor_condition(const filtering *f, const char *id, side which, int is_descending)
 {
     const char *comparison = is_descending ? "<" : ">", *or_equal = which == EARLIER ? "=" : "";
     if (!f->before)
@@ -274,8 +274,8 @@ static const char *bound_of(const filtering *f, const char *id, side which, int 
 
 /* A select of one side whose rows have one of several values: of each value no more than the page has, in the order of its
  * index. A plain condition would make the planner sort all these rows, or read all others in the order of ids. */
-static const char *merged_rows_of(const filtering *f, const char *columns, const char *bound, const char *direction,
-                                  const char *limit)
+static const char *select_merged_rows(const filtering *f, const char *columns, const char *bound, const char *direction,
+                                      const char *limit)
 {
     return apr_psprintf(f->pool,
                         "select %s from (%s) m (value)"
@@ -287,14 +287,14 @@ static const char *merged_rows_of(const filtering *f, const char *columns, const
 
 /* A select of one side. If it has a source of ids, each row is looked up by its id: `offset 0` keeps the planner from reversing
  * the join. */
-static const char *rows_of(const filtering *f, const char *columns, side which, const char *limit)
+static const char *select_rows(const filtering *f, const char *columns, side which, const char *limit)
 {
     apr_pool_t *pool = f->pool;
     int is_descending = f->order->is_descending != (which == EARLIER);
     const char *direction = is_descending ? " desc" : " asc", *column = f->order->column;
-    const char *bound = bound_of(f, f->source ? "r.source_id" : "t.id", which, is_descending);
+    const char *bound = cursor_condition(f, f->source ? "r.source_id" : "t.id", which, is_descending);
     if (f->merged)
-        return merged_rows_of(f, columns, bound, direction, limit);
+        return select_merged_rows(f, columns, bound, direction, limit);
     if (!f->source)
         return apr_pstrcat(pool, "select ", columns, " from ", f->listed->from, f->where.ptr, bound, " order by ",
                            column ? column : "", column ? direction : "", column ? ", " : "", "t.id", direction, " limit ",
@@ -303,42 +303,43 @@ static const char *rows_of(const filtering *f, const char *columns, side which, 
                         "select %s from (%s) r"
                         " cross join lateral (select t.* from %s and t.id = r.source_id%s offset 0) t"
                         " order by r.source_id%s limit %s",
-                        columns, ids_of(f, apr_pstrcat(pool, f->range.ptr, bound, NULL), direction, limit), f->listed->from,
+                        columns, select_ids(f, apr_pstrcat(pool, f->range.ptr, bound, NULL), direction, limit), f->listed->from,
                         f->where.ptr, direction, limit);
 }
 
 /* The columns NEO_PAGE_POSITION and NEO_PAGE_TOTAL. The rows are counted in the order of ids, for which each filter's index
  * is: without an order the planner would read the whole table, which can have few rows of the organization. */
-static const char *position_of(const filtering *f)
+static const char *position_column(const filtering *f)
 {
     return f->order->column ? apr_psprintf(f->pool, "(extract(epoch from %s) * 1000000)::bigint", f->order->column) : "null";
 }
 
-static const char *total_of(const filtering *f)
+static const char *total_column(const filtering *f)
 {
     filtering all = *f;
     all.order = neo_orders;
     all.before = NULL;
     return f->has_total ? apr_psprintf(f->pool, "(select count(*) from (%s) c)",
-                                       rows_of(&all, "t.id", LATER, APR_STRINGIFY(NEO_MAX_TOTAL) " + 1"))
+                                       select_rows(&all, "t.id", LATER, APR_STRINGIFY(NEO_MAX_TOTAL) " + 1"))
                         : "null";
 }
 
 static const char *first_page(const filtering *f)
 {
     int is_plain = !f->order->column && !f->has_total;
-    const char *more = is_plain ? "" : apr_pstrcat(f->pool, ", false, ", position_of(f), ", ", total_of(f), NULL);
-    return rows_of(f, apr_pstrcat(f->pool, f->listed->answer, more, NULL), LATER, f->limit);
+    const char *more = is_plain ? "" : apr_pstrcat(f->pool, ", false, ", position_column(f), ", ", total_column(f), NULL);
+    return select_rows(f, apr_pstrcat(f->pool, f->listed->answer, more, NULL), LATER, f->limit);
 }
 
 static const char *further_page(const filtering *f)
 {
     const char *direction = f->order->is_descending ? " desc" : "";
-    const char *columns = apr_pstrcat(f->pool, f->listed->answer, " as answer, t.id, ", position_of(f), " as position", NULL);
+    const char *columns =
+        apr_pstrcat(f->pool, f->listed->answer, " as answer, t.id, ", position_column(f), " as position", NULL);
     return apr_psprintf(f->pool,
                         "select p.answer, e.id is not null, p.position, %s from (select (%s) as id) e"
                         " left join (%s) p on true order by %s%s%sp.id%s",
-                        total_of(f), rows_of(f, "t.id", EARLIER, "1"), rows_of(f, columns, LATER, f->limit),
+                        total_column(f), select_rows(f, "t.id", EARLIER, "1"), select_rows(f, columns, LATER, f->limit),
                         f->order->column ? "p.position" : "", f->order->column ? direction : "", f->order->column ? ", " : "",
                         direction);
 }
@@ -347,17 +348,17 @@ static const char *page_with_head(const filtering *f)
 {
     const char *columns = apr_pstrcat(f->pool, f->listed->answer, " as answer, t.id", NULL);
     return apr_psprintf(f->pool, "%s select p.answer, h.* from head h left join (%s) p on true order by p.id", f->listed->head,
-                        rows_of(f, columns, LATER, f->limit));
+                        select_rows(f, columns, LATER, f->limit));
 }
 
-static const char *page(const filtering *f)
+static const char *page_sql(const filtering *f)
 {
     if (f->listed->head)
         return page_with_head(f);
     return f->before ? further_page(f) : first_page(f);
 }
 
-static void start(filtering *f, const neo_listed *listed, const neo_order *order, apr_pool_t *pool)
+static void init_filtering(filtering *f, const neo_listed *listed, const neo_order *order, apr_pool_t *pool)
 {
     *f = (filtering){.listed = listed, .order = order, .pool = pool, .merged = listed->values};
     f->values = apr_array_make(pool, 8, sizeof(const char *));
@@ -368,10 +369,10 @@ static void start(filtering *f, const neo_listed *listed, const neo_order *order
 const char *neo_page_sql(const neo_listed *listed, const char *limit, const char *before, apr_pool_t *pool)
 {
     filtering f;
-    start(&f, listed, neo_orders, pool);
+    init_filtering(&f, listed, neo_orders, pool);
     f.limit = limit;
     f.before = before;
-    return page(&f);
+    return page_sql(&f);
 }
 
 /* Adds a condition that makes PostgreSQL plan a prepared statement for the values of each execution. After five executions it
@@ -407,10 +408,10 @@ static int has_ids(const neo_selection *selection)
 }
 
 /* Starts a statement with the values of the parameters in `from`. */
-static void start_with(filtering *f, const neo_listed *listed, const char *const *values, int count,
-                       const neo_selection *selection, apr_pool_t *pool)
+static void init_with_values(filtering *f, const neo_listed *listed, const char *const *values, int count,
+                             const neo_selection *selection, apr_pool_t *pool)
 {
-    start(f, listed, selection->order, pool);
+    init_filtering(f, listed, selection->order, pool);
     for (int i = 0; i < selection->count; i++)
         f->conditions += selection->conditions[i].filter->value != NEO_VALUE_CREATED_AT;
     f->is_source_possible = !f->order->column && !has_ids(selection);
@@ -425,7 +426,7 @@ static void add_conditions(filtering *f, const neo_selection *selection)
         add_condition(f, &selection->conditions[i]);
 }
 
-static const char *page_of(filtering *f, const neo_selection *selection)
+static const char *build_page(filtering *f, const neo_selection *selection)
 {
     f->limit = apr_pstrcat(f->pool, parameter(f, apr_itoa(f->pool, selection->limit)), "::int", NULL);
     f->before = selection->before ? parameter(f, selection->before) : NULL;
@@ -433,15 +434,15 @@ static const char *page_of(filtering *f, const neo_selection *selection)
     add_conditions(f, selection);
     if (is_usual(selection) && !f->listed->head)
         add_plan_for_values(f);
-    return page(f);
+    return page_sql(f);
 }
 
 neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *const *values, int count,
                            const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
 {
     filtering f;
-    start_with(&f, listed, values, count, selection, pool);
-    neo_statement statement = {.sql = page_of(&f, selection), .params = f.values->nelts};
+    init_with_values(&f, listed, values, count, selection, pool);
+    neo_statement statement = {.sql = build_page(&f, selection), .params = f.values->nelts};
     if (selection->count || selection->has_total) /* without filters an index gives the page in each order */
         statement.time_limit = TIME_LIMIT_MS;
     if (is_usual(selection))
@@ -453,8 +454,8 @@ const char *neo_page_all(const neo_listed *listed, const char *const *values, in
                          apr_pool_t *pool, const apr_array_header_t **parameters)
 {
     filtering f;
-    start_with(&f, listed, values, count, selection, pool);
+    init_with_values(&f, listed, values, count, selection, pool);
     add_conditions(&f, selection);
     *parameters = f.values;
-    return rows_of(&f, listed->answer, LATER, "all");
+    return select_rows(&f, listed->answer, LATER, "all");
 }

@@ -55,7 +55,7 @@ void neo_reference_add_lookup(neo_buf *sql, const neo_resource *resource, const 
             neo_buf_printf(sql,
                            " when '%s' then (select o.id from neoapi.%s o where o.organization_id = {organization}"
                            " and o.id = target)",
-                           (*r)->prefix, neo_table_of(*r));
+                           (*r)->prefix, neo_table_name(*r));
     neo_buf_puts(sql, " end is null), ");
 }
 
@@ -121,7 +121,7 @@ void neo_mutual_add_partner(neo_buf *sql, const neo_resource *resource)
         " and case when t.id = {id} then t.xmin = {version}::xid else t.%s = {id} end"
         " order by t.id for no key update of t),"
         " partner as materialized (select locked.*, 1 as item_number from locked where id <> {id}), ",
-        neo_table_of(resource), field->name, neo_table_of(resource), field->name);
+        neo_table_name(resource), field->name, neo_table_name(resource), field->name);
 }
 
 void neo_mutual_add_partners(neo_buf *sql, const neo_resource *resource)
@@ -134,7 +134,7 @@ void neo_mutual_add_partners(neo_buf *sql, const neo_resource *resource)
                    " on t.organization_id = {organization} and t.id = item.item_id join neoapi.%s o"
                    " on o.organization_id = {organization} and o.id = t.%s and o.%s = t.id"
                    " where not exists (select from item other where other.item_id = o.id)), ",
-                   neo_table_of(resource), neo_table_of(resource), field->name, field->name);
+                   neo_table_name(resource), neo_table_name(resource), field->name, field->name);
 }
 
 const char *neo_mutual_exclude_partner(const neo_resource *resource, apr_pool_t *pool)
@@ -161,7 +161,7 @@ void neo_mutual_add_cleared(neo_buf *sql, const neo_resource *resource)
                                   " returning o.*, deleted.item_number, deleted.item_cleared_block, deleted.item_now),"
                                   " cleared_references as (delete from neoapi.reference r using cleared"
                                   " where r.organization_id = {organization} and r.source_id = cleared.id and r.path = '%s')",
-                   neo_table_of(resource), field->name, field->name);
+                   neo_table_name(resource), field->name, field->name);
     if (resource->has_events)
         neo_event_add(sql, &(neo_event){.resource = resource,
                                         .happened = "updated",

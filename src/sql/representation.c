@@ -82,21 +82,21 @@ void neo_representation_set(neo_values *values, const neo_resource *resource, co
 
 /* ---------------------------------------------------------------- by the database */
 
-static void add_object(neo_buf *sql, const neo_field *fields, unsigned int without, const char *prefix);
+static void add_json_object(neo_buf *sql, const neo_field *fields, unsigned int without, const char *prefix);
 
 /* Adds SQL of the JSON of an object or a list that other rows make; null if there are none. */
 static void add_rows(neo_buf *sql, const neo_field *field, unsigned int without)
 {
     int is_list = field->type == NEO_LIST;
     neo_buf_puts(sql, is_list ? "(select '[' || string_agg(" : "(select ");
-    add_object(sql, field->fields, without, apr_pstrcat(sql->pool, field->name, ".", NULL));
+    add_json_object(sql, field->fields, without, apr_pstrcat(sql->pool, field->name, ".", NULL));
     if (is_list)
         neo_buf_printf(sql, ", ',' order by %s.id) || ']'", field->name);
     neo_buf_printf(sql, " from %s)", field->computed);
 }
 
 /* Adds SQL of an object with the fields that have none of the flags. `prefix` is that of its columns. */
-static void add_object(neo_buf *sql, const neo_field *fields, unsigned int without, const char *prefix)
+static void add_json_object(neo_buf *sql, const neo_field *fields, unsigned int without, const char *prefix)
 {
     neo_buf_puts(sql, "'{' || concat_ws(','");
     for (const neo_field *f = fields; f->name; f++) {
@@ -119,14 +119,14 @@ const char *neo_representation_exported(const neo_resource *resource, apr_pool_t
     if (!resource->has_json_function)
         return "t.representation";
     neo_buf_init(&sql, pool, 8192);
-    add_object(&sql, resource->fields, NOT_EXPORTED, "t.");
+    add_json_object(&sql, resource->fields, NOT_EXPORTED, "t.");
     return sql.ptr;
 }
 
 /* "broker_set_representation", "whatsapp_message_json" */
 static const char *function_name(const neo_resource *resource, apr_pool_t *pool)
 {
-    return apr_pstrcat(pool, neo_table_of(resource), resource->has_json_function ? "_json" : "_set_representation", NULL);
+    return apr_pstrcat(pool, neo_table_name(resource), resource->has_json_function ? "_json" : "_set_representation", NULL);
 }
 
 /* The body of the function in PL/pgSQL; it is compared with the installed one. */
@@ -135,14 +135,14 @@ static const char *function_body(const neo_resource *resource, apr_pool_t *pool)
     neo_buf sql;
     neo_buf_init(&sql, pool, 4096);
     neo_buf_puts(&sql, resource->has_json_function ? "\nbegin\n    return " : "\nbegin\n    new.representation := ");
-    add_object(&sql, resource->fields, NOT_RETURNED, resource->has_json_function ? "t." : "new.");
+    add_json_object(&sql, resource->fields, NOT_RETURNED, resource->has_json_function ? "t." : "new.");
     neo_buf_puts(&sql, resource->has_json_function ? ";\nend " : ";\n    return new;\nend ");
     return sql.ptr;
 }
 
 neo_script neo_representation_script(const neo_resource *resource, apr_pool_t *pool)
 {
-    const char *table = neo_table_of(resource), *function = function_name(resource, pool),
+    const char *table = neo_table_name(resource), *function = function_name(resource, pool),
                *body = function_body(resource, pool);
     const char *sql =
         resource->has_json_function
@@ -188,12 +188,12 @@ neo_pg_status neo_representation_check(neo_pg *pg, apr_pool_t *pool, neo_rows *r
     neo_buf_init(&sql, pool, 32768);
     neo_buf_puts(&sql, "select id from (select null::text as id where false");
     for (const neo_resource *const *r = neo_resources; *r; r++) {
-        const char *table = neo_table_of(*r);
+        const char *table = neo_table_name(*r);
         neo_buf_printf(&sql,
                        " union all (select t.id from neoapi.%s t tablesample system ((select least(100, 1e6 /"
                        " greatest(reltuples, 1)) from pg_class where oid = 'neoapi.%s'::regclass)) where t.representation <> ",
                        table, table);
-        add_object(&sql, (*r)->fields, NOT_RETURNED, "t.");
+        add_json_object(&sql, (*r)->fields, NOT_RETURNED, "t.");
         neo_buf_puts(&sql, " limit 1)");
     }
     neo_buf_puts(&sql, ") as different limit 1");

@@ -32,7 +32,7 @@ static neo_statement *make_statement(const neo_read *reads, apr_pool_t *pool)
         values =
             apr_psprintf(pool, r->resource ? "%s, r%d.representation, r%d.xmin" : "%s, row_to_json(r%d), null", values, i, i);
         sources = r->resource ? apr_psprintf(pool, "%s left join neoapi.%s r%d on r%d.organization_id = $1 and r%d.id = $%d",
-                                             sources, neo_table_of(r->resource), i, i, i, ++parameters)
+                                             sources, neo_table_name(r->resource), i, i, i, ++parameters)
                               : apr_psprintf(pool, "%s left join lateral (%s) r%d on true", sources, r->sql, i);
     }
     return neo_statement_make(pool,

@@ -23,7 +23,7 @@ struct neo_sql {
 };
 
 /* An unknown name is a defect of this program. */
-static int find_parameter(const char *name, size_t len)
+static int find_parameter_name(const char *name, size_t len)
 {
     if (len > 5 && strncmp(name, "field", 5) == 0)
         return FIRST_FIELD + atoi(name + 5);
@@ -55,7 +55,7 @@ neo_sql *neo_sql_make(apr_pool_t *pool, const char *text, neo_sql_effect effect)
             continue;
         }
         size_t len = strcspn(open + 1, "[}"); /* without the brackets */
-        int parameter = find_parameter(open + 1, len), is_array = open[len + 1] == '[';
+        int parameter = find_parameter_name(open + 1, len), is_array = open[len + 1] == '[';
         if (effect == NEO_WRITES_GROUP && parameter < REQUEST_PARAMETERS && !is_array)
             neo_buf_printf(&out, "item_%s", names[parameter]);
         else

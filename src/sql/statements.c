@@ -16,7 +16,7 @@ static neo_sql *make_read(const neo_resource *resource, unsigned int options, ap
                         apr_psprintf(pool,
                                      "select representation%s from neoapi.%s"
                                      " where organization_id = {organization} and id = {id}",
-                                     options & NEO_WRITE_VERSION ? ", xmin" : "", neo_table_of(resource)),
+                                     options & NEO_WRITE_VERSION ? ", xmin" : "", neo_table_name(resource)),
                         NEO_READS);
 }
 
@@ -49,7 +49,7 @@ static neo_sql *make_lock_rows(const neo_resource *resource, unsigned int option
     const char *partners = mutual ? apr_psprintf(pool,
                                                  " union select p.%s from item join neoapi.%s p on"
                                                  " p.organization_id = {organization} and p.id = item.item_id",
-                                                 mutual->name, neo_table_of(resource))
+                                                 mutual->name, neo_table_name(resource))
                                   : "";
     return neo_sql_make(
         pool,
@@ -60,7 +60,7 @@ static neo_sql *make_lock_rows(const neo_resource *resource, unsigned int option
                      " select item.item_number, t.representation from wanted join neoapi.%s t"
                      " on t.organization_id = {organization} and t.id = wanted.id"
                      " left join item on item.item_id = t.id order by t.id for no key update of t",
-                     partners, neo_table_of(resource)),
+                     partners, neo_table_name(resource)),
         NEO_WRITES);
 }
 
@@ -76,8 +76,8 @@ static neo_sql *make_lock_targets(const neo_resource *resource, unsigned int opt
                                      " union select item_target from item)"
                                      " select o.id from wanted join neoapi.%s o on o.organization_id = {organization}"
                                      " and o.id = wanted.id order by o.id for no key update of o",
-                                     resource->effects->through, neo_table_of(resource),
-                                     neo_table_of(neo_effect_target(resource))),
+                                     resource->effects->through, neo_table_name(resource),
+                                     neo_table_name(neo_effect_target(resource))),
                         NEO_WRITES);
 }
 

@@ -13,7 +13,7 @@
 #include "sql/statements.h"
 
 /* The parameters of every statement about one row. */
-static neo_values values_for(const neo_actor *actor, const char *id)
+static neo_values bind_actor(const neo_actor *actor, const char *id)
 {
     neo_values v = {0};
     v.organization = actor->organization;
@@ -24,7 +24,7 @@ static neo_values values_for(const neo_actor *actor, const char *id)
     return v;
 }
 
-static void add_fields(neo_values *v, const neo_resource *resource, const neo_json *body, apr_pool_t *pool)
+static void set_fields(neo_values *v, const neo_resource *resource, const neo_json *body, apr_pool_t *pool)
 {
     neo_reference_values references;
     neo_write_set_fields(v, resource, body, pool);
@@ -37,14 +37,14 @@ neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const n
                                const neo_idempotency *idempotency, const neo_new *row, apr_pool_t *pool, neo_rows *rows)
 {
     char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
-    neo_values v = values_for(actor, row->id);
+    neo_values v = bind_actor(actor, row->id);
     neo_sql_kind kind = row->times ? (idempotency ? NEO_SQL_IMPORT_KEYED : NEO_SQL_IMPORT)
                                    : (idempotency ? NEO_SQL_CREATE_KEYED : NEO_SQL_CREATE);
     neo_ms_format(now, row->times ? neo_now_ms() : row->created_at);
     neo_id_issue_block(id_block, "whd_");
     v.now = now;
     v.id_block = id_block;
-    add_fields(&v, resource, row->body, pool);
+    set_fields(&v, resource, row->body, pool);
     v.secret = row->secret;
     v.timestamp_field = row->timestamp_field;
     v.target = row->target.id;
@@ -59,14 +59,14 @@ neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const n
 neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id, apr_pool_t *pool,
                              neo_rows *rows)
 {
-    neo_values v = values_for(actor, id);
+    neo_values v = bind_actor(actor, id);
     return neo_sql_run(pg, neo_sql_find(resource, NEO_SQL_READ), &v, pool, rows);
 }
 
 neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                      apr_pool_t *pool, neo_rows *rows)
 {
-    neo_values v = values_for(actor, id);
+    neo_values v = bind_actor(actor, id);
     return neo_sql_run(pg, neo_sql_find(resource, NEO_SQL_READ_VERSION), &v, pool, rows);
 }
 
@@ -103,8 +103,8 @@ neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const n
                                apr_pool_t *pool, neo_rows *rows)
 {
     char target_id_block[NEO_ID_BLOCK_SIZE];
-    neo_values v = values_for(actor, row->id);
-    add_fields(&v, resource, row->body, pool);
+    neo_values v = bind_actor(actor, row->id);
+    set_fields(&v, resource, row->body, pool);
     v.timestamp_field = row->timestamp_field;
     v.target = row->target.id;
     v.target_version = row->target.version;
@@ -119,7 +119,7 @@ neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const n
                                const char *version, apr_pool_t *pool, neo_rows *rows)
 {
     char cleared_id_block[NEO_ID_BLOCK_SIZE];
-    neo_values v = values_for(actor, id);
+    neo_values v = bind_actor(actor, id);
     neo_id_issue_block(cleared_id_block, "whd_");
     v.target_id_block = cleared_id_block; /* of the event of sql/reference.h */
     return change(pg, neo_sql_find(resource, version ? NEO_SQL_DELETE_VERSION : NEO_SQL_DELETE), &v, version, pool, rows);
@@ -128,7 +128,7 @@ neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const n
 neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_selection *selection,
                              apr_pool_t *pool, neo_rows *rows)
 {
-    neo_values v = values_for(actor, NULL);
+    neo_values v = bind_actor(actor, NULL);
     neo_listed listed = neo_listed_rows(resource, "$1", pool);
     if (!neo_selection_is_plain(selection))
         return neo_page_run(pg, &listed, &actor->organization, 1, selection, pool, rows);

@@ -57,7 +57,7 @@ static int is_service_column(const neo_field *field)
     return 0;
 }
 
-static const neo_field *find_secret(const neo_resource *resource)
+static const neo_field *find_secret_field(const neo_resource *resource)
 {
     for (const neo_field *f = resource->fields; f->name; f++)
         if (f->flags & NEO_SECRET)
@@ -129,7 +129,7 @@ static apr_array_header_t *make_settings(const neo_resource *resource, int is_up
         else if (field || !is_import)
             add_setting(settings, name, values[is_update][is_import], field);
     }
-    if (find_secret(resource) && !is_update)
+    if (find_secret_field(resource) && !is_update)
         add_setting(settings, "secret", "{secret}", NULL);
     if (options & NEW)
         add_setting(settings, "representation", "item.representation", NULL);
@@ -193,7 +193,7 @@ static apr_array_header_t *item_columns(const neo_resource *resource, int has_bo
 }
 
 /* Adds the CTE item. */
-static void add_items(neo_buf *sql, const neo_resource *resource, int has_body, unsigned int options)
+static void add_item_cte(neo_buf *sql, const neo_resource *resource, int has_body, unsigned int options)
 {
     const apr_array_header_t *columns = item_columns(resource, has_body, options, sql->pool);
     int has_rows = (options & NEO_WRITE_ROWS) != 0;
@@ -229,7 +229,7 @@ static void add_target(neo_buf *sql, const neo_resource *target)
     neo_buf_printf(sql,
                    "target as materialized (select o.* from neoapi.%s o where o.organization_id = {organization}"
                    " and o.id = {target} and o.xmin = {target_version}::xid for no key update of o), ",
-                   neo_table_of(target));
+                   neo_table_name(target));
 }
 
 /* The CTE target of imported history: gives the row that its rules depend on another version, so that other history and changes
@@ -239,7 +239,7 @@ static void add_claimed_target(neo_buf *sql, const neo_resource *target)
     neo_buf_printf(sql,
                    "target as (update neoapi.%s o set status = o.status where o.organization_id = {organization}"
                    " and o.id = {target} and o.xmin = {target_version}::xid returning o.id), ",
-                   neo_table_of(target));
+                   neo_table_name(target));
 }
 
 /* The CTE before: the rows that exist, in their latest version, locked in the order of their ids, so that two statements do not
@@ -248,7 +248,7 @@ static void add_before(neo_buf *sql, const neo_resource *resource, unsigned int 
 {
     neo_buf_printf(
         sql, "before as materialized (select t.* from item join neoapi.%s t on " THIS_ROW "%s%s%s for no key update of t)",
-        neo_table_of(resource), options & NEO_WRITE_VERSION ? " and t.xmin = {version}::xid" : "",
+        neo_table_name(resource), options & NEO_WRITE_VERSION ? " and t.xmin = {version}::xid" : "",
         effect_target(resource, options) ? HAS_TARGET : "", options & (NEO_WRITE_ROWS | IMPORT) ? " order by t.id" : "");
 }
 
@@ -258,7 +258,7 @@ static void add_before(neo_buf *sql, const neo_resource *resource, unsigned int 
 static void add_returning(neo_buf *sql, const neo_resource *resource, unsigned int options)
 {
     neo_buf_puts(sql, options & NEW ? " returning t.id" : " returning t.id, t.representation");
-    if (find_secret(resource))
+    if (find_secret_field(resource))
         neo_buf_puts(sql, ", t.secret");
     for (const neo_field *f = resource->fields; f->name && !(options & NEW); f++)
         if (f->flags & NEO_IN_EVENT && strcmp(f->name, "id") != 0)
@@ -271,7 +271,7 @@ static void add_created(neo_buf *sql, const neo_resource *resource, const char *
 {
     const apr_array_header_t *settings = make_settings(resource, 0, options, sql->pool);
     int has_several = (options & (NEO_WRITE_ROWS | IMPORT)) != 0;
-    neo_buf_printf(sql, "%s as (insert into neoapi.%s as t (", has_several ? "inserted" : "created", neo_table_of(resource));
+    neo_buf_printf(sql, "%s as (insert into neoapi.%s as t (", has_several ? "inserted" : "created", neo_table_name(resource));
     for (int i = 0; i < settings->nelts; i++)
         neo_buf_printf(sql, "%s%s", i ? ", " : "", APR_ARRAY_IDX(settings, i, setting).name);
     neo_buf_puts(sql, ") select ");
@@ -296,7 +296,7 @@ static void add_created(neo_buf *sql, const neo_resource *resource, const char *
 static void add_updated(neo_buf *sql, const neo_resource *resource, const char *where, unsigned int options)
 {
     const apr_array_header_t *settings = make_settings(resource, 1, options, sql->pool);
-    neo_buf_printf(sql, ", updated as (update neoapi.%s t set ", neo_table_of(resource));
+    neo_buf_printf(sql, ", updated as (update neoapi.%s t set ", neo_table_name(resource));
     for (int i = 0; i < settings->nelts; i++)
         neo_buf_printf(sql, "%s%s = %s", i ? ", " : "", APR_ARRAY_IDX(settings, i, setting).name,
                        APR_ARRAY_IDX(settings, i, setting).value);
@@ -312,7 +312,7 @@ static void add_effect(neo_buf *sql, const neo_resource *target)
                    ", effect as (update neoapi.%s o set status = {target_status}, updated_at = " NEO_NEXT_UPDATED_AT(
                        "updated.item_now", "target") ", updated_by = {actor} from updated, target where o.organization_id ="
                                                      " {organization} and o.id = target.id returning o.*, updated.item_now)",
-                   neo_table_of(target));
+                   neo_table_name(target));
     if (target->has_events)
         neo_event_add(sql, &(neo_event){.resource = target,
                                         .happened = "updated",
@@ -373,7 +373,7 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
     neo_buf sql;
     options |= neo_representation_is_made(resource) ? NEW : 0;
     neo_buf_init(&sql, pool, 8192);
-    add_items(&sql, resource, 1, options);
+    add_item_cte(&sql, resource, 1, options);
     if (refers)
         neo_reference_add_lookup(&sql, resource, is_group ? "ref join item using (item_number)" : "ref");
     if (target)
@@ -386,7 +386,7 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
         neo_reference_add_created(&sql);
     if (is_idempotent)
         neo_buf_printf(&sql, NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "%s", "%s"),
-                       find_secret(resource) ? "secret" : "null", from);
+                       find_secret_field(resource) ? "secret" : "null", from);
     add_answer(&sql, resource, "created", "representation", options);
     if (refers && !is_group)
         add_refusals(&sql, "path", apr_pstrcat(pool, "missing where ", is_free, NULL));
@@ -402,7 +402,7 @@ neo_sql *neo_write_update(const neo_resource *resource, unsigned int options, ap
     const char *exist = refers ? " and " NEO_REFERENCES_EXIST : "";
     neo_buf sql;
     neo_buf_init(&sql, pool, 8192);
-    add_items(&sql, resource, 1, options);
+    add_item_cte(&sql, resource, 1, options);
     if (refers)
         neo_reference_add_lookup(&sql, resource, "ref");
     if (target)
@@ -430,14 +430,14 @@ neo_sql *neo_write_delete(const neo_resource *resource, unsigned int options, ap
     const char *is_locked = locks ? " and exists (select from locked where locked.id = {id})" : "";
     neo_buf sql;
     neo_buf_init(&sql, pool, 8192);
-    add_items(&sql, resource, 0, options);
+    add_item_cte(&sql, resource, 0, options);
     if (locks)
         neo_mutual_add_partner(&sql, resource);
     else
         neo_mutual_add_partners(&sql, resource);
     if (is_target)
         neo_reference_add_used(&sql, resource, neo_mutual_exclude_partner(resource, pool));
-    neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t using item where " THIS_ROW "%s%s%s", neo_table_of(resource),
+    neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t using item where " THIS_ROW "%s%s%s", neo_table_name(resource),
                    options & NEO_WRITE_VERSION ? " and t.xmin = {version}::xid" : "",
                    is_target ? " and not " NEO_REFERENCE_USED : "", is_locked);
     add_returning(&sql, resource, options);
@@ -463,7 +463,7 @@ neo_sql *neo_write_import(const neo_resource *kind, neo_import_events events, ap
         " order by l.number limit " NEO_IMPORT_BATCH_ROWS "),"
         " item as materialized (select p.item_number, p.item_id, p.item_id_block, {now}::timestamptz as item_now, b.*"
         " from batch p cross join lateral json_populate_record(null::neoapi.%s, p.item_body) b), ",
-        kind->name, neo_table_of(kind));
+        kind->name, neo_table_name(kind));
     add_before(&sql, kind, IMPORT);
     add_updated(&sql, kind, "", IMPORT);
     neo_buf_puts(&sql, ", ");

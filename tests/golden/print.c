@@ -160,7 +160,7 @@ static void print_imported(const neo_resource *kind)
     print("representation", "", neo_representation_script(kind, pool).sql);
     print("export", "",
           apr_psprintf(pool, "select %s from neoapi.%s t where t.organization_id = $1 order by t.id",
-                       neo_representation_exported(kind, pool), neo_table_of(kind)));
+                       neo_representation_exported(kind, pool), neo_table_name(kind)));
 }
 
 int main(void)

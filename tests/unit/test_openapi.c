@@ -90,8 +90,8 @@ static const char *path_of(const neo_operation *operation, const neo_resource *r
 static const neo_resource *resource_of(const neo_operation *operation, const neo_resource *at_hand, apr_pool_t *pool)
 {
     const char *first = apr_pstrmemdup(pool, operation->path, strcspn(operation->path, "/"));
-    if (operation->of)
-        return operation->of;
+    if (operation->resource)
+        return operation->resource;
     return strcmp(first, "{collection}") == 0 ? at_hand : neo_resource_of_collection(first);
 }
 
@@ -252,7 +252,7 @@ static void for_each_operation(operation_test test, apr_pool_t *pool)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (const neo_operation *const *o = neo_operations(); *o; o++)
-            if ((*o)->verb && neo_operation_is_of(*o, *r))
+            if ((*o)->verb && neo_operation_applies_to(*o, *r))
                 test(*o, resource_of(*o, *r, pool), operation_at(path_of(*o, *r, pool), lower((*o)->method, pool)), pool);
 }
 
@@ -281,7 +281,7 @@ static void assert_problems(const neo_operation *operation, const neo_resource *
         neo_problem *problem = NULL;
         if (!(problems & NEO_PROBLEM_BIT(code)))
             continue;
-        const char *subject = !operation->of                                             ? "<resource>"
+        const char *subject = !operation->resource                                       ? "<resource>"
                               : code == NEO_NOT_FOUND_RESOURCE && operation->subresource ? operation->subresource
                                                                                          : resource->name;
         neo_problem_field(&problem, pool, code, subject, "<field>", "%s", "");

@@ -321,8 +321,8 @@ TEST(access_follows_the_method)
 {
     for (const neo_operation *const *o = neo_operations(); *o; o++) {
         int reads = strcmp((*o)->method, "GET") == 0;
-        int of_resource = strncmp((*o)->path, "{collection}", 12) == 0 || strstr((*o)->path, "{id}") || (*o)->of;
-        if ((*o)->of == &neo_event_log)
+        int of_resource = strncmp((*o)->path, "{collection}", 12) == 0 || strstr((*o)->path, "{id}") || (*o)->resource;
+        if ((*o)->resource == &neo_event_log)
             assert_int_equal((*o)->access, NEO_ACCESS_EVENTS);
         else if (of_resource)
             assert_int_equal((*o)->access, reads ? NEO_ACCESS_READ : NEO_ACCESS_WRITE);

@@ -54,7 +54,7 @@ TEST(routes_are_unique_and_complete)
                         strcmp(neo_route_at(i)->method, neo_route_at(k)->method) != 0);
     for (const neo_operation *const *o = neo_operations(); *o; o++)
         for (int r = 0; neo_resources[r]; r++)
-            if (!strstr((*o)->path, "{collection}") || neo_operation_is_of(*o, neo_resources[r]))
+            if (!strstr((*o)->path, "{collection}") || neo_operation_applies_to(*o, neo_resources[r]))
                 assert_int_not_equal(neo_route_number(&(neo_match){.operation = *o, .resource = neo_resources[r]}), 0);
     neo_routes_make(pool);
     assert_int_equal(neo_routes_fingerprint(), print);
