@@ -6,7 +6,7 @@
 #include "core/crypto.h"
 #include "core/id.h"
 #include "pg/pg.h"
-#include "resources/plan_limits.h"
+#include "resources/noun.h"
 #include "resources/scope.h"
 
 /* An API key or a personal access token, with its tenant's plan. The texts belong to the pool that it was read with. */

@@ -8,7 +8,7 @@
 
 #include "core/buf.h"
 #include "schema/resource.h"
-#include "sql/sql.h"
+#include "sql/idempotency.h"
 
 /* The column of neoapi.reference for ids with the prefix of this one ("broker_id"), or NULL. */
 const char *neo_reference_column(const char *id, apr_pool_t *pool);
@@ -56,5 +56,20 @@ void neo_mutual_add_cleared(neo_buf *sql, const neo_resource *resource);
 
 /* The number of all queued deliveries of a deletion. */
 const char *neo_mutual_deliveries(const neo_resource *resource);
+
+/* ---------------------------------------------------------------- external ids */
+
+typedef struct neo_external_id {
+    const neo_resource *resource; /* which has the field external_id */
+    const char *external_id;
+    const char *id; /* the id of the resource that has it */
+} neo_external_id;
+
+/* Generates the statement; called once in a process. */
+void neo_external_id_make_statement(apr_pool_t *pool);
+
+/* Sets the ids of those that exist, with one statement. */
+NEO_MUSTCHECK neo_pg_status neo_external_id_find(neo_pg *pg, const neo_actor *actor, neo_external_id *all, int count,
+                                                 apr_pool_t *pool, neo_rows *rows);
 
 #endif

@@ -16,7 +16,7 @@
 #include "batch_item.h"
 #include "core/json.h"
 #include "schema/references.h"
-#include "sql/external_id.h"
+#include "sql/reference.h"
 
 /* Of the transaction, after serialization failures. PostgreSQL needs a second to detect a deadlock, so that MAX_SECONDS usually
  * ends them first. */

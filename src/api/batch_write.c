@@ -7,7 +7,7 @@
 #include "core/json.h"
 #include "schema/references.h"
 #include "schema/validate.h"
-#include "sql/external_id.h"
+#include "sql/reference.h"
 
 #define MAX_ATTEMPTS 10 /* of a statement, after foreign key violations */
 

@@ -6,7 +6,7 @@
 #include "core/encode.h"
 #include "list.h"
 #include "resources/event.h"
-#include "sql/event_page.h"
+#include "sql/event_log.h"
 
 #define NOW      "now"
 #define MAX_WAIT 30 /* seconds */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "call.h"
-#include "sql/snapshot.h"
+#include "sql/table.h"
 
 #define RETRY_SECONDS 30 /* Retry-After if there are too many exports */
 #define END_MARGIN_S  30 /* after the time limit, which the host enforces, the database ends the transaction */

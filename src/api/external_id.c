@@ -6,7 +6,7 @@
 #include "call.h"
 #include "core/encode.h"
 #include "core/json.h"
-#include "sql/external_id.h"
+#include "sql/reference.h"
 
 static neo_problem *external_id_error(const neo_call *call, neo_code code, const char *what)
 {

@@ -8,7 +8,7 @@
 #include "core/json.h"
 #include "schema/business_rules.h"
 #include "schema/references.h"
-#include "sql/external_id.h"
+#include "sql/reference.h"
 #include "sql/rule_input.h"
 
 /* ---------------------------------------------------------------- references by external id */

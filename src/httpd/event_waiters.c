@@ -7,7 +7,7 @@
 
 #include "core/wait.h"
 #include "pg/array.h"
-#include "sql/event_page.h"
+#include "sql/event_log.h"
 
 #define POLL_TIMEOUT_S    3
 #define RETRY_SECONDS     5 /* if too many requests wait */

@@ -4,8 +4,6 @@
 
 #include <stddef.h>
 
-#include "resources/plan_limits.h"
-
 #define MISSING(noun, command) "no such " noun "; see: neoapictl " command " list"
 
 /* clang-format off */

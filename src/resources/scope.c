@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scopes and roles (see resources/scope.h). */
+/* The lists of resources, scopes and roles (see resources/list.h and scope.h). */
 #include "resources/scope.h"
 
 #include <apr_strings.h>
 #include <string.h>
+
+#include "schema/import.h"
+
+#define ADDRESS(name, AREA, collection) &neo_##name,
+const neo_resource *const neo_resources[] = {NEO_RESOURCE_LIST(ADDRESS) NULL};
+
+const neo_resource *const neo_import_kinds[] = {NEO_RESOURCE_LIST(ADDRESS) & neo_lead, &neo_whatsapp_opt_out,
+                                                &neo_whatsapp_conversation, &neo_whatsapp_message, NULL};
 
 #define COLLECTION(name, AREA, collection) collection,
 static const char *const areas[NEO_AREAS] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp"};

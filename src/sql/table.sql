@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Takes one of two places of the organization ($1) and one of three of its tenant ($2), which its transaction holds (see snapshot.c); and
+-- Takes one of two places of the organization ($1) and one of three of its tenant ($2), which its transaction holds (see table.c); and
 -- the position of its snapshot in the event log. `exists` stops at the first place that is free. Equal hash values of two organizations
 -- or tenants are too rare to matter.
 -- name: begin_snapshot
