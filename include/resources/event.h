@@ -5,7 +5,7 @@
 
 #include "resources/scope.h"
 
-/* For routes and the OpenAPI document; its schema is in openapi.json. */
+/* Routes and the OpenAPI document use it; its schema is in src/openapi/document.json. */
 extern const neo_resource neo_event_log;
 
 extern const neo_filter neo_event_filters[];
@@ -13,7 +13,8 @@ extern const neo_filter neo_event_filters[];
 /* The values of filters by type, ended by NULL: "broker.*", "broker.created", … */
 extern const char *const neo_event_type_values[];
 
-/* Of "broker.*": the types that begin with "broker.", ended by NULL; NULL if there are none, or for other values. */
+/* Expands "broker.*" to the types that begin with "broker.", ended by NULL. Returns NULL if there are none, or for other
+ * values. */
 const char *const *neo_event_type_expand(const char *value, apr_pool_t *pool);
 
 /* The types that a credential with these scopes may read, as a PostgreSQL array; NULL: all. */

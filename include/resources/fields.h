@@ -101,7 +101,7 @@
     }
 /* clang-format on */
 
-/* For lists that do not have neo_common_filters. */
+/* Lists that do not have neo_common_filters use these. */
 /* clang-format off */
 #define NEO_FILTER_IDS(sample)                                                                                                 \
     {                                                                                                                          \

@@ -27,7 +27,7 @@ int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *error[NEO_L
  * Brazilian. Returns NULL, or the error ("must be …"). */
 const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **digits);
 
-/* The same as normalizer and rule of a field. */
+/* The normalizer and the rule of such a field. */
 const char *neo_normalize_phone_digits(const char *text, apr_pool_t *pool);
 const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool);
 

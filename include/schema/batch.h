@@ -13,7 +13,7 @@ typedef enum neo_method {
     NEO_METHOD_UPDATE,
     NEO_METHOD_DELETE,
     NEO_METHOD_UPSERT, /* replaces the resource with the external_id, or creates it */
-    NEO_METHOD_MERGE,  /* the same, but updates it */
+    NEO_METHOD_MERGE,  /* like NEO_METHOD_UPSERT, but updates it */
     NEO_METHODS
 } neo_method;
 

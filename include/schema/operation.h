@@ -79,9 +79,9 @@ typedef struct neo_operation {
     const char *verb; /* of the operationId: "create" gives createBroker; without {collection} the whole operationId. NULL: the
                        * OpenAPI document does not have the operation */
     const char *summary;         /* with {resource} and {collection}, which are replaced by "broker" and "brokers" */
-    const char *doc;             /* with the same replacements, as the next */
+    const char *doc;             /* has the same replacements, as have the two answers */
     const char *answer;          /* of the successful response */
-    const char *answer_existing; /* likewise: with status_existing */
+    const char *answer_existing; /* of the response with status_existing */
 } neo_operation;
 
 /* The parameters and problems that pages of a list have in common. */

@@ -14,7 +14,7 @@ NEO_MUSTCHECK neo_problem *neo_validate(const neo_resource *resource, neo_json *
 NEO_MUSTCHECK neo_problem *neo_validate_patch(const neo_resource *resource, neo_json *current, neo_json *patch,
                                               apr_pool_t *pool, neo_json **clean);
 
-/* The same for a body that has the changes of the patch already. */
+/* Validates like neo_validate_patch a body that already has the changes of the patch. */
 NEO_MUSTCHECK neo_problem *neo_validate_merged(const neo_resource *resource, neo_json *merged, neo_json *patch,
                                                apr_pool_t *pool, neo_json **clean);
 
@@ -24,7 +24,7 @@ NEO_MUSTCHECK neo_problem *neo_validate_merged(const neo_resource *resource, neo
  * not the elements. `beside`: the checked members of the same object, those before this one; NULL if there are none. */
 const char *neo_check(const neo_field *field, const neo_json *value, const neo_json *beside, apr_pool_t *pool);
 
-/* The same for a member of a map; its name and its value. */
+/* Checks the name and the value of a member of a map like neo_check. */
 const char *neo_check_member(const neo_field *field, const char *key, const neo_json *value, apr_pool_t *pool);
 
 /* What a field accepts, without a full stop: "an integer from 0 to 10", "draft or active". A field's rule may accept less. */

@@ -34,7 +34,7 @@ typedef enum neo_sql_kind {
 /* Generates the statements of every resource; called once in a process. */
 void neo_sql_make_all(apr_pool_t *pool);
 
-/* NULL if the resource does not have this statement. */
+/* Returns NULL if the resource does not have this statement. */
 const neo_sql *neo_sql_find(const neo_resource *resource, neo_sql_kind kind);
 
 /* "create_keyed" */

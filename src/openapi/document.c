@@ -218,7 +218,7 @@ static void add_success(const neo_openapi_builder *builder, neo_json *responses,
 
 /* ---------------------------------------------------------------- operations */
 
-/* NULL if it needs none. */
+/* Returns NULL if the operation needs no scope. */
 static const char *needed_scope(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
 {
     if (operation->access != NEO_ACCESS_READ && operation->access != NEO_ACCESS_WRITE)

@@ -39,7 +39,7 @@ static const char *enum_value(const neo_filter *filter, const char *text, apr_po
     return apr_pstrcat(pool, "must be ", neo_join_alternatives(filter->values, pool), NULL);
 }
 
-/* Of any kind: an id that the list cannot have is like one that it does not have. */
+/* An id of any kind is accepted: one that the list cannot have is like one that it does not have. */
 static int is_any_id(const char *text)
 {
     return strspn(text, "abcdefghijklmnopqrstuvwxyz") == NEO_PREFIX_LEN - 1 && text[NEO_PREFIX_LEN - 1] == '_' &&
@@ -155,7 +155,7 @@ static apr_array_header_t *referring_to_each(filtering *f, const neo_condition *
     return all;
 }
 
-/* For each value, its select of ids. */
+/* Returns the select of ids of each value. */
 static apr_array_header_t *source_selects(filtering *f, const neo_condition *condition)
 {
     const neo_filter *filter = condition->filter;

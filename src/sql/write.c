@@ -19,7 +19,7 @@
 
 #define IMPORT          64U  /* another option: from the lines of an import */
 #define NEW             128U /* a creation of rows whose representations and payloads are given */
-#define LOCK_TIMEOUT_MS "50" /* of a group, whose rows are then written one by one */
+#define LOCK_TIMEOUT_MS "50" /* limits a group, whose rows are then written one by one */
 #define THIS_ROW        "t.organization_id = {organization} and t.id = item.item_id"
 #define HAS_TARGET      " and ({target}::text is null or exists (select from target))"
 #define OF_ITEM         "item.item_number, item.item_id_block, item.item_now"
