@@ -51,10 +51,12 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     int is_used = 0;
     for (const server_rec *s = main_server; s; s = s->next) {
         neo_site *site = neo_server_config_of(s)->site;
-        if (site && !is_used++ && !neo_shared_metrics_open(main_server))
+        if (!site)
+            continue;
+        if (!is_used && !neo_shared_metrics_open(main_server))
             return HTTP_INTERNAL_SERVER_ERROR;
-        if (site)
-            site->concurrency = &neo_shared_metrics_get()->concurrency;
+        site->concurrency = &neo_shared_metrics_get()->concurrency;
+        is_used = 1;
     }
     if (!is_used)
         neo_log(NEO_LOG_NOT_USED, NULL, "the module is loaded, but no location has NeoAPI On");

@@ -29,7 +29,7 @@ migrations() {
     echo 'const int neo_migration_count = (int)(sizeof neo_migrations / sizeof *neo_migrations);'
 }
 
-# A name is that of the statement's text: 62 bits of two polynomials.
+# The fingerprint of a statement is a hash of its text: 62 bits, from two polynomials.
 statements() {
     LC_ALL=C awk '
         function numbered(line,    name) {

@@ -56,7 +56,7 @@ typedef struct neo_write_in_progress {
 
 void neo_credential_cache_enter_write(neo_credential_cache *cache, neo_write_in_progress *write);
 void neo_credential_cache_refresh_write(neo_credential_cache *cache, neo_write_in_progress *write);
-/* `write` is outdated as well if `other` is: it executes both. */
+/* For a statement that executes the writes of both: `write` is outdated as well if `other` is. */
 void neo_credential_cache_join_writes(neo_credential_cache *cache, neo_write_in_progress *write,
                                       const neo_write_in_progress *other);
 void neo_credential_cache_leave_write(neo_credential_cache *cache, const neo_write_in_progress *write);

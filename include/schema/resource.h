@@ -205,14 +205,15 @@ struct neo_resource {
     const neo_effect *effects;             /* ended by a row without `state`; NULL: none */
     const neo_precondition *preconditions; /* ended by a row without `check`; NULL: none */
     const neo_read *reads;                 /* ended by a row without both; NULL: none, then no rule depends on others */
-    void (*fill)(const neo_rule_input *input,
-                 apr_pool_t *pool); /* adds to the new body what it leaves to related resources; NULL: nothing */
-    int has_batch;                  /* POST …/batch */
-    int has_foreign_keys;           /* its references are foreign keys instead of rows of neoapi.reference */
-    int has_json_function; /* its table has no column `representation`: neoapi.<table>_json(row) makes what the API returns */
-    const char *import_function; /* the function (organization, line) that imports it; NULL: rows are written like all others */
-    const char
-        *finish_function; /* the function (organization, line) that is called for each line after all are written; NULL: none */
+    /* Adds to the new body what it leaves to related resources; NULL: nothing. */
+    void (*fill)(const neo_rule_input *input, apr_pool_t *pool);
+    int has_batch;        /* POST …/batch */
+    int has_foreign_keys; /* its references are foreign keys instead of rows of neoapi.reference */
+    /* Its table has no column `representation`: neoapi.<table>_json(row) makes what the API returns. */
+    int has_json_function;
+    /* SQL functions (organization, line). NULL: lines are written like those of other resources. */
+    const char *import_function;
+    const char *finish_function; /* called for each line after all are written; NULL: none */
 };
 
 /* Every resource, ended by NULL (see resources/list.h). */

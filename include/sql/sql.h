@@ -7,10 +7,10 @@
 #include "pg/pg.h"
 
 /* clang-format off */
-/* About a request. */
+/* The parameters that describe a request. */
 #define NEO_REQUEST_PARAMETERS(X) X(organization) X(tenant) X(actor) X(request) X(credential) X(key) X(hash)
 
-/* All, except {field0}, {field1}, …: a resource's writable fields in order. */
+/* All parameters, except {field0}, {field1}, …, which are a resource's writable fields in order. */
 #define NEO_PARAMETERS(X)                                                                                                      \
     NEO_REQUEST_PARAMETERS(X) X(id) X(item_number) X(now) X(id_block) X(timestamp_field) X(times) X(secret) X(version)         \
     X(representation) X(payload)                               /* of a new row, and of its event */                            \

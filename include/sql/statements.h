@@ -37,7 +37,7 @@ void neo_sql_make_all(apr_pool_t *pool);
 /* Returns NULL if the resource does not have this statement. */
 const neo_sql *neo_sql_find(const neo_resource *resource, neo_sql_kind kind);
 
-/* "create_keyed" */
+/* The name of a kind, such as "create_keyed". */
 const char *neo_sql_kind_name(neo_sql_kind kind);
 
 #endif

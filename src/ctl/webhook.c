@@ -11,7 +11,7 @@
 #include "ctl/output.h"
 #include "ctl/session.h"
 #include "ctl/webhook.sql.h"
-#include "schema/operation.h"
+#include "resources/list.h"
 #include "webhooks/delivery.h"
 
 #define POLL_INTERVAL_MS 500
@@ -347,10 +347,8 @@ const neo_ctl_command neo_ctl_events[] = {
     {"events", "new-epoch", "Make clients that follow the event log export again.",
      "Run it if committed changes were lost and the module cannot notice it: the files of the PostgreSQL cluster were replaced "
      "by an older copy, or a crash lost transactions because of synchronous_commit = off. Restored dumps, point-in-time "
-     "recovery "
-     "and failovers are noticed without it. Every position that clients have is refused afterwards. Connect as a superuser or "
-     "as "
-     "a member of the role that owns the schema.",
+     "recovery and failovers are noticed without it. Every position that clients have is refused afterwards. Connect as a "
+     "superuser or as a member of the role that owns the schema.",
      .run = run_new_epoch},
     {0},
 };

@@ -47,7 +47,7 @@ struct neo_database {
     apr_time_t failed_at;                /* of the last failure */
     atomic_llong failed_after;           /* microseconds */
     const char *params;                  /* DBDParams */
-    pthread_mutex_t lookup;              /* those that failed wait for the reason, not those that get a free connection */
+    pthread_mutex_t lookup;              /* a thread that failed to connect waits for the reason; others do not */
     long long next_lookup;               /* neo_steady_ms from which on the reason is looked up again */
     _Atomic(const neo_pg_error *) error; /* of the last failure */
     atomic_llong backoff;                /* milliseconds; 0: none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of the OpenAPI document that are the same for all resources: openapi.json and openapi.md, with what the tables of
- * the model add to them (see openapi/openapi.h). */
+/* The parts of the OpenAPI document that are the same for all resources: document.json and introduction.md, with what the
+ * tables add to them (see openapi/openapi.h). */
 #include <string.h>
 
 #include "openapi/openapi.h"

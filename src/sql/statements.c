@@ -119,7 +119,7 @@ static const struct {
 };
 _Static_assert(sizeof kinds / sizeof *kinds == NEO_SQL_KINDS, "every kind has its row");
 
-static neo_sql *(*made)[NEO_SQL_KINDS]; /* of each of neo_resources */
+static neo_sql *(*made)[NEO_SQL_KINDS]; /* the statements of each resource, in the order of neo_resources */
 
 static unsigned int features(const neo_resource *resource)
 {

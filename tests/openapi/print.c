@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints documents that are generated from the model's tables, for the checks:
+/* Prints documents that are generated from the tables of fields and operations, for the checks:
  *   print description BASE_URL DOCS_URL   the OpenAPI document
  *   print errors                          the page of errors
  *   print yaml                            the JSON value that comes on standard input, as YAML */

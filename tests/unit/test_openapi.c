@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OpenAPI document describes everything in the model's tables, and its examples are valid. */
+/* The OpenAPI document describes everything in the tables of fields and operations, and its examples are valid. */
 #include "unit.h"
 
 #include <apr_lib.h>
