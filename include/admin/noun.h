@@ -9,10 +9,10 @@
 
 #include <apr_tables.h>
 
+#include "core/json.h"
 #include "core/secret.h"
 #include "pg/pg.h"
 #include "resources/noun.h"
-#include "resources/scope.h"
 
 /* A column and its value in PostgreSQL's text format; NULL is null. "allowed_organization_ids" of a token are rows of another
  * table: the value is an array of ids, in the order of display. */

@@ -13,9 +13,7 @@
 
 #include <pthread.h>
 
-#include "api/slot_tuner.h"
 #include "core/buf.h"
-#include "core/clock.h"
 #include "core/metrics.h"
 #include "schema/resource.h"
 

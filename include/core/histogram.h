@@ -27,9 +27,6 @@ uint64_t neo_histogram_count(const neo_histogram *histogram);
 /* A quantile (0.95) in microseconds; 0 if nothing was counted. */
 double neo_histogram_quantile(const neo_histogram *histogram, double quantile);
 
-/* The mean in microseconds; 0 if nothing was counted. */
-double neo_histogram_mean(const neo_histogram *histogram);
-
 void neo_histogram_add(neo_histogram *to, const neo_histogram *more);
 
 #endif

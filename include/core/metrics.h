@@ -25,18 +25,19 @@ extern const int neo_statuses[NEO_STATUSES];
 /* 2xx, 3xx, 4xx, 5xx */
 #define NEO_CLASSES 4
 
-/* NEO_COUNT_RATE_LIMITED and so on; NEO_TIME_CONNECTION_WAIT and so on, of which the first NEO_CLASSES are those of requests.
- */
+/* NEO_COUNT_RATE_LIMITED and so on; NEO_TIME_CONNECTION_WAIT and so on. The first NEO_CLASSES times are those of requests. */
 #define NEO_METRIC_NONE(...)
 #define NEO_COUNTER_NAME(id, ...)   NEO_COUNT_##id,
 #define NEO_HISTOGRAM_NAME(id, ...) NEO_TIME_##id,
 #define NEO_GAUGE_MEMBER(id, ...)   int id;
+#define NEO_GAUGE_COUNT(id, ...)    +1
 typedef enum neo_counter {
     NEO_METRIC_LIST(NEO_COUNTER_NAME, NEO_METRIC_NONE, NEO_METRIC_NONE, NEO_METRIC_NONE, NEO_METRIC_NONE) NEO_COUNTERS
 } neo_counter;
 typedef enum neo_timing {
     NEO_METRIC_LIST(NEO_METRIC_NONE, NEO_HISTOGRAM_NAME, NEO_METRIC_NONE, NEO_METRIC_NONE, NEO_METRIC_NONE) NEO_TIMINGS
 } neo_timing;
+enum { NEO_GAUGES = 0 NEO_METRIC_LIST(NEO_METRIC_NONE, NEO_METRIC_NONE, NEO_GAUGE_COUNT, NEO_METRIC_NONE, NEO_METRIC_NONE) };
 
 /* The counter of an attempt to deliver a webhook with this result: the courier's error word, such as "timeout", or NULL and
  * the HTTP status. */
@@ -54,11 +55,11 @@ typedef struct neo_route_counters {
     uint64_t statuses[NEO_STATUSES]; /* in the order of neo_statuses */
 } neo_route_counters;
 
-/* Gauges of one process. */
+/* Gauges of one process, which fill a cache line. */
 typedef struct neo_process {
     pid_t pid; /* 0: the slot is free */
     NEO_METRIC_LIST(NEO_METRIC_NONE, NEO_METRIC_NONE, NEO_GAUGE_MEMBER, NEO_METRIC_NONE, NEO_METRIC_NONE)
-    char rest[64 - 7 * sizeof(int)];
+    char rest[64 - sizeof(pid_t) - NEO_GAUGES * sizeof(int)];
 } neo_process;
 
 typedef struct neo_metrics neo_metrics;

@@ -4,7 +4,8 @@
 #ifndef NEO_HTTPD_DB_PROBE_H
 #define NEO_HTTPD_DB_PROBE_H
 
-#include "httpd/shared_metrics.h"
+#include <httpd.h>
+
 #include "status/report.h"
 
 /* Sets the report's backlog, its error, and write_error. Reads the virtual host's database, or the first one if it has none. */

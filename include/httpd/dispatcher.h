@@ -4,7 +4,6 @@
 #define NEO_HTTPD_DISPATCHER_H
 
 #include "httpd/database.h"
-#include "jobs/jobs.h"
 #include "webhooks/courier.h"
 
 typedef struct neo_dispatcher neo_dispatcher;

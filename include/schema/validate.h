@@ -27,9 +27,6 @@ const char *neo_check(const neo_field *field, const neo_json *value, const neo_j
 /* Checks the name and the value of a member of a map like neo_check. */
 const char *neo_check_member(const neo_field *field, const char *key, const neo_json *value, apr_pool_t *pool);
 
-/* What a field accepts, without a full stop: "an integer from 0 to 10", "draft or active". A field's rule may accept less. */
-const char *neo_field_accepts(const neo_field *field, apr_pool_t *pool);
-
 /* Whether the name is one of these, which NULL ends. No list has the name NULL. */
 int neo_has_name(const char *const *names, const char *name);
 

@@ -6,6 +6,7 @@
 #include "admin/change.sql.h"
 #include "admin/noun.h"
 #include "core/encode.h"
+#include "schema/resource.h"
 
 /* ---------------------------------------------------------------- creating */
 

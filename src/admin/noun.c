@@ -6,8 +6,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "core/encode.h"
-
 /* The error messages of violated constraints. */
 static const struct {
     const char *constraint;

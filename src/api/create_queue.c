@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/slot_tuner.h"
 #include "core/wait.h"
 
 typedef struct {

@@ -8,7 +8,6 @@
 #include "call.h"
 #include "core/json.h"
 #include "core/log.h"
-#include "sql/event_log.h"
 #include "sql/reference.h"
 #include "sql/rule_input.h"
 #include "sql/statements.h"

@@ -57,12 +57,6 @@ double neo_histogram_quantile(const neo_histogram *histogram, double quantile)
     return 0;
 }
 
-double neo_histogram_mean(const neo_histogram *histogram)
-{
-    uint64_t count = neo_histogram_count(histogram);
-    return count ? (double)histogram->sum / (double)count : 0;
-}
-
 void neo_histogram_add(neo_histogram *to, const neo_histogram *more)
 {
     for (int i = 0; i < NEO_BUCKETS; i++)

@@ -5,6 +5,7 @@
 #include "ctl/noun.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
+#include "resources/scope.h"
 
 /* ---------------------------------------------------------------- secrets */
 

@@ -14,6 +14,7 @@
 #include "core/encode.h"
 #include "httpd/config.h"
 #include "httpd/db_probe.h"
+#include "httpd/shared_metrics.h"
 
 #define MAX_REFRESH 3600 /* seconds */
 #define REFRESH     10   /* seconds, for "refresh" without a number, as in mod_status */

@@ -9,6 +9,7 @@
 
 #include "httpd/config.h"
 #include "httpd/log.h"
+#include "httpd/shared_metrics.h"
 #include "sql/migrate.h"
 
 #define SECOND_US        1000000LL

@@ -23,7 +23,6 @@
 #include "core/crypto.h"
 #include "core/wait.h"
 #include "httpd/config.h"
-#include "httpd/log.h"
 #include "httpd/thread.h"
 
 #define FILTER        "NEOAPI_SLOW_CLIENTS"

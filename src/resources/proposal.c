@@ -2,7 +2,6 @@
 /* Proposals: offers to buy or rent a property. */
 #include "resources/fields.h"
 #include "resources/rules.h"
-#include "schema/rules.h"
 
 static const char *const kinds[] = {"purchase", "rental", NULL};
 static const char *const statuses[] = {"draft", "submitted", "countered", "accepted", "rejected", "withdrawn", "expired", NULL};

@@ -25,7 +25,8 @@ const char *neo_join_alternatives(const char *const *values, apr_pool_t *pool)
     return list;
 }
 
-const char *neo_field_accepts(const neo_field *field, apr_pool_t *pool)
+/* What a field accepts: "an integer from 0 to 10", "draft or active". A field's rule may accept less. */
+static const char *describe_accepted(const neo_field *field, apr_pool_t *pool)
 {
     const char *kind = field->refers ? apr_psprintf(pool, "%s (%s…)", field->refers->name, field->refers->prefix) : NULL;
     const char *or_external = field->refers && neo_has_external_id(field->refers) ? " or {\"external_id\": \"…\"}" : "";
@@ -167,7 +168,7 @@ const neo_resource *neo_referenced_resource(const neo_field *field, const neo_js
 
 static const struct {
     neo_json_kind kind;
-    int (*is_accepted)(const neo_field *, const neo_json *);                 /* if not: the message of neo_field_accepts */
+    int (*is_accepted)(const neo_field *, const neo_json *);                 /* if not: the message of describe_accepted */
     const char *(*check)(const neo_field *, const neo_json *, apr_pool_t *); /* returns a message of its own, or NULL */
 } types[] = {
     [NEO_STRING] = {NEO_JSON_STRING, NULL, check_string},
@@ -192,7 +193,7 @@ static const char *check_kind(const neo_field *field, neo_json_kind kind, apr_po
 {
     if (kind == types[field->type].kind || (field->type == NEO_DECIMAL && kind == NEO_JSON_INTEGER))
         return NULL;
-    const char *accepted = neo_field_accepts(field, pool);
+    const char *accepted = describe_accepted(field, pool);
     if (field->type == NEO_INTEGER && kind == NEO_JSON_REAL)
         return apr_psprintf(pool, "must be %s, without a decimal point or exponent", accepted);
     if (field->type == NEO_REFERENCE && kind == NEO_JSON_OBJECT) /* an object is a reference, too, but not this one */
@@ -210,7 +211,7 @@ const char *neo_check(const neo_field *field, const neo_json *value, const neo_j
     }
     const char *message = check_kind(field, neo_json_kind_of(value), pool);
     if (!message && types[field->type].is_accepted && !types[field->type].is_accepted(field, value))
-        message = apr_pstrcat(pool, "must be ", neo_field_accepts(field, pool), NULL);
+        message = apr_pstrcat(pool, "must be ", describe_accepted(field, pool), NULL);
     if (!message && types[field->type].check)
         message = types[field->type].check(field, value, pool);
     return !message && field->rule ? field->rule(value, pool) : message;

@@ -5,7 +5,6 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/json.h"
 #include "schema/references.h"
 #include "sql/reference.h"
 #include "sql/representation.h"

@@ -96,17 +96,6 @@ void neo_results_add(neo_results *results, const neo_in_flight_delivery *deliver
     set_health_change(results, o, delivery, health, is_last);
 }
 
-/* The database computes due times from its own time of recording, so this starts from now. */
-void neo_results_set_timers(const neo_results *results, neo_timers *timers)
-{
-    neo_ms now = neo_steady_ms();
-    for (int i = 0; i < results->outcomes->nelts; i++) {
-        const neo_outcome *o = &APR_ARRAY_IDX(results->outcomes, i, neo_outcome);
-        if (!o->end)
-            neo_timers_add(timers, now + (neo_ms)(o->delay * 1000) + 1);
-    }
-}
-
 void neo_results_log_deactivated(const neo_rows *rows)
 {
     for (int i = 0; i < rows->count; i++) {
@@ -126,15 +115,29 @@ static void swap_timers(neo_timers *timers, int a, int b)
     timers->at[b] = swapped;
 }
 
-void neo_timers_add(neo_timers *timers, neo_ms at)
+/* Times are rounded up to this step, so that one claim serves many of them. */
+#define STEP_MS 10
+
+static void add_timer(neo_timers *timers, neo_ms at)
 {
-    at = (at + NEO_TIMER_STEP_MS - 1) / NEO_TIMER_STEP_MS * NEO_TIMER_STEP_MS;
+    at = (at + STEP_MS - 1) / STEP_MS * STEP_MS;
     if (timers->count == NEO_MAX_TIMERS || (timers->count && at == timers->at[0]))
         return;
     int i = timers->count++;
     timers->at[i] = at;
     for (; i > 0 && timers->at[i] < timers->at[(i - 1) / 2]; i = (i - 1) / 2)
         swap_timers(timers, i, (i - 1) / 2);
+}
+
+/* The database computes due times from its own time of recording, so this starts from now. */
+void neo_results_set_timers(const neo_results *results, neo_timers *timers)
+{
+    neo_ms now = neo_steady_ms();
+    for (int i = 0; i < results->outcomes->nelts; i++) {
+        const neo_outcome *o = &APR_ARRAY_IDX(results->outcomes, i, neo_outcome);
+        if (!o->end)
+            add_timer(timers, now + (neo_ms)(o->delay * 1000) + 1);
+    }
 }
 
 neo_ms neo_timers_next(const neo_timers *timers)

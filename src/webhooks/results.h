@@ -33,10 +33,6 @@ typedef struct neo_timers {
     neo_ms at[NEO_MAX_TIMERS];
 } neo_timers;
 
-/* Times are rounded up to this step, so that one claim serves many of them. */
-#define NEO_TIMER_STEP_MS 10
-void neo_timers_add(neo_timers *timers, neo_ms at);
-
 /* Returns the earliest time, 0 if there is none. */
 neo_ms neo_timers_next(const neo_timers *timers);
 

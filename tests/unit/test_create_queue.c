@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "api/create_queue.h"
+#include "api/slot_tuner.h"
 #include "resources/list.h"
 
 #define LIMIT_MS 20000 /* until a condition must be true */

@@ -44,7 +44,6 @@ TEST(quantiles_are_within_their_bucket)
 {
     neo_histogram histogram = {0};
     assert_true(is_near(neo_histogram_quantile(&histogram, 0.5), 0));
-    assert_true(is_near(neo_histogram_mean(&histogram), 0));
     add(&histogram, 250, 90);
     add(&histogram, 40000, 10);
     assert_int_equal(neo_histogram_count(&histogram), 100);
@@ -52,7 +51,7 @@ TEST(quantiles_are_within_their_bucket)
     assert_in_range((uintmax_t)neo_histogram_quantile(&histogram, 0.9), 200, 300);
     assert_in_range((uintmax_t)neo_histogram_quantile(&histogram, 0.91), 30000, 50000);
     assert_in_range((uintmax_t)neo_histogram_quantile(&histogram, 0.99), 30000, 50000);
-    assert_true(is_near(neo_histogram_mean(&histogram), 4225));
+    assert_int_equal(histogram.sum, 90 * 250 + 10 * 40000);
     assert_true(neo_histogram_quantile(&histogram, 0.2) < neo_histogram_quantile(&histogram, 0.8));
 }
 
