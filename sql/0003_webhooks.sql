@@ -142,7 +142,7 @@ create table neoapi.webhook_subscription (
     created_by            text collate "C" not null,
     updated_by            text collate "C" not null,
     secret                text not null, -- encrypted with the deployment's key; the id is the additional authenticated data
-    previous_secret       text,          -- encrypted likewise; until previous_secret_until deliveries are signed with both
+    previous_secret       text,          -- encrypted like secret; until previous_secret_until deliveries are signed with both
     previous_secret_until timestamptz,
     health                text not null default 'healthy', -- the trigger keeps it; 'failing' or 'disabled' otherwise
     last_success_at       timestamptz, -- to the minute

@@ -36,8 +36,8 @@ typedef struct neo_import_line {
     long long number; /* from 1 */
     const neo_resource *kind;
     const char *id;
-    const neo_json *row;   /* from neo_import_check; NULL if the line is invalid */
-    const neo_json *clean; /* likewise */
+    const neo_json *row; /* from neo_import_check, as is `clean`; NULL if the line is invalid */
+    const neo_json *clean;
 } neo_import_line;
 const char *neo_import_collect(neo_import *import, const neo_import_line *lines, int count, apr_pool_t *pool);
 

@@ -13,10 +13,10 @@ typedef struct neo_batch_row {
     char id[NEO_ID_SIZE];
     neo_ms now;                         /* of a creation: the time in the id */
     const neo_json *body;               /* validated; NULL for a deletion */
-    const char *timestamp_field;        /* as in neo_change */
-    neo_target target;                  /* as in neo_change; only a row that is alone in its call has one */
-    const neo_actor *actor;             /* actor and idempotency key: only rows of neo_batch_group_make have them */
-    const neo_idempotency *idempotency; /* NULL if the request has no key */
+    const char *timestamp_field;        /* see neo_change */
+    neo_target target;                  /* only of a row that is alone in its call */
+    const neo_actor *actor;             /* only for neo_batch_group_make */
+    const neo_idempotency *idempotency; /* only for neo_batch_group_make; NULL: none */
 } neo_batch_row;
 
 /* Serializes the batches of a resource in an organization: waits for a lock that the transaction holds until it ends. */

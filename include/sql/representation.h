@@ -14,8 +14,8 @@ typedef struct neo_new_values {
     const char *id, *now;
     const neo_actor *actor;
     const neo_json *body;        /* validated */
-    const char *timestamp_field; /* as in neo_new, with the next */
-    const neo_json *times;
+    const char *timestamp_field; /* see neo_new */
+    const neo_json *times;       /* see neo_new */
 } neo_new_values;
 
 /* Whether the module knows all values of a new row: the database sets none. */

@@ -31,7 +31,7 @@ NEO_MUSTCHECK neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *res
 NEO_MUSTCHECK neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                            apr_pool_t *pool, neo_rows *rows);
 
-/* Reads like neo_table_read, with the row's version in the second column. */
+/* The same with the row's version in the second column. */
 NEO_MUSTCHECK neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                                    const char *id, apr_pool_t *pool, neo_rows *rows);
 
@@ -40,7 +40,7 @@ typedef struct neo_change {
     const char *id;
     const char *version; /* that the row must have; NULL: any, for a resource without references */
     const neo_json *body;
-    const char *timestamp_field; /* as in neo_new */
+    const char *timestamp_field; /* see neo_new */
     neo_target target;
 } neo_change;
 

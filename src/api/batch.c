@@ -98,7 +98,7 @@ static int count_together(neo_work *w, neo_item *first)
 static neo_pg_status lock_rows(neo_work *w);
 
 /* Whether the credential was revoked, or lost its rights, in the course of the transaction. Then all of it is rolled back. */
-static int has_lost_rights(neo_work *w)
+static int has_lost_access(neo_work *w)
 {
     if (!w->refusal)
         w->refusal = neo_call_confirm(w->call);
@@ -108,7 +108,7 @@ static int has_lost_rights(neo_work *w)
 static neo_pg_status execute_all(neo_work *w)
 {
     neo_pg_status status = NEO_PG_OK;
-    for (int n = 0, count; n < w->batch.count && status == NEO_PG_OK && !has_lost_rights(w); n += count) {
+    for (int n = 0, count; n < w->batch.count && status == NEO_PG_OK && !has_lost_access(w); n += count) {
         count = count_together(w, &w->items[n]);
         status = neo_batch_prepare(w, &w->items[n], count);
         if (status == NEO_PG_OK)
@@ -235,7 +235,7 @@ static neo_pg_status run_transaction(neo_work *w, neo_text *answer, int *is_take
         status = lock_rows(w);
     if (status == NEO_PG_OK)
         status = execute_all(w);
-    if (status != NEO_PG_OK || has_lost_rights(w) || (w->batch.is_atomic && neo_batch_first_problem(w)))
+    if (status != NEO_PG_OK || has_lost_access(w) || (w->batch.is_atomic && neo_batch_first_problem(w)))
         return status;
     *answer = neo_batch_response(w);
     if (call->idempotency)

@@ -9,8 +9,8 @@
 #define MAX_IN_PROGRESS 2
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static neo_batch_place *waiting, *in_progress; /* waiting in the order of their arrival */
-static int count;                              /* of those in progress */
+static neo_batch_place *waiting, *in_progress; /* `waiting` is in the order of arrival */
+static int in_progress_count;
 
 static void append_place(neo_batch_place **list, neo_batch_place *place)
 {
@@ -20,7 +20,7 @@ static void append_place(neo_batch_place **list, neo_batch_place *place)
     *list = place;
 }
 
-static void remove_from(neo_batch_place **list, const neo_batch_place *place)
+static void remove_place(neo_batch_place **list, const neo_batch_place *place)
 {
     while (*list != place)
         list = &(*list)->next;
@@ -38,7 +38,7 @@ static int has_batch_in_progress(const char *organization)
 static void admit_place(neo_batch_place *place)
 {
     append_place(&in_progress, place);
-    count++;
+    in_progress_count++;
     place->is_admitted = 1;
 }
 
@@ -49,9 +49,9 @@ static void admit_next(void)
         next = next->next;
     if (!next)
         next = waiting;
-    if (!next || count >= MAX_IN_PROGRESS)
+    if (!next || in_progress_count >= MAX_IN_PROGRESS)
         return;
-    remove_from(&waiting, next);
+    remove_place(&waiting, next);
     admit_place(next);
     pthread_cond_signal(&next->admitted);
 }
@@ -67,7 +67,7 @@ void neo_batch_queue_enter(neo_batch_place *place, const char *organization, int
     while (!place->is_admitted && neo_steady_ms() < until)
         (void)neo_cond_wait(&place->admitted, &mutex, until);
     if (!place->is_admitted) {
-        remove_from(&waiting, place);
+        remove_place(&waiting, place);
         admit_place(place);
     }
     pthread_mutex_unlock(&mutex);
@@ -77,8 +77,8 @@ void neo_batch_queue_enter(neo_batch_place *place, const char *organization, int
 void neo_batch_queue_leave(neo_batch_place *place)
 {
     pthread_mutex_lock(&mutex);
-    remove_from(&in_progress, place);
-    count--;
+    remove_place(&in_progress, place);
+    in_progress_count--;
     admit_next();
     pthread_mutex_unlock(&mutex);
 }

@@ -246,9 +246,9 @@ void neo_docs_prepare(neo_site *site, apr_pool_t *pool);
 /* Returns NULL to continue with the next step. */
 typedef neo_problem *(*neo_step)(neo_call *call);
 
-neo_problem *neo_call_identify(neo_call *call); /* identify.c, with the next two */
-neo_problem *neo_call_choose_organization(neo_call *call);
-neo_problem *neo_call_check_scope(neo_call *call);
+neo_problem *neo_call_identify(neo_call *call);            /* identify.c */
+neo_problem *neo_call_choose_organization(neo_call *call); /* identify.c */
+neo_problem *neo_call_check_scope(neo_call *call);         /* identify.c */
 neo_problem *neo_call_limit_concurrency(neo_call *call);
 neo_problem *neo_call_read_query(neo_call *call);           /* query.c */
 neo_problem *neo_call_read_if_match(neo_call *call);        /* conditions.c */

@@ -20,13 +20,15 @@ static neo_sql *make_read(const neo_resource *resource, unsigned int options, ap
                         NEO_READS);
 }
 
+#define FURTHER 1U /* the option of a page that continues after {before} */
+
 /* The subqueries hide the values from the planner. Otherwise it would plan every execution anew, because a known LIMIT costs
  * less than an unknown one, and planning takes longer than the list. */
-static neo_sql *make_list(const neo_resource *resource, unsigned int is_further, apr_pool_t *pool)
+static neo_sql *make_list(const neo_resource *resource, unsigned int options, apr_pool_t *pool)
 {
     const neo_listed listed = neo_listed_rows(resource, "{organization}", pool);
-    return neo_sql_make(pool, neo_page_sql(&listed, "(select {limit}::int)", is_further ? "(select {before})" : NULL, pool),
-                        NEO_READS);
+    return neo_sql_make(
+        pool, neo_page_sql(&listed, "(select {limit}::int)", options & FURTHER ? "(select {before})" : NULL, pool), NEO_READS);
 }
 
 /* ---------------------------------------------------------------- locks of batches */
@@ -98,7 +100,7 @@ static const struct {
     [NEO_SQL_READ] = {"read", make_read, 0, 0},
     [NEO_SQL_READ_VERSION] = {"read_version", make_read, NEO_WRITE_VERSION, 0},
     [NEO_SQL_LIST] = {"list", make_list, 0, 0},
-    [NEO_SQL_LIST_FURTHER] = {"list_further", make_list, 1, 0},
+    [NEO_SQL_LIST_FURTHER] = {"list_further", make_list, FURTHER, 0},
     [NEO_SQL_CREATE] = {"create", neo_write_create, 0, 0},
     [NEO_SQL_CREATE_KEYED] = {"create_keyed", neo_write_create, KEYED, 0},
     [NEO_SQL_IMPORT] = {"create_history", neo_write_create, IMPORT, TRANSITIONS},

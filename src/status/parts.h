@@ -16,20 +16,20 @@ neo_counters neo_report_difference(const neo_counters *earlier, const neo_counte
 typedef struct neo_metric {
     const char *id; /* in templates */
     double (*value)(const neo_report *report, const neo_counters *counters);
-    int times;         /* 1 + the neo_timing, 1 + NEO_TIMINGS: those of all requests */
+    int times;         /* 1 + the neo_timing; 1 + NEO_TIMINGS: the times of all requests; 0: none */
     apr_size_t string; /* the offset of a text in neo_report */
     apr_size_t job;    /* the offset of a number in neo_job_status */
     int is_queue;      /* unknown if the queue could not be read */
     enum { NEO_NUMBER, NEO_PLAIN, NEO_SECONDS, NEO_MILLISECONDS, NEO_UNIX_MS, NEO_RATE, NEO_MEAN, NEO_TOTAL } unit;
     const char *name, *labels, *help; /* in Prometheus' format; of rows with the same name the first has the help */
     void (*put_samples)(const neo_report *report, neo_buf *out);
-    const char *key; /* in the text: of times the quantiles of the last hour, or NEO_TOTAL */
+    const char *key; /* in the text; the value of `times` is quantiles of the last hour, or with NEO_TOTAL the count */
     int is_short;    /* also in mod_status's text */
     void (*put_lines)(const neo_report *report, neo_buf *out);
     const char *tile, *text; /* on the page: the title of a tile, and the template of its content */
     enum { NEO_NEVER, NEO_MARKED, NEO_SHOWN_IF_SET } alarm; /* the tile is marked if the value is not 0, or only shown then */
-    const char *row;                                        /* the name of a row in a table of the page */
-    const char *section;                                    /* and in the table of mod_status's page */
+    const char *row;                                        /* the name of its row in a table of the page */
+    const char *section;                                    /* the name of its row in mod_status's page */
 } neo_metric;
 
 /* Calls `put` for each row. */
