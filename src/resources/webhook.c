@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Webhook subscriptions. src/delivery/ sends the events. */
+/* Webhook subscriptions. src/webhooks/ sends the events. */
 #include <string.h>
 
 #include "resources/event.h"
