@@ -267,7 +267,7 @@ check: ## before a commit: build, unit tests, end-to-end tests of the API (four 
 coverage: ## measure the coverage of the sources by the tests of `make check`; it must not fall below tests/coverage.py's floor (six minutes)
 	@/usr/bin/python3 -B tests/coverage.py '$(BUILD)'
 
-check-all: ## check, then the rest: sanitizers, slow and timing tests, browsers, fuzz corpora, linters
+check-all: ## check, then the rest: sanitizers, slow and timing tests, browsers, fuzz corpora, linters, coverage
 	@sh tests/check.sh all
 
 check-rest: ## check-all without check

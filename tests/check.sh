@@ -80,7 +80,6 @@ rest() {
         step "end-to-end tests with the $mpm MPM" make -s e2e-parallel MPM=$mpm MARKS='smoke'
     done
     finish_beside
-    step 'coverage' make -s coverage
     step 'end-to-end tests that measure times' make -s e2e-alone
 }
 
@@ -102,7 +101,7 @@ trap '[ -z "$other" ] || kill -- "-$other" 2>/dev/null; exit 130' INT TERM HUP
 case ${1:-check} in
     check) check ;;
     rest) rest ;;
-    all) check && rest ;;
+    all) check && rest && step 'coverage' make -s coverage ;;
     *) echo 'usage: check.sh [all|rest]' >&2 && exit 2 ;;
 esac
 

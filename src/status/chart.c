@@ -194,12 +194,9 @@ static void put_minute(chart_series series[CHARTS][3], const neo_counters *minut
 {
     static const double parts[] = {0.99, 0.95, 0.5};
     neo_histogram all = neo_report_all(minute->times);
-    uint64_t classes[NEO_CLASSES];
-    for (int i = 0; i < NEO_CLASSES; i++)
-        classes[i] = neo_histogram_count(&minute->times[i]);
-    series[REQUESTS][0].values[m] = (double)(classes[0] + classes[1]);
-    series[REQUESTS][1].values[m] = (double)classes[2];
-    series[REQUESTS][2].values[m] = (double)classes[3];
+    series[REQUESTS][0].values[m] = (double)(neo_histogram_count(&minute->times[0]) + neo_histogram_count(&minute->times[1]));
+    series[REQUESTS][1].values[m] = (double)neo_histogram_count(&minute->times[2]);
+    series[REQUESTS][2].values[m] = (double)neo_histogram_count(&minute->times[3]);
     for (int i = 0; i < 3; i++)
         series[DURATIONS][i].values[m] = neo_histogram_quantile(&all, parts[i]);
     series[DATABASE][0].values[m] = (double)minute->times[NEO_TIME_CONNECTION_USE].sum / 60e6;

@@ -201,7 +201,16 @@ STATUSES = ["pending", "success", "failed"]
 
 def event_prefix(most):
     """Of the ids of the events in the history in which most deliveries have this status."""
-    return "evt_" + most[0]
+    return "evt_0" + most[0]
+
+
+def padded(prefix, end):
+    """A well-formed id."""
+    return prefix + str(end).rjust(26, "0")
+
+
+NOTHING = padded("evt_", "zzz")
+FEW, OTHER, RARE, FREQUENT = padded("brk_", "few"), padded("brk_", 77), padded("pty_", "rare"), padded("pty_", "a")
 
 
 def add_deliveries(instance, subscription, most, count):
@@ -209,12 +218,12 @@ def add_deliveries(instance, subscription, most, count):
     prefix = event_prefix(most)
     instance.sql("""with s as (select * from neoapi.webhook_subscription where id = %s),
         e as (insert into neoapi.event (organization_id, id, type, resource_id, created_at, actor, payload)
-            select s.organization_id, %s || lpad(n::text, 25, '0'), 'broker.created',
-                case when n < 10 then 'brk_few' else 'brk_' || n %% 4000 end, now(), '', '{}' from s, generate_series(0, %s) n
+            select s.organization_id, %s || lpad(n::text, 24, '0'), 'broker.created',
+                case when n < 10 then %s else 'brk_' || lpad((n %% 4000)::text, 26, '0') end, now(), '', '{}' from s, generate_series(0, %s) n
             on conflict do nothing),
         d as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
             select s.organization_id, left(neoapi.webhook_min_id(current_date), 16) || right(s.id, 4) || lpad(n::text, 10, '0'), s.id,
-                %s || lpad(n::text, 25, '0'),
+                %s || lpad(n::text, 24, '0'),
                 case when n < 10 then 'party.created' else 'broker.created' end, now(), now()
             from s, generate_series(0, %s) n returning *, right(id, 10)::int as n),
         f as (select d.*, case when n < 10000 and n %% 1000 < 3 then (array['pending', 'success', 'failed'])[n %% 1000 + 1] else %s end as status from d),
@@ -222,7 +231,7 @@ def add_deliveries(instance, subscription, most, count):
             select id, organization_id, subscription_id, now() from f where status = 'pending')
         insert into neoapi.webhook_attempt (organization_id, delivery_id, subscription_id, number, started_at, duration_ms, outcome)
         select organization_id, id, subscription_id, 1, now(), 1, status from f where status <> 'pending'""",
-                 subscription["id"], prefix, count - 1, prefix, count - 1, most)
+                 subscription["id"], prefix, FEW, count - 1, prefix, count - 1, most)
 
 
 @pytest.fixture(scope="module")
@@ -241,16 +250,16 @@ def listed_plans(plans):
 
 
 @pytest.mark.parametrize("params, matches", [
-    ({"event_id": "{event}{3}"}, 1), ({"event_id": "{event}{3},{event}{77}", "created_gte": ALWAYS}, 2), ({"event_id": "none"}, 0),
-    ({"resource_id": "brk_few"}, 10), ({"resource_id": "brk_few,brk_77", "created_lte": NEVER}, 20), ({"resource_id": "none"}, 0),
-    ({"resource_id": "brk_few", "status": "success"}, None), ({"created_gte": ALWAYS}, 25), ({"created_lte": NEVER}, 25),
+    ({"event_id": "{event}{3}"}, 1), ({"event_id": "{event}{3},{event}{77}", "created_gte": ALWAYS}, 2), ({"event_id": NOTHING}, 0),
+    ({"resource_id": FEW}, 10), ({"resource_id": f"{FEW},{OTHER}", "created_lte": NEVER}, 20), ({"resource_id": NOTHING}, 0),
+    ({"resource_id": FEW, "status": "success"}, None), ({"created_gte": ALWAYS}, 25), ({"created_lte": NEVER}, 25),
     ({"created_gte": NEVER}, 0), ({"created_lte": ALWAYS}, 0), ({"created_gte": NEVER, "status": "success"}, 0),
     ({"created_gte": ALWAYS, "status": "failed"}, None), ({"created_lte": NEVER, "status": "pending"}, None)], ids=str)
 @pytest.mark.parametrize("most", STATUSES)
 def test_a_delivery_history_is_filtered_by_event_resource_and_time(bulk_data, histories, most, params, matches):
     subscription = histories[most]["id"]
-    params = {name: value.replace("{event}", event_prefix(most)).replace("{3}", "3".rjust(25, "0"))
-              .replace("{77}", "77".rjust(25, "0")) for name, value in params.items()}
+    params = {name: value.replace("{event}", event_prefix(most)).replace("{3}", "3".rjust(24, "0"))
+              .replace("{77}", "77".rjust(24, "0")) for name, value in params.items()}
     answer, plans = bulk_data.watched(lambda: bulk_data.api.get(f"webhooks/{subscription}/deliveries", params=params))
     items = ok(answer)["items"]
     assert matches is None or len(items) == matches
@@ -294,10 +303,10 @@ def event_log(bulk_data):
         select %s, 'document.' || (array['created', 'updated'])[1 + n %% 2], 'doc_a', now() - interval '21 hours', 'nbr_b', '{}'
         from generate_series(1, %s) n""", bulk_data.api.credential.organizations[0], OLDER_EVENTS)
     bulk_data.instance.sql("""with e as (insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)
-        select %s, case when rare then 'party.deleted' else 'party.updated' end, case when rare then 'pty_rare' else 'pty_a' end,
+        select %s, case when rare then 'party.deleted' else 'party.updated' end, case when rare then %s else %s end,
             now() - (%s - n) * interval '0.72 seconds', case when rare then 'nbr_rare' else 'nbr_a' end, '{"name":"Ana"}'
         from generate_series(1, %s) n, lateral (select n %% 10000 = 0 as rare) r returning id)
-        select count(*) from e""", bulk_data.api.credential.organizations[0], EVENTS, EVENTS)
+        select count(*) from e""", bulk_data.api.credential.organizations[0], RARE, FREQUENT, EVENTS, EVENTS)
     bulk_data.instance.sql("analyze neoapi.event")
     ids = bulk_data.instance.sql("select id from neoapi.event where resource_id like 'pty_%' order by id")
     return [ids[number][0] for number in (0, len(ids) // 2, -30)]
@@ -321,9 +330,9 @@ def restricted_api(bulk_data):
                                     {"type": "document.*"}, {"type": "document.*,party.deleted"}, {"type": "document.updated"},
                                     {"type": "party.*,party.deleted"},
                                     {"type": "broker.*,party.deleted", "created_gte": ALWAYS},
-                                    {"type": "party.*", "resource_id": "pty_rare"}, {"type": "party.*", "actor_id": "none"},
-                                    {"resource_id": "pty_rare"},
-                                    {"resource_id": "pty_a"}, {"actor_id": "nbr_rare"}, {"actor_id": "nbr_a"}, {"actor_id": "none"},
+                                    {"type": "party.*", "resource_id": RARE}, {"type": "party.*", "actor_id": "none"},
+                                    {"resource_id": RARE},
+                                    {"resource_id": FREQUENT}, {"actor_id": "nbr_rare"}, {"actor_id": "nbr_a"}, {"actor_id": "none"},
                                     {"created_gte": NEVER}, {"created_gte": ALWAYS}, {"created_lte": NEVER}, {"created_lte": ALWAYS}],
                          ids=str)
 def test_a_page_of_events_is_served_by_an_index(bulk_data, event_log, params):

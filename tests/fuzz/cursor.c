@@ -3,6 +3,7 @@
  * of removed characters; the rest is inserted. Only the unchanged cursor is accepted, and only for its list. */
 #include <apr_escape.h>
 
+#define NEO_NO_MAIN
 #include "../unit/fake_pg.h"
 #include "site.h"
 

@@ -3,6 +3,7 @@
 #ifndef NEO_FUZZ_SITE_H
 #define NEO_FUZZ_SITE_H
 
+#define NEO_NO_MAIN
 #include "../unit/fake_host.h"
 #include "expect.h"
 

@@ -42,6 +42,9 @@ static inline int stop_apr(void **state)
     return 0;
 }
 
+/* The fuzzers include this file, and have a main of their own. */
+#ifndef NEO_NO_MAIN
+
 static struct CMUnitTest tests[100];
 static size_t test_count;
 
@@ -60,6 +63,8 @@ int main(void)
 {
     return _cmocka_run_group_tests(__BASE_FILE__, tests, test_count, start_apr, stop_apr);
 }
+
+#endif
 
 static inline neo_text text_of(const char *text)
 {
