@@ -145,10 +145,11 @@ def test_a_locked_row_holds_nothing_up_and_the_command_resumes_also_after_a_kill
     before = set(d.instance.sql(COLUMNS))
     with locked(d, "select from neoapi.webhook_subscription where id = %s for update"):
         process = d.ctl.start("reencrypt", *d.key_file)
-        eventually(lambda: len(before & set(d.instance.sql(COLUMNS))) == 1, "all secrets but one have the new key")
+        eventually(lambda: "key 1 encrypts 5, key 2 encrypts 1, key 3 encrypts 0" in d.found()["found"],
+                   "all secrets but one have the new key")
         process.kill()
         process.communicate(timeout=TIMEOUT_S)
-    assert "key 1 encrypts 5, key 2 encrypts 1, key 3 encrypts 0" in d.found()["found"]
+    assert len(before & set(d.instance.sql(COLUMNS))) == 1
     assert d.ctl.json("reencrypt", *d.key_file)["reencrypted"] == 1
     assert is_signed(d.secrets[1], d.deliver())
 
