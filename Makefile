@@ -144,10 +144,8 @@ $(LIB): $(LIB_OBJ)
 	@rm -f $@
 	$(call run,AR,$@) ar rcs $@ $(LIB_OBJ)
 
-# At the first build no .d file says yet which objects include these.
-$(LIB_OBJ) $(CTL_OBJ): | $(SQL_H)
-
-$(BUILD)/obj/%.o: %.c | packages
+# At the first build no .d file says yet which objects include a generated header, so all of those come first.
+$(BUILD)/obj/%.o: %.c | packages $(SQL_H)
 	@mkdir -p $(@D)
 	$(call run,CC,$<) $(CC) $(CPPFLAGS) $(CFLAGS) $(HARDENING) -MMD -MP -c -o $@ $<
 
@@ -346,9 +344,7 @@ $(BUILD)/analyzer/src/ctl/main.o: ANALYZER += -Wno-analyzer-fd-leak
 .PHONY: analyze
 analyze: $(ANALYZED) ## check the C sources with gcc's -fanalyzer
 
-$(ANALYZED): | $(SQL_H)
-
-$(BUILD)/analyzer/%.o: %.c | packages
+$(BUILD)/analyzer/%.o: %.c | packages $(SQL_H)
 	@mkdir -p $(@D)
 	$(call run,CHECK,$<) gcc $(CPPFLAGS) $(CFLAGS) $(ANALYZER) -MMD -MP -c -o $@ $<
 
@@ -418,8 +414,6 @@ fuzz-keep: $(FUZZERS:%=$(FUZZ)/%) ## minimize and store the corpus that `make fu
 
 .SECONDARY: $(FUZZERS:%=$(FUZZ)/obj/tests/fuzz/%.o) $(FUZZERS:%=$(BUILD)/obj/tests/fuzz/%.o) $(BUILD)/obj/tests/fuzz/replay.o
 
-$(FUZZ_OBJ): | $(SQL_H)
-
 # An archive, so that a fuzzer can have its own version of a file's functions.
 $(FUZZ)/library.a: $(FUZZ_OBJ)
 	@rm -f $@
@@ -428,7 +422,7 @@ $(FUZZ)/library.a: $(FUZZ_OBJ)
 $(FUZZ)/%: $(FUZZ)/obj/tests/fuzz/%.o $(FUZZ)/library.a
 	$(call run,LD,$@) $(CLANG) -fsanitize=fuzzer $(FUZZFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
-$(FUZZ)/obj/%.o: %.c | packages
+$(FUZZ)/obj/%.o: %.c | packages $(SQL_H)
 	@mkdir -p $(@D)
 	$(call run,CC,$<) $(CLANG) $(CPPFLAGS) $(CFLAGS) $(FUZZFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 
