@@ -22,6 +22,8 @@
       "PostgreSQL's max_connections; neoapictl doctor computes the limit")                                                     \
     X(MANY_WAITERS, "NEO0108", WARNING, "Requests that wait for events can occupy all threads of a process.",                  \
       "set NeoAPIEventWaiters to less than ThreadsPerChild, for example to a quarter of it")                                   \
+    X(NO_THREAD, "NEO0109", FATAL, "A process of httpd could not start a thread of the module, and ended.",                    \
+      "allow httpd more processes and open files (systemd: TasksMax, LimitNOFILE)")                                            \
     X(NO_BASE_URL, "NEO0111", FATAL, "NeoAPIBaseURL is not set; httpd does not start.",                                        \
       "set it to the API's public URL, such as https://api.example.com/public/v1/")                                            \
     X(NO_KEY_FILE, "NEO0112", FATAL, "NeoAPIKeyFile is not set; httpd does not start.",                                        \

@@ -27,7 +27,7 @@ typedef enum neo_pg_status {
     NEO_PG_TIME_LIMIT,  /* the statement exceeded its time_limit */
     NEO_PG_TIMEOUT,     /* the server cancelled the statement, which did nothing: statement_timeout */
     NEO_PG_SCHEMA,      /* the schema is not the one that the statement needs; it did nothing */
-    NEO_PG_FAILED,      /* any other error, which was logged */
+    NEO_PG_FAILED,      /* any other error */
 } neo_pg_status;
 
 /* A statement. If it has a fingerprint, it is prepared at protocol level at its first use on each connection, under a name that
@@ -58,7 +58,7 @@ typedef struct neo_statement {
         __VA_ARGS__                                                                                                            \
     }
 
-/* SQL that only reads, as a statement that is not prepared. */
+/* SQL that may be repeated, because it changes no data, as a statement that is not prepared. */
 #define NEO_QUERY(text, count) (&(const neo_statement){.sql = (text), .params = (count)})
 
 /* How a statement is run. */

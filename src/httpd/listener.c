@@ -4,10 +4,12 @@
 #include "httpd/listener.h"
 
 #include <apr_strings.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "api/cache_sync.h"
@@ -140,8 +142,8 @@ static int record_clock_step(neo_pg *pg, apr_pool_t *pool)
         return 1;
     if (gethostname(host, sizeof host - 1) != 0)
         apr_cpystrn(host, "unknown", sizeof host);
-    const char *values[] = {host, apr_psprintf(pool, "%" APR_INT64_T_FMT, (apr_int64_t)ahead)};
-    neo_pg_status status = neo_pg_exec(pg, record_clock_step_sql, 2, values, pool, &rows);
+    const char *milliseconds = apr_psprintf(pool, "%" APR_INT64_T_FMT, (apr_int64_t)ahead);
+    neo_pg_status status = neo_pg_run_as(pg, NEO_PG_ONCE, NEO_BIND(record_clock_step, host, milliseconds), pool, &rows);
     apr_pool_clear(pool);
     return status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
 }
@@ -243,8 +245,10 @@ neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_dat
     listener->dispatcher = dispatcher;
     listener->log_context.server = server;
     listener->last_error = NO_ERROR;
-    if (pipe2(listener->wake, O_CLOEXEC | O_NONBLOCK) != 0)
+    if (pipe2(listener->wake, O_CLOEXEC | O_NONBLOCK) != 0) {
+        neo_log(NEO_LOG_NO_THREAD, &listener->log_context, "cannot make a pipe: %s", strerror(errno));
         abort();
+    }
     apr_pool_cleanup_register(pchild, listener, close_pipe, apr_pool_cleanup_null);
     listener->event_waiters = neo_event_waiters_make(pchild, event_waiters, wake, listener);
     neo_thread_start(pchild, run_listener, stop_listener, listener);

@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
 
 typedef struct {
     pthread_t id;
@@ -39,7 +42,9 @@ void neo_thread_start(apr_pool_t *pchild, void (*run_it)(void *data), void (*sto
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(&t->id, NULL, run, t);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed)
+    if (failed) {
+        neo_log(NEO_LOG_NO_THREAD, NULL, "cannot start a thread: %s", strerror(failed));
         abort();
+    }
     apr_pool_pre_cleanup_register(pchild, t, stop_and_join);
 }

@@ -121,8 +121,7 @@ static int job_named(const char *name)
 static int add_jobs(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *values[] = {job_names(pool)};
-    return neo_pg_exec(pg, add_jobs_sql, 1, values, pool, &rows) == NEO_PG_OK;
+    return neo_pg_run(pg, NEO_BIND(add_jobs, job_names(pool)), pool, &rows) == NEO_PG_OK;
 }
 
 /* Claims a job that is due, so that no other process gets it for LEASE_S, or until record_run. Returns COUNT if none is due,

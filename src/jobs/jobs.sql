@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Background jobs of the deployment (see jobs.c).
 
--- Adds the jobs $1 that the table does not have yet. They are due at once.
--- name: add_jobs
-insert into neoapi.job (name) select unnest($1::text[]) on conflict do nothing;
+-- Adds the jobs {names} that the table does not have yet. They are due at once.
+-- write: add_jobs
+insert into neoapi.job (name) select unnest({names}::text[]) on conflict do nothing;
 
 -- Claims a job of {names} that is due, for {lease} seconds, and returns its name, or null; and the milliseconds until the next one is due.
 -- write: claim_job

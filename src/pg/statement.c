@@ -15,16 +15,13 @@ typedef enum { RETURN, LOG, RETURN_UNDONE, BEGIN_AGAIN } failure;
 
 static const struct {
     int attempts;
-    int timeout;    /* seconds for each; NEO_PG_ONCE has the caller's */
+    int timeout;    /* seconds for each, unless the caller has given others */
     int reconnects; /* a lost connection is replaced before or between attempts */
     failure failure;
 } modes[NEO_PG_MODES] = {
-    [NEO_PG_REQUEST] = {2, NEO_PG_TIMEOUT_S, 1, LOG},
-    [NEO_PG_OPTIONAL] = {2, NEO_PG_TIMEOUT_S, 1, RETURN_UNDONE},
-    [NEO_PG_UNLOGGED] = {2, NEO_PG_TIMEOUT_S, 1, RETURN},
-    [NEO_PG_ADMIN] = {10, NEO_PG_NO_TIMEOUT, 0, RETURN},
-    [NEO_PG_ONCE] = {1, 0, 0, RETURN},
-    [NEO_PG_TRANSACTION] = {1, NEO_PG_TIMEOUT_S, 0, BEGIN_AGAIN},
+    [NEO_PG_REQUEST] = {2, NEO_PG_TIMEOUT_S, 1, LOG},       [NEO_PG_OPTIONAL] = {2, NEO_PG_TIMEOUT_S, 1, RETURN_UNDONE},
+    [NEO_PG_UNLOGGED] = {2, NEO_PG_TIMEOUT_S, 1, RETURN},   [NEO_PG_ADMIN] = {10, NEO_PG_NO_TIMEOUT, 0, RETURN},
+    [NEO_PG_ONCE] = {1, NEO_PG_TIMEOUT_S, 0, RETURN},       [NEO_PG_TRANSACTION] = {1, NEO_PG_TIMEOUT_S, 0, BEGIN_AGAIN},
     [NEO_PG_SNAPSHOT] = {1, NEO_PG_SNAPSHOT_S + 1, 0, LOG},
 };
 
@@ -177,8 +174,8 @@ static PGresult *execute_with_retries(neo_pg *pg, neo_pg_mode mode, const neo_st
     for (int attempt = 0; attempt < modes[mode].attempts && is_retry; attempt++) {
         PQclear(result);
         result = NULL;
-        if (modes[mode].reconnects && (statement->writes || attempt > 0) && !neo_pg_is_alive(pg) &&
-            !neo_pg_reconnect(pg)) /* a read fails and is retried */
+        /* A write must not be sent over a lost connection, so it is looked at before; a read is sent again. */
+        if (modes[mode].reconnects && (statement->writes || attempt > 0) && !neo_pg_is_alive(pg) && !neo_pg_reconnect(pg))
             break;
         if (!is_text(pg, statement))
             result = prepare(pg, statement, &failed);

@@ -62,8 +62,10 @@ long long neo_claim_owner_new_claim(void)
 neo_pg_status neo_claim_owner_register(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *values[] = {apr_itoa(pool, owner), pid_namespace, apr_itoa(pool, getpid())};
-    return neo_pg_exec(pg, register_owner_sql, 3, values, pool, &rows);
+    return neo_pg_run_as(
+        pg, NEO_PG_ONCE,
+        NEO_BIND(register_owner, .owner = apr_itoa(pool, owner), .namespace = pid_namespace, .pid = apr_itoa(pool, getpid())),
+        pool, &rows);
 }
 
 static int has_ended(int pid)
@@ -81,8 +83,7 @@ neo_pg_status neo_claim_owner_free_ended(neo_pg *pg, int seconds, apr_pool_t *po
     neo_pg_status status = neo_pg_exec_once(pg, sql, seconds, pool, &known);
     for (int i = 0; status == NEO_PG_OK && i < known.count; i++)
         if (has_ended(atoi(neo_rows_value(&known, i, 1)))) {
-            const char *values[] = {neo_rows_value(&known, i, 0)};
-            status = neo_pg_exec(pg, free_claims_sql, 1, values, pool, &rows);
+            status = neo_pg_run_as(pg, NEO_PG_ONCE, NEO_BIND(free_claims, .owner = neo_rows_value(&known, i, 0)), pool, &rows);
             *freed += status == NEO_PG_OK ? atoi(neo_rows_value(&rows, 0, 0)) : 0;
         }
     return status;
