@@ -52,12 +52,16 @@ const char *neo_cache_sync_position(neo_pg *pg, apr_pool_t *pool)
     return neo_pg_exec_once(pg, sql, QUERY_TIMEOUT_S, pool, &rows) == NEO_PG_OK ? neo_rows_value(&rows, 0, 0) : NULL;
 }
 
-/* The number of a key's lock. It is derived, so that it discloses nothing about the key. */
-static int key_number(const neo_keys *keys, int i)
+/* Keys of whose beginnings the locks have their numbers. They are derived, so that they disclose nothing about the keys. */
+static neo_keys key_numbers(const neo_keys *keys)
 {
     neo_keys numbers;
     neo_keys_derive(keys, "neoapi key number", &numbers);
-    const unsigned char *bytes = numbers.key[i];
+    return numbers;
+}
+
+static int lock_number(const unsigned char *bytes)
+{
     return (bytes[0] & 0x7F) << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
 }
 
@@ -66,11 +70,12 @@ int neo_cache_sync_confirm(neo_pg *pg, const neo_keys *keys, const char *positio
 {
     neo_rows rows;
     neo_buf sql;
+    const neo_keys numbers = key_numbers(keys);
     neo_buf_init(&sql, pool, 512);
     neo_buf_printf(&sql, "select pg_advisory_unlock_all(), pg_advisory_lock_shared(" NEO_CLAIM_OWNER_LOCK ", %d)",
                    neo_claim_owner());
     for (int i = 0; i < keys->count; i++)
-        neo_buf_printf(&sql, ", pg_advisory_lock_shared(" KEY_LOCK_CLASS ", %d)", key_number(keys, i));
+        neo_buf_printf(&sql, ", pg_advisory_lock_shared(" KEY_LOCK_CLASS ", %d)", lock_number(numbers.key[i]));
     neo_buf_printf(&sql, ", pg_advisory_lock_shared(" LOCK_CLASS ", %s)", position);
     return neo_pg_exec_once(pg, sql.ptr, QUERY_TIMEOUT_S, pool, &rows) == NEO_PG_OK;
 }
@@ -101,12 +106,13 @@ neo_pg_status neo_cache_sync_count_listeners(neo_pg *pg, const char *runtime, ap
 int neo_cache_sync_count_without_key(neo_pg *pg, const neo_keys *keys, apr_pool_t *pool)
 {
     neo_rows rows;
+    const neo_keys numbers = key_numbers(keys);
     const char *sql =
         apr_psprintf(pool,
                      "with l as materialized (select * from pg_locks) select count(distinct l.pid) from l"
                      " where " LISTENERS " and not exists (select from l k where k.locktype = 'advisory'"
                      " and k.objsubid = 2 and k.pid = l.pid and k.classid = " CLASS_OID(KEY_LOCK_CLASS) " and k.objid = %d)",
-                     key_number(keys, 0));
+                     lock_number(numbers.key[0]));
     return neo_pg_exec(pg, sql, 0, NULL, pool, &rows) == NEO_PG_OK ? atoi(neo_rows_value(&rows, 0, 0)) : -1;
 }
 

@@ -129,6 +129,8 @@ static void refuse(client *each)
 static void check_waits(neo_ms now)
 {
     int total = 0;
+    if (APR_RING_EMPTY(&waiting, client, link))
+        return;
     apr_pool_clear(tick_pool);
     apr_hash_t *credentials = apr_hash_make(tick_pool), *addresses = apr_hash_make(tick_pool);
     for (client *each = APR_RING_FIRST(&waiting); each != APR_RING_SENTINEL(&waiting, client, link);

@@ -31,12 +31,13 @@ static neo_values row_values(const neo_resource *resource, const neo_actor *acto
          *cleared_block = apr_palloc(pool, NEO_ID_BLOCK_SIZE);
     neo_ms_format(now, row->now);
     neo_id_issue_block(id_block, "whd_");
-    neo_id_issue_block(cleared_block, "whd_");
+    if (written == NOTHING)
+        neo_id_issue_block(cleared_block, "whd_");
     v.item_number = apr_itoa(pool, row->number);
     v.id = row->id;
     v.now = now;
     v.id_block = id_block;
-    v.target_id_block = cleared_block; /* of a deletion */
+    v.target_id_block = written == NOTHING ? cleared_block : NULL; /* only a deletion clears references of others */
     v.timestamp_field = row->timestamp_field;
     v.target = row->target.id;
     if (row->actor)

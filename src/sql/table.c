@@ -129,9 +129,10 @@ neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo
                              apr_pool_t *pool, neo_rows *rows)
 {
     neo_values v = bind_actor(actor, NULL);
-    neo_listed listed = neo_listed_rows(resource, "$1", pool);
-    if (!neo_selection_is_plain(selection))
+    if (!neo_selection_is_plain(selection)) {
+        const neo_listed listed = neo_listed_rows(resource, "$1", pool);
         return neo_page_run(pg, &listed, &actor->organization, 1, selection, pool, rows);
+    }
     v.limit = apr_itoa(pool, selection->limit);
     v.before = selection->before;
     return neo_sql_run(pg, neo_sql_find(resource, selection->before ? NEO_SQL_LIST_FURTHER : NEO_SQL_LIST), &v, pool, rows);
@@ -141,8 +142,6 @@ neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo
 
 /* A cursor keeps the memory of both sides small, and lets the server end the transaction of a client that does not continue,
  * which it could not while it sends. */
-#define STRING(number)    #number
-#define STRING_OF(number) STRING(number)
 
 enum { IS_WITHIN_ORGANIZATION, IS_WITHIN_TENANT, POSITION };
 
@@ -168,7 +167,7 @@ neo_pg_status neo_snapshot_open(neo_pg *pg, const char *sql, const apr_array_hea
 
 neo_pg_status neo_snapshot_fetch(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
 {
-    return neo_pg_run(pg, NEO_QUERY("fetch " STRING_OF(NEO_SNAPSHOT_ROWS) " from snapshot", 0), NULL, pool, rows);
+    return neo_pg_run(pg, NEO_QUERY("fetch " APR_STRINGIFY(NEO_SNAPSHOT_ROWS) " from snapshot", 0), NULL, pool, rows);
 }
 
 neo_pg_status neo_table_open_snapshot(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
