@@ -219,6 +219,9 @@ struct neo_resource {
 /* Every resource, ended by NULL (see resources/list.h). */
 extern const neo_resource *const neo_resources[];
 
+/* The position of a resource in neo_resources; for NULL, their number. */
+int neo_resource_index(const neo_resource *resource);
+
 /* The filters that every list has. */
 /* clang-format off */
 #define NEO_FILTER_CREATED_GTE                                                                                                 \

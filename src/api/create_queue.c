@@ -39,9 +39,7 @@ static apr_status_t destroy_queues(void *data)
 
 neo_create_queues *neo_create_queues_make(neo_metrics *metrics, int slots, apr_pool_t *pool)
 {
-    int count = 0;
-    while (neo_resources[count])
-        count++;
+    int count = neo_resource_index(NULL);
     neo_create_queues *queues = apr_pcalloc(pool, sizeof *queues + (apr_size_t)count * sizeof *queues->queues);
     queues->count = count;
     for (int i = 0; i < count; i++) {
@@ -64,10 +62,7 @@ void neo_create_queue_set_times(neo_create_queue *queue, int stall_ms, int max_w
 
 neo_create_queue *neo_create_queue_find(neo_create_queues *queues, const neo_resource *resource)
 {
-    int i = 0;
-    while (neo_resources[i] != resource)
-        i++;
-    return &queues->queues[i];
+    return &queues->queues[neo_resource_index(resource)];
 }
 
 int neo_create_queue_length(neo_create_queue *queue)

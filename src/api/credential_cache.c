@@ -12,6 +12,7 @@
 
 #include "core/clock.h"
 #include "core/secret.h"
+#include "core/wait.h"
 
 #define BUCKETS     4096
 #define MAX_ENTRIES 16384 /* when it is full, all are dropped */
@@ -57,9 +58,10 @@ static apr_status_t destroy_cache(void *data)
 neo_credential_cache *neo_credential_cache_make(apr_pool_t *pool)
 {
     neo_credential_cache *cache = calloc(1, sizeof *cache);
-    if (!cache || pthread_rwlock_init(&cache->lock, NULL) != 0 || pthread_mutex_init(&cache->used_lock, NULL) != 0 ||
-        pthread_mutex_init(&cache->writes_lock, NULL) != 0)
+    if (!cache || pthread_rwlock_init(&cache->lock, NULL) != 0)
         abort();
+    neo_mutex_init(&cache->used_lock);
+    neo_mutex_init(&cache->writes_lock);
     neo_random(cache->key, sizeof cache->key);
     apr_pool_cleanup_register(pool, cache, destroy_cache, apr_pool_cleanup_null);
     return cache;

@@ -216,8 +216,7 @@ static short add_operation_route(const neo_operation *operation, const neo_resou
 void neo_routes_make(apr_pool_t *pool)
 {
     const neo_operation *const *all = neo_operations();
-    for (list.resources = 0; neo_resources[list.resources];)
-        list.resources++;
+    list.resources = neo_resource_index(NULL);
     list.numbers = apr_pcalloc(pool, MAX_OPERATIONS * ((apr_size_t)list.resources + 1) * sizeof *list.numbers);
     list.routes[0] = (neo_route){"-", "-"};
     list.count = 1;
@@ -245,14 +244,12 @@ const neo_route *neo_route_at(int route)
 
 int neo_route_number(const neo_match *match)
 {
-    int a = 0, r = 0;
+    int a = 0;
     if (!match->operation)
         return 0;
     while (operations[a] != match->operation)
         a++;
-    while (r < list.resources && neo_resources[r] != match->resource)
-        r++;
-    return list.numbers[a * (list.resources + 1) + r];
+    return list.numbers[a * (list.resources + 1) + neo_resource_index(match->resource)];
 }
 
 int neo_callback_route_number(void)

@@ -101,14 +101,22 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
     return dispatcher;
 }
 
+/* After failures the thread does not use the database for a while. */
+static void end_pause(neo_dispatcher *dispatcher)
+{
+    __atomic_store_n(&dispatcher->client.lease.paused_until, 0, __ATOMIC_RELAXED);
+}
+
+/* A write has succeeded, so the database works. */
 void neo_dispatcher_wake(neo_dispatcher *dispatcher)
 {
-    __atomic_store_n(&dispatcher->client.lease.paused_until, 0, __ATOMIC_RELAXED); /* a write has succeeded */
+    end_pause(dispatcher);
     neo_courier_wake(dispatcher->courier);
 }
 
 void neo_dispatcher_stop(neo_dispatcher *dispatcher, int graceful)
 {
+    end_pause(dispatcher); /* the last results are recorded */
     neo_courier_stop(dispatcher->courier, graceful ? NEO_COURIER_STOP_GRACEFULLY : NEO_COURIER_STOP);
 }
 

@@ -17,8 +17,10 @@ static int on_event(PGEventId id, void *info, void *data)
     (void)data;
     if (id == PGEVT_CONNRESET) {
         neo_pg *pg = PQinstanceData(((PGEventConnReset *)info)->conn, on_event);
-        if (pg)
+        if (pg) {
             memset(&pg->prepared, 0, sizeof pg->prepared);
+            *pg->refusal = '\0';
+        }
     } else if (id == PGEVT_CONNDESTROY)
         free(PQinstanceData(((PGEventConnDestroy *)info)->conn, on_event));
     return 1;

@@ -55,6 +55,14 @@ const neo_filter *neo_filter_named(const neo_resource *resource, const char *nam
     return own ? own : neo_filter_in(neo_common_filters, name);
 }
 
+int neo_resource_index(const neo_resource *resource)
+{
+    int i = 0;
+    while (neo_resources[i] && neo_resources[i] != resource)
+        i++;
+    return i;
+}
+
 const char *neo_table_name(const neo_resource *resource)
 {
     return resource->table ? resource->table : resource->name;

@@ -9,6 +9,7 @@
 
 #define RECORD "neoapi.event_record(t)"
 #define PREFIX "evt_"
+
 neo_pg_status neo_event_list(neo_pg *pg, const neo_actor *actor, const char *types, const neo_selection *selection,
                              apr_pool_t *pool, neo_rows *rows)
 {

@@ -44,10 +44,7 @@ static neo_statement *make_statement(const neo_read *reads, apr_pool_t *pool)
 void neo_rule_input_make_statements(apr_pool_t *pool)
 {
     int count = 0;
-    while (neo_resources[count])
-        count++;
-    made = apr_pcalloc(pool, (apr_size_t)(count + 1) * sizeof *made);
-    count = 0;
+    made = apr_pcalloc(pool, ((apr_size_t)neo_resource_index(NULL) + 1) * sizeof *made);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if ((*r)->reads && !find_statement((*r)->reads)) {
             made[count].statement = make_statement((*r)->reads, pool);

@@ -85,8 +85,8 @@ static neo_sql *make_lock_targets(const neo_resource *resource, unsigned int opt
 
 /* ---------------------------------------------------------------- all of them */
 
-/* What a resource must have for a statement; it is independent if a write of a row needs no version, because nothing else
- * must be read before. */
+/* What a resource must have for a statement. INDEPENDENCE: its writes need no version, because no rule reads another row
+ * before. */
 enum { BATCH = 1, EFFECTS = 2, TRANSITIONS = 4, INDEPENDENCE = 8 };
 
 #define KEYED  NEO_WRITE_IDEMPOTENT
@@ -132,9 +132,7 @@ static unsigned int features(const neo_resource *resource)
 
 void neo_sql_make_all(apr_pool_t *pool)
 {
-    int count = 0;
-    while (neo_resources[count])
-        count++;
+    int count = neo_resource_index(NULL);
     made = apr_pcalloc(pool, (apr_size_t)count * sizeof *made);
     for (int i = 0; i < count; i++)
         for (int kind = 0; kind < NEO_SQL_KINDS; kind++)
@@ -144,10 +142,7 @@ void neo_sql_make_all(apr_pool_t *pool)
 
 const neo_sql *neo_sql_find(const neo_resource *resource, neo_sql_kind kind)
 {
-    int i = 0;
-    while (neo_resources[i] != resource)
-        i++;
-    return made[i][kind];
+    return made[neo_resource_index(resource)][kind];
 }
 
 const char *neo_sql_kind_name(neo_sql_kind kind)

@@ -406,7 +406,7 @@ static void release_in_flight(neo_courier *c, int unsent)
     int released_count = released.outcomes->nelts;
     count_in_flight(c, -released_count);
     neo_pg *pg = released_count ? c->host.acquire(c->host.context) : NULL;
-    if (pg && neo_outbox_release(pg, outcomes, released_count, c->scratch) != NEO_PG_OK)
+    if (released_count && (!pg || neo_outbox_release(pg, outcomes, released_count, c->scratch) != NEO_PG_OK))
         neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d claimed deliveries could not be released", released_count);
     if (pg)
         c->host.release(c->host.context, pg);
