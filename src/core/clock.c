@@ -18,7 +18,7 @@ static atomic_llong clock_offset;
 static long long *shared_offset; /* of the processes of this host, which have the same boot clock; NULL: none */
 static atomic_int is_apart;      /* the system clock differs from the time by more than NEO_MAX_CLOCK_STEP_MS */
 static atomic_int steps;
-static atomic_llong last_step; /* 0: none, or it was taken */
+static atomic_llong last_step; /* 0: none, or it was forgotten */
 
 static neo_ms read_clock(clockid_t clock)
 {
@@ -88,9 +88,15 @@ int neo_clock_take_steps(void)
     return atomic_load_explicit(&steps, memory_order_relaxed) ? atomic_exchange(&steps, 0) : 0;
 }
 
-neo_ms neo_clock_take_last_step(void)
+neo_ms neo_clock_last_step(void)
 {
-    return atomic_load_explicit(&last_step, memory_order_relaxed) ? atomic_exchange(&last_step, 0) : 0;
+    return atomic_load_explicit(&last_step, memory_order_relaxed);
+}
+
+void neo_clock_forget_step(neo_ms step)
+{
+    long long known = step;
+    (void)atomic_compare_exchange_strong(&last_step, &known, 0);
 }
 
 long long neo_steady_seconds(void)

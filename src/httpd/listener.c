@@ -137,13 +137,15 @@ static int record_clock_step(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
     char host[HOST_SIZE] = "";
-    neo_ms ahead = neo_clock_take_last_step();
+    neo_ms ahead = neo_clock_last_step();
     if (!ahead)
         return 1;
     if (gethostname(host, sizeof host - 1) != 0)
         apr_cpystrn(host, "unknown", sizeof host);
     const char *milliseconds = apr_psprintf(pool, "%" APR_INT64_T_FMT, (apr_int64_t)ahead);
     neo_pg_status status = neo_pg_run_as(pg, NEO_PG_ONCE, NEO_BIND(record_clock_step, host, milliseconds), pool, &rows);
+    if (status == NEO_PG_OK)
+        neo_clock_forget_step(ahead);
     apr_pool_clear(pool);
     return status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
 }

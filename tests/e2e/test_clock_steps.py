@@ -65,7 +65,9 @@ def check_right(created):
 
 
 def test_doctor_names_the_last_step_of_a_host(instance, clock, create):
-    """The first test, because a process records a step up to a second later, and none until it has noticed the end of another."""
+    """The first test, because a process records a step up to a second later, and none until it has noticed the end of another.
+
+    A process that starts after the step takes the clock for the time until it has asked the database, so several requests."""
     def found():
         done = subprocess.run([instance.env["NEOAPI_CTL"], "--json", "doctor", "--httpd-conf", "/nowhere"], text=True,
                               capture_output=True, timeout=TIMEOUT_S)
@@ -74,8 +76,7 @@ def test_doctor_names_the_last_step_of_a_host(instance, clock, create):
     assert found()["result"] == "ok"
     clock.shift(TWO_DAYS)
     try:
-        create()
-        eventually(lambda: found()["result"] != "ok", "doctor reports the step")
+        eventually(lambda: create() and found()["result"] != "ok", "doctor reports the step")
         assert re.search(r"^the clock of \S+ was 172(799|800)\d{3} ms ahead of the time at \S+ \S+ UTC$", found()["found"]), found()
     finally:
         clock.shift(0)

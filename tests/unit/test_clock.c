@@ -204,6 +204,24 @@ TEST(a_clock_that_differs_from_the_reference_by_more_than_a_second_is_not_follow
     assert_int_equal(neo_clock_take_steps(), 0);
 }
 
+/* So that a step is not lost if the connection over which it is recorded is. */
+TEST(a_clock_step_is_kept_until_it_is_recorded)
+{
+    neo_ms now = neo_now_ms();
+    neo_clock_compare(now - 60000, 0);
+    (void)neo_now_ms();
+    neo_ms step = neo_clock_last_step();
+    assert_in_range(step, 50000, 61000);
+    assert_int_equal(neo_clock_last_step(), step);
+    neo_clock_forget_step(step + 1);
+    assert_int_equal(neo_clock_last_step(), step);
+    neo_clock_forget_step(step);
+    assert_int_equal(neo_clock_last_step(), 0);
+    neo_clock_compare(now, 0);
+    (void)neo_now_ms();
+    (void)neo_clock_take_steps();
+}
+
 TEST(a_process_that_starts_during_a_clock_step_has_the_corrected_time)
 {
     long long shared = 0;
