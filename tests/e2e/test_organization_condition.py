@@ -55,7 +55,7 @@ def plan_of(planner, sql):
 def constants():
     """The prepared statements of the .sql files, without those of background threads."""
     for header in sorted((deployment.BUILD / "gen").glob("*/*.sql.h")):
-        if header.name not in ("outbox.sql.h", "jobs.sql.h"):
+        if header.name not in ("claim_owner.sql.h", "jobs.sql.h", "outbox.sql.h"):
             for text in re.findall(r'NEO_PREPARED\([^"]*((?:"(?:[^"\\]|\\.)*"\s*)+)\);', header.read_text()):
                 yield "".join(map(ast.literal_eval, text.splitlines()))
 
