@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists, creates and revokes what neoapictl administers: tenants, users, plans, credentials (see admin/noun.h). */
+/* Lists and revokes what neoapictl administers: tenants, users, plans, credentials (see admin/noun.h). */
 #include "admin/noun.h"
 
 #include <apr_strings.h>
