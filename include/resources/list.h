@@ -25,15 +25,15 @@ typedef enum neo_area { NEO_RESOURCE_LIST(NEO_AREA_OF) NEO_AREA_WHATSAPP, NEO_AR
 #define NEO_DECLARATION(name, AREA, collection) extern const neo_resource neo_##name;
 NEO_RESOURCE_LIST(NEO_DECLARATION)
 
-/* Imported and exported by neoapictl, but not part of the API. */
+/* Imported and exported by neoapictl, but not part of the API. neo_whatsapp_conversation has the fields of neo_conversation. */
 extern const neo_resource neo_lead, neo_whatsapp_opt_out, neo_whatsapp_conversation, neo_whatsapp_message;
 
 /* The body of POST /webhooks/{id}/recover, and the values of its `statuses`, ended by NULL. */
 extern const neo_resource neo_recovery;
 extern const char *const neo_recovery_statuses[];
 
-/* The body and the response of POST /whatsapp/conversations; a conversation as it is read. */
-extern const neo_resource neo_whatsapp, neo_whatsapp_started, neo_conversation, neo_conversation_changes;
+/* The body and the response of POST /whatsapp/conversations; a conversation as it is read; the body of its PATCH. */
+extern const neo_resource neo_conversation_input, neo_whatsapp_started, neo_conversation, neo_conversation_changes;
 
 /* The filters of the lists of deliveries, of conversations and of their messages. */
 extern const neo_filter neo_delivery_filters[], neo_conversation_filters[], neo_message_filters[];

@@ -99,7 +99,7 @@ neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, i
                                       int change_count, apr_pool_t *pool);
 NEO_MUSTCHECK neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_rows *rows);
 
-/* Releases claimed deliveries that were not sent: they are due at once. Only id and claim of `outcomes` are used. */
+/* Releases claimed deliveries that were not sent: they are due at once. Only their id, claim and subscription are used. */
 NEO_MUSTCHECK neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool);
 
 /* Releases deliveries of the claim that the plan does not allow yet: they are due in `seconds`, and their subscriptions show

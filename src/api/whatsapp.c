@@ -290,7 +290,7 @@ static neo_problem *start_conversation(neo_call *call, neo_result *result)
     neo_json *clean;
     neo_pg *pg;
     neo_rows rows;
-    neo_problem *problem = neo_validate(&neo_whatsapp, call->body, call->pool, &clean);
+    neo_problem *problem = neo_validate(&neo_conversation_input, call->body, call->pool, &clean);
     if (problem || (problem = neo_call_acquire(call, &pg)))
         return problem;
     neo_conversation_start start = {
@@ -318,7 +318,7 @@ const neo_operation neo_whatsapp_operations[] = {
      .status = 201,
      .status_existing = 200,
      .subresource = "lead",
-     .resource = &neo_whatsapp,
+     .resource = &neo_conversation_input,
      .schema = "StartedConversation",
      .media_type = "application/json",
      .problems = NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_REQUIRED) | NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_INVALID) |

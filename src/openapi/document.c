@@ -393,7 +393,7 @@ static void add_components(const neo_openapi_builder *builder)
     for (const neo_resource *const *r = neo_resources; *r; r++)
         add_resource(builder, *r);
     neo_openapi_event_components(builder);
-    neo_openapi_schema(builder, &neo_whatsapp, NEO_SHAPE_INPUT, "The lead to write to, and the template.");
+    neo_openapi_schema(builder, &neo_conversation_input, NEO_SHAPE_INPUT, "The lead to write to, and the template.");
     neo_openapi_schema(builder, &neo_whatsapp_started, NEO_SHAPE_ANSWER,
                        "A conversation and its first message. Fields without a value are absent.");
     neo_openapi_schema(builder, &neo_conversation_changes, NEO_SHAPE_PATCH, "Changes to a conversation (JSON merge patch).");

@@ -226,7 +226,7 @@ static const neo_field start_fields[] = {
     {0},
 };
 
-const neo_resource neo_whatsapp = {
+const neo_resource neo_conversation_input = {
     .name = "whatsapp",
     .collection = "whatsapp",
     .prefix = "wac_",

@@ -253,7 +253,7 @@ const char *neo_explain_status(const neo_rule_input *input, apr_pool_t *pool)
                   : "";
 }
 
-/* One that a contract refers to cannot be deleted either; conflict.in_use names the contract. */
+/* Does not refuse a proposal that a contract refers to: the deletion fails with conflict.in_use, which names the contract. */
 const char *neo_check_not_accepted(const neo_rule_input *input, apr_pool_t *pool)
 {
     if (!member_equals(input->before, "status", "accepted") || input->read[NEO_READ_OTHER_CONTRACT])
@@ -363,7 +363,8 @@ const char *neo_check_is_draft(const neo_rule_input *input, apr_pool_t *pool)
     return apr_psprintf(pool, "The contract %s is %s; only drafts can be deleted. %s", input->id, status, instead);
 }
 
-/* Otherwise the property would stay under_contract although nothing reserves it. A proposal without contracts does. */
+/* Otherwise the property would stay under_contract although nothing reserves it. The only contract of a proposal can be
+ * deleted: an accepted proposal without contracts reserves its property. */
 const char *neo_check_not_last(const neo_rule_input *input, apr_pool_t *pool)
 {
     if (!input->read[NEO_READ_OTHER_CONTRACT] || input->read[NEO_READ_RESERVATION] ||

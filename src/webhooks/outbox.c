@@ -3,6 +3,7 @@
 #include "webhooks/outbox.h"
 
 #include <apr_strings.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "pg/array.h"
@@ -26,14 +27,9 @@ enum {
     CHANGES
 };
 
-enum { COLUMNS = 12, RELEASE_COLUMNS = 3 }; /* of an outcome; a release takes the first three */
-enum { HEALTH_COLUMNS = 3 };
 enum { DEFERRED_COLUMNS = 4 };
 
 #define DELETION_STEP 500 /* deliveries */
-
-_Static_assert(sizeof(complete_values) == (COLUMNS + HEALTH_COLUMNS) * sizeof(char *), "a value for each column");
-_Static_assert(sizeof(release_values) == RELEASE_COLUMNS * sizeof(char *), "a value for each column");
 
 /* ---------------------------------------------------------------- claiming */
 
@@ -114,60 +110,52 @@ neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_pending_query query, apr_pool_t
 
 /* ---------------------------------------------------------------- completing */
 
-static void add_outcome(neo_buf *array, const neo_outcome *o)
+enum { COLUMNS = sizeof(complete_values) / sizeof(char *) };
+
+/* The array of a parameter of `complete`. */
+#define COLUMN(name) (&columns[offsetof(complete_values, name) / sizeof(char *)])
+
+static void add_outcome(neo_buf columns[COLUMNS], const neo_outcome *o)
 {
     char started[NEO_MS_TEXT_SIZE], status[12], delay[24];
     neo_ms_format(started, o->started);
     apr_snprintf(status, sizeof status, "%d", o->http_status);
     apr_snprintf(delay, sizeof delay, "%.3f", o->delay);
-    neo_array_add(array++, o->id);
-    neo_array_add_number(array++, o->claim);
-    neo_array_add(array++, o->subscription);
-    neo_array_add(array++, o->organization);
-    neo_array_add_number(array++, o->number);
-    neo_array_add(array++, started);
-    neo_array_add_number(array++, o->duration);
-    neo_array_add(array++, o->http_status ? status : NULL);
-    neo_array_add(array++, o->error);
-    neo_array_add(array++, o->excerpt);
-    neo_array_add(array++, o->end);
-    neo_array_add_plain(array, delay);
+    neo_array_add(COLUMN(ids), o->id);
+    neo_array_add_number(COLUMN(claims), o->claim);
+    neo_array_add(COLUMN(subscriptions), o->subscription);
+    neo_array_add(COLUMN(organizations), o->organization);
+    neo_array_add_number(COLUMN(numbers), o->number);
+    neo_array_add(COLUMN(starts), started);
+    neo_array_add_number(COLUMN(durations), o->duration);
+    neo_array_add(COLUMN(statuses), o->http_status ? status : NULL);
+    neo_array_add(COLUMN(errors), o->error);
+    neo_array_add(COLUMN(excerpts), o->excerpt);
+    neo_array_add(COLUMN(outcomes), o->end);
+    neo_array_add_plain(COLUMN(delays), delay);
 }
 
-/* One array for each column of the outcomes. The last HEALTH_COLUMNS values are not set. */
-static const char **outcome_columns(const neo_outcome *outcomes, int count, apr_pool_t *pool)
-{
-    neo_buf arrays[COLUMNS];
-    const char **values = apr_palloc(pool, (COLUMNS + HEALTH_COLUMNS) * sizeof *values);
-    for (int i = 0; i < COLUMNS; i++)
-        neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
-    for (int i = 0; i < count; i++)
-        add_outcome(arrays, &outcomes[i]);
-    for (int i = 0; i < COLUMNS; i++)
-        values[i] = neo_array_end(&arrays[i]);
-    return values;
-}
-
-static void add_health_columns(const neo_health_change *changes, int count, apr_pool_t *pool, const char **values)
+static void add_health_change(neo_buf columns[COLUMNS], const neo_health_change *change)
 {
     static const char *const names[] = {[NEO_HEALTH_OK] = "ok", [NEO_HEALTH_FAILING] = "failing", [NEO_HEALTH_GONE] = "gone"};
-    neo_buf arrays[HEALTH_COLUMNS];
-    for (int i = 0; i < HEALTH_COLUMNS; i++)
-        neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
-    for (int i = 0; i < count; i++) {
-        neo_array_add_plain(&arrays[0], changes[i].organization);
-        neo_array_add_plain(&arrays[1], changes[i].subscription);
-        neo_array_add_plain(&arrays[2], names[changes[i].health]);
-    }
-    for (int i = 0; i < HEALTH_COLUMNS; i++)
-        values[i] = neo_array_end(&arrays[i]);
+    neo_array_add_plain(COLUMN(health_organizations), change->organization);
+    neo_array_add_plain(COLUMN(health_subscriptions), change->subscription);
+    neo_array_add_plain(COLUMN(health), names[change->health]);
 }
 
 neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, const neo_health_change *changes,
                                       int change_count, apr_pool_t *pool)
 {
-    const char **values = outcome_columns(outcomes, count, pool);
-    add_health_columns(changes, change_count, pool, values + COLUMNS);
+    neo_buf columns[COLUMNS];
+    const char **values = apr_palloc(pool, sizeof(complete_values));
+    for (int i = 0; i < COLUMNS; i++)
+        neo_buf_init(&columns[i], pool, (apr_size_t)count * 32 + 2);
+    for (int i = 0; i < count; i++)
+        add_outcome(columns, &outcomes[i]);
+    for (int i = 0; i < change_count; i++)
+        add_health_change(columns, &changes[i]);
+    for (int i = 0; i < COLUMNS; i++)
+        values[i] = neo_array_end(&columns[i]);
     return send_query(pg, &complete_sql, values);
 }
 
@@ -179,7 +167,19 @@ neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query query, apr_pool
 neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
     neo_rows rows;
-    return neo_pg_run(pg, &release_sql, outcome_columns(outcomes, count, pool), pool, &rows);
+    neo_buf ids, claims, subscriptions;
+    neo_buf_init(&ids, pool, (apr_size_t)count * 32 + 2);
+    neo_buf_init(&claims, pool, (apr_size_t)count * 32 + 2);
+    neo_buf_init(&subscriptions, pool, (apr_size_t)count * 32 + 2);
+    for (int i = 0; i < count; i++) {
+        neo_array_add(&ids, outcomes[i].id);
+        neo_array_add_number(&claims, outcomes[i].claim);
+        neo_array_add(&subscriptions, outcomes[i].subscription);
+    }
+    return neo_pg_run(pg,
+                      NEO_BIND(release, .ids = neo_array_end(&ids), .claims = neo_array_end(&claims),
+                               .subscriptions = neo_array_end(&subscriptions)),
+                      pool, &rows);
 }
 
 neo_pg_status neo_outbox_defer(neo_pg *pg, long long claimed, const neo_deferred_delivery *deferred, int count, int seconds,

@@ -257,7 +257,7 @@ select count(*) from ended;
 -- the process with the lock removes anything; the lock ends with the statement. The subscriptions with queued deliveries are found
 -- as above.
 -- write: cleanup
-with recursive lock as materialized (select pg_try_advisory_xact_lock(hashtext('neoapi.tidy')) as acquired),
+with recursive lock as materialized (select pg_try_advisory_xact_lock(hashtext('neoapi.cleanup')) as acquired),
 keys as (
     delete from neoapi.idempotency_key
     where (select acquired from lock)

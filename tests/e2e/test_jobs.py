@@ -166,7 +166,7 @@ def test_only_expired_idempotency_keys_are_removed(module_instance, admin):
     assert count(module_instance, "idempotency_key", "key", key) == 1
 
 
-@pytest.mark.parametrize("lock", ["neoapi.tidy", "neoapi.maintain_partitions"])
+@pytest.mark.parametrize("lock", ["neoapi.cleanup", "neoapi.maintain_partitions"])
 def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiver, lock):
     """While another process holds the lock, deliveries are sent and nothing is removed."""
     dropped = name_of(module_instance, "attempt", 3)
@@ -180,7 +180,7 @@ def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiv
         subscription = subscribe(admin, receiver.url)
         admin.broker()
         until(admin, subscription, "success")
-        if lock == "neoapi.tidy":
+        if lock == "neoapi.cleanup":
             assert module_instance.sql("select exists (select from neoapi.idempotency_key)") == [(True,)]
         else:
             assert dropped not in partitions(module_instance, "attempt")

@@ -30,27 +30,27 @@ def dependencies(root):
 
 
 def circle(needs, start):
-    """The files of a shortest way from a file back to itself, or None."""
-    ways = [[start]]
+    """The files of a shortest path from a file back to itself, or None."""
+    paths = [[start]]
     seen = set()
-    for way in ways:
-        for other in sorted(needs[way[-1]]):
-            if other == start and len(way) > 1:
-                return way
-            if other not in seen and other != way[-1]:
+    for path in paths:
+        for other in sorted(needs[path[-1]]):
+            if other == start and len(path) > 1:
+                return path
+            if other not in seen and other != path[-1]:
                 seen.add(other)
-                ways.append([*way, other])
+                paths.append([*path, other])
     return None
 
 
 def main():
     needs = dependencies(tree.root())
-    found = {frozenset(way): way for way in (circle(needs, path) for path in needs) if way}
-    wrong = []
-    for way in found.values():
-        steps = [f"{a} needs {needs[a][b]} of {b}" for a, b in zip(way, way[1:] + way[:1])]
-        wrong.append("a circle: " + ", ".join(steps) + "; move one of these, or what both need, to a third file")
-    tree.report(wrong, f"{len(needs)} files, {sum(map(len, needs.values()))} dependencies")
+    found = {frozenset(path): path for path in (circle(needs, file) for file in needs) if path}
+    errors = []
+    for path in found.values():
+        steps = [f"{a} needs {needs[a][b]} of {b}" for a, b in zip(path, path[1:] + path[:1])]
+        errors.append("a circle: " + ", ".join(steps) + "; move one of these, or what both need, to a third file")
+    tree.report(errors, f"{len(needs)} files, {sum(map(len, needs.values()))} dependencies")
 
 
 main()

@@ -132,7 +132,7 @@ TEST(operations_on_a_path_have_their_own_resource)
     neo_match match;
     neo_operation_match("whatsapp/conversations", "POST", *state, &match);
     assert_true(match.is_found);
-    assert_ptr_equal(match.resource, &neo_whatsapp);
+    assert_ptr_equal(match.resource, &neo_conversation_input);
     neo_operation_match("whatsapp/conversations", "GET", *state, &match);
     assert_true(match.is_found);
     assert_ptr_equal(match.resource, &neo_conversation);
