@@ -105,7 +105,7 @@ MARKS = [
 # The slowest modules run first, so that no worker waits for one of them at the end.
 LONGEST = ["test_filters_explain", "test_neoapictl_import", "test_document_driven", "test_webhook_promises", "test_reference_browser",
            "test_business_rules", "test_neoapictl_doctor", "test_failures", "test_webhook_delivery", "test_whatsapp_identity",
-           "test_docs_browser", "test_neoapictl_setup", "test_whatsapp_callback", "test_whatsapp_provider", "test_whatsapp_moves",
+           "test_docs_browser", "test_neoapictl_setup", "test_whatsapp_callback", "test_whatsapp_provider", "test_whatsapp_import",
            "test_neoapictl", "test_whatsapp_ctl", "test_webhooks"]
 
 

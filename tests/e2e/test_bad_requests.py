@@ -270,7 +270,7 @@ def test_two_idempotency_keys_are_refused(api):
                                  ", ".join(f'"{n}"' for n in range(1000))], ids=param_id)
 def test_an_entity_tag_of_any_form_is_handled(api, broker, tag):
     path = "brokers/" + broker["id"]
-    assert ask(api, "GET", path, [("If-None-Match", tag)]).status_code in (200, 400)
+    assert ask(api, "GET", path, [("If-None-Match", tag)]).status_code == 200
     answer = ask(api, "PATCH", path, [*JSON, ("If-Match", tag)], b'{"phone":"+55 11 98765-4321"}')
     assert answer.status_code in (400, 412), answer.content
     assert ok(api.get(path)) == broker
@@ -281,7 +281,7 @@ def test_an_entity_tag_of_any_form_is_handled(api, broker, tag):
                                   "If-Range", "Cookie", "Authorization", "Origin", "Referer", "User-Agent", "X-Forwarded-For",
                                   "X-Request-ID", "X-RateLimit-Limit", "X-HTTP-Method-Override", "Upgrade", "Via"])
 def test_other_headers_do_not_change_the_response(api, broker, name):
-    for value in ("x", "\xff", "a" * 8000, "'; --", "bytes=0-1", "DELETE"):
+    for value in ("x", "\xff", "a" * 8000, "'; --", "bytes=0-1", "DELETE", "req_01jd3x8m5t9w2q7r4y6z0a1b3c"):
         answer = ask(api, "GET", "brokers/" + broker["id"], [(name, value)])
         assert answer.status_code in (200, 412, 416), answer.content
         assert answer.headers["X-Request-ID"] != value

@@ -131,7 +131,7 @@ def conflict(problem):
     ("brokers", "creci", "SP 12345-F", "sp12345f"), ("properties", "code", "AP-1", "AP-1"),
     ("parties", "document_number", "52998224725", "529.982.247-25"), ("properties", "external_id", "crm-1", "crm-1"),
     ("parties", "external_id", "crm-1", "crm-1")])
-def test_a_batch_names_them_for_each_operation(own_api, factory, collection, field, value, same):
+def test_a_batch_names_field_and_resource_of_each_duplicate(own_api, factory, collection, field, value, same):
     first, second = factory.create(collection, **{field: value}), factory.create(collection)
     body = factory.body(collection, **{field: same})
     operations = create(**body), update(second["id"], **{field: same})
@@ -142,7 +142,7 @@ def test_a_batch_names_them_for_each_operation(own_api, factory, collection, fie
         assert conflict(problem) == (f"operations[0].data.{field}", first["id"])
 
 
-def test_a_batch_names_resources_of_its_own_unless_it_is_rolled_back(own_api):
+def test_a_batch_names_its_own_resource_as_duplicate_unless_it_is_rolled_back(own_api):
     pair = create(name="A", creci="1"), create(name="B", creci="1")
     refusal = refused(send(own_api, *pair, atomic=True), 409, "conflict.duplicate")
     assert conflict(refusal) == ("operations[1].data.creci", None)

@@ -22,10 +22,11 @@ from factories import ResourceFactory
 from wait import TIMEOUT_S, eventually, together
 from webhook_fixtures import HERE, module_admin_factory, module_instance, running_instance  # noqa: F401 (fixtures among them)
 
+# Without a courier, deliveries stay in the queue.
 CONF = PAGES + HERE + """
 NeoAPIWebhookConcurrency 0
 NeoAPIGroupedStatements 2
-"""  # deliveries stay in the queue
+"""
 CLIENTS = 16
 SLOW_S = 0.03  # less than the 50 ms after which a slot is taken over
 

@@ -170,6 +170,7 @@ def test_only_expired_idempotency_keys_are_removed(module_instance, admin):
 def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiver, lock):
     """While another process holds the lock, deliveries are sent and nothing is removed."""
     dropped = name_of(module_instance, "attempt", 3)
+    assert admin.post("brokers", json={"name": "Ana"}, headers={"Idempotency-Key": str(uuid.uuid4())}).status_code == 201
     connection = psycopg2.connect(module_instance.admin_dsn)
     try:
         with connection.cursor() as cursor:

@@ -98,6 +98,11 @@ def test_a_new_subscription_shows_its_secret(admin):
     assert response.headers["Location"].endswith("/webhooks/" + made["id"]) and response.headers["ETag"]
 
 
+def test_the_list_has_pages_with_the_newest_first(admin):
+    made = [subscribe(admin, URL)["id"] for _ in range(5)]
+    assert [item["id"] for item in admin.walk("webhooks", limit=2)] == made[::-1]
+
+
 def test_the_secret_is_never_shown_again(admin):
     made = subscribe(admin, URL)
     path, secret = "webhooks/" + made["id"], made.pop("secret")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contents of Meta's callbacks: messages of every type, statuses of sent messages, and the identity of contacts.
+"""The contents of Meta's callbacks: messages of every type, statuses of sent messages, the identity of contacts, and the number.
 
 Opt-outs are tested in test_whatsapp_optout.py.
 """
 
+import dataclasses
 import itertools
 import time
 
@@ -447,3 +448,23 @@ def test_a_callback_with_every_kind_of_item_is_stored(org):
     org.deliver(everything)
     assert org.conversation()["unread_count"] == len(CONTENT) - 1 and org.status_of(made) == "read"
     assert org.conversation()["opted_out_at"] is None
+
+
+# ---------------------------------------------------------------- numbers that change their account
+
+
+def test_a_number_keeps_its_conversations_when_its_account_changes(org, meta):
+    lead, other = org.lead(), org.lead("5521987654321", "Bia")
+    made, send = org.begin(lead)
+    org.notify(text("PARAR", "5521987654321"))
+    moved = dataclasses.replace(org.number, account="29" + org.number.account[2:], display="+55 11 4000-9999")
+    org.ctl("whatsapp", "number", "change", org.number_id, "--display", moved.display, "--waba-id", moved.account)
+    meta.numbers[meta.numbers.index(org.number)] = moved
+    org.number = moved
+    org.notify(status(send, "read", PHONE), text("Oi", PHONE))
+    assert org.status_of(made) == "read"
+    again, _ = org.begin(lead, 200)
+    assert again["conversation"]["id"] == made["conversation"]["id"]
+    assert again["conversation"]["number_display_phone_number"] == "+55 11 4000-9999"
+    refused(org.start(other), 409, "conflict.opted_out")
+    assert len(org.meta.sends) == 2

@@ -140,6 +140,15 @@ def test_a_token_that_cannot_be_decrypted_is_logged(org, module_instance):
     assert "administrator" in problem["detail"] and "NEO0411" in logged_error(module_instance, before)
 
 
+def test_a_copied_token_is_useless_for_another_number(org, module_instance):
+    """The row's id is authenticated together with the token."""
+    before, (_, other, _) = len(module_instance.error_log), org.add_number()
+    module_instance.sql("update neoapi.whatsapp_number set access_token = n.access_token from neoapi.whatsapp_number n"
+                        " where whatsapp_number.id = %s and n.id = %s", org.number_id, other)
+    refused(org.start(org.lead(), number_id=org.number_id), 503, "internal.provider_unavailable")
+    assert "NEO0411" in logged_error(module_instance, before) and not org.meta.sends and not org.meta.reads
+
+
 def test_a_token_without_access_to_the_number_is_logged(org, module_instance):
     """Meta's code is that of an invalid parameter, but the client has sent none, and must not get Meta's id of the number."""
     before, lead, key = len(module_instance.error_log), org.lead(), new_key()
