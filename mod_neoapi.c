@@ -50,7 +50,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     /* 4. the metrics */
     int is_used = 0;
     for (const server_rec *s = main_server; s; s = s->next) {
-        neo_site *site = neo_server_config_of(s)->site;
+        neo_site *site = neo_get_server_config(s)->site;
         if (!site)
             continue;
         if (!is_used && !neo_shared_metrics_open(main_server))
@@ -80,7 +80,7 @@ static server_rec *started_server; /* the main server, for child_stopping */
 static void start_host(apr_pool_t *pchild, server_rec *s)
 {
     neo_courier_settings settings;
-    neo_server_config *config = neo_server_config_of(s);
+    neo_server_config *config = neo_get_server_config(s);
     config->database = neo_database_make(pchild, s, neo_config_directive(s, "DBDParams", pchild), neo_config_max_connections(s),
                                          (int)NEO_CONFIG_NUMBER(config, exports));
     config->site->credential_cache = neo_credential_cache_make(pchild);
@@ -96,7 +96,7 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
 
 static int shares_connections(const server_rec *s)
 {
-    return neo_server_config_of(s)->site && !neo_config_has_own_database(s);
+    return neo_get_server_config(s)->site && !neo_config_has_own_database(s);
 }
 
 /* The first in the configuration of the hosts that share connections. httpd lists the virtual hosts in reverse order. */
@@ -124,11 +124,11 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
         neo_slow_clients_start(pchild);
     }
     for (server_rec *s = main_server; s; s = s->next)
-        if (s == first || (neo_server_config_of(s)->site && !shares_connections(s)))
+        if (s == first || (neo_get_server_config(s)->site && !shares_connections(s)))
             start_host(pchild, s);
     for (server_rec *s = main_server; s; s = s->next)
         if (s != first && shares_connections(s)) {
-            neo_server_config *config = neo_server_config_of(s), *shared = neo_server_config_of(first);
+            neo_server_config *config = neo_get_server_config(s), *shared = neo_get_server_config(first);
             config->database = shared->database;
             config->site->credential_cache = shared->site->credential_cache;
             config->site->create_queues = shared->site->create_queues;
@@ -144,7 +144,7 @@ static void child_stopping(apr_pool_t *pchild, int graceful)
     if (!graceful)
         neo_streams_stop();
     for (const server_rec *s = started_server; s; s = s->next) {
-        const neo_server_config *config = neo_server_config_of(s);
+        const neo_server_config *config = neo_get_server_config(s);
         if (config->listener)
             neo_listener_stop(config->listener);
         if (config->dispatcher)
@@ -156,7 +156,7 @@ static void child_stopping(apr_pool_t *pchild, int graceful)
 
 static int is_api(const request_rec *r)
 {
-    return neo_location_config_of(r)->is_on == 1 && neo_server_config_of(r->server)->site;
+    return neo_get_location_config(r)->is_on == 1 && neo_get_server_config(r->server)->site;
 }
 
 /* SetHandler neoapi-whatsapp: callbacks of WhatsApp's provider. */
@@ -186,8 +186,8 @@ static int handle(request_rec *r)
 {
     if (!is_api(r))
         return neo_admin_handle(r);
-    const neo_server_config *config = neo_server_config_of(r->server);
-    neo_exchange *exchange = neo_exchange_make(r, config, neo_location_config_of(r)->root);
+    const neo_server_config *config = neo_get_server_config(r->server);
+    neo_exchange *exchange = neo_exchange_make(r, config, neo_get_location_config(r)->root);
     neo_response response = {.headers = r->headers_out};
     neo_service_answer(config->site, &exchange->request, &response);
     neo_exchange_drain(exchange, &response);
@@ -203,7 +203,7 @@ static int handle(request_rec *r)
 
 static int handle_callback(request_rec *r)
 {
-    const neo_server_config *config = neo_server_config_of(r->server);
+    const neo_server_config *config = neo_get_server_config(r->server);
     neo_response response = {.headers = r->headers_out};
     if (!r->handler || strcmp(r->handler, CALLBACK_HANDLER) != 0)
         return DECLINED;

@@ -26,7 +26,7 @@ typedef enum neo_json_kind {
  * every field refuses: the error then names the field. */
 neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **error);
 
-neo_json_kind neo_json_kind_of(const neo_json *value);
+neo_json_kind neo_json_get_kind(const neo_json *value);
 /* "a string", "an array": for messages. */
 const char *neo_json_kind_name(neo_json_kind kind);
 

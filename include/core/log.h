@@ -24,7 +24,7 @@ typedef struct neo_message_row {
     const char *fix;     /* what to do */
 } neo_message_row;
 
-const neo_message_row *neo_message_row_of(neo_message message);
+extern const neo_message_row neo_messages[NEO_MESSAGES];
 
 /* `context` is that of neo_log: a neo_log_context in httpd, NULL elsewhere. */
 typedef void (*neo_log_sink)(const neo_message_row *row, void *context, const char *text);

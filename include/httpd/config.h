@@ -59,8 +59,8 @@ void *neo_server_config_merge(apr_pool_t *pool, void *base, void *own);
 void *neo_location_config_make(apr_pool_t *pool, char *path);
 void *neo_location_config_merge(apr_pool_t *pool, void *base, void *own);
 
-neo_server_config *neo_server_config_of(const server_rec *server);
-const neo_location_config *neo_location_config_of(const request_rec *r);
+neo_server_config *neo_get_server_config(const server_rec *server);
+const neo_location_config *neo_get_location_config(const request_rec *r);
 
 /* Checks everything that can be checked before the first request, and logs each error with its fix. */
 int neo_config_is_valid(server_rec *main_server, apr_pool_t *temporary);

@@ -31,8 +31,8 @@ typedef const char *(*neo_import_id)(void *data, const neo_resource *kind, const
 /* An id in an import: a string that is not empty, or an integer. Returns NULL for anything else. */
 const char *neo_import_given(const neo_json *value, apr_pool_t *pool);
 
-/* A copy of `body` with every reference replaced by id_of(). Malformed references stay, for neo_import_check to find. */
-neo_json *neo_import_rename(const neo_resource *resource, neo_json *body, neo_import_id id_of, void *data, apr_pool_t *pool);
+/* A copy of `body` with every reference replaced by find_id(). Malformed references stay, for neo_import_check to find. */
+neo_json *neo_import_rename(const neo_resource *resource, neo_json *body, neo_import_id find_id, void *data, apr_pool_t *pool);
 
 /* The id in this organization for the row `given` of another one, with the same time. `given` must be a valid id. */
 const char *neo_import_moved_id(const char *organization, const char *given, apr_pool_t *pool);

@@ -48,7 +48,7 @@ static int split(const char *text, apr_pool_t *pool, const char *const **words)
 }
 
 /* The scopes of the role, or those among them that the key was restricted to. */
-static neo_scopes scopes_of(const char *role, const char *narrowed, apr_pool_t *pool)
+static neo_scopes read_scopes(const char *role, const char *narrowed, apr_pool_t *pool)
 {
     const char *const *words;
     neo_scopes all = 0, some = 0, one;
@@ -83,7 +83,7 @@ neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, 
     c->is_token = strncmp(id, NEO_TOKEN_PREFIX, NEO_PREFIX_LEN) == 0;
     c->tenant = neo_rows_value(&rows, 0, TENANT);
     c->role = neo_rows_value(&rows, 0, ROLE);
-    c->scopes = scopes_of(c->role, neo_rows_value(&rows, 0, SCOPES), pool);
+    c->scopes = read_scopes(c->role, neo_rows_value(&rows, 0, SCOPES), pool);
     c->user = neo_rows_value(&rows, 0, USER);
     c->email = neo_rows_value(&rows, 0, EMAIL);
     c->organization_count = split(neo_rows_value(&rows, 0, ORGANIZATIONS), pool, &c->organizations);

@@ -133,15 +133,15 @@ static entry *find_entry(neo_credential_cache *cache, const char *id)
 }
 
 /* Never 0, which means none. */
-static uint64_t hash_of(const neo_credential_cache *cache, const char *text, size_t len)
+static uint64_t compute_hash(const neo_credential_cache *cache, const char *text, size_t len)
 {
     uint64_t hash = apr_siphash24(text, len, cache->key);
     return hash ? hash : 1;
 }
 
-static uint64_t fingerprint_of(const neo_credential_cache *cache, const char *text)
+static uint64_t compute_fingerprint(const neo_credential_cache *cache, const char *text)
 {
-    return hash_of(cache, text, NEO_SECRET_LEN);
+    return compute_hash(cache, text, NEO_SECRET_LEN);
 }
 
 static int is_fresh(const neo_credential_cache *cache)
@@ -216,14 +216,14 @@ static int has_secret_length(const char *text)
 
 const neo_credential *neo_credential_cache_get_verified(neo_credential_cache *cache, const char *text, apr_pool_t *pool)
 {
-    return has_secret_length(text) ? lookup(cache, text, fingerprint_of(cache, text), pool) : NULL;
+    return has_secret_length(text) ? lookup(cache, text, compute_fingerprint(cache, text), pool) : NULL;
 }
 
 int neo_credential_cache_has_verified(neo_credential_cache *cache, const char *text, const neo_credential *credential)
 {
     if (!is_fresh(cache) || !has_secret_length(text))
         return 0;
-    uint64_t fingerprint = fingerprint_of(cache, text);
+    uint64_t fingerprint = compute_fingerprint(cache, text);
     pthread_rwlock_rdlock(&cache->lock);
     const entry *e = find_verified(cache, text, fingerprint);
     pthread_rwlock_unlock(&cache->lock);
@@ -233,7 +233,7 @@ int neo_credential_cache_has_verified(neo_credential_cache *cache, const char *t
 /* The entry may be newer than the credential that was verified, and have another secret; so the hashes are compared. */
 void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_credential *credential, const char *text)
 {
-    uint64_t fingerprint = fingerprint_of(cache, text);
+    uint64_t fingerprint = compute_fingerprint(cache, text);
     pthread_rwlock_rdlock(&cache->lock);
     entry *e = find_entry(cache, credential->id);
     if (e && memcmp(e->credential.hash, credential->hash, sizeof e->credential.hash) == 0)
@@ -258,7 +258,7 @@ static const char *copy_text(entry *e, const char *text)
     return copy;
 }
 
-static entry *copy_of(const neo_credential *c)
+static entry *copy_credential(const neo_credential *c)
 {
     apr_size_t list = (apr_size_t)c->organization_count * sizeof(const char *);
     apr_size_t size =
@@ -287,7 +287,7 @@ static entry *copy_of(const neo_credential *c)
 
 void neo_credential_cache_put(neo_credential_cache *cache, unsigned int generation, const neo_credential *credential)
 {
-    entry *e = copy_of(credential);
+    entry *e = copy_credential(credential);
     pthread_rwlock_wrlock(&cache->lock);
     if (generation == atomic_load(&cache->generation) && !find_entry(cache, credential->id)) {
         if (cache->count >= MAX_ENTRIES)
@@ -304,7 +304,7 @@ void neo_credential_cache_put(neo_credential_cache *cache, unsigned int generati
 
 void neo_credential_cache_put_unknown(neo_credential_cache *cache, unsigned int generation, const char *id)
 {
-    uint64_t hash = hash_of(cache, id, NEO_ID_LEN);
+    uint64_t hash = compute_hash(cache, id, NEO_ID_LEN);
     pthread_rwlock_wrlock(&cache->lock);
     if (generation == atomic_load(&cache->generation))
         cache->unknown[hash % MAX_UNKNOWN] = hash;
@@ -313,7 +313,7 @@ void neo_credential_cache_put_unknown(neo_credential_cache *cache, unsigned int 
 
 int neo_credential_cache_is_unknown(neo_credential_cache *cache, const char *id)
 {
-    uint64_t hash = hash_of(cache, id, NEO_ID_LEN);
+    uint64_t hash = compute_hash(cache, id, NEO_ID_LEN);
     pthread_rwlock_rdlock(&cache->lock);
     int is_unknown = is_fresh(cache) && cache->unknown[hash % MAX_UNKNOWN] == hash;
     pthread_rwlock_unlock(&cache->lock);

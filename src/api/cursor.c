@@ -19,8 +19,8 @@ static void get_keys(const neo_call *call, neo_keys *keys)
 }
 
 /* Also covers what must be the same in the request that sends the cursor. */
-static void mac_of(const neo_call *call, const unsigned char key[NEO_KEY_SIZE], const char *filters, const unsigned char *plain,
-                   unsigned char mac[NEO_SHA256_SIZE])
+static void compute_mac(const neo_call *call, const unsigned char key[NEO_KEY_SIZE], const char *filters,
+                        const unsigned char *plain, unsigned char mac[NEO_SHA256_SIZE])
 {
     const char *list = apr_pstrcat(call->pool, call->request->path, "\n", call->actor.organization, "\n", filters, NULL);
     const neo_text pieces[] = {{(const char *)plain, PLAIN_SIZE}, {list, strlen(list)}};
@@ -37,7 +37,7 @@ void neo_cursor_seal(const neo_call *call, const char *filters, const neo_place 
     for (int i = 0; i < 2; i++) {
         neo_id_pack(places[i].id, bytes);
         memcpy(bytes + POSITION, &places[i].position, sizeof places[i].position);
-        mac_of(call, keys.key[0], filters, bytes, mac);
+        compute_mac(call, keys.key[0], filters, bytes, mac);
         memcpy(bytes + PLAIN_SIZE, mac, MAC_SIZE);
         cursors[i] = neo_base64url(bytes, sizeof bytes, call->pool);
     }
@@ -50,7 +50,7 @@ static int is_genuine(const neo_call *call, const char *filters, const unsigned 
     neo_keys keys;
     get_keys(call, &keys);
     for (int i = 0; i < keys.count && !is_equal; i++) {
-        mac_of(call, keys.key[i], filters, bytes, mac);
+        compute_mac(call, keys.key[i], filters, bytes, mac);
         is_equal = neo_equal_constant_time(mac, bytes + PLAIN_SIZE, MAC_SIZE);
     }
     return is_equal;

@@ -44,8 +44,8 @@ static const char *check_history_time(const neo_resource *resource, const neo_fi
 }
 
 /* Without them it was created now, and last changed by this request. */
-static neo_json *times_of(const neo_resource *resource, const neo_json *row, neo_ms now, neo_problem **problem,
-                          apr_pool_t *pool)
+static neo_json *read_times(const neo_resource *resource, const neo_json *row, neo_ms now, neo_problem **problem,
+                            apr_pool_t *pool)
 {
     char text[NEO_MS_TEXT_SIZE];
     neo_json *times = neo_json_make_object(pool);
@@ -74,7 +74,7 @@ neo_problem *neo_call_check_history(neo_call *call, neo_json **clean, neo_new *r
         problem = neo_import_check(resource, body, &owner, call->pool, &columns, clean);
     if (problem)
         return problem;
-    row->times = times_of(resource, columns, now, &problem, call->pool);
+    row->times = read_times(resource, columns, now, &problem, call->pool);
     row->created_at = read_time(row->times, "created_at", now);
     return problem;
 }

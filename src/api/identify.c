@@ -41,7 +41,7 @@ static int has_hash(const unsigned char hash[NEO_SHA256_SIZE], const unsigned ch
 }
 
 /* After a rotation both secrets are valid for a time; only the new one is cached, because it does not expire. */
-static int is_secret_of(neo_call *call, const neo_credential *credential, const char *secret)
+static int accept_secret(neo_call *call, const neo_credential *credential, const char *secret)
 {
     unsigned char hash[NEO_SHA256_SIZE];
     neo_secret_hash(secret, hash);
@@ -64,7 +64,7 @@ static neo_problem *look_up(neo_call *call, const char *id, const char *secret, 
     if (problem)
         return problem;
     *credential = found;
-    if (found && is_secret_of(call, found, secret))
+    if (found && accept_secret(call, found, secret))
         return NULL;
     neo_call_count_failed_lookup(call);
     return invalid(call);
@@ -79,7 +79,7 @@ static neo_problem *verify_secret(neo_call *call, const char *secret, const neo_
     *credential = neo_credential_cache_get(call->site->credential_cache, id, call->pool);
     if (!*credential)
         return look_up(call, id, secret, credential);
-    return is_secret_of(call, *credential, secret) ? NULL : invalid(call);
+    return accept_secret(call, *credential, secret) ? NULL : invalid(call);
 }
 
 static neo_problem *authenticate(neo_call *call, const neo_credential **credential)

@@ -16,7 +16,7 @@
 #define MAX_VALUES    100 /* of one filter */
 
 /* The prefix of the ids in the list. */
-static const char *prefix_of(const neo_call *call)
+static const char *id_prefix(const neo_call *call)
 {
     return call->match.operation->prefix ? call->match.operation->prefix : call->match.resource->prefix;
 }
@@ -39,7 +39,7 @@ static const char *read_value(neo_call *call, const neo_filter *filter, const ch
         APR_ARRAY_PUSH(values, const char *) = *v;
     if (all)
         return NULL;
-    const char *error = neo_condition_value(filter, prefix_of(call), text, call->pool, &APR_ARRAY_PUSH(values, const char *));
+    const char *error = neo_condition_value(filter, id_prefix(call), text, call->pool, &APR_ARRAY_PUSH(values, const char *));
     if (error && neo_filter_accepts_several(filter) && strchr(text, ','))
         return apr_pstrcat(call->pool, error, "; a comma between values must not be percent-encoded", NULL);
     return error;
@@ -86,7 +86,7 @@ static void read_all_filters(neo_call *call, neo_listing *list, neo_problem **pr
 }
 
 /* The names of the orders that the operation accepts, ended by NULL. */
-static const char *const *orders_of(const neo_call *call)
+static const char *const *order_names(const neo_call *call)
 {
     int has_columns = call->match.operation->accepts & NEO_ACCEPTS_SORT;
     apr_array_header_t *names = apr_array_make(call->pool, 5, sizeof(const char *));
@@ -100,7 +100,7 @@ static const char *const *orders_of(const neo_call *call)
 /* The default order is not part of cursors and links, so that it is the same whether it is sent or not. */
 static void read_sort(neo_call *call, neo_listing *list, neo_problem **problem)
 {
-    const char *text = apr_table_get(call->query, "sort"), *const *names = orders_of(call);
+    const char *text = apr_table_get(call->query, "sort"), *const *names = order_names(call);
     list->order = neo_orders;
     for (int i = 0; text && names[i]; i++)
         if (strcmp(names[i], text) == 0) {
@@ -248,7 +248,7 @@ neo_problem *neo_list_with(neo_call *call, neo_page_fetcher fetch, neo_result *r
     const char *cursor = apr_table_get(call->query, "cursor");
     neo_problem *problem = neo_listing_read(call, &list);
     if (!problem && cursor)
-        problem = neo_cursor_open(call, list.filters.ptr, cursor, prefix_of(call), &before);
+        problem = neo_cursor_open(call, list.filters.ptr, cursor, id_prefix(call), &before);
     if (problem || (problem = neo_call_acquire(call, &pg)))
         return problem;
     neo_selection selection = neo_listing_selection(&list);

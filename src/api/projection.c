@@ -9,7 +9,7 @@
 #define MAX_NAMES 100
 
 /* The fields that responses can have, ended by NULL. */
-static const char *const *fields_of(const neo_call *call)
+static const char *const *field_names(const neo_call *call)
 {
     apr_array_header_t *names = apr_array_make(call->pool, 50, sizeof(const char *));
     for (const neo_field *f = call->match.resource->fields; f->name; f++)
@@ -32,7 +32,7 @@ const char *const *neo_call_read_fields(const neo_call *call, neo_problem **prob
     const char *const *values = neo_call_values(call, "fields", &count);
     if (!count)
         return NULL;
-    const char *const *allowed = fields_of(call);
+    const char *const *allowed = field_names(call);
     if (count > MAX_NAMES)
         neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", "fields", "must have at most %d names",
                           MAX_NAMES);

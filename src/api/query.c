@@ -35,7 +35,7 @@ static unsigned int accepts(const neo_call *call)
 }
 
 /* Whether a parameter of this name has one value or several. */
-static int kind_of(const neo_call *call, const char *name)
+static int parameter_kind(const neo_call *call, const char *name)
 {
     for (apr_size_t i = 0; i < PARAMETERS; i++)
         if (accepts(call) & parameters[i].accepts && strcmp(name, parameters[i].name) == 0)
@@ -115,7 +115,7 @@ static void read_pair(neo_call *call, char *pair, neo_problem **problem)
     if (*text)
         *text++ = '\0';
     const char *name = decode(pair, pool);
-    int kind = name ? kind_of(call, name) : UNKNOWN;
+    int kind = name ? parameter_kind(call, name) : UNKNOWN;
     if (!name)
         neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", "query", MALFORMED);
     else if (kind == UNKNOWN)

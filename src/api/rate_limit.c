@@ -15,7 +15,7 @@
 #define UNSIGNED 'u' /* WhatsApp callbacks without a valid signature */
 
 /* An address; of an IPv6 address, the first `bytes`. */
-static neo_text caller_of(const neo_call *call, char limit, apr_size_t bytes)
+static neo_text caller_key(const neo_call *call, char limit, apr_size_t bytes)
 {
     const char *address = call->request->address;
     char *name = apr_palloc(call->pool, 1 + sizeof(struct in6_addr) + strlen(address));
@@ -27,7 +27,7 @@ static neo_text caller_of(const neo_call *call, char limit, apr_size_t bytes)
 
 static void count_network(const neo_call *call, char limit, apr_size_t bytes, int cost, int max, neo_allowance *allowance)
 {
-    neo_limiter_count(call->site->addresses, caller_of(call, limit, bytes), cost, max, NEO_ADDRESS_WINDOW, neo_now_ms() / 1000,
+    neo_limiter_count(call->site->addresses, caller_key(call, limit, bytes), cost, max, NEO_ADDRESS_WINDOW, neo_now_ms() / 1000,
                       allowance);
 }
 
@@ -35,7 +35,7 @@ static void count_network(const neo_call *call, char limit, apr_size_t bytes, in
 static neo_allowance check_address(const neo_call *call, char limit, int cost, int max)
 {
     neo_allowance allowance;
-    neo_limiter_check(call->site->addresses, caller_of(call, limit, 8), cost, max, NEO_ADDRESS_WINDOW, neo_now_ms() / 1000,
+    neo_limiter_check(call->site->addresses, caller_key(call, limit, 8), cost, max, NEO_ADDRESS_WINDOW, neo_now_ms() / 1000,
                       &allowance);
     return allowance;
 }

@@ -16,7 +16,7 @@
 /* The external id of a reference, if it can be one; otherwise NULL, and the validation refuses the value. */
 static const char *read_external_reference(const neo_resource *kind, const neo_json *value)
 {
-    int is_one = neo_json_kind_of(value) == NEO_JSON_OBJECT && neo_json_size(value) == 1;
+    int is_one = neo_json_get_kind(value) == NEO_JSON_OBJECT && neo_json_size(value) == 1;
     return is_one && neo_has_external_id(kind) ? neo_json_string_at(value, "external_id") : NULL;
 }
 

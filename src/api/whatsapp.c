@@ -183,7 +183,7 @@ static const char *const outcomes[] = {
 /* The detail says whether to wait or to ask the administrator; the cause is in the error log only. */
 static neo_problem *unavailable(neo_call *call, const neo_reply *reply)
 {
-    int is_token_readable = reply->title || reply->details; /* see title_of */
+    int is_token_readable = reply->title || reply->details;
     neo_problem *problem = neo_problem_make(
         call->pool, NEO_INTERNAL_PROVIDER_UNAVAILABLE,
         reply->verdict == NEO_VERDICT_FORBIDDEN || !is_token_readable

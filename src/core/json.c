@@ -91,7 +91,7 @@ static json_t *load(neo_text text, json_error_t *error)
     return json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, error);
 }
 
-static const char *words_of(json_error_t *error)
+static const char *error_text(json_error_t *error)
 {
     int is_null = json_error_code(error) == json_error_null_character || json_error_code(error) == json_error_null_byte_in_key;
     /* "near '…'" repeats bytes of the request, which can be long or invalid UTF-8 */
@@ -108,14 +108,14 @@ neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **error)
     if (!value && json_error_code(&cause) == json_error_numeric_overflow)
         value = load(with_large_numbers(text, pool), &cause);
     if (!value) {
-        const char *words = words_of(&cause);
+        const char *words = error_text(&cause);
         *error = apr_psprintf(pool, "%s (line %d, column %d)", words, cause.line, cause.column);
         return NULL;
     }
     return owned(value, pool);
 }
 
-neo_json_kind neo_json_kind_of(const neo_json *value)
+neo_json_kind neo_json_get_kind(const neo_json *value)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT: return NEO_JSON_OBJECT;

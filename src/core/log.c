@@ -6,12 +6,7 @@
 #include <stdio.h>
 
 #define ROW(name, id, level, meaning, fix) {id, NEO_LEVEL_##level, meaning, fix},
-static const neo_message_row rows[NEO_MESSAGES] = {NEO_MESSAGE_LIST(ROW)};
-
-const neo_message_row *neo_message_row_of(neo_message message)
-{
-    return &rows[message];
-}
+const neo_message_row neo_messages[NEO_MESSAGES] = {NEO_MESSAGE_LIST(ROW)};
 
 static void to_stderr(const neo_message_row *row, void *context, const char *text)
 {
@@ -35,5 +30,5 @@ void neo_log(neo_message message, void *context, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    current(&rows[message], context, text);
+    current(&neo_messages[message], context, text);
 }

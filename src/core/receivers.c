@@ -64,7 +64,7 @@ void neo_receivers_hostname(const char *url, char hostname[NEO_HOST_SIZE])
 }
 
 /* FNV-1a. A chosen collision would only merge two rows of a report. */
-static uint64_t key_of(const char *host)
+static uint64_t hash_host(const char *host)
 {
     uint64_t key = UINT64_C(14695981039346656037);
     for (; *host; host++)
@@ -114,7 +114,7 @@ static void roll_over(slot *s, int64_t period)
 
 int neo_receivers_attempt(neo_receivers *receivers, const char *host, int is_success, long long took, long long now)
 {
-    uint64_t key = key_of(host), time = took > 0 ? (uint64_t)took : 0;
+    uint64_t key = hash_host(host), time = took > 0 ? (uint64_t)took : 0;
     slot *s = find_slot(receivers, key);
     if (__atomic_load_n(&s->key, __ATOMIC_RELAXED) != key && !claim_slot(s, key, host, now / PERIOD))
         return 0;

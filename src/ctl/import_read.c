@@ -48,10 +48,10 @@ static void read_head(neo_import_job *job, neo_text text, long long number)
 {
     const char *error;
     neo_json *head = neo_json_get(neo_json_parse(text, job->ctl->pool, &error), NEO_TRANSFER_HEAD);
-    neo_json *format = neo_json_kind_of(head) == NEO_JSON_OBJECT ? neo_json_get(head, "format") : NULL;
+    neo_json *format = neo_json_get_kind(head) == NEO_JSON_OBJECT ? neo_json_get(head, "format") : NULL;
     if (job->head || job->rows)
         neo_import_job_add_problem(job, number, NULL, "is a header and not the first line");
-    else if (!format || neo_json_kind_of(format) != NEO_JSON_INTEGER || neo_json_integer(format) != NEO_TRANSFER_FORMAT)
+    else if (!format || neo_json_get_kind(format) != NEO_JSON_INTEGER || neo_json_integer(format) != NEO_TRANSFER_FORMAT)
         neo_import_job_add_problem(job, number, "format", "is not supported; use a newer neoapictl");
     else
         job->head = head;
@@ -129,7 +129,7 @@ static int set_line_id(chunk *c, line *l)
 static void collect_line(chunk *c, const neo_resource *kind, neo_json *body, long long number)
 {
     line l = {.number = number, .kind = kind, .body = body};
-    if (neo_json_kind_of(body) != NEO_JSON_OBJECT) {
+    if (neo_json_get_kind(body) != NEO_JSON_OBJECT) {
         neo_import_job_add_problem(c->job, number, kind->name, "must be an object");
         return;
     }
@@ -178,7 +178,7 @@ static void read_line_text(chunk *c, neo_text text, long long number)
     const char *error;
     neo_json *whole = neo_json_parse(text, c->pool, &error);
     void *member =
-        whole && neo_json_kind_of(whole) == NEO_JSON_OBJECT && neo_json_size(whole) == 1 ? neo_json_first(whole) : NULL;
+        whole && neo_json_get_kind(whole) == NEO_JSON_OBJECT && neo_json_size(whole) == 1 ? neo_json_first(whole) : NULL;
     const neo_resource *kind = member ? neo_import_kind_named(neo_json_member_key(member)) : NULL;
     if (!whole)
         add_syntax_problem(c, number, error);

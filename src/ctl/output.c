@@ -51,7 +51,7 @@ static const char *cell(const neo_json *value, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 32);
-    switch (neo_json_kind_of(value)) {
+    switch (neo_json_get_kind(value)) {
     case NEO_JSON_STRING: return neo_ctl_one_line(neo_json_string(value), pool);
     case NEO_JSON_INTEGER: neo_buf_printf(&out, "%lld", neo_json_integer(value)); return out.ptr;
     case NEO_JSON_BOOLEAN: return neo_json_is_true(value) ? "yes" : "no";
@@ -107,7 +107,7 @@ static void put_cells(table *t, neo_json *row, int headings)
 
 static void put_rows(table *t, neo_json *value)
 {
-    if (neo_json_kind_of(value) == NEO_JSON_OBJECT) {
+    if (neo_json_get_kind(value) == NEO_JSON_OBJECT) {
         for (void *m = neo_json_first(value); m; m = neo_json_next(value, m)) {
             if (!t->is_bare)
                 put_padded(t, 0, neo_json_member_key(m), NEO_CTL_HEADING, 0);

@@ -217,9 +217,9 @@ static void end_on_signals(void)
 static const char *member_text(neo_json *attempt, const char *name, apr_pool_t *pool)
 {
     neo_json *value = neo_json_get(attempt, name);
-    if (neo_json_kind_of(value) == NEO_JSON_INTEGER)
+    if (neo_json_get_kind(value) == NEO_JSON_INTEGER)
         return apr_ltoa(pool, (long)neo_json_integer(value));
-    return neo_json_kind_of(value) == NEO_JSON_STRING ? neo_json_string(value) : "-";
+    return neo_json_get_kind(value) == NEO_JSON_STRING ? neo_json_string(value) : "-";
 }
 
 static void print_attempt(const neo_ctl *ctl, neo_json *attempt)

@@ -121,9 +121,9 @@ static int handle_metrics(request_rec *r)
 /* Whether the key file of the virtual host cannot be used; without the API in it, that of any virtual host. */
 static int lacks_keys(const request_rec *r)
 {
-    const neo_site *own = neo_server_config_of(r->server)->site;
+    const neo_site *own = neo_get_server_config(r->server)->site;
     for (const server_rec *s = ap_server_conf; s && !own; s = s->next) {
-        const neo_site *site = neo_server_config_of(s)->site;
+        const neo_site *site = neo_get_server_config(s)->site;
         if (site && !site->keys.count)
             return 1;
     }

@@ -107,12 +107,12 @@ void *neo_location_config_merge(apr_pool_t *pool, void *base, void *own)
     return apr_pmemdup(pool, o->is_on >= 0 ? o : b, sizeof *o);
 }
 
-neo_server_config *neo_server_config_of(const server_rec *server)
+neo_server_config *neo_get_server_config(const server_rec *server)
 {
     return ap_get_module_config(server->module_config, &neoapi_module);
 }
 
-const neo_location_config *neo_location_config_of(const request_rec *r)
+const neo_location_config *neo_get_location_config(const request_rec *r)
 {
     return ap_get_module_config(r->per_dir_config, &neoapi_module);
 }
@@ -136,13 +136,13 @@ static const char *set_on(cmd_parms *cmd, void *data, int on)
         !ends_with(cmd->path, VERSION_PATH))
         return "NeoAPI On must be in a <Location> whose path ends in " VERSION_PATH;
     config->root = cmd->path;
-    APR_ARRAY_PUSH(neo_server_config_of(cmd->server)->roots, const char *) = cmd->path;
+    APR_ARRAY_PUSH(neo_get_server_config(cmd->server)->roots, const char *) = cmd->path;
     return NULL;
 }
 
 static const char **text_member(cmd_parms *cmd)
 {
-    return (const char **)((char *)neo_server_config_of(cmd->server) + (apr_size_t)cmd->info);
+    return (const char **)((char *)neo_get_server_config(cmd->server) + (apr_size_t)cmd->info);
 }
 
 static int is_url(const char *text)
@@ -216,7 +216,7 @@ static const char *add_stop_text(cmd_parms *cmd, void *data, const char *text)
 {
     const char *plain = neo_utf8_is_valid(text, strlen(text)) ? neo_opt_out_normalize(text, cmd->pool) : "";
     (void)data;
-    APR_ARRAY_PUSH(neo_server_config_of(cmd->server)->stop_texts, const char *) = plain;
+    APR_ARRAY_PUSH(neo_get_server_config(cmd->server)->stop_texts, const char *) = plain;
     return plain && *plain ? NULL : "NeoAPIWhatsAppStopTexts must be texts of up to 200 bytes of UTF-8 with a letter or digit";
 }
 
@@ -237,7 +237,7 @@ static const char *set_number(cmd_parms *cmd, void *data, const char *text)
         if (!neo_integer_parse(text, &value) || value < ranges[i].min || value > ranges[i].max)
             return apr_psprintf(cmd->pool, "%s must be a number from %" APR_INT64_T_FMT " to %" APR_INT64_T_FMT, cmd->cmd->name,
                                 (apr_int64_t)ranges[i].min, (apr_int64_t)ranges[i].max);
-        *number_member(neo_server_config_of(cmd->server), ranges[i].member) = value;
+        *number_member(neo_get_server_config(cmd->server), ranges[i].member) = value;
         return NULL;
     }
     return apr_pstrcat(cmd->pool, cmd->cmd->name, " has no range", NULL); /* a mistake in the source */
@@ -254,7 +254,7 @@ static const char *set_retention(cmd_parms *cmd, void *data, const char *text)
 
 static const char *add_delay(cmd_parms *cmd, void *data, const char *text)
 {
-    neo_server_config *config = neo_server_config_of(cmd->server);
+    neo_server_config *config = neo_get_server_config(cmd->server);
     long long seconds;
     (void)data;
     if (!config->webhook_delays)
@@ -272,14 +272,14 @@ static const char *add_allowed(cmd_parms *cmd, void *data, const char *range)
 {
     const char *error = neo_guard_allow(neo_guard_make(cmd->temp_pool), range, cmd->pool);
     (void)data;
-    APR_ARRAY_PUSH(neo_server_config_of(cmd->server)->webhook_allowed, const char *) = range;
+    APR_ARRAY_PUSH(neo_get_server_config(cmd->server)->webhook_allowed, const char *) = range;
     return error ? apr_pstrcat(cmd->pool, "NeoAPIWebhookAllowAddress: ", error, NULL) : NULL;
 }
 
 static const char *set_flag(cmd_parms *cmd, void *data, int on)
 {
     (void)data;
-    *number_member(neo_server_config_of(cmd->server), (apr_size_t)cmd->info) = on;
+    *number_member(neo_get_server_config(cmd->server), (apr_size_t)cmd->info) = on;
     return NULL;
 }
 
@@ -397,7 +397,7 @@ static int is_server_valid(server_rec *server, const neo_server_config *config, 
 
 static int has_api(const server_rec *server)
 {
-    return neo_server_config_of(server)->roots->nelts > 0;
+    return neo_get_server_config(server)->roots->nelts > 0;
 }
 
 int neo_config_is_valid(server_rec *main_server, apr_pool_t *temporary)
@@ -406,7 +406,7 @@ int neo_config_is_valid(server_rec *main_server, apr_pool_t *temporary)
     for (server_rec *s = main_server; s; s = s->next)
         if (has_api(s)) {
             is_used = 1;
-            is_valid &= is_server_valid(s, neo_server_config_of(s), temporary);
+            is_valid &= is_server_valid(s, neo_get_server_config(s), temporary);
         }
     return is_used ? is_dbd_valid(main_server, temporary) && is_valid : 1;
 }
@@ -415,7 +415,7 @@ int neo_config_is_valid(server_rec *main_server, apr_pool_t *temporary)
 
 static neo_site *make_site(server_rec *server, apr_pool_t *pool)
 {
-    const neo_server_config *config = neo_server_config_of(server);
+    const neo_server_config *config = neo_get_server_config(server);
     neo_site *site = apr_pcalloc(pool, sizeof *site);
     site->base_url = config->base_url;
     site->docs_url = config->docs_url
@@ -446,7 +446,7 @@ int neo_config_provider_timeout(const neo_server_config *config)
 static int is_http_allowed(const server_rec *main_server)
 {
     for (const server_rec *s = main_server; s; s = s->next)
-        if (has_api(s) && neo_server_config_of(s)->webhook_allows_http == 1)
+        if (has_api(s) && neo_get_server_config(s)->webhook_allows_http == 1)
             return 1;
     return 0;
 }
@@ -477,7 +477,7 @@ int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)
 {
     long long entries = 0;
     for (server_rec *s = main_server; s; s = s->next) {
-        neo_server_config *config = neo_server_config_of(s);
+        neo_server_config *config = neo_get_server_config(s);
         long long wanted = NUMBER(config, rate_entries);
         if (has_api(s))
             config->site = make_site(s, pool);
@@ -489,7 +489,7 @@ int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)
         return 0;
     for (server_rec *s = main_server; s; s = s->next)
         if (has_api(s)) {
-            neo_site *site = neo_server_config_of(s)->site;
+            neo_site *site = neo_get_server_config(s)->site;
             site->credentials = credentials;
             site->addresses = addresses;
             neo_service_prepare(site, pool);

@@ -25,7 +25,7 @@ static void set_query(neo_json *object, const char *name, int query, apr_pool_t 
     neo_json_set(object, name, neo_json_make_integer(value, pool));
 }
 
-static const char *path_of(const server_rec *server, const char *directive, apr_pool_t *pool)
+static const char *directive_path(const server_rec *server, const char *directive, apr_pool_t *pool)
 {
     const char *path = neo_config_directive(server, directive, pool);
     return path ? ap_server_root_relative(pool, path) : NULL;
@@ -51,7 +51,7 @@ static void set_address(neo_json *site, const server_rec *server, apr_pool_t *po
 
 static neo_json *describe_site(const server_rec *server, apr_pool_t *pool)
 {
-    const neo_server_config *config = neo_server_config_of(server);
+    const neo_server_config *config = neo_get_server_config(server);
     neo_json *site = neo_json_make_object(pool);
     set_text(site, "name", server->server_hostname, pool);
     set_text(site, "file", server->defn_name, pool);
@@ -60,8 +60,8 @@ static neo_json *describe_site(const server_rec *server, apr_pool_t *pool)
     set_text(site, "tls", neo_config_directive(server, "SSLEngine", pool), pool);
     set_address(site, server, pool);
     set_text(site, "key_file", config->key_file, pool);
-    set_text(site, "certificate", path_of(server, "SSLCertificateFile", pool), pool);
-    set_text(site, "certificate_key", path_of(server, "SSLCertificateKeyFile", pool), pool);
+    set_text(site, "certificate", directive_path(server, "SSLCertificateFile", pool), pool);
+    set_text(site, "certificate_key", directive_path(server, "SSLCertificateKeyFile", pool), pool);
     /* It may contain a password, as the configuration that its reader can read does. doctor connects with it and does not print
      * it. */
     set_text(site, "database", neo_config_directive(server, "DBDParams", pool), pool);
@@ -83,7 +83,7 @@ void neo_config_report(server_rec *main_server, apr_pool_t *temporary)
     if (!ap_exists_config_define("NEOAPI_REPORT"))
         return;
     for (const server_rec *s = main_server; s; s = s->next)
-        if (neo_server_config_of(s)->roots->nelts) {
+        if (neo_get_server_config(s)->roots->nelts) {
             neo_json_append(sites, describe_site(s, temporary));
             if (neo_config_has_own_database(s))
                 own += neo_config_max_connections(s);

@@ -18,12 +18,12 @@ static const char *value_in(const ap_directive_t *from, const char *name)
 }
 
 /* The virtual host's section; NULL if it is not found, as for sections that mod_macro creates. */
-static const ap_directive_t *section_of(const server_rec *server, const ap_directive_t *from)
+static const ap_directive_t *find_section(const server_rec *server, const ap_directive_t *from)
 {
     for (const ap_directive_t *d = from; d; d = d->next) {
         int is_section = strcasecmp(d->directive, "<VirtualHost") == 0 && d->line_num == (int)server->defn_line_number &&
                          strcmp(d->filename, server->defn_name) == 0;
-        const ap_directive_t *found = is_section ? d : section_of(server, d->first_child);
+        const ap_directive_t *found = is_section ? d : find_section(server, d->first_child);
         if (found)
             return found;
     }
@@ -45,7 +45,7 @@ static const char *directive_beside(const ap_directive_t *from, const char *name
 
 const char *neo_config_directive(const server_rec *server, const char *name, apr_pool_t *pool)
 {
-    const ap_directive_t *section = server->is_virtual ? section_of(server, ap_conftree) : NULL;
+    const ap_directive_t *section = server->is_virtual ? find_section(server, ap_conftree) : NULL;
     const char *args = section ? directive_beside(section->first_child, name) : NULL;
     if (!args)
         args = directive_beside(ap_conftree, name);
@@ -62,13 +62,13 @@ static int has_dbd_directive(const ap_directive_t *from)
 
 int neo_config_has_own_database(const server_rec *server)
 {
-    const ap_directive_t *section = server->is_virtual ? section_of(server, ap_conftree) : NULL;
+    const ap_directive_t *section = server->is_virtual ? find_section(server, ap_conftree) : NULL;
     return server->is_virtual && (!section || has_dbd_directive(section->first_child));
 }
 
 int neo_config_max_connections(const server_rec *server)
 {
-    const ap_directive_t *section = server->is_virtual ? section_of(server, ap_conftree) : NULL;
+    const ap_directive_t *section = server->is_virtual ? find_section(server, ap_conftree) : NULL;
     const char *own = section ? value_in(section->first_child, "DBDMax") : NULL;
     const char *max = own ? own : value_in(ap_conftree, "DBDMax");
     return max ? atoi(max) : 10;

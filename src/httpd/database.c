@@ -219,7 +219,7 @@ static void update_backoff(neo_database *database, const neo_db_lease *lease, in
     atomic_store(&database->backoff, backoff);
 }
 
-static int is_of_listener(const neo_db_lease *lease)
+static int belongs_to_listener(const neo_db_lease *lease)
 {
     return lease->is_long_held && lease->is_internal;
 }
@@ -229,9 +229,9 @@ static int is_limited(const neo_db_lease *lease)
     return lease->is_long_held && !lease->is_internal;
 }
 
-static int *gauge_of(neo_process *process, const neo_db_lease *lease)
+static int *connection_gauge(neo_process *process, const neo_db_lease *lease)
 {
-    return is_of_listener(lease) ? &process->listening : &process->in_use;
+    return belongs_to_listener(lease) ? &process->listening : &process->in_use;
 }
 
 static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_pool_t *pool)
@@ -243,7 +243,7 @@ static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_p
     lease->since = apr_time_now();
     lease->spent += lease->since - started;
     __atomic_fetch_sub(&shared->process->waiting, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(gauge_of(shared->process, lease), record != NULL, __ATOMIC_RELAXED);
+    __atomic_fetch_add(connection_gauge(shared->process, lease), record != NULL, __ATOMIC_RELAXED);
     neo_metrics_time(shared->metrics, NEO_TIME_CONNECTION_WAIT, lease->since - started);
     neo_metrics_count(shared->metrics, NEO_COUNT_NO_CONNECTION, record == NULL);
     update_backoff(database, lease, record != NULL);
@@ -255,7 +255,7 @@ static void close_counted(neo_database *database, neo_db_lease *lease)
     const neo_shared_metrics *shared = neo_shared_metrics_get();
     long long held = apr_time_now() - lease->since;
     lease->spent += held;
-    __atomic_fetch_sub(gauge_of(shared->process, lease), 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(connection_gauge(shared->process, lease), 1, __ATOMIC_RELAXED);
     if (!lease->is_long_held)
         neo_metrics_time(shared->metrics, NEO_TIME_CONNECTION_USE, held);
     dbd_close(database->server, lease->record);

@@ -32,7 +32,7 @@ static int find_databases(const neo_database *only, probed_database *found, int 
     int count = 0, number = 0;
     const neo_database *last = NULL;
     for (const server_rec *s = ap_server_conf; s && count < max; s = s->next) {
-        const neo_server_config *config = neo_server_config_of(s);
+        const neo_server_config *config = neo_get_server_config(s);
         if (!config->database || config->database == last)
             continue;
         last = config->database;
@@ -48,7 +48,7 @@ static int find_databases(const neo_database *only, probed_database *found, int 
 
 static int server_databases(request_rec *r, probed_database *found, int max)
 {
-    return find_databases(neo_server_config_of(r->server)->database, found, max);
+    return find_databases(neo_get_server_config(r->server)->database, found, max);
 }
 
 /* ---------------------------------------------------------------- one query for all processes */

@@ -67,7 +67,7 @@ static neo_ms admit_delivery(void *context, const char *organization, const char
     char name[NEO_ID_SIZE + NEO_HOST_SIZE];
     neo_allowance allowance;
     apr_snprintf(name, sizeof name, "%s %s", organization, receiver);
-    neo_limiter_count(neo_server_config_of(dispatcher->client.log_context.server)->site->credentials,
+    neo_limiter_count(neo_get_server_config(dispatcher->client.log_context.server)->site->credentials,
                       (neo_text){name, strlen(name)}, 1, per_hour, 3600, neo_now_ms() / 1000, &allowance);
     return allowance.is_exceeded ? allowance.reset * 1000 : 0;
 }
@@ -141,7 +141,7 @@ static void stop_jobs(void *data)
 
 void neo_job_thread_start(apr_pool_t *pchild, server_rec *server, neo_database *database, neo_dispatcher *dispatcher)
 {
-    const neo_server_config *config = neo_server_config_of(server);
+    const neo_server_config *config = neo_get_server_config(server);
     job_thread *thread = make_client(sizeof *thread, pchild, server, database); /* it waits in the queue of the requests */
     const neo_jobs_host host = {acquire_connection,
                                 release_connection,

@@ -61,7 +61,7 @@ static void wait_for(neo_listener *listener, int socket, int milliseconds)
 static void report_error(neo_listener *listener, int error)
 {
     if (error != NO_ERROR && error != listener->last_error)
-        neo_log((neo_message)error, &listener->log_context, "%s", neo_message_row_of((neo_message)error)->meaning);
+        neo_log((neo_message)error, &listener->log_context, "%s", neo_messages[error].meaning);
     listener->last_error = error;
 }
 

@@ -26,7 +26,7 @@ static void set_head(request_rec *r, const neo_response *response)
 }
 
 /* A bucket with the body. It is not copied, unless the bucket outlives the request's pool; then APR copies it. */
-static apr_bucket *bucket_of(request_rec *r, const neo_response *response)
+static apr_bucket *make_bucket(request_rec *r, const neo_response *response)
 {
     return apr_bucket_pool_create(response->body.ptr, response->body.len, r->pool, r->connection->bucket_alloc);
 }
@@ -96,7 +96,7 @@ int neo_response_send(request_rec *r, neo_response *response)
     if (response->media_type) {
         ap_set_content_length(r, (apr_off_t)response->body.len);
         decompress(r);
-        APR_BRIGADE_INSERT_TAIL(out, bucket_of(r, response));
+        APR_BRIGADE_INSERT_TAIL(out, make_bucket(r, response));
     }
     APR_BRIGADE_INSERT_TAIL(out, apr_bucket_eos_create(r->connection->bucket_alloc));
     if (response->body.len <= MAX_SMALL_BODY)
@@ -108,7 +108,7 @@ int neo_response_send(request_rec *r, neo_response *response)
 
 /* ---------------------------------------------------------------- httpd's errors */
 
-static neo_code code_of(int status)
+static neo_code status_code(int status)
 {
     static const struct {
         int status;
@@ -129,7 +129,7 @@ static neo_code code_of(int status)
 }
 
 /* The API's location that the request is for. If the request line cannot be parsed, it is the virtual host's first one. */
-static const char *root_of(const request_rec *r, const neo_server_config *config)
+static const char *find_root(const request_rec *r, const neo_server_config *config)
 {
     const char *first = config->roots->nelts ? APR_ARRAY_IDX(config->roots, 0, const char *) : NULL;
     if (!r->uri || *r->uri != '/' || !r->parsed_uri.path)
@@ -145,16 +145,16 @@ static const char *root_of(const request_rec *r, const neo_server_config *config
 
 void neo_response_replace_error(request_rec *r)
 {
-    const neo_server_config *config = neo_server_config_of(r->server);
-    int is_off = neo_location_config_of(r)->is_on == 0; /* a location below the API's with NeoAPI Off */
-    if (r->status >= 400 && !is_off && config->site && root_of(r, config))
+    const neo_server_config *config = neo_get_server_config(r->server);
+    int is_off = neo_get_location_config(r)->is_on == 0; /* a location below the API's with NeoAPI Off */
+    if (r->status >= 400 && !is_off && config->site && find_root(r, config))
         ap_add_output_filter(FILTER, NULL, r, r->connection);
 }
 
 /* The problem contains nothing of the request, unlike httpd's page. */
-static neo_problem *problem_of(request_rec *r)
+static neo_problem *make_status_problem(request_rec *r)
 {
-    neo_code code = code_of(r->status);
+    neo_code code = status_code(r->status);
     neo_problem *problem = NULL;
     if (r->status == HTTP_BAD_REQUEST)
         neo_problem_field(&problem, r->pool, code, "", "request", "has an invalid header, path encoding or body framing");
@@ -184,17 +184,17 @@ static apr_status_t replace(ap_filter_t *filter, apr_bucket_brigade *brigade)
         apr_brigade_cleanup(brigade);
         return APR_SUCCESS;
     }
-    const neo_server_config *config = neo_server_config_of(r->server);
-    neo_exchange *exchange = neo_exchange_make(r, config, root_of(r, config));
+    const neo_server_config *config = neo_get_server_config(r->server);
+    neo_exchange *exchange = neo_exchange_make(r, config, find_root(r, config));
     neo_response response = {.headers = r->headers_out};
-    neo_service_refuse(config->site, &exchange->request, neo_exchange_principal(r), problem_of(r), &response);
+    neo_service_refuse(config->site, &exchange->request, neo_exchange_principal(r), make_status_problem(r), &response);
     neo_exchange_count(exchange, &response);
     if (response.status == HTTP_METHOD_NOT_ALLOWED)
         set_allow(r, exchange, &response);
     apr_table_unset(r->headers_out, "Content-Length");
     set_head(r, &response);
     apr_brigade_cleanup(brigade);
-    APR_BRIGADE_INSERT_TAIL(brigade, bucket_of(r, &response));
+    APR_BRIGADE_INSERT_TAIL(brigade, make_bucket(r, &response));
     APR_BRIGADE_INSERT_TAIL(brigade, apr_bucket_eos_create(r->connection->bucket_alloc));
     ap_set_content_length(r, (apr_off_t)response.body.len);
     ap_remove_output_filter(filter);

@@ -330,7 +330,7 @@ static int on_request(request_rec *r)
     own->address = hash_address(r->useragent_ip);
     own->credential = 0;
     own->is_refused = 0;
-    set_request(r->connection, (request_state){.piece_ms = PIECE_MS, .is_other = !neo_server_config_of(r->server)->site});
+    set_request(r->connection, (request_state){.piece_ms = PIECE_MS, .is_other = !neo_get_server_config(r->server)->site});
     return DECLINED;
 }
 

@@ -31,7 +31,7 @@ typedef struct {
     const char *why; /* it failed */
 } sending;
 
-static const char *failure_of(const sending *s)
+static const char *failure_cause(const sending *s)
 {
     neo_ms now = neo_steady_ms();
     return atomic_load(&are_stopping)                      ? "httpd stops"
@@ -46,7 +46,7 @@ static int pass(sending *s)
     int failed = ap_pass_brigade(s->r->output_filters, s->brigade) != APR_SUCCESS || s->r->connection->aborted;
     apr_brigade_cleanup(s->brigade);
     if (failed || neo_steady_ms() > s->end || atomic_load(&are_stopping))
-        s->why = failure_of(s);
+        s->why = failure_cause(s);
     return !s->why;
 }
 
@@ -115,7 +115,7 @@ void neo_stream_send(request_rec *r, const neo_response *response)
 {
     neo_log_context log_context = {.r = r, .server = r->server, .principal = response->principal};
     neo_ms now = neo_steady_ms();
-    neo_ms limit = now + 1000LL * neo_server_config_of(r->server)->site->export_timeout;
+    neo_ms limit = now + 1000LL * neo_get_server_config(r->server)->site->export_timeout;
     sending s = {.r = r, .end = limit, .flushed_at = now};
     s.brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     neo_slow_clients_set_times(r->connection, PIECE_MS, limit);

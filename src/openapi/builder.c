@@ -129,7 +129,7 @@ const char *neo_openapi_fill(const neo_openapi_builder *builder, const char *tex
 
 neo_json *neo_openapi_filled(const neo_openapi_builder *builder, neo_json *value, const neo_resource *resource)
 {
-    neo_json_kind kind = neo_json_kind_of(value);
+    neo_json_kind kind = neo_json_get_kind(value);
     if (kind == NEO_JSON_STRING)
         return neo_json_make_string(neo_openapi_fill(builder, neo_json_string(value), resource), builder->pool);
     if (kind != NEO_JSON_OBJECT && kind != NEO_JSON_ARRAY)

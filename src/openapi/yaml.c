@@ -100,7 +100,7 @@ static void write_array(yaml_emitter_t *emitter, neo_json *value, int is_short, 
 
 static void write_value(yaml_emitter_t *emitter, neo_json *value, apr_pool_t *pool)
 {
-    neo_json_kind kind = neo_json_kind_of(value);
+    neo_json_kind kind = neo_json_get_kind(value);
     if (kind == NEO_JSON_STRING) {
         write_string(emitter, neo_json_string(value));
         return;

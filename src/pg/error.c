@@ -55,7 +55,7 @@ const neo_pg_error *neo_pg_error_find(const char *sqlstate)
 
 const char *neo_pg_error_fix(const neo_pg_error *error)
 {
-    return neo_message_row_of(error->message)->fix;
+    return neo_messages[error->message].fix;
 }
 
 void neo_message_find_state(const char *message, char state[NEO_SQLSTATE_SIZE])

@@ -71,7 +71,7 @@ static const char *join(const reader *r, const char *path, const char *name)
 static neo_json *member(const neo_json *object, const char *name)
 {
     neo_json *value = neo_json_get(object, name);
-    return value && neo_json_kind_of(value) != NEO_JSON_NULL ? value : NULL;
+    return value && neo_json_get_kind(value) != NEO_JSON_NULL ? value : NULL;
 }
 
 /* Returns whether a value is present and of that kind; adds an error if not. */
@@ -79,10 +79,10 @@ static int require_kind(reader *r, const neo_json *value, neo_json_kind kind, co
 {
     if (!value)
         add_batch_error(r, NEO_VALIDATION_FIELD_REQUIRED, path, "is required");
-    else if (neo_json_kind_of(value) != kind)
+    else if (neo_json_get_kind(value) != kind)
         neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_FIELD_INVALID, r->resource->name, path, "must be %s, not %s",
-                          neo_json_kind_name(kind), neo_json_kind_name(neo_json_kind_of(value)));
-    return value && neo_json_kind_of(value) == kind;
+                          neo_json_kind_name(kind), neo_json_kind_name(neo_json_get_kind(value)));
+    return value && neo_json_get_kind(value) == kind;
 }
 
 static void refuse_unknown_names(reader *r, neo_json *object, const char *const *names, const char *path)
@@ -139,7 +139,7 @@ static void read_target(reader *r, const neo_json *sent, const char *path, neo_b
         operation->external_id = neo_json_string_at(value, "external_id");
     if (operation->external_id)
         return;
-    if (has_id && value && neo_json_kind_of(value) == NEO_JSON_OBJECT && neo_has_external_id(r->resource)) {
+    if (has_id && value && neo_json_get_kind(value) == NEO_JSON_OBJECT && neo_has_external_id(r->resource)) {
         add_batch_error(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "id"), "must be a string or {\"external_id\": \"…\"}");
         return;
     }
@@ -219,9 +219,9 @@ neo_problem *neo_batch_read(const neo_resource *resource, neo_json *body, apr_po
     static const char *const names[] = {"atomic", "operations", NULL};
     reader r = {resource, pool, NULL};
     *batch = (neo_batch){0};
-    if (neo_json_kind_of(body) != NEO_JSON_OBJECT) {
+    if (neo_json_get_kind(body) != NEO_JSON_OBJECT) {
         neo_problem_field(&r.problem, pool, NEO_VALIDATION_MALFORMED_JSON, "", "body", "must be a JSON object, not %s",
-                          neo_json_kind_name(neo_json_kind_of(body)));
+                          neo_json_kind_name(neo_json_get_kind(body)));
         return r.problem;
     }
     const neo_json *atomic = member(body, "atomic");

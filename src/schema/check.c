@@ -147,10 +147,10 @@ const char *neo_check_member(const neo_field *field, const char *key, const neo_
     apr_size_t length = neo_utf8_length(key);
     if (length < 1 || length > (apr_size_t)field->max_key_length)
         return apr_psprintf(pool, "must have a name of 1 to %d characters, not %d", field->max_key_length, (int)length);
-    if (neo_json_kind_of(value) == NEO_JSON_NULL)
+    if (neo_json_get_kind(value) == NEO_JSON_NULL)
         return NULL;
     if (!neo_json_string(value))
-        return apr_psprintf(pool, "must be a string, not %s", neo_json_kind_name(neo_json_kind_of(value)));
+        return apr_psprintf(pool, "must be a string, not %s", neo_json_kind_name(neo_json_get_kind(value)));
     length = neo_utf8_length(neo_json_string(value));
     return length > (apr_size_t)field->max
                ? apr_psprintf(pool, "must have at most %ld characters, not %d", (long)field->max, (int)length)
@@ -209,7 +209,7 @@ const char *neo_check(const neo_field *field, const neo_json *value, const neo_j
         known.refers = neo_referenced_resource(field, beside);
         field = &known;
     }
-    const char *message = check_kind(field, neo_json_kind_of(value), pool);
+    const char *message = check_kind(field, neo_json_get_kind(value), pool);
     if (!message && types[field->type].is_accepted && !types[field->type].is_accepted(field, value))
         message = apr_pstrcat(pool, "must be ", describe_accepted(field, pool), NULL);
     if (!message && types[field->type].check)

@@ -90,13 +90,13 @@ void neo_import_new_id(char id[NEO_ID_SIZE], const char *prefix, neo_ms time)
 const char *neo_import_given(const neo_json *value, apr_pool_t *pool)
 {
     const char *text = value ? neo_json_string(value) : NULL;
-    if (value && neo_json_kind_of(value) == NEO_JSON_INTEGER)
+    if (value && neo_json_get_kind(value) == NEO_JSON_INTEGER)
         return apr_ltoa(pool, (long)neo_json_integer(value));
     return text && *text ? text : NULL;
 }
 
 typedef struct {
-    neo_import_id id_of;
+    neo_import_id find_id;
     void *data;
     apr_pool_t *pool;
 } renaming;
@@ -105,12 +105,12 @@ static neo_json *rename_one(void *data, const neo_resource *kind, neo_json *valu
 {
     const renaming *r = data;
     const char *given = neo_import_given(value, r->pool);
-    return given ? neo_json_make_string(r->id_of(r->data, kind, given), r->pool) : value;
+    return given ? neo_json_make_string(r->find_id(r->data, kind, given), r->pool) : value;
 }
 
-neo_json *neo_import_rename(const neo_resource *resource, neo_json *body, neo_import_id id_of, void *data, apr_pool_t *pool)
+neo_json *neo_import_rename(const neo_resource *resource, neo_json *body, neo_import_id find_id, void *data, apr_pool_t *pool)
 {
-    renaming r = {id_of, data, pool};
+    renaming r = {find_id, data, pool};
     return neo_references_replace(resource, body, rename_one, &r, pool);
 }
 
@@ -130,7 +130,7 @@ static void take_server_field(const neo_resource *resource, const neo_field *fie
     neo_json *value = neo_json_get(body, field->name);
     neo_field any = *field;
     any.max = any.max ? any.max : MAX_NAME;
-    if (!value || neo_json_kind_of(value) == NEO_JSON_NULL || neo_json_get(row, field->name))
+    if (!value || neo_json_get_kind(value) == NEO_JSON_NULL || neo_json_get(row, field->name))
         return;
     const char *message = neo_check(&any, value, body, pool);
     if (!message && strcmp(field->name, "created_at") == 0)
@@ -145,7 +145,7 @@ neo_problem *neo_import_check(const neo_resource *resource, neo_json *body, cons
                               neo_json **row, neo_json **clean)
 {
     neo_problem *problem = neo_validate(resource, body, pool, clean);
-    if (neo_json_kind_of(body) != NEO_JSON_OBJECT)
+    if (neo_json_get_kind(body) != NEO_JSON_OBJECT)
         return problem;
     *row = neo_json_make_object(pool);
     neo_json_set(*row, "organization_id", neo_json_make_string(owner->organization, pool));

@@ -60,10 +60,10 @@ static const char *find_external(const neo_field *fields, const neo_json *object
 static const char *find_external_in_list(const neo_field *field, const neo_json *list, const neo_resource *kind,
                                          apr_pool_t *pool)
 {
-    for (apr_size_t i = 0; neo_json_kind_of(list) == NEO_JSON_ARRAY && i < neo_json_size(list); i++) {
+    for (apr_size_t i = 0; neo_json_get_kind(list) == NEO_JSON_ARRAY && i < neo_json_size(list); i++) {
         const neo_json *one = neo_json_at(list, i);
         int is_one =
-            field->type == NEO_REFERENCE_LIST && neo_json_kind_of(one) == NEO_JSON_OBJECT && (!kind || field->refers == kind);
+            field->type == NEO_REFERENCE_LIST && neo_json_get_kind(one) == NEO_JSON_OBJECT && (!kind || field->refers == kind);
         const char *within = field->type == NEO_LIST ? find_external(field->fields, one, kind, pool) : NULL;
         if (is_one || within)
             return apr_psprintf(pool, "%s[%d]%s%s", field->name, (int)i, within ? "." : "", within ? within : "");
@@ -80,14 +80,14 @@ static const char *find_external_in(const neo_field *field, const neo_json *valu
     }
     if (field->type != NEO_REFERENCE)
         return find_external_in_list(field, value, kind, pool);
-    int is_one = neo_json_kind_of(value) == NEO_JSON_OBJECT && (!kind || neo_referenced_resource(field, beside) == kind);
+    int is_one = neo_json_get_kind(value) == NEO_JSON_OBJECT && (!kind || neo_referenced_resource(field, beside) == kind);
     return is_one ? field->name : NULL;
 }
 
 static const char *find_external(const neo_field *fields, const neo_json *object, const neo_resource *kind, apr_pool_t *pool)
 {
     const char *found = NULL;
-    for (const neo_field *f = fields; f->name && !found && neo_json_kind_of(object) == NEO_JSON_OBJECT; f++) {
+    for (const neo_field *f = fields; f->name && !found && neo_json_get_kind(object) == NEO_JSON_OBJECT; f++) {
         int may_refer = f->type == NEO_REFERENCE || f->type == NEO_REFERENCE_LIST || f->fields;
         const neo_json *value = may_refer ? neo_json_get(object, f->name) : NULL;
         found = value ? find_external_in(f, value, object, kind, pool) : NULL;
@@ -127,7 +127,7 @@ static neo_json *replace_in_list(const replacement *r, const neo_field *field, n
 
 static neo_json *replace_in_value(const replacement *r, const neo_field *field, neo_json *value, const neo_json *beside)
 {
-    neo_json_kind kind = neo_json_kind_of(value);
+    neo_json_kind kind = neo_json_get_kind(value);
     if (field->type == NEO_REFERENCE)
         return replace_one(r, field, value, beside);
     if (field->type == NEO_OBJECT)
@@ -139,7 +139,7 @@ static neo_json *replace_in_value(const replacement *r, const neo_field *field, 
 
 static neo_json *replace_in(const replacement *r, const neo_field *fields, neo_json *object)
 {
-    if (neo_json_kind_of(object) != NEO_JSON_OBJECT)
+    if (neo_json_get_kind(object) != NEO_JSON_OBJECT)
         return object;
     neo_json *copy = neo_json_make_object(r->pool);
     for (void *m = neo_json_first(object); m; m = neo_json_next(object, m)) {

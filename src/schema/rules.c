@@ -170,7 +170,7 @@ const char *neo_rule_mime_type(const neo_json *value, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- digits */
 
-static int consists_of(const char *text, size_t count, const char *characters)
+static int has_only(const char *text, size_t count, const char *characters)
 {
     return strlen(text) == count && strspn(text, characters) == count;
 }
@@ -178,7 +178,7 @@ static int consists_of(const char *text, size_t count, const char *characters)
 const char *neo_rule_sha256(const neo_json *value, apr_pool_t *pool)
 {
     (void)pool;
-    return consists_of(neo_json_string(value), 64, "0123456789abcdef") ? NULL : "must be 64 hexadecimal digits";
+    return has_only(neo_json_string(value), 64, "0123456789abcdef") ? NULL : "must be 64 hexadecimal digits";
 }
 
 const char *neo_normalize_lower_case(const char *text, apr_pool_t *pool)

@@ -51,13 +51,13 @@ static void check_member_names(walk *w, const neo_field *fields, neo_json *objec
 
 static void check_nested_names(walk *w, const neo_field *field, neo_json *value, const place *at)
 {
-    neo_json_kind kind = neo_json_kind_of(value);
+    neo_json_kind kind = neo_json_get_kind(value);
     if (field->type == NEO_OBJECT && kind == NEO_JSON_OBJECT)
         check_member_names(w, field->fields, value, at);
     if (field->type != NEO_LIST || kind != NEO_JSON_ARRAY || neo_json_size(value) > (apr_size_t)field->max_items)
         return;
     for (apr_size_t i = 0; i < neo_json_size(value); i++)
-        if (neo_json_kind_of(neo_json_at(value, i)) == NEO_JSON_OBJECT)
+        if (neo_json_get_kind(neo_json_at(value, i)) == NEO_JSON_OBJECT)
             check_member_names(w, field->fields, neo_json_at(value, i), &(place){at, NULL, i});
 }
 
@@ -117,7 +117,7 @@ static neo_json *clean_map(walk *w, const neo_field *field, neo_json *map, const
         if (message)
             neo_problem_member(&w->problem, w->pool, NEO_VALIDATION_FIELD_INVALID, w->resource->name, format_path(at, w->pool),
                                shown(w, key), message);
-        else if (neo_json_kind_of(neo_json_member_value(m)) != NEO_JSON_NULL)
+        else if (neo_json_get_kind(neo_json_member_value(m)) != NEO_JSON_NULL)
             neo_json_set(clean, key, neo_json_member_value(m));
     }
     return clean;
@@ -170,7 +170,7 @@ static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object
             continue;
         neo_json *value = neo_json_get(object, f->name), *stored = NULL;
         place at = {in, f->name, 0};
-        if (value && neo_json_kind_of(value) != NEO_JSON_NULL)
+        if (value && neo_json_get_kind(value) != NEO_JSON_NULL)
             stored = clean_value(w, f, value, clean, &at);
         else if (f->default_value)
             stored = f->type == NEO_BOOLEAN ? neo_json_make_boolean(strcmp(f->default_value, "true") == 0, w->pool)
@@ -187,7 +187,7 @@ static neo_problem *not_an_object(apr_pool_t *pool, const neo_json *body)
 {
     neo_problem *problem = NULL;
     neo_problem_field(&problem, pool, NEO_VALIDATION_MALFORMED_JSON, "", "body", "must be a JSON object, not %s",
-                      neo_json_kind_name(neo_json_kind_of(body)));
+                      neo_json_kind_name(neo_json_get_kind(body)));
     return problem;
 }
 
@@ -204,7 +204,7 @@ static neo_problem *check(const neo_resource *resource, neo_json *body, neo_json
 
 neo_problem *neo_validate(const neo_resource *resource, neo_json *body, apr_pool_t *pool, neo_json **clean)
 {
-    if (neo_json_kind_of(body) != NEO_JSON_OBJECT)
+    if (neo_json_get_kind(body) != NEO_JSON_OBJECT)
         return not_an_object(pool, body);
     return check(resource, body, body, pool, clean);
 }
@@ -218,7 +218,7 @@ neo_problem *neo_validate_patch(const neo_resource *resource, neo_json *current,
 neo_problem *neo_validate_merged(const neo_resource *resource, neo_json *merged, neo_json *patch, apr_pool_t *pool,
                                  neo_json **clean)
 {
-    if (neo_json_kind_of(patch) != NEO_JSON_OBJECT)
+    if (neo_json_get_kind(patch) != NEO_JSON_OBJECT)
         return not_an_object(pool, patch);
     return check(resource, merged, patch, pool, clean);
 }

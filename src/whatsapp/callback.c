@@ -131,7 +131,7 @@ static neo_ms read_timestamp(const neo_json *value)
 static void set_item_error(neo_callback_item *item, const neo_json *value, apr_pool_t *pool)
 {
     const neo_json *first = neo_json_at(neo_json_get(value, "errors"), 0), *code = first ? neo_json_get(first, "code") : NULL;
-    if (!code || neo_json_kind_of(code) != NEO_JSON_INTEGER)
+    if (!code || neo_json_get_kind(code) != NEO_JSON_INTEGER)
         return;
     long long number = neo_json_integer(code);
     item->has_error = 1;
@@ -182,7 +182,7 @@ static const char *join_contact_names(const neo_json *contacts, apr_pool_t *pool
 
 static int is_number(const neo_json *value)
 {
-    return value && (neo_json_kind_of(value) == NEO_JSON_INTEGER || neo_json_kind_of(value) == NEO_JSON_REAL);
+    return value && (neo_json_get_kind(value) == NEO_JSON_INTEGER || neo_json_get_kind(value) == NEO_JSON_REAL);
 }
 
 /* "-23.5613,-46.6565" */
@@ -388,7 +388,7 @@ apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *st
     *dropped = 0;
     if (!whole)
         return NULL;
-    if (!entries || neo_json_kind_of(entries) != NEO_JSON_ARRAY) {
+    if (!entries || neo_json_get_kind(entries) != NEO_JSON_ARRAY) {
         *error = "\"entry\" is missing or not an array";
         return NULL;
     }

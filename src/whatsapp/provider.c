@@ -163,7 +163,7 @@ static const char *read_provider_id(const neo_json *object, const char *name, ap
 
 static int clamp_int(const neo_json *value)
 {
-    long long number = value && neo_json_kind_of(value) == NEO_JSON_INTEGER ? neo_json_integer(value) : 0;
+    long long number = value && neo_json_get_kind(value) == NEO_JSON_INTEGER ? neo_json_integer(value) : 0;
     return (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
 }
 
@@ -199,7 +199,7 @@ static int read_error(const neo_json *error, int http_status, const char *token,
                                  data ? neo_json_string(neo_json_get(data, "details")) : NULL,
                                  neo_json_string(neo_json_get(error, "fbtrace_id"))};
     const char **const stored[] = {&reply->title, &reply->details, &reply->trace};
-    if (!code || neo_json_kind_of(code) != NEO_JSON_INTEGER)
+    if (!code || neo_json_get_kind(code) != NEO_JSON_INTEGER)
         return 0;
     judge(error, http_status, reply);
     for (int i = 0; i < 3; i++) /* the token is removed before cutting, which could leave half of it */

@@ -39,7 +39,7 @@ static neo_json *exported(const neo_resource *resource, const neo_json *clean, a
 static void check_clean(const neo_resource *resource, const neo_json *clean, apr_pool_t *pool)
 {
     neo_json *again = NULL;
-    EXPECT(neo_json_kind_of(clean) == NEO_JSON_OBJECT);
+    EXPECT(neo_json_get_kind(clean) == NEO_JSON_OBJECT);
     EXPECT(!neo_validate(resource, exported(resource, clean, pool), pool, &again));
     check_equal(clean, again, pool);
 }

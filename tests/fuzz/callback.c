@@ -35,7 +35,7 @@ static void check_items_json(const apr_array_header_t *items, apr_pool_t *pool)
 {
     const char *error = NULL;
     const neo_json *list = neo_json_parse(neo_callback_items_json(items, 0, items->nelts, pool), pool, &error);
-    EXPECT(list && neo_json_kind_of(list) == NEO_JSON_ARRAY && neo_json_size(list) == (apr_size_t)items->nelts);
+    EXPECT(list && neo_json_get_kind(list) == NEO_JSON_ARRAY && neo_json_size(list) == (apr_size_t)items->nelts);
     for (int i = 0; i < items->nelts; i++) {
         const neo_callback_item *item = &APR_ARRAY_IDX(items, i, neo_callback_item);
         const neo_json *body = neo_json_get(neo_json_at(list, (apr_size_t)i), "body");

@@ -40,7 +40,7 @@ TEST(every_type_of_value_is_a_document)
     };
     for (int i = 0; i < COUNT(cases); i++) {
         neo_json *value = parse_json(cases[i].text, *state);
-        assert_int_equal(neo_json_kind_of(value), cases[i].kind);
+        assert_int_equal(neo_json_get_kind(value), cases[i].kind);
         assert_string_equal(neo_json_kind_name(cases[i].kind), cases[i].name);
     }
 }
@@ -194,12 +194,12 @@ TEST(integers_keep_all_63_bits)
     };
     for (int i = 0; i < COUNT(cases); i++) {
         neo_json *value = parse_json(cases[i].text, *state);
-        assert_int_equal(neo_json_kind_of(value), NEO_JSON_INTEGER);
+        assert_int_equal(neo_json_get_kind(value), NEO_JSON_INTEGER);
         assert_true(neo_json_integer(value) == cases[i].value);
         assert_string_equal(text_of_json(value, *state), cases[i].text);
     }
-    assert_int_equal(neo_json_kind_of(parse_json("1E3", *state)), NEO_JSON_REAL);
-    assert_int_equal(neo_json_kind_of(parse_json("1.0", *state)), NEO_JSON_REAL);
+    assert_int_equal(neo_json_get_kind(parse_json("1E3", *state)), NEO_JSON_REAL);
+    assert_int_equal(neo_json_get_kind(parse_json("1.0", *state)), NEO_JSON_REAL);
 }
 
 TEST(a_number_out_of_range_becomes_one_that_no_field_accepts)

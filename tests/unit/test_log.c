@@ -80,11 +80,11 @@ TEST(without_a_sink_warnings_and_errors_go_to_standard_error)
 TEST(every_message_has_a_unique_identifier_and_a_remedy)
 {
     for (int i = 0; i < NEO_MESSAGES; i++) {
-        const neo_message_row *row = neo_message_row_of((neo_message)i);
+        const neo_message_row *row = &neo_messages[i];
         assert_int_equal(strlen(row->id), 7);
         assert_int_equal(strncmp(row->id, "NEO", 3), 0);
         assert_int_equal(strspn(row->id + 3, "0123456789"), 4);
-        assert_true(i == 0 || strcmp(neo_message_row_of((neo_message)(i - 1))->id, row->id) < 0);
+        assert_true(i == 0 || strcmp(neo_messages[i - 1].id, row->id) < 0);
         assert_true(strlen(row->fix) > 10);
         assert_int_equal(row->meaning[strlen(row->meaning) - 1], '.');
     }

@@ -131,7 +131,7 @@ static neo_message last_logged;
 static void remember(const neo_message_row *message, void *context, const char *text)
 {
     (void)context, (void)text;
-    for (last_logged = 0; neo_message_row_of(last_logged) != message;)
+    for (last_logged = 0; &neo_messages[last_logged] != message;)
         last_logged++;
 }
 

@@ -221,7 +221,7 @@ TEST(wrong_fields_are_listed_in_errors)
     neo_problem_field(&problem, *state, NEO_VALIDATION_FIELD_REQUIRED, "broker", "name", "is required");
     for (int n = 1; n <= 2; n++) {
         neo_json *errors = neo_json_get(document_of(problem, &frame, *state), "errors");
-        assert_int_equal(neo_json_kind_of(errors), NEO_JSON_ARRAY);
+        assert_int_equal(neo_json_get_kind(errors), NEO_JSON_ARRAY);
         assert_int_equal(neo_json_size(errors), n);
         assert_keys(neo_json_at(errors, 0), keys);
         assert_string_equal(string_at(neo_json_at(errors, 0), "code"), "validation.broker.name_required");
