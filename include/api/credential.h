@@ -28,8 +28,6 @@ typedef struct neo_credential {
     NEO_PLAN_LIMITS(NEO_PLAN_MEMBER) /* 0: unlimited */
 } neo_credential;
 
-void neo_credential_make_statements(apr_pool_t *pool);
-
 /* Sets *credential to NULL if no credential has the id. */
 NEO_MUSTCHECK neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, neo_credential **credential);
 

@@ -5,6 +5,7 @@
 #define NEO_SQL_IDEMPOTENCY_H
 
 #include "core/clock.h"
+#include "core/crypto.h"
 #include "core/id.h"
 #include "sql/sql.h"
 
@@ -17,26 +18,19 @@ typedef struct neo_actor {
     const char *request;    /* id of the request, which events show */
 } neo_actor;
 
-/* An idempotency key and its request's hash. */
+/* An idempotency key and its request's hash, in hexadecimal. */
 typedef struct neo_idempotency {
     const char *key; /* a UUID */
-    unsigned char hash[32];
+    char hash[2 * NEO_SHA256_SIZE + 1];
 } neo_idempotency;
 
-/* Parts of a statement that writes once: the condition of the write, and the CTE that stores the response if the CTE `from` has
- * a row. Status, answer and secret are SQL. The condition is a scalar subquery, because PostgreSQL could join the rows of a
- * group to all keys. */
-#define NEO_IDEMPOTENCY_KEY_IS_FREE                                                                                            \
-    "(select 1 from neoapi.idempotency_key where organization_id = {organization}"                                             \
-    " and credential_id = {credential} and key = {key}::uuid) is null"
-#define NEO_IDEMPOTENCY_STORE_KEY(status, answer, secret, from)                                                                \
-    ", stored_key as (insert into neoapi.idempotency_key"                                                                      \
-    " (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)"                          \
-    " select {organization}, {credential}, {key}::uuid, decode({hash}, 'hex'), " status ", " answer ", " secret                \
-    ", now() + interval '24 hours' from " from ")"
+/* The values of a statement of a .sql file that stores the key, for NEO_BIND; null if `idempotency` is NULL. */
+#define NEO_IDEMPOTENCY_VALUES(actor, idempotency)                                                                             \
+    .organization = (actor)->organization, .credential = (actor)->credential,                                                  \
+    .key = (idempotency) ? (idempotency)->key : NULL, .hash = (idempotency) ? (idempotency)->hash : NULL
 
-/* Sets their parameters, unless `idempotency` is NULL. */
-void neo_idempotency_add(neo_values *values, const neo_actor *actor, const neo_idempotency *idempotency, apr_pool_t *pool);
+/* Sets the parameters of a generated statement, unless `idempotency` is NULL. */
+void neo_idempotency_add(neo_values *values, const neo_actor *actor, const neo_idempotency *idempotency);
 
 typedef enum neo_idempotency_state {
     NEO_IDEMPOTENCY_FREE,     /* the key does not exist; an expired one is removed */
@@ -50,8 +44,6 @@ typedef struct neo_idempotency_answer {
     neo_text body;      /* JSON, or the id of a pending message (see whatsapp/store.h) */
     const char *secret; /* sealed; NULL if the response has none */
 } neo_idempotency_answer;
-
-void neo_idempotency_make_statements(apr_pool_t *pool);
 
 NEO_MUSTCHECK neo_pg_status neo_idempotency_lookup(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
                                                    apr_pool_t *pool, neo_idempotency_state *state,

@@ -7,8 +7,6 @@
 #include "sql/idempotency.h"
 #include "sql/page.h"
 
-void neo_delivery_make_statements(apr_pool_t *pool);
-
 /* A page of a subscription's deliveries t (see neo_page_sql); `answer` NULL: as the API lists them. */
 NEO_MUSTCHECK neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *answer,
                                               const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
@@ -17,17 +15,10 @@ NEO_MUSTCHECK neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor
 NEO_MUSTCHECK neo_pg_status neo_delivery_read(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *id,
                                               apr_pool_t *pool, neo_rows *rows);
 
-/* Queues a new delivery. One row: the answer, and the number of deliveries; none if `of` does not exist, or the idempotency key
- * does. */
-typedef enum neo_delivery_kind {
-    NEO_DELIVERY_TEST,  /* of the event webhook.test; `of` is ignored */
-    NEO_DELIVERY_RETRY, /* with the payload of the delivery `of` */
-    NEO_DELIVERY_KINDS
-} neo_delivery_kind;
-
-NEO_MUSTCHECK neo_pg_status neo_delivery_make(neo_pg *pg, neo_delivery_kind kind, const neo_actor *actor,
-                                              const neo_idempotency *idempotency, const char *subscription, const char *of,
-                                              apr_pool_t *pool, neo_rows *rows);
+/* Queues a new delivery, of the event of the delivery `of`; NULL: of a new event webhook.test. One row: the answer, and the
+ * number of deliveries; none if `of` does not exist, or the idempotency key does. */
+NEO_MUSTCHECK neo_pg_status neo_delivery_make(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
+                                              const char *subscription, const char *of, apr_pool_t *pool, neo_rows *rows);
 
 /* Sends events again that have not arrived (see neoapi.webhook_recover); `body` is a valid neo_recovery. One row as above, none
  * if the idempotency key exists. */

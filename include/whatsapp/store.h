@@ -8,8 +8,6 @@
 #include "sql/idempotency.h"
 #include "sql/page.h"
 
-void neo_whatsapp_make_statements(apr_pool_t *pool);
-
 /* A message to send to a lead. */
 typedef struct neo_conversation_start {
     char conversation[NEO_ID_SIZE]; /* id for a new one */

@@ -103,7 +103,9 @@ neo_problem *neo_call_read_idempotency_key(neo_call *call)
                          {call->request->path, strlen(call->request->path)},
                          {query, strlen(query)},
                          call->raw};
-    neo_sha256_pieces(pieces, 4, idempotency->hash);
+    unsigned char hash[NEO_SHA256_SIZE];
+    neo_sha256_pieces(pieces, 4, hash);
+    neo_hex(hash, sizeof hash, idempotency->hash);
     call->idempotency = idempotency;
     return NULL;
 }

@@ -8,6 +8,7 @@
 
 #include "api/credential.sql.h"
 #include "core/encode.h"
+#include "core/json.h"
 #include "core/secret.h"
 
 enum {
@@ -21,19 +22,8 @@ enum {
     ORGANIZATIONS,
     PREVIOUS,
     PREVIOUS_UNTIL,
-    PLAN,
-    LIMITS /* one column for each */
+    PLAN /* the row as JSON */
 };
-
-static neo_statement *read_statement;
-
-void neo_credential_make_statements(apr_pool_t *pool)
-{
-#define LIMIT_COLUMN(column, ...) ", coalesce(p." #column ", 0)"
-    const char *sql = apr_pstrcat(pool, "select c.*" NEO_PLAN_LIMITS(LIMIT_COLUMN) " from (", read_sql,
-                                  ") c join neoapi.plan p on p.name = c.plan", NULL);
-    read_statement = neo_statement_make(pool, sql, 1, 0);
-}
 
 /* Splits at spaces into *words; returns their number. */
 static int split(const char *text, apr_pool_t *pool, const char *const **words)
@@ -69,7 +59,7 @@ static int read_hash(const neo_rows *rows, int column, unsigned char hash[NEO_SH
 neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, neo_credential **credential)
 {
     neo_rows rows;
-    neo_pg_status status = neo_pg_run(pg, read_statement, &id, pool, &rows);
+    neo_pg_status status = neo_pg_run(pg, NEO_BIND(read, .id = id), pool, &rows);
     *credential = NULL;
     if (status != NEO_PG_OK || rows.count == 0)
         return status;
@@ -87,8 +77,12 @@ neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, 
     c->user = neo_rows_value(&rows, 0, USER);
     c->email = neo_rows_value(&rows, 0, EMAIL);
     c->organization_count = split(neo_rows_value(&rows, 0, ORGANIZATIONS), pool, &c->organizations);
-    int at = LIMITS;
-#define READ_LIMIT(column, ...) c->column = atoi(neo_rows_value(&rows, 0, at++));
+    const char *error;
+    const neo_json *plan = neo_json_parse(neo_rows_text(&rows, 0, PLAN), pool, &error);
+#define READ_LIMIT(column, ...)                                                                                                \
+    if (!neo_json_get(plan, #column))                                                                                          \
+        return NEO_PG_SCHEMA;                                                                                                  \
+    c->column = (int)neo_json_integer(neo_json_get(plan, #column));
     NEO_PLAN_LIMITS(READ_LIMIT)
     *credential = c;
     return NEO_PG_OK;

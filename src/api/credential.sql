@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reads a credential: $1 id. credential.c joins the limits of its plan.
--- name: read
+-- Reads a credential and its plan (see credential.c).
+-- read: read
 select encode(s.secret_hash, 'base64'),
     c.revoked_at is not null,
     c.tenant_id,
@@ -13,9 +13,10 @@ select encode(s.secret_hash, 'base64'),
          from neoapi.token_organization o where o.credential_id = c.id), ''),
     encode(s.previous_secret_hash, 'base64'),
     (extract(epoch from c.previous_secret_until) * 1000)::bigint,
-    t.plan
+    to_json(p)
 from neoapi.credential c
 cross join lateral neoapi.secret_hashes(c.id) s
 join neoapi.tenant t on t.id = c.tenant_id
+join neoapi.plan p on p.name = t.plan
 left join neoapi.app_user u on u.id = c.user_id
-where c.id = $1;
+where c.id = {id};

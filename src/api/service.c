@@ -11,19 +11,13 @@
 #include "sql/reference.h"
 #include "sql/rule_input.h"
 #include "sql/statements.h"
-#include "webhooks/delivery.h"
-#include "whatsapp/store.h"
 
 void neo_service_make_statements(apr_pool_t *pool)
 {
-    neo_credential_make_statements(pool);
-    neo_idempotency_make_statements(pool);
     neo_sql_make_all(pool);
     neo_external_id_make_statement(pool);
     neo_rule_input_make_statements(pool);
-    neo_delivery_make_statements(pool);
     neo_routes_make(pool);
-    neo_whatsapp_make_statements(pool);
 }
 
 void neo_service_prepare(neo_site *site, apr_pool_t *pool)

@@ -54,14 +54,13 @@ static neo_problem *read_delivery(neo_call *call, neo_result *result)
 static neo_pg_status test(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
 {
     (void)baton;
-    return neo_delivery_make(pg, NEO_DELIVERY_TEST, &call->actor, call->idempotency, call->match.id, NULL, call->pool, rows);
+    return neo_delivery_make(pg, &call->actor, call->idempotency, call->match.id, NULL, call->pool, rows);
 }
 
 static neo_pg_status retry(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
 {
     (void)baton;
-    return neo_delivery_make(pg, NEO_DELIVERY_RETRY, &call->actor, call->idempotency, call->match.id,
-                             call->match.subresource_id, call->pool, rows);
+    return neo_delivery_make(pg, &call->actor, call->idempotency, call->match.id, call->match.subresource_id, call->pool, rows);
 }
 
 static neo_pg_status recover(neo_call *call, neo_pg *pg, void *body, neo_rows *rows)

@@ -107,11 +107,9 @@ static neo_ctl_exit run_retry(neo_ctl *ctl)
     neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
         error = find_subscription(ctl, pg, owner_sql, delivery, "no such delivery; see: neoapictl webhook deliveries", &of);
-    if (!error) {
-        neo_delivery_make_statements(ctl->pool);
-        error = read_answer(neo_delivery_make(pg, NEO_DELIVERY_RETRY, &of.actor, NULL, of.id, delivery, ctl->pool, &rows),
-                            &rows, ctl->pool, &answer);
-    }
+    if (!error)
+        error =
+            read_answer(neo_delivery_make(pg, &of.actor, NULL, of.id, delivery, ctl->pool, &rows), &rows, ctl->pool, &answer);
     return print_answer(ctl, error, answer, &of);
 }
 
@@ -121,7 +119,6 @@ static const char *recover_all(const neo_ctl *ctl, neo_pg *pg, const subscriptio
     neo_rows rows;
     neo_json *position;
     long long recovered = 0;
-    neo_delivery_make_statements(ctl->pool);
     do {
         const char *error =
             read_answer(neo_delivery_recover(pg, &of->actor, NULL, of->id, body, ctl->pool, &rows), &rows, ctl->pool, answer);

@@ -13,13 +13,13 @@
 /* What is written to rows. */
 typedef enum { NOTHING, BODY, NEW_BODY } content;
 
-static void set_origin(neo_values *v, const neo_actor *actor, const neo_idempotency *idempotency, apr_pool_t *pool)
+static void set_origin(neo_values *v, const neo_actor *actor, const neo_idempotency *idempotency)
 {
     v->organization = actor->organization;
     v->tenant = actor->tenant;
     v->actor = actor->name;
     v->request = actor->request;
-    neo_idempotency_add(v, actor, idempotency, pool);
+    neo_idempotency_add(v, actor, idempotency);
 }
 
 /* The parameters about a row. */
@@ -41,7 +41,7 @@ static neo_values row_values(const neo_resource *resource, const neo_actor *acto
     v.timestamp_field = row->timestamp_field;
     v.target = row->target.id;
     if (row->actor)
-        set_origin(&v, row->actor, row->idempotency, pool);
+        set_origin(&v, row->actor, row->idempotency);
     if (written != NOTHING)
         neo_write_set_fields(&v, resource, row->body, pool);
     if (written == NEW_BODY)
@@ -55,7 +55,7 @@ static neo_bound_sql bind_rows(const neo_sql *sql, const neo_resource *resource,
 {
     neo_values *each = apr_palloc(pool, (apr_size_t)count * sizeof *each);
     if (actor)
-        set_origin(v, actor, NULL, pool);
+        set_origin(v, actor, NULL);
     for (int i = 0; i < count; i++)
         each[i] = row_values(resource, rows[i].actor ? rows[i].actor : actor, &rows[i], written, pool);
     return neo_sql_bind(sql, v, each, count, pool);

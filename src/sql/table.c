@@ -52,7 +52,7 @@ neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const n
     v.times = row->times ? neo_json_text(row->times, pool).ptr : NULL;
     neo_representation_set(&v, resource, &(neo_new_values){row->id, now, actor, row->body, row->timestamp_field, row->times},
                            pool);
-    neo_idempotency_add(&v, actor, idempotency, pool);
+    neo_idempotency_add(&v, actor, idempotency);
     return neo_sql_run(pg, neo_sql_find(resource, kind), &v, pool, rows);
 }
 

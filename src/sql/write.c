@@ -25,6 +25,11 @@
 #define OF_ITEM         "item.item_number, item.item_id_block, item.item_now"
 #define NEXT_UPDATED_AT NEO_NEXT_UPDATED_AT("item.item_now", "before")
 
+/* A scalar subquery, because PostgreSQL could join the rows of a group to all keys. */
+#define KEY_IS_FREE                                                                                                            \
+    "(select 1 from neoapi.idempotency_key where organization_id = {organization} and credential_id = {credential}"            \
+    " and key = {key}::uuid) is null"
+
 /* The parameters about a request are columns of each row of a group: {actor} is item_actor. */
 #define NAMED(name) #name,
 static const char *const request_parameters[] = {NEO_REQUEST_PARAMETERS(NAMED)};
@@ -368,7 +373,7 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
     int refers = neo_has_references(resource), is_idempotent = options & NEO_WRITE_IDEMPOTENT;
     int is_group = options & NEO_WRITE_GROUP;
     const char *from = is_group ? "created where item_key is not null" : "created";
-    const char *is_free = is_idempotent ? NEO_IDEMPOTENCY_KEY_IS_FREE : "true";
+    const char *is_free = is_idempotent ? KEY_IS_FREE : "true";
     const neo_resource *target = options & NEO_WRITE_HISTORY ? effect_target(resource, options) : NULL;
     neo_buf sql;
     options |= neo_representation_is_made(resource) ? NEW : 0;
@@ -385,7 +390,11 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
     if (refers)
         neo_reference_add_created(&sql);
     if (is_idempotent)
-        neo_buf_printf(&sql, NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "%s", "%s"),
+        neo_buf_printf(&sql,
+                       ", stored_key as (insert into neoapi.idempotency_key"
+                       " (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)"
+                       " select {organization}, {credential}, {key}::uuid, decode({hash}, 'hex'), 201, representation, %s,"
+                       " now() + interval '24 hours' from %s)",
                        find_secret_field(resource) ? "secret" : "null", from);
     add_answer(&sql, resource, "created", "representation", options);
     if (refers && !is_group)

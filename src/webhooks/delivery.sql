@@ -1,41 +1,65 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deliveries that the API makes and shows (see delivery.c). Parameters have names (see sql/sql.h).
+-- Deliveries that the API makes and shows (see delivery.c).
 
--- ---------------------------------------------------------------- what to deliver: an event in a row each
+-- A delivery of the event of {delivery}, or if that is null, of a new event webhook.test.
+-- write: make
+with key_is_free as (
+    select where {key}::uuid is null or (
+        select 1 from neoapi.idempotency_key
+        where organization_id = {organization} and credential_id = {credential} and key = {key}::uuid) is null),
+test as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+    select t.organization_id, 'webhook.test', t.id, neoapi.event_time({now}::timestamptz), {actor}, {request},
+        json_strip_nulls(json_build_object('subscription_id', t.id))::text
+    from neoapi.webhook_subscription t, key_is_free
+    where {delivery}::text is null and t.organization_id = {organization} and t.id = {subscription}
+    returning id, type, created_at),
+source as (
+    select * from test
+    union all
+    select t.event_id, t.event_type, t.event_at
+    from neoapi.webhook_delivery t, lateral (
+        select from neoapi.event e where e.organization_id = t.organization_id and e.id = t.event_id and e.created_at = t.event_at) e
+    where t.organization_id = {organization} and t.subscription_id = {subscription} and t.id = {delivery}),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select {organization}, neoapi.block_id({id_block}, 1), {subscription}, s.id, s.type, s.created_at, {now}::timestamptz
+    from source s, key_is_free
+    returning *),
+queued as (
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+    select id, organization_id, subscription_id, now() from queued_deliveries),
+answer as materialized (
+    select json_strip_nulls(json_build_object(
+        'id', id,
+        'subscription_id', subscription_id,
+        'event_id', event_id,
+        'event_type', event_type,
+        'status', 'pending',
+        'attempt_count', 0,
+        'created_at', neoapi.format_timestamp(created_at)))::text as answer
+    from queued_deliveries),
+stored_key as (
+    insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, expires_at)
+    select {organization}, {credential}, {key}::uuid, decode({hash}, 'hex'), 201, answer, now() + interval '24 hours'
+    from answer where {key}::uuid is not null)
+select answer, 1 from answer;
 
--- name: test_events
-insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
-select t.organization_id, 'webhook.test', t.id, neoapi.event_time({now}::timestamptz), {actor}, {request},
-    json_strip_nulls(json_build_object('subscription_id', t.id))::text
-from neoapi.webhook_subscription t, key_is_free
-where t.organization_id = {organization} and t.id = {subscription}
-returning id, type, created_at;
-
--- name: retry_events
-select t.event_id as id, t.event_type as type, t.event_at as created_at
-from neoapi.webhook_delivery t, lateral (
-    select from neoapi.event e where e.organization_id = t.organization_id and e.id = t.event_id and e.created_at = t.event_at) e
-where t.organization_id = {organization} and t.subscription_id = {subscription} and t.id = {id};
-
--- ---------------------------------------------------------------- answers
-
--- name: record_answer
-select json_strip_nulls(json_build_object(
-    'id', id,
-    'subscription_id', subscription_id,
-    'event_id', event_id,
-    'event_type', event_type,
-    'status', 'pending',
-    'attempt_count', 0,
-    'created_at', neoapi.format_timestamp(created_at)))::text as answer
-from queued_deliveries;
-
--- name: recovery
-select json_strip_nulls(json_build_object('recovered', r.recovered, 'is_complete', r.position is null, 'position', r.position))::text as answer, r.recovered
-from key_is_free, neoapi.webhook_recover({organization}, {subscription}, {body}::json, {any_type}::text[], {id_block},
-                                         {now}::timestamptz) r;
-
--- ---------------------------------------------------------------- whole statements
+-- write: recover
+with key_is_free as (
+    select where {key}::uuid is null or (
+        select 1 from neoapi.idempotency_key
+        where organization_id = {organization} and credential_id = {credential} and key = {key}::uuid) is null),
+answer as materialized (
+    select json_strip_nulls(json_build_object(
+        'recovered', r.recovered, 'is_complete', r.position is null, 'position', r.position))::text as answer, r.recovered
+    from key_is_free, neoapi.webhook_recover({organization}, {subscription}, {body}::json, {any_type}::text[], {id_block},
+                                             {now}::timestamptz) r),
+stored_key as (
+    insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, expires_at)
+    select {organization}, {credential}, {key}::uuid, decode({hash}, 'hex'), 200, answer, now() + interval '24 hours'
+    from answer where {key}::uuid is not null)
+select answer, recovered from answer;
 
 -- read: read
 select neoapi.webhook_delivery_detail(t)

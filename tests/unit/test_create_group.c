@@ -23,6 +23,12 @@ typedef struct {
     int status;
 } requester;
 
+/* The plan as JSON. */
+#define COUNT_VALUE                             "1000"
+#define SECONDS_VALUE                           "60"
+#define LIMIT_VALUE                             "null"
+#define LIMIT_MEMBER(column, option, kind, ...) "\"" #column "\": " kind##_VALUE ", "
+
 static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
 {
     static const char *const created[] = {ROW, "0", NULL, "1"};
@@ -40,13 +46,7 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
                                           ORGANIZATION,
                                           NULL,
                                           NULL,
-                                          "default",
-                                          "1000",
-                                          "60",
-                                          "0",
-                                          "0",
-                                          "0",
-                                          "0"};
+                                          "{" NEO_PLAN_LIMITS(LIMIT_MEMBER) "\"name\": \"default\"}"};
         memcpy(c, credential, sizeof credential);
         *reply = (fake_reply){.columns = sizeof credential / sizeof *credential, .rows = 1, .values = c};
         return;
