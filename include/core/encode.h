@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encodings and checksums: base64, base62, hexadecimal, integers, CRC-32, fingerprints, UTF-8. */
+/* Encodings, checksums and compression: base64, base62, hexadecimal, integers, CRC-32, fingerprints, UTF-8, gzip. */
 #ifndef NEO_CORE_ENCODE_H
 #define NEO_CORE_ENCODE_H
-
-#include <apr_pools.h>
 
 #include "core/buf.h"
 
@@ -40,5 +38,8 @@ NEO_MUSTCHECK int neo_utf8_is_valid(const char *text, apr_size_t len);
 
 /* The number of code points of well-formed UTF-8. */
 apr_size_t neo_utf8_length(const char *text);
+
+/* Compresses a document that is sent often in the gzip format (RFC 1952). Returns the same bytes at each call. */
+neo_text neo_gzip(neo_text plain, apr_pool_t *pool);
 
 #endif

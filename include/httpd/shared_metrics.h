@@ -6,9 +6,9 @@
 #include <httpd.h>
 
 #include "api/concurrency.h"
+#include "core/lock.h"
 #include "core/metrics.h"
 #include "core/receivers.h"
-#include "core/seqlock.h"
 #include "pg/error.h"
 #include "status/backlog.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/wait.h"
+#include "core/lock.h"
 
 #define MAX_IN_PROGRESS 2
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "api/slot_tuner.h"
-#include "core/wait.h"
+#include "core/lock.h"
 
 typedef struct {
     const neo_group_member *leader; /* NULL: the slot is free */

@@ -6,7 +6,7 @@
 
 #include "api/routing.h"
 #include "call.h"
-#include "core/gzip.h"
+#include "core/encode.h"
 #include "openapi/openapi.h"
 
 /* Scripts and styles are loaded from this origin only; inline ones are blocked. */

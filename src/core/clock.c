@@ -39,22 +39,17 @@ static neo_ms read_offset(neo_ms *boot)
     return system - *boot;
 }
 
-static void report_step(neo_ms difference)
-{
-    if (atomic_exchange(&is_apart, 1))
-        return;
-    atomic_fetch_add(&steps, 1);
-    atomic_store(&last_step, difference);
-    neo_log(NEO_LOG_CLOCK_STEP, NULL, "the system clock is %lld ms %s the time", llabs(difference),
-            difference > 0 ? "ahead of" : "behind");
-}
-
 neo_ms neo_now_ms(void)
 {
     neo_ms boot, system = read_offset(&boot);
     long long known = atomic_load(&clock_offset);
     if (known && llabs(system - known) > NEO_MAX_CLOCK_STEP_MS) {
-        report_step(system - known);
+        if (!atomic_exchange(&is_apart, 1)) {
+            atomic_fetch_add(&steps, 1);
+            atomic_store(&last_step, system - known);
+            neo_log(NEO_LOG_CLOCK_STEP, NULL, "the system clock is %lld ms %s the time", llabs(system - known),
+                    system > known ? "ahead of" : "behind");
+        }
         return boot + known;
     }
     if (atomic_load_explicit(&is_apart, memory_order_relaxed))

@@ -27,16 +27,6 @@ void neo_csv_begin(neo_csv *csv, neo_text text)
         csv->separator = ';';
 }
 
-/* Skips LF, CR LF or CR. */
-static void pass_line_end(neo_csv *csv)
-{
-    if (csv->at < csv->end && *csv->at == '\r')
-        csv->at++;
-    if (csv->at < csv->end && *csv->at == '\n')
-        csv->at++;
-    csv->line++;
-}
-
 static int is_after_field(const neo_csv *csv)
 {
     return csv->at == csv->end || *csv->at == csv->separator || is_line_end(*csv->at);
@@ -80,14 +70,6 @@ static const char *read_bare(neo_csv *csv, apr_pool_t *pool)
     return out.ptr;
 }
 
-/* A NUL would cut the field. */
-static const char *check_bytes(const char *from, const char *to)
-{
-    if (memchr(from, '\0', (size_t)(to - from)))
-        return "the line has NUL bytes; save the file as UTF-8";
-    return neo_utf8_is_valid(from, (apr_size_t)(to - from)) ? NULL : "the line is not UTF-8; save the file as UTF-8";
-}
-
 static void read_record(neo_csv *csv, apr_pool_t *pool, neo_csv_record *record)
 {
     apr_array_header_t *fields = apr_array_make(pool, 8, sizeof(const char *));
@@ -103,10 +85,15 @@ static void read_record(neo_csv *csv, apr_pool_t *pool, neo_csv_record *record)
     }
     while (csv->at < csv->end && !is_line_end(*csv->at))
         csv->at++;
-    const char *bytes = check_bytes(from, csv->at);
-    record->error = bytes ? bytes : record->error;
-    if (csv->at < csv->end)
-        pass_line_end(csv);
+    apr_size_t len = (apr_size_t)(csv->at - from);
+    if (memchr(from, '\0', len)) /* it would cut the field */
+        record->error = "the line has NUL bytes; save the file as UTF-8";
+    else if (!neo_utf8_is_valid(from, len))
+        record->error = "the line is not UTF-8; save the file as UTF-8";
+    if (csv->at < csv->end) {
+        csv->at += csv->end - csv->at > 1 && memcmp(csv->at, "\r\n", 2) == 0 ? 2 : 1;
+        csv->line++;
+    }
     record->count = record->error ? 0 : fields->nelts;
     record->fields = (const char **)(void *)fields->elts;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encodings and checksums (see core/encode.h). */
+/* Encodings, checksums and compression (see core/encode.h). */
 #include "core/encode.h"
 
 #include <apr_encode.h>
@@ -8,6 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
+
+#define GZIP_WINDOW (MAX_WBITS + 16) /* the format is gzip, not zlib's */
+#define MEMORY      8                /* zlib's default */
 
 char *neo_base64url(const void *data, apr_size_t len, apr_pool_t *pool)
 {
@@ -83,17 +87,7 @@ void neo_base62(const unsigned char *data, apr_size_t len, char *out, int width)
 
 unsigned int neo_crc32(const void *data, apr_size_t len)
 {
-    /* for four bits at a time */
-    static const unsigned int table[16] = {0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4,
-                                           0x4DB26158, 0x5005713C, 0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C,
-                                           0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C};
-    const unsigned char *in = data;
-    unsigned int crc = ~0u;
-    for (apr_size_t i = 0; i < len; i++) {
-        crc = crc >> 4 ^ table[(crc ^ in[i]) & 15];
-        crc = crc >> 4 ^ table[(crc ^ (unsigned int)in[i] >> 4) & 15];
-    }
-    return ~crc;
+    return (unsigned int)crc32(0, data, (uInt)len);
 }
 
 void neo_fingerprint(const void *data, apr_size_t len, char out[NEO_FINGERPRINT_SIZE])
@@ -151,4 +145,19 @@ apr_size_t neo_utf8_length(const char *text)
     for (; *text; text++)
         n += ((unsigned char)*text & 0xC0) != 0x80;
     return n;
+}
+
+neo_text neo_gzip(neo_text plain, apr_pool_t *pool)
+{
+    z_stream stream = {.next_in = (Bytef *)plain.ptr, .avail_in = (uInt)plain.len};
+    if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+        abort();
+    uLong size = deflateBound(&stream, plain.len);
+    Bytef *out = apr_palloc(pool, size);
+    stream.next_out = out;
+    stream.avail_out = (uInt)size;
+    if (deflate(&stream, Z_FINISH) != Z_STREAM_END)
+        abort();
+    deflateEnd(&stream);
+    return (neo_text){(char *)out, stream.total_out};
 }

@@ -4,13 +4,6 @@
 
 #include <string.h>
 
-static const char *skip_opaque(const char *c)
-{
-    while ((unsigned char)*c > ' ' && *c != '"' && *c != 0x7F)
-        c++;
-    return c;
-}
-
 int neo_entity_tag_read(const char **list, neo_entity_tag *tag)
 {
     const char *c = *list + strspn(*list, " \t,");
@@ -18,8 +11,9 @@ int neo_entity_tag_read(const char **list, neo_entity_tag *tag)
     c += tag->is_weak ? 2 : 0;
     if (*c != '"')
         return 0;
-    tag->opaque = c + 1;
-    c = skip_opaque(tag->opaque);
+    tag->opaque = ++c;
+    while ((unsigned char)*c > ' ' && *c != '"' && *c != 0x7F)
+        c++;
     tag->len = (apr_size_t)(c - tag->opaque);
     if (*c != '"')
         return 0;

@@ -39,19 +39,13 @@ uint64_t neo_histogram_count(const neo_histogram *histogram)
 }
 
 /* Interpolates linearly; the last bucket has no upper bound, so its lower one is returned. */
-static double within(int bucket, double quantile)
-{
-    double from = bucket ? (double)bounds[bucket - 1] : 0;
-    return bucket == NEO_BUCKETS - 1 ? from : from + ((double)bounds[bucket] - from) * quantile;
-}
-
 double neo_histogram_quantile(const neo_histogram *histogram, double quantile)
 {
     double wanted = quantile * (double)neo_histogram_count(histogram), before = 0;
     for (int i = 0; i < NEO_BUCKETS; i++) {
-        double count = (double)histogram->count[i];
+        double count = (double)histogram->count[i], from = i ? (double)bounds[i - 1] : 0;
         if (count > 0 && before + count >= wanted)
-            return within(i, (wanted - before) / count);
+            return i == NEO_BUCKETS - 1 ? from : from + ((double)bounds[i] - from) * ((wanted - before) / count);
         before += count;
     }
     return 0;

@@ -26,12 +26,6 @@ static neo_ms get_ms(const unsigned char ulid[NEO_ID_BYTES])
     return ms;
 }
 
-static void increment(unsigned char ulid[NEO_ID_BYTES])
-{
-    for (int i = NEO_ID_BYTES - 1; i >= 0 && ++ulid[i] == 0; i--)
-        ;
-}
-
 /* Sets the lowest 20 bits, which are the last four digits. */
 static void fill_low_bits(unsigned char ulid[NEO_ID_BYTES])
 {
@@ -73,8 +67,10 @@ static void advance(neo_ms now)
         put_ms(last_issued, now);
         neo_random(last_issued + 6, NEO_ID_BYTES - 6);
         last_issued[6] &= 0x7F; /* room to count up within the millisecond */
-    } else
-        increment(last_issued);
+    } else {
+        for (int i = NEO_ID_BYTES - 1; i >= 0 && ++last_issued[i] == 0; i--)
+            ;
+    }
 }
 
 neo_ms neo_id_issue(char out[NEO_ID_SIZE], const char *prefix)

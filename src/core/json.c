@@ -13,7 +13,7 @@
 /* A double keeps decimal numbers with as many digits (DBL_DIG). */
 #define SIGNIFICANT 15
 
-static apr_status_t release(void *value)
+static apr_status_t release_value(void *value)
 {
     json_decref(value);
     return APR_SUCCESS;
@@ -23,7 +23,7 @@ static neo_json *owned(json_t *value, apr_pool_t *pool)
 {
     if (!value)
         abort(); /* out of memory: as APR's pools do */
-    apr_pool_cleanup_register(pool, value, release, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, value, release_value, apr_pool_cleanup_null);
     return value;
 }
 
@@ -91,28 +91,24 @@ static json_t *load(neo_text text, json_error_t *error)
     return json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, error);
 }
 
-static const char *error_text(json_error_t *error)
-{
-    int is_null = json_error_code(error) == json_error_null_character || json_error_code(error) == json_error_null_byte_in_key;
-    /* "near '…'" repeats bytes of the request, which can be long or invalid UTF-8 */
-    char *near = strstr(error->text, " near ");
-    if (near)
-        *near = '\0';
-    return is_null ? "\\u0000 is not allowed in strings" : error->text;
-}
-
 neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **error)
 {
     json_error_t cause;
     json_t *value = load(text, &cause);
     if (!value && json_error_code(&cause) == json_error_numeric_overflow)
         value = load(with_large_numbers(text, pool), &cause);
-    if (!value) {
-        const char *words = error_text(&cause);
-        *error = apr_psprintf(pool, "%s (line %d, column %d)", words, cause.line, cause.column);
-        return NULL;
-    }
-    return owned(value, pool);
+    if (value)
+        return owned(value, pool);
+    int code = json_error_code(&cause);
+    char *near = strstr(cause.text, " near "); /* it repeats bytes of the request, which can be long or invalid UTF-8 */
+    if (near)
+        *near = '\0';
+    *error = apr_psprintf(pool, "%s (line %d, column %d)",
+                          code == json_error_null_character || code == json_error_null_byte_in_key
+                              ? "\\u0000 is not allowed in strings"
+                              : cause.text,
+                          cause.line, cause.column);
+    return NULL;
 }
 
 neo_json_kind neo_json_get_kind(const neo_json *value)

@@ -124,12 +124,7 @@ long long *neo_metrics_clock_offset(neo_metrics *metrics)
 
 /* ---------------------------------------------------------------- sums */
 
-static uint64_t get(const uint64_t *word)
-{
-    return __atomic_load_n(word, __ATOMIC_RELAXED);
-}
-
-static void add(uint64_t *word, uint64_t more)
+static void increase(uint64_t *word, uint64_t more)
 {
     __atomic_fetch_add(word, more, __ATOMIC_RELAXED);
 }
@@ -139,7 +134,7 @@ static void add_words(void *to, const void *from, size_t size)
     uint64_t *sum = to;
     const uint64_t *words = from;
     for (size_t i = 0; i < size / sizeof *sum; i++)
-        sum[i] += get(&words[i]);
+        sum[i] += __atomic_load_n(&words[i], __ATOMIC_RELAXED);
 }
 
 void neo_metrics_subtract(void *from, const void *earlier, size_t size)
@@ -167,7 +162,7 @@ void neo_metrics_route(const neo_metrics *metrics, int route, neo_route_counters
 /* ---------------------------------------------------------------- snapshots */
 
 /* Starts a period. Returns true to the one caller that did. A clock that stepped back by more than a period starts it too. */
-static int begin(int64_t *period, int64_t now)
+static int start_period(int64_t *period, int64_t now)
 {
     int64_t seen = __atomic_load_n(period, __ATOMIC_RELAXED);
     if (now == seen || (now < seen && now > seen - 2))
@@ -175,32 +170,24 @@ static int begin(int64_t *period, int64_t now)
     return __atomic_compare_exchange_n(period, &seen, now, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static void store_minute(neo_metrics *f, int64_t minute)
+/* Must be called before counting. Minutes without requests need no snapshot: the next one is the same. */
+static void roll_over(neo_metrics *f, long long now)
 {
+    int64_t minute = now / MINUTE_US, quarter = now / QUARTER_US;
+    if (!start_period(&f->minute, minute))
+        return;
     snapshot *stored = minute_at(f, minute);
     neo_metrics_total(f, (neo_counters *)(void *)(stored + 1));
     __atomic_store_n(&stored->tag, minute, __ATOMIC_RELEASE);
-}
-
-static void store_quarter(neo_metrics *f, int64_t quarter)
-{
-    snapshot *stored = quarter_at(f, quarter);
+    if (!start_period(&f->quarter, quarter))
+        return;
+    stored = quarter_at(f, quarter);
     for (int i = 0; i < f->routes; i++)
         neo_metrics_route(f, i, (neo_route_counters *)(void *)((char *)(stored + 1) + (size_t)i * ROUTE));
     __atomic_store_n(&stored->tag, quarter, __ATOMIC_RELEASE);
 }
 
-/* Must be called before counting. Minutes without requests need no snapshot: the next one is the same. */
-static void roll_over(neo_metrics *f, long long now)
-{
-    if (begin(&f->minute, now / MINUTE_US)) {
-        store_minute(f, now / MINUTE_US);
-        if (begin(&f->quarter, now / QUARTER_US))
-            store_quarter(f, now / QUARTER_US);
-    }
-}
-
-/* The first snapshot of the periods `from` to `to`. NULL: nothing was counted since. */
+/* The first snapshot of the periods `from` to `to`. Returns NULL if nothing was counted since then. */
 static const snapshot *snapshot_since(const neo_metrics *f, snapshot *(*at)(const neo_metrics *, int64_t), int64_t from,
                                       int64_t to)
 {
@@ -264,27 +251,27 @@ static int status_index(int status)
 
 static void count(neo_histogram *histogram, long long microseconds)
 {
-    add(&histogram->count[neo_histogram_bucket(microseconds)], 1);
-    add(&histogram->sum, microseconds > 0 ? (uint64_t)microseconds : 0);
+    increase(&histogram->count[neo_histogram_bucket(microseconds)], 1);
+    increase(&histogram->sum, microseconds > 0 ? (uint64_t)microseconds : 0);
 }
 
 void neo_metrics_request(neo_metrics *metrics, int route, int status, long long took, long long now)
 {
     int shard = shard_here(metrics), slot = status_index(status), class = neo_statuses[slot] / 100 - 2;
     neo_counters *counters = shard_counters(metrics, shard);
-    neo_route_counters *of_route = shard_route(metrics, shard, route);
+    neo_route_counters *route_counters = shard_route(metrics, shard, route);
     roll_over(metrics, now);
     count(&counters->times[class], took);
-    count(&of_route->times[class], took);
-    add(&of_route->statuses[slot], 1);
+    count(&route_counters->times[class], took);
+    increase(&route_counters->statuses[slot], 1);
     if (slot == STATUS_429)
-        add(&counters->counts[NEO_COUNT_RATE_LIMITED], 1);
+        increase(&counters->counts[NEO_COUNT_RATE_LIMITED], 1);
 }
 
 void neo_metrics_count(neo_metrics *metrics, neo_counter counter, int times)
 {
     if (times)
-        add(&shard_counters(metrics, shard_here(metrics))->counts[counter], (uint64_t)times);
+        increase(&shard_counters(metrics, shard_here(metrics))->counts[counter], (uint64_t)times);
 }
 
 void neo_metrics_time(neo_metrics *metrics, neo_timing timing, long long took)

@@ -9,9 +9,7 @@
 #include "core/clock.h"
 
 /* A body of a megabyte can have a hundred thousand invalid fields. */
-#define MAX_ITEMS     100
-#define TEXT_OF(n)    TEXT_OF_IT(n)
-#define TEXT_OF_IT(n) #n
+#define MAX_ITEMS 100
 
 static const neo_code_info catalogue[] = {
     [NEO_VALIDATION_FAILED] = {"validation.failed", 400, "validation", "Several fields or parameters are invalid.",
@@ -289,11 +287,11 @@ neo_problem *neo_problem_for_resource(apr_pool_t *pool, neo_code kind, const cha
 }
 
 /* With the second item, the problem's code changes from that of the first to validation.failed. */
-static void add_item(neo_problem *p, apr_pool_t *pool, neo_problem_item item)
+static void add_problem_item(neo_problem *p, apr_pool_t *pool, neo_problem_item item)
 {
     if (p->items->nelts == MAX_ITEMS) {
-        p->detail =
-            "More than " TEXT_OF(MAX_ITEMS) " fields or parameters are invalid; errors lists the first " TEXT_OF(MAX_ITEMS) ".";
+        p->detail = "More than " APR_STRINGIFY(
+            MAX_ITEMS) " fields or parameters are invalid; errors lists the first " APR_STRINGIFY(MAX_ITEMS) ".";
         return;
     }
     APR_ARRAY_PUSH(p->items, neo_problem_item) = item;
@@ -311,7 +309,7 @@ static void add_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, co
         (*problem)->code = item.code;
         (*problem)->items = apr_array_make(pool, 4, sizeof item);
     }
-    add_item(*problem, pool, item);
+    add_problem_item(*problem, pool, item);
 }
 
 void neo_problem_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, const char *resource, const char *field,
@@ -365,21 +363,21 @@ int neo_problem_status(const neo_problem *problem)
     return problem->status;
 }
 
-static void add_member(neo_buf *out, const char *name, const char *value)
+static void put_member(neo_buf *out, const char *name, const char *value)
 {
     neo_buf_printf(out, ",\"%s\":", name);
     neo_buf_json(out, value);
 }
 
-static void add_items(neo_buf *out, const apr_array_header_t *items)
+static void put_items(neo_buf *out, const apr_array_header_t *items)
 {
     neo_buf_puts(out, ",\"errors\":[");
     for (int i = 0; i < items->nelts; i++) {
         const neo_problem_item *item = &APR_ARRAY_IDX(items, i, neo_problem_item);
         neo_buf_puts(out, i ? ",{\"field\":" : "{\"field\":");
         neo_buf_json(out, item->field);
-        add_member(out, "message", item->message);
-        add_member(out, "code", item->code);
+        put_member(out, "message", item->message);
+        put_member(out, "code", item->code);
         neo_buf_putc(out, '}');
     }
     neo_buf_putc(out, ']');
@@ -394,23 +392,23 @@ neo_text neo_problem_json(const neo_problem *problem, const neo_problem_frame *f
     neo_ms_format(now, neo_now_ms());
     neo_buf_puts(&out, "{\"type\":");
     neo_buf_json(&out, row->type);
-    add_member(&out, "title", neo_problem_title(row->type, problem->status));
+    put_member(&out, "title", neo_problem_title(row->type, problem->status));
     neo_buf_printf(&out, ",\"status\":%d", problem->status);
-    add_member(&out, "detail", problem->detail);
-    add_member(&out, "code", problem->code);
+    put_member(&out, "detail", problem->detail);
+    put_member(&out, "code", problem->code);
     if (frame->instance)
-        add_member(&out, "instance", frame->instance);
-    add_member(&out, "request_id", frame->request_id);
-    add_member(&out, "timestamp", now);
-    add_member(&out, "documentation_url", apr_pstrcat(pool, frame->docs_url, "/errors#", problem->code, NULL));
+        put_member(&out, "instance", frame->instance);
+    put_member(&out, "request_id", frame->request_id);
+    put_member(&out, "timestamp", now);
+    put_member(&out, "documentation_url", apr_pstrcat(pool, frame->docs_url, "/errors#", problem->code, NULL));
     if (problem->items)
-        add_items(&out, problem->items);
+        put_items(&out, problem->items);
     if (problem->field)
-        add_member(&out, "field", problem->field);
+        put_member(&out, "field", problem->field);
     if (problem->existing_id)
-        add_member(&out, "existing_id", problem->existing_id);
+        put_member(&out, "existing_id", problem->existing_id);
     if (problem->limit) {
-        add_member(&out, "limit", problem->limit);
+        put_member(&out, "limit", problem->limit);
         neo_buf_printf(&out, ",\"limit_value\":%d", problem->limit_value);
     }
     if (problem->failures)

@@ -101,7 +101,7 @@ static int claim_slot(slot *s, uint64_t key, const char *host, int64_t period)
     return 1;
 }
 
-static void roll_over(slot *s, int64_t period)
+static void begin_period(slot *s, int64_t period)
 {
     int64_t seen = __atomic_load_n(&s->period, __ATOMIC_RELAXED);
     if (period <= seen || !__atomic_compare_exchange_n(&s->period, &seen, period, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -118,7 +118,7 @@ int neo_receivers_attempt(neo_receivers *receivers, const char *host, int is_suc
     slot *s = find_slot(receivers, key);
     if (__atomic_load_n(&s->key, __ATOMIC_RELAXED) != key && !claim_slot(s, key, host, now / PERIOD))
         return 0;
-    roll_over(s, now / PERIOD);
+    begin_period(s, now / PERIOD);
     __atomic_fetch_add(&s->now.attempts, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&s->now.failures, (uint64_t)!is_success, __ATOMIC_RELAXED);
     __atomic_fetch_add(&s->now.sum, time, __ATOMIC_RELAXED);

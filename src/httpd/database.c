@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/wait.h"
+#include "core/lock.h"
 #include "httpd/shared_metrics.h"
 
 /* After a failed attempt to connect. mod_dbd holds its lock while it connects; without a delay, threads that return connections

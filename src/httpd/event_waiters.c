@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "core/wait.h"
+#include "core/lock.h"
 #include "pg/array.h"
 #include "sql/event_log.h"
 

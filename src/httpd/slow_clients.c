@@ -21,7 +21,7 @@
 #include <util_filter.h>
 
 #include "core/crypto.h"
-#include "core/wait.h"
+#include "core/lock.h"
 #include "httpd/config.h"
 #include "httpd/thread.h"
 

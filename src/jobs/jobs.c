@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/wait.h"
+#include "core/lock.h"
 #include "jobs/jobs.sql.h"
 #include "pg/array.h"
 #include "sql/expiry.h"

@@ -11,7 +11,7 @@ LAYERS = {"core": 0, "pg": 1, "schema": 1, "resources": 2, "docs": 3, "openapi":
 # The library's name, its headers, and the only files that may include them.
 LIBRARIES = (
     ("jansson", r"jansson\w*\.h", r"src/core/json\.c"),
-    ("zlib", r"zlib\.h", r"src/core/gzip\.c"),
+    ("zlib", r"zlib\.h", r"src/core/encode\.c"),
     ("libyaml", r"yaml\.h", r"src/openapi/yaml\.c"),
     ("OpenSSL", r"openssl/.*", r"src/core/crypto\.c"),
     ("libpq", r"(postgresql/)?(libpq-fe|libpq-events|postgres_ext|pg_config\w*|libpq/.*)\.h", r"src/pg/\w+\.[ch]"),
