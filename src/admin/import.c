@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "admin/import.sql.h"
+#include "admin/import_sql.h"
 #include "core/clock.h"
 #include "core/id.h"
-#include "import_sql.h"
 #include "resources/list.h"
 #include "resources/noun.h"
 #include "schema/import.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks the rules between resources for the lines of an import (see import_sql.h). */
+/* Checks the rules between resources for the lines of an import (see admin/import_sql.h). */
 #include <apr_strings.h>
 #include <stdlib.h>
 
 #include "admin/import_rules.sql.h"
-#include "import_sql.h"
+#include "admin/import_sql.h"
 #include "resources/rules.h"
 
 enum { NUMBER, KIND, ID, BODY, BEFORE, PROPERTY, PROPOSAL, CONTRACT, RESERVATION };

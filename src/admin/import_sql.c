@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generates the statements of an import (see import_sql.h). */
-#include "import_sql.h"
+/* Generates the statements of an import (see admin/import_sql.h). */
+#include "admin/import_sql.h"
 
 #include <apr_strings.h>
 #include <string.h>

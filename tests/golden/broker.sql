@@ -753,6 +753,161 @@ select null, 0, users, item_number
 from used
 where users is not null;
 
+prepare broker_list_ids as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_created_gte as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.id >= ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_created_lte as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.id <= ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_updated_gte as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.updated_at >= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_updated_lte as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.updated_at <= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_creci as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and neoapi.creci_key(t.creci) in (neoapi.creci_key($3)) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_document_number as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.document_number in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_email as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and lower(t.email) in (lower($3)) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_external_id as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.external_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_visibility as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and t.visibility in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_q as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1 and neoapi.folded(t.name) like ('%' || replace(replace(replace(neoapi.folded($3), E'\\', E'\\\\'), '%', E'\\%'),
+    '_', E'\\_') || '%') and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare broker_list_by_change as
+select t.representation, false, (extract(epoch from t.updated_at) * 1000000)::bigint, null
+from neoapi.broker t
+where t.organization_id = $1 and (not $3::boolean or neoapi.force_custom_plan())
+order by t.updated_at desc, t.id desc
+limit $2::int;
+
+prepare broker_list_by_change_further as
+select p.answer, e.id is not null, p.position, (
+    select count(*)
+    from (
+        select t.id
+        from neoapi.broker t
+        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan())
+        order by t.id desc
+        limit 10000 + 1) c)
+from (
+    select (
+        select t.id
+        from neoapi.broker t
+        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
+            t.id) >= (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
+        order by t.updated_at asc, t.id asc
+        limit 1) as id) e
+left join (
+    select t.representation as answer, t.id, (extract(epoch from t.updated_at) * 1000000)::bigint as position
+    from neoapi.broker t
+    where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
+        t.id) < (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
+    order by t.updated_at desc, t.id desc
+    limit $2::int) p on true
+order by p.position desc, p.id desc;
+
+prepare broker_export as
+select t.representation
+from neoapi.broker t
+where t.organization_id = $1
+order by t.id desc
+limit all;
+
+prepare broker_find_creci as
+select t.id
+from neoapi.broker t
+where t.organization_id = $1 and neoapi.creci_key(t.creci) = neoapi.creci_key($2) and t.id <> $3 and ($4::text is null or null = $4)
+limit 1;
+
+prepare broker_find_external_id as
+select t.id
+from neoapi.broker t
+where t.organization_id = $1 and t.external_id = $2 and t.id <> $3 and ($4::text is null or null = $4)
+limit 1;
+
+-- broker_representation
+create or replace function neoapi.broker_set_representation() returns trigger language plpgsql as $$
+begin
+    new.representation := '{' || concat_ws(',',
+        '"id":' || to_json(new.id),
+        '"name":' || to_json(new.name),
+        '"creci":' || to_json(new.creci),
+        '"document_number":' || to_json(new.document_number),
+        '"email":' || to_json(new.email),
+        '"phone":' || to_json(new.phone),
+        '"bank_account":' || new.bank_account,
+        '"external_id":' || to_json(new.external_id),
+        '"metadata":' || new.metadata,
+        '"tenant_id":' || to_json(new.tenant_id),
+        '"organization_id":' || to_json(new.organization_id),
+        '"visibility":' || to_json(new.visibility),
+        '"created_at":' || '"' || neoapi.format_timestamp(new.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(new.updated_at) || '"',
+        '"created_by":' || to_json(new.created_by),
+        '"updated_by":' || to_json(new.updated_by)) || '}';
+    return new;
+end $$;
+create or replace trigger set_representation before update on neoapi.broker for each row execute function neoapi.broker_set_representation();
+create or replace trigger set_representation_if_null before insert on neoapi.broker for each row when (new.representation is null) execute function neoapi.broker_set_representation();
+
 -- $1 before, $2 now, $3 organization, $4 tenant, $5 actor
 prepare broker_import as
 with batch as materialized (
@@ -1025,157 +1180,77 @@ queued_update as (
     from queued_deliveries_update)
 select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
 
-prepare broker_list_ids as
-select t.representation
-from neoapi.broker t
-where t.organization_id = $1 and t.id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
+-- $1 before, $2 since, $3 organization
+prepare broker_import_references as
+with line as materialized (
+    select l.number, l.id
+    from import_line l
+    where l.kind = 'broker' and l.number > $1::bigint and l.number <= $2::bigint),
+due as materialized (
+    select line.id, i.path, i.target
+    from line
+    join import_reference i using (number)),
+removed as (
+    delete from neoapi.reference r using line
+    where r.organization_id = $3 and r.source_id = line.id and not exists (
+        select
+        from due
+        where due.id = r.source_id and due.path = r.path))
+insert into neoapi.reference as r (organization_id, source_id, path, target_id)
+select $3, id, path, target
+from due
+where not exists (
+    select
+    from import_line f
+    where f.id = due.target and (f.kind = 'broker' and f.number > $2::bigint or f.kind = 'party' or f.kind = 'lead'
+        or f.kind = 'whatsapp_opt_out' or f.kind = 'whatsapp_conversation' or f.kind = 'whatsapp_message' or f.kind = 'property'
+        or f.kind = 'proposal' or f.kind = 'contract' or f.kind = 'document'))
+on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id
+where r.target_id <> excluded.target_id;
 
-prepare broker_list_created_gte as
-select t.representation
-from neoapi.broker t
-where t.organization_id = $1 and t.id >= ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
+-- $1 before, $2 since, $3 organization
+prepare broker_import_all_references as
+with line as materialized (
+    select l.number, l.id
+    from import_line l
+    where l.kind = 'broker' and l.number > $1::bigint and l.number <= $2::bigint),
+due as materialized (
+    select line.id, i.path, i.target
+    from line
+    join import_reference i using (number)),
+removed as (
+    delete from neoapi.reference r using line
+    where r.organization_id = $3 and r.source_id = line.id and not exists (
+        select
+        from due
+        where due.id = r.source_id and due.path = r.path))
+insert into neoapi.reference as r (organization_id, source_id, path, target_id)
+select $3, id, path, target
+from due
+on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id
+where r.target_id <> excluded.target_id;
 
-prepare broker_list_created_lte as
-select t.representation
-from neoapi.broker t
-where t.organization_id = $1 and t.id <= ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare broker_list_updated_gte as
-select t.representation
-from neoapi.broker t
-where t.organization_id = $1 and t.updated_at >= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare broker_list_updated_lte as
-select t.representation
-from neoapi.broker t
-where t.organization_id = $1 and t.updated_at <= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare broker_list_creci as
-select t.representation
-from neoapi.broker t
-where t.organization_id = $1 and neoapi.creci_key(t.creci) in (neoapi.creci_key($3)) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare broker_list_document_number as
-select t.representation
-from neoapi.broker t
-where t.organization_id = $1 and t.document_number in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare broker_list_email as
-select t.representation
-from neoapi.broker t
-where t.organization_id = $1 and lower(t.email) in (lower($3)) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare broker_list_external_id as
-select t.representation
-from neoapi.broker t
-where t.organization_id = $1 and t.external_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare broker_list_visibility as
-select t.representation
-from neoapi.broker t
-where t.organization_id = $1 and t.visibility in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare broker_list_q as
-select t.representation
-from neoapi.broker t
-where t.organization_id = $1 and neoapi.folded(t.name) like ('%' || replace(replace(replace(neoapi.folded($3), E'\\', E'\\\\'), '%', E'\\%'),
-    '_', E'\\_') || '%') and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare broker_list_by_change as
-select t.representation, false, (extract(epoch from t.updated_at) * 1000000)::bigint, null
-from neoapi.broker t
-where t.organization_id = $1 and (not $3::boolean or neoapi.force_custom_plan())
-order by t.updated_at desc, t.id desc
-limit $2::int;
-
-prepare broker_list_by_change_further as
-select p.answer, e.id is not null, p.position, (
-    select count(*)
-    from (
-        select t.id
-        from neoapi.broker t
-        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan())
-        order by t.id desc
-        limit 10000 + 1) c)
+prepare broker_import_duplicates as
+with mine as materialized (
+    select l.number, l.id, (
+        select row(external_id)::text
+        from json_populate_record(null::neoapi.broker, l.body)
+        where external_id is not null) as key
+    from import_line l
+    where l.kind = 'broker' and l.body is not null)
+select m.number, m.first, null
 from (
-    select (
-        select t.id
-        from neoapi.broker t
-        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
-            t.id) >= (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
-        order by t.updated_at asc, t.id asc
-        limit 1) as id) e
-left join (
-    select t.representation as answer, t.id, (extract(epoch from t.updated_at) * 1000000)::bigint as position
-    from neoapi.broker t
-    where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
-        t.id) < (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
-    order by t.updated_at desc, t.id desc
-    limit $2::int) p on true
-order by p.position desc, p.id desc;
-
-prepare broker_export as
-select t.representation
-from neoapi.broker t
-where t.organization_id = $1
-order by t.id desc
-limit all;
-
-prepare broker_find_creci as
-select t.id
-from neoapi.broker t
-where t.organization_id = $1 and neoapi.creci_key(t.creci) = neoapi.creci_key($2) and t.id <> $3 and ($4::text is null or null = $4)
-limit 1;
-
-prepare broker_find_external_id as
-select t.id
-from neoapi.broker t
-where t.organization_id = $1 and t.external_id = $2 and t.id <> $3 and ($4::text is null or null = $4)
-limit 1;
-
--- broker_representation
-create or replace function neoapi.broker_set_representation() returns trigger language plpgsql as $$
-begin
-    new.representation := '{' || concat_ws(',',
-        '"id":' || to_json(new.id),
-        '"name":' || to_json(new.name),
-        '"creci":' || to_json(new.creci),
-        '"document_number":' || to_json(new.document_number),
-        '"email":' || to_json(new.email),
-        '"phone":' || to_json(new.phone),
-        '"bank_account":' || new.bank_account,
-        '"external_id":' || to_json(new.external_id),
-        '"metadata":' || new.metadata,
-        '"tenant_id":' || to_json(new.tenant_id),
-        '"organization_id":' || to_json(new.organization_id),
-        '"visibility":' || to_json(new.visibility),
-        '"created_at":' || '"' || neoapi.format_timestamp(new.created_at) || '"',
-        '"updated_at":' || '"' || neoapi.format_timestamp(new.updated_at) || '"',
-        '"created_by":' || to_json(new.created_by),
-        '"updated_by":' || to_json(new.updated_by)) || '}';
-    return new;
-end $$;
-create or replace trigger set_representation before update on neoapi.broker for each row execute function neoapi.broker_set_representation();
-create or replace trigger set_representation_if_null before insert on neoapi.broker for each row when (new.representation is null) execute function neoapi.broker_set_representation();
+    select number, key, min(number) over (partition by key) as first
+    from mine
+    where key is not null) m
+where m.number <> m.first
+union all
+select m.number, null, t.id
+from mine m
+join (
+    select id, row(external_id)::text as key
+    from neoapi.broker
+    where organization_id = $1 and external_id is not null) t on t.key = m.key
+where t.id <> m.id and not exists (select from import_line o where o.id = t.id)
+order by 1
+limit 101;

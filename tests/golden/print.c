@@ -7,13 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admin/import_sql.h"
 #include "api/service.h"
 #include "pg/pg.h"
+#include "resources/event.h"
+#include "resources/list.h"
 #include "schema/import.h"
+#include "sql/event_log.h"
 #include "sql/expiry.h"
 #include "sql/representation.h"
 #include "sql/statements.h"
 #include "sql/table.h"
+#include "sql/write.h"
+#include "webhooks/delivery.h"
+#include "whatsapp/store.h"
 
 typedef struct {
     const neo_sql *sql;
@@ -91,6 +98,22 @@ static void print_prepared(const neo_resource *resource, const neo_sql *sql, con
 }
 
 static const neo_actor actor = {.organization = "org_1"};
+static const neo_resource delivery = {.name = "webhook_delivery"};
+
+static neo_pg_status fetch(const neo_resource *resource, const neo_selection *selection, neo_rows *rows)
+{
+    if (resource == &neo_event_log)
+        return selection->order == neo_orders ? neo_event_list(NULL, &actor, NULL, selection, pool, rows)
+                                              : neo_event_follow(NULL, &actor, NULL, "", selection, pool, rows);
+    if (resource == &delivery)
+        return neo_delivery_list(NULL, &actor, "whk_1", NULL, selection, pool, rows);
+    if (resource == &neo_whatsapp_conversation)
+        return neo_whatsapp_list(NULL, &actor, selection, pool, rows);
+    if (resource == &neo_whatsapp_message)
+        return neo_whatsapp_list_messages(NULL, &actor, "wac_1", selection, pool, rows);
+    return selection->limit ? neo_table_list(NULL, resource, &actor, selection, pool, rows)
+                            : neo_table_open_snapshot(NULL, resource, &actor, selection, pool, rows);
+}
 
 static void list(const neo_resource *resource, const char *name, neo_selection selection)
 {
@@ -98,16 +121,15 @@ static void list(const neo_resource *resource, const char *name, neo_selection s
     query_name = name;
     if (!selection.order)
         selection.order = neo_orders;
-    neo_pg_status status = selection.limit ? neo_table_list(NULL, resource, &actor, &selection, pool, &rows)
-                                           : neo_table_open_snapshot(NULL, resource, &actor, &selection, pool, &rows);
+    neo_pg_status status = fetch(resource, &selection, &rows);
     (void)status;
 }
 
 /* A value of a filter: that of its documentation. */
 static const char *sample(const neo_resource *resource, const neo_filter *filter)
 {
-    const neo_field *field = neo_field_named(resource->fields, filter->name);
-    const char *error, *example = filter->example ? filter->example : field ? field->example : NULL;
+    const neo_field *field = filter->example ? NULL : neo_field_named(resource->fields, filter->name);
+    const char *error, *example = field ? field->example : filter->example;
     const neo_json *value = example ? neo_json_parse((neo_text){example, strlen(example)}, pool, &error) : NULL;
     const char *text = value ? neo_json_string(value) : NULL;
     return filter->value == NEO_VALUE_ENUM ? filter->values[0] : text ? text : "1";
@@ -134,15 +156,40 @@ static void find_unique(const neo_resource *resource)
         }
 }
 
+static void print_pages(const neo_resource *resource, const neo_filter *filters)
+{
+    resource_name = resource->name;
+    list(resource, "list", (neo_selection){.limit = 25});
+    list(resource, "list_further", (neo_selection){.before = "id", .limit = 25});
+    list_filtered(resource, filters);
+}
+
+/* The statements of imports of a kind. Its unique index is that of external ids, where import.c asks the database. */
+static void print_import(const neo_resource *const *kind)
+{
+    static const char *const names[] = {"import", "import_with_events", "import_with_webhooks"};
+    resource_name = (*kind)->name;
+    int last = (*kind)->has_events ? NEO_IMPORT_WEBHOOKS : NEO_IMPORT_NO_EVENTS;
+    for (int events = NEO_IMPORT_NO_EVENTS; !(*kind)->import_function && events <= last; events++)
+        print_prepared(*kind, neo_write_import(*kind, events, pool), names[events]);
+    if ((*kind)->import_function)
+        print_prepared(*kind, neo_import_call_sql(*kind, pool), "import");
+    if ((*kind)->finish_function)
+        print_prepared(*kind, neo_import_finish_sql(*kind, pool), "import_finish");
+    if (!(*kind)->has_foreign_keys) {
+        print_prepared(*kind, neo_import_references_sql(kind, 0, pool), "import_references");
+        print_prepared(*kind, neo_import_references_sql(kind, 1, pool), "import_all_references");
+    }
+    if (neo_has_external_id(*kind))
+        print("import_duplicates", "", neo_import_duplicates_sql(*kind, "external_id", "external_id is not null", NULL, pool));
+}
+
 static void print_resource(const neo_resource *resource)
 {
-    static const char *const imports[] = {"import", "import_with_events", "import_with_webhooks"};
     resource_name = resource->name;
     for (int kind = 0; kind < NEO_SQL_KINDS; kind++)
         if (neo_sql_find(resource, kind))
             print_prepared(resource, neo_sql_find(resource, kind), neo_sql_kind_name(kind));
-    for (int events = NEO_IMPORT_NO_EVENTS; events <= NEO_IMPORT_WEBHOOKS; events++)
-        print_prepared(resource, neo_write_import(resource, events, pool), imports[events]);
     list_filtered(resource, neo_common_filters);
     list_filtered(resource, resource->filters);
     list(resource, "list_by_change", (neo_selection){.order = &neo_orders[2], .limit = 25});
@@ -175,7 +222,17 @@ int main(void)
     for (const neo_resource *const *kind = neo_import_kinds; *kind; kind++)
         if (!neo_resource_named((*kind)->name))
             print_imported(*kind);
+    print_pages(&neo_event_log, neo_event_filters);
+    list(&neo_event_log, "follow", (neo_selection){.order = &neo_orders[NEO_OLDEST_FIRST], .limit = 25});
+    print_pages(&delivery, neo_delivery_filters);
+    print_pages(&neo_whatsapp_conversation, neo_conversation_filters);
+    print_pages(&neo_whatsapp_message, neo_message_filters);
+    const neo_resource **imported = neo_import_order(pool);
+    for (const neo_resource *const *kind = imported; *kind; kind++)
+        print_import(kind);
     resource_name = "shared";
+    print("import_find", "", neo_import_find_sql(imported, pool));
+    print("import_missing", "", neo_import_missing_sql(neo_import_kinds, pool));
     for (int i = 0, number = 0; i < prepared->nelts; i++) {
         const statement *s = &APR_ARRAY_IDX(prepared, i, statement);
         if (!s->is_printed)

@@ -1163,6 +1163,272 @@ select null, 0, users, item_number
 from used
 where users is not null;
 
+prepare property_list_ids as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_created_gte as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.id >= ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_created_lte as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.id <= ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_updated_gte as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.updated_at >= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_updated_lte as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.updated_at <= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_code as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.code in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_status as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.status in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_transaction_type as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.transaction_type in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_property_type as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.property_type in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_state as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and (t.address->>'state') in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_city as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and neoapi.folded(t.address->>'city') in (neoapi.folded($3)) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_neighborhood as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and neoapi.folded(t.address->>'neighborhood') in (neoapi.folded($3)) and (not $4::boolean
+    or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_broker_id as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.broker_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_owner_id as
+select t.representation
+from (
+    select distinct on (r.source_id) r.source_id
+    from (
+        (
+            select r.source_id
+            from neoapi.reference r
+            where r.organization_id = $1 and (r.party_id = $3) and r.source_id > 'prp_' and r.source_id < 'prp_~'
+                and r.field = 'owners.party_id'
+            order by r.source_id desc)) r
+    order by r.source_id desc) r
+cross join lateral (
+    select t.*
+    from neoapi.property t
+    where t.organization_id = $1 and t.id = r.source_id and (not $4::boolean or neoapi.force_custom_plan())
+    offset 0) t
+order by r.source_id desc
+limit $2::int;
+
+prepare property_list_sale_price_gte as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.sale_price >= ($3::bigint) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_sale_price_lte as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.sale_price <= ($3::bigint) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_rent_price_gte as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.rent_price >= ($3::bigint) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_rent_price_lte as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.rent_price <= ($3::bigint) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_bedrooms_gte as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.bedrooms >= ($3::bigint) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_q as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and neoapi.folded(t.code || ' ' || coalesce(t.title,
+    '')) like ('%' || replace(replace(replace(neoapi.folded($3), E'\\', E'\\\\'), '%', E'\\%'), '_', E'\\_') || '%') and (not $4::boolean
+    or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_external_id as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1 and t.external_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare property_list_by_change as
+select t.representation, false, (extract(epoch from t.updated_at) * 1000000)::bigint, null
+from neoapi.property t
+where t.organization_id = $1 and (not $3::boolean or neoapi.force_custom_plan())
+order by t.updated_at desc, t.id desc
+limit $2::int;
+
+prepare property_list_by_change_further as
+select p.answer, e.id is not null, p.position, (
+    select count(*)
+    from (
+        select t.id
+        from neoapi.property t
+        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan())
+        order by t.id desc
+        limit 10000 + 1) c)
+from (
+    select (
+        select t.id
+        from neoapi.property t
+        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
+            t.id) >= (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
+        order by t.updated_at asc, t.id asc
+        limit 1) as id) e
+left join (
+    select t.representation as answer, t.id, (extract(epoch from t.updated_at) * 1000000)::bigint as position
+    from neoapi.property t
+    where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
+        t.id) < (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
+    order by t.updated_at desc, t.id desc
+    limit $2::int) p on true
+order by p.position desc, p.id desc;
+
+prepare property_export as
+select t.representation
+from neoapi.property t
+where t.organization_id = $1
+order by t.id desc
+limit all;
+
+prepare property_find_code as
+select t.id
+from neoapi.property t
+where t.organization_id = $1 and t.code = $2 and t.id <> $3 and ($4::text is null or null = $4)
+limit 1;
+
+prepare property_find_external_id as
+select t.id
+from neoapi.property t
+where t.organization_id = $1 and t.external_id = $2 and t.id <> $3 and ($4::text is null or null = $4)
+limit 1;
+
+-- property_representation
+create or replace function neoapi.property_set_representation() returns trigger language plpgsql as $$
+begin
+    new.representation := '{' || concat_ws(',',
+        '"id":' || to_json(new.id),
+        '"code":' || to_json(new.code),
+        '"title":' || to_json(new.title),
+        '"description":' || to_json(new.description),
+        '"transaction_type":' || to_json(new.transaction_type),
+        '"usage_type":' || to_json(new.usage_type),
+        '"property_type":' || to_json(new.property_type),
+        '"status":' || to_json(new.status),
+        '"sale_price":' || new.sale_price,
+        '"rent_price":' || new.rent_price,
+        '"condo_fee":' || new.condo_fee,
+        '"iptu_amount":' || new.iptu_amount,
+        '"iptu_period":' || to_json(new.iptu_period),
+        '"address":' || new.address,
+        '"address_display":' || to_json(new.address_display),
+        '"private_area":' || new.private_area,
+        '"total_area":' || new.total_area,
+        '"lot_area":' || new.lot_area,
+        '"bedrooms":' || new.bedrooms,
+        '"suites":' || new.suites,
+        '"bathrooms":' || new.bathrooms,
+        '"parking_spaces":' || new.parking_spaces,
+        '"floor":' || new.floor,
+        '"year_built":' || new.year_built,
+        '"registry":' || new.registry,
+        '"owners":' || new.owners,
+        '"broker_id":' || to_json(new.broker_id),
+        '"exclusive":' || new.exclusive,
+        '"exclusive_until":' || to_json(new.exclusive_until),
+        '"accepts_financing":' || new.accepts_financing,
+        '"accepts_fgts":' || new.accepts_fgts,
+        '"accepts_exchange":' || new.accepts_exchange,
+        '"features":' || new.features,
+        '"media":' || new.media,
+        '"external_id":' || to_json(new.external_id),
+        '"metadata":' || new.metadata,
+        '"tenant_id":' || to_json(new.tenant_id),
+        '"organization_id":' || to_json(new.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(new.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(new.updated_at) || '"',
+        '"created_by":' || to_json(new.created_by),
+        '"updated_by":' || to_json(new.updated_by)) || '}';
+    return new;
+end $$;
+create or replace trigger set_representation before update on neoapi.property for each row execute function neoapi.property_set_representation();
+create or replace trigger set_representation_if_null before insert on neoapi.property for each row when (new.representation is null) execute function neoapi.property_set_representation();
+
 -- $1 before, $2 now, $3 organization, $4 tenant, $5 actor
 prepare property_import as
 with batch as materialized (
@@ -1683,268 +1949,76 @@ queued_update as (
     from queued_deliveries_update)
 select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
 
-prepare property_list_ids as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
+-- $1 before, $2 since, $3 organization
+prepare property_import_references as
+with line as materialized (
+    select l.number, l.id
+    from import_line l
+    where l.kind = 'property' and l.number > $1::bigint and l.number <= $2::bigint),
+due as materialized (
+    select line.id, i.path, i.target
+    from line
+    join import_reference i using (number)),
+removed as (
+    delete from neoapi.reference r using line
+    where r.organization_id = $3 and r.source_id = line.id and not exists (
+        select
+        from due
+        where due.id = r.source_id and due.path = r.path))
+insert into neoapi.reference as r (organization_id, source_id, path, target_id)
+select $3, id, path, target
+from due
+where not exists (
+    select
+    from import_line f
+    where f.id = due.target and (f.kind = 'property' and f.number > $2::bigint or f.kind = 'proposal' or f.kind = 'contract'
+        or f.kind = 'document'))
+on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id
+where r.target_id <> excluded.target_id;
 
-prepare property_list_created_gte as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.id >= ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
+-- $1 before, $2 since, $3 organization
+prepare property_import_all_references as
+with line as materialized (
+    select l.number, l.id
+    from import_line l
+    where l.kind = 'property' and l.number > $1::bigint and l.number <= $2::bigint),
+due as materialized (
+    select line.id, i.path, i.target
+    from line
+    join import_reference i using (number)),
+removed as (
+    delete from neoapi.reference r using line
+    where r.organization_id = $3 and r.source_id = line.id and not exists (
+        select
+        from due
+        where due.id = r.source_id and due.path = r.path))
+insert into neoapi.reference as r (organization_id, source_id, path, target_id)
+select $3, id, path, target
+from due
+on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id
+where r.target_id <> excluded.target_id;
 
-prepare property_list_created_lte as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.id <= ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_updated_gte as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.updated_at >= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_updated_lte as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.updated_at <= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_code as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.code in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_status as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.status in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_transaction_type as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.transaction_type in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_property_type as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.property_type in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_state as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and (t.address->>'state') in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_city as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and neoapi.folded(t.address->>'city') in (neoapi.folded($3)) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_neighborhood as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and neoapi.folded(t.address->>'neighborhood') in (neoapi.folded($3)) and (not $4::boolean
-    or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_broker_id as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.broker_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_owner_id as
-select t.representation
+prepare property_import_duplicates as
+with mine as materialized (
+    select l.number, l.id, (
+        select row(external_id)::text
+        from json_populate_record(null::neoapi.property, l.body)
+        where external_id is not null) as key
+    from import_line l
+    where l.kind = 'property' and l.body is not null)
+select m.number, m.first, null
 from (
-    select distinct on (r.source_id) r.source_id
-    from (
-        (
-            select r.source_id
-            from neoapi.reference r
-            where r.organization_id = $1 and (r.party_id = $3) and r.source_id > 'prp_' and r.source_id < 'prp_~'
-                and r.field = 'owners.party_id'
-            order by r.source_id desc)) r
-    order by r.source_id desc) r
-cross join lateral (
-    select t.*
-    from neoapi.property t
-    where t.organization_id = $1 and t.id = r.source_id and (not $4::boolean or neoapi.force_custom_plan())
-    offset 0) t
-order by r.source_id desc
-limit $2::int;
-
-prepare property_list_sale_price_gte as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.sale_price >= ($3::bigint) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_sale_price_lte as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.sale_price <= ($3::bigint) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_rent_price_gte as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.rent_price >= ($3::bigint) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_rent_price_lte as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.rent_price <= ($3::bigint) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_bedrooms_gte as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.bedrooms >= ($3::bigint) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_q as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and neoapi.folded(t.code || ' ' || coalesce(t.title,
-    '')) like ('%' || replace(replace(replace(neoapi.folded($3), E'\\', E'\\\\'), '%', E'\\%'), '_', E'\\_') || '%') and (not $4::boolean
-    or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_external_id as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1 and t.external_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare property_list_by_change as
-select t.representation, false, (extract(epoch from t.updated_at) * 1000000)::bigint, null
-from neoapi.property t
-where t.organization_id = $1 and (not $3::boolean or neoapi.force_custom_plan())
-order by t.updated_at desc, t.id desc
-limit $2::int;
-
-prepare property_list_by_change_further as
-select p.answer, e.id is not null, p.position, (
-    select count(*)
-    from (
-        select t.id
-        from neoapi.property t
-        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan())
-        order by t.id desc
-        limit 10000 + 1) c)
-from (
-    select (
-        select t.id
-        from neoapi.property t
-        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
-            t.id) >= (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
-        order by t.updated_at asc, t.id asc
-        limit 1) as id) e
-left join (
-    select t.representation as answer, t.id, (extract(epoch from t.updated_at) * 1000000)::bigint as position
-    from neoapi.property t
-    where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
-        t.id) < (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
-    order by t.updated_at desc, t.id desc
-    limit $2::int) p on true
-order by p.position desc, p.id desc;
-
-prepare property_export as
-select t.representation
-from neoapi.property t
-where t.organization_id = $1
-order by t.id desc
-limit all;
-
-prepare property_find_code as
-select t.id
-from neoapi.property t
-where t.organization_id = $1 and t.code = $2 and t.id <> $3 and ($4::text is null or null = $4)
-limit 1;
-
-prepare property_find_external_id as
-select t.id
-from neoapi.property t
-where t.organization_id = $1 and t.external_id = $2 and t.id <> $3 and ($4::text is null or null = $4)
-limit 1;
-
--- property_representation
-create or replace function neoapi.property_set_representation() returns trigger language plpgsql as $$
-begin
-    new.representation := '{' || concat_ws(',',
-        '"id":' || to_json(new.id),
-        '"code":' || to_json(new.code),
-        '"title":' || to_json(new.title),
-        '"description":' || to_json(new.description),
-        '"transaction_type":' || to_json(new.transaction_type),
-        '"usage_type":' || to_json(new.usage_type),
-        '"property_type":' || to_json(new.property_type),
-        '"status":' || to_json(new.status),
-        '"sale_price":' || new.sale_price,
-        '"rent_price":' || new.rent_price,
-        '"condo_fee":' || new.condo_fee,
-        '"iptu_amount":' || new.iptu_amount,
-        '"iptu_period":' || to_json(new.iptu_period),
-        '"address":' || new.address,
-        '"address_display":' || to_json(new.address_display),
-        '"private_area":' || new.private_area,
-        '"total_area":' || new.total_area,
-        '"lot_area":' || new.lot_area,
-        '"bedrooms":' || new.bedrooms,
-        '"suites":' || new.suites,
-        '"bathrooms":' || new.bathrooms,
-        '"parking_spaces":' || new.parking_spaces,
-        '"floor":' || new.floor,
-        '"year_built":' || new.year_built,
-        '"registry":' || new.registry,
-        '"owners":' || new.owners,
-        '"broker_id":' || to_json(new.broker_id),
-        '"exclusive":' || new.exclusive,
-        '"exclusive_until":' || to_json(new.exclusive_until),
-        '"accepts_financing":' || new.accepts_financing,
-        '"accepts_fgts":' || new.accepts_fgts,
-        '"accepts_exchange":' || new.accepts_exchange,
-        '"features":' || new.features,
-        '"media":' || new.media,
-        '"external_id":' || to_json(new.external_id),
-        '"metadata":' || new.metadata,
-        '"tenant_id":' || to_json(new.tenant_id),
-        '"organization_id":' || to_json(new.organization_id),
-        '"created_at":' || '"' || neoapi.format_timestamp(new.created_at) || '"',
-        '"updated_at":' || '"' || neoapi.format_timestamp(new.updated_at) || '"',
-        '"created_by":' || to_json(new.created_by),
-        '"updated_by":' || to_json(new.updated_by)) || '}';
-    return new;
-end $$;
-create or replace trigger set_representation before update on neoapi.property for each row execute function neoapi.property_set_representation();
-create or replace trigger set_representation_if_null before insert on neoapi.property for each row when (new.representation is null) execute function neoapi.property_set_representation();
+    select number, key, min(number) over (partition by key) as first
+    from mine
+    where key is not null) m
+where m.number <> m.first
+union all
+select m.number, null, t.id
+from mine m
+join (
+    select id, row(external_id)::text as key
+    from neoapi.property
+    where organization_id = $1 and external_id is not null) t on t.key = m.key
+where t.id <> m.id and not exists (select from import_line o where o.id = t.id)
+order by 1
+limit 101;

@@ -1385,6 +1385,180 @@ select null, 0, users, item_number
 from used
 where users is not null;
 
+prepare proposal_list_ids as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_created_gte as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.id >= ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_created_lte as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.id <= ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_updated_gte as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.updated_at >= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_updated_lte as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.updated_at <= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_kind as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.kind in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_status as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.status in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_property_id as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.property_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_proponent_id as
+select t.representation
+from (
+    select distinct on (r.source_id) r.source_id
+    from (
+        (
+            select r.source_id
+            from neoapi.reference r
+            where r.organization_id = $1 and (r.party_id = $3) and r.source_id > 'pps_' and r.source_id < 'pps_~'
+                and r.field = 'proponent_ids'
+            order by r.source_id desc)) r
+    order by r.source_id desc) r
+cross join lateral (
+    select t.*
+    from neoapi.proposal t
+    where t.organization_id = $1 and t.id = r.source_id and (not $4::boolean or neoapi.force_custom_plan())
+    offset 0) t
+order by r.source_id desc
+limit $2::int;
+
+prepare proposal_list_broker_id as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.broker_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_valid_until_lte as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.valid_until <= ($3::date) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_external_id as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1 and t.external_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare proposal_list_by_change as
+select t.representation, false, (extract(epoch from t.updated_at) * 1000000)::bigint, null
+from neoapi.proposal t
+where t.organization_id = $1 and (not $3::boolean or neoapi.force_custom_plan())
+order by t.updated_at desc, t.id desc
+limit $2::int;
+
+prepare proposal_list_by_change_further as
+select p.answer, e.id is not null, p.position, (
+    select count(*)
+    from (
+        select t.id
+        from neoapi.proposal t
+        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan())
+        order by t.id desc
+        limit 10000 + 1) c)
+from (
+    select (
+        select t.id
+        from neoapi.proposal t
+        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
+            t.id) >= (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
+        order by t.updated_at asc, t.id asc
+        limit 1) as id) e
+left join (
+    select t.representation as answer, t.id, (extract(epoch from t.updated_at) * 1000000)::bigint as position
+    from neoapi.proposal t
+    where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
+        t.id) < (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
+    order by t.updated_at desc, t.id desc
+    limit $2::int) p on true
+order by p.position desc, p.id desc;
+
+prepare proposal_export as
+select t.representation
+from neoapi.proposal t
+where t.organization_id = $1
+order by t.id desc
+limit all;
+
+prepare proposal_find_external_id as
+select t.id
+from neoapi.proposal t
+where t.organization_id = $1 and t.external_id = $2 and t.id <> $3 and ($4::text is null or null = $4)
+limit 1;
+
+-- proposal_representation
+create or replace function neoapi.proposal_set_representation() returns trigger language plpgsql as $$
+begin
+    new.representation := '{' || concat_ws(',',
+        '"id":' || to_json(new.id),
+        '"kind":' || to_json(new.kind),
+        '"property_id":' || to_json(new.property_id),
+        '"proponent_ids":' || new.proponent_ids,
+        '"recipient_ids":' || new.recipient_ids,
+        '"broker_id":' || to_json(new.broker_id),
+        '"amount":' || new.amount,
+        '"payment_terms":' || new.payment_terms,
+        '"rental_terms":' || new.rental_terms,
+        '"valid_until":' || to_json(new.valid_until),
+        '"notes":' || to_json(new.notes),
+        '"status":' || to_json(new.status),
+        '"decision_reason":' || to_json(new.decision_reason),
+        '"decided_at":' || '"' || neoapi.format_timestamp(new.decided_at) || '"',
+        '"external_id":' || to_json(new.external_id),
+        '"metadata":' || new.metadata,
+        '"tenant_id":' || to_json(new.tenant_id),
+        '"organization_id":' || to_json(new.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(new.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(new.updated_at) || '"',
+        '"created_by":' || to_json(new.created_by),
+        '"updated_by":' || to_json(new.updated_by)) || '}';
+    return new;
+end $$;
+create or replace trigger set_representation before update on neoapi.proposal for each row execute function neoapi.proposal_set_representation();
+create or replace trigger set_representation_if_null before insert on neoapi.proposal for each row when (new.representation is null) execute function neoapi.proposal_set_representation();
+
 -- $1 before, $2 now, $3 organization, $4 tenant, $5 actor
 prepare proposal_import as
 with batch as materialized (
@@ -1741,176 +1915,75 @@ queued_update as (
     from queued_deliveries_update)
 select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
 
-prepare proposal_list_ids as
-select t.representation
-from neoapi.proposal t
-where t.organization_id = $1 and t.id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
+-- $1 before, $2 since, $3 organization
+prepare proposal_import_references as
+with line as materialized (
+    select l.number, l.id
+    from import_line l
+    where l.kind = 'proposal' and l.number > $1::bigint and l.number <= $2::bigint),
+due as materialized (
+    select line.id, i.path, i.target
+    from line
+    join import_reference i using (number)),
+removed as (
+    delete from neoapi.reference r using line
+    where r.organization_id = $3 and r.source_id = line.id and not exists (
+        select
+        from due
+        where due.id = r.source_id and due.path = r.path))
+insert into neoapi.reference as r (organization_id, source_id, path, target_id)
+select $3, id, path, target
+from due
+where not exists (
+    select
+    from import_line f
+    where f.id = due.target and (f.kind = 'proposal' and f.number > $2::bigint or f.kind = 'contract' or f.kind = 'document'))
+on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id
+where r.target_id <> excluded.target_id;
 
-prepare proposal_list_created_gte as
-select t.representation
-from neoapi.proposal t
-where t.organization_id = $1 and t.id >= ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
+-- $1 before, $2 since, $3 organization
+prepare proposal_import_all_references as
+with line as materialized (
+    select l.number, l.id
+    from import_line l
+    where l.kind = 'proposal' and l.number > $1::bigint and l.number <= $2::bigint),
+due as materialized (
+    select line.id, i.path, i.target
+    from line
+    join import_reference i using (number)),
+removed as (
+    delete from neoapi.reference r using line
+    where r.organization_id = $3 and r.source_id = line.id and not exists (
+        select
+        from due
+        where due.id = r.source_id and due.path = r.path))
+insert into neoapi.reference as r (organization_id, source_id, path, target_id)
+select $3, id, path, target
+from due
+on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id
+where r.target_id <> excluded.target_id;
 
-prepare proposal_list_created_lte as
-select t.representation
-from neoapi.proposal t
-where t.organization_id = $1 and t.id <= ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare proposal_list_updated_gte as
-select t.representation
-from neoapi.proposal t
-where t.organization_id = $1 and t.updated_at >= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare proposal_list_updated_lte as
-select t.representation
-from neoapi.proposal t
-where t.organization_id = $1 and t.updated_at <= ($3::timestamptz) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare proposal_list_kind as
-select t.representation
-from neoapi.proposal t
-where t.organization_id = $1 and t.kind in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare proposal_list_status as
-select t.representation
-from neoapi.proposal t
-where t.organization_id = $1 and t.status in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare proposal_list_property_id as
-select t.representation
-from neoapi.proposal t
-where t.organization_id = $1 and t.property_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare proposal_list_proponent_id as
-select t.representation
+prepare proposal_import_duplicates as
+with mine as materialized (
+    select l.number, l.id, (
+        select row(external_id)::text
+        from json_populate_record(null::neoapi.proposal, l.body)
+        where external_id is not null) as key
+    from import_line l
+    where l.kind = 'proposal' and l.body is not null)
+select m.number, m.first, null
 from (
-    select distinct on (r.source_id) r.source_id
-    from (
-        (
-            select r.source_id
-            from neoapi.reference r
-            where r.organization_id = $1 and (r.party_id = $3) and r.source_id > 'pps_' and r.source_id < 'pps_~'
-                and r.field = 'proponent_ids'
-            order by r.source_id desc)) r
-    order by r.source_id desc) r
-cross join lateral (
-    select t.*
-    from neoapi.proposal t
-    where t.organization_id = $1 and t.id = r.source_id and (not $4::boolean or neoapi.force_custom_plan())
-    offset 0) t
-order by r.source_id desc
-limit $2::int;
-
-prepare proposal_list_broker_id as
-select t.representation
-from neoapi.proposal t
-where t.organization_id = $1 and t.broker_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare proposal_list_valid_until_lte as
-select t.representation
-from neoapi.proposal t
-where t.organization_id = $1 and t.valid_until <= ($3::date) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare proposal_list_external_id as
-select t.representation
-from neoapi.proposal t
-where t.organization_id = $1 and t.external_id in ($3) and (not $4::boolean or neoapi.force_custom_plan())
-order by t.id desc
-limit $2::int;
-
-prepare proposal_list_by_change as
-select t.representation, false, (extract(epoch from t.updated_at) * 1000000)::bigint, null
-from neoapi.proposal t
-where t.organization_id = $1 and (not $3::boolean or neoapi.force_custom_plan())
-order by t.updated_at desc, t.id desc
-limit $2::int;
-
-prepare proposal_list_by_change_further as
-select p.answer, e.id is not null, p.position, (
-    select count(*)
-    from (
-        select t.id
-        from neoapi.proposal t
-        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan())
-        order by t.id desc
-        limit 10000 + 1) c)
-from (
-    select (
-        select t.id
-        from neoapi.proposal t
-        where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
-            t.id) >= (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
-        order by t.updated_at asc, t.id asc
-        limit 1) as id) e
-left join (
-    select t.representation as answer, t.id, (extract(epoch from t.updated_at) * 1000000)::bigint as position
-    from neoapi.proposal t
-    where t.organization_id = $1 and (not $5::boolean or neoapi.force_custom_plan()) and (t.updated_at,
-        t.id) < (timestamptz 'epoch' + $4::bigint * interval '1 microsecond', $3)
-    order by t.updated_at desc, t.id desc
-    limit $2::int) p on true
-order by p.position desc, p.id desc;
-
-prepare proposal_export as
-select t.representation
-from neoapi.proposal t
-where t.organization_id = $1
-order by t.id desc
-limit all;
-
-prepare proposal_find_external_id as
-select t.id
-from neoapi.proposal t
-where t.organization_id = $1 and t.external_id = $2 and t.id <> $3 and ($4::text is null or null = $4)
-limit 1;
-
--- proposal_representation
-create or replace function neoapi.proposal_set_representation() returns trigger language plpgsql as $$
-begin
-    new.representation := '{' || concat_ws(',',
-        '"id":' || to_json(new.id),
-        '"kind":' || to_json(new.kind),
-        '"property_id":' || to_json(new.property_id),
-        '"proponent_ids":' || new.proponent_ids,
-        '"recipient_ids":' || new.recipient_ids,
-        '"broker_id":' || to_json(new.broker_id),
-        '"amount":' || new.amount,
-        '"payment_terms":' || new.payment_terms,
-        '"rental_terms":' || new.rental_terms,
-        '"valid_until":' || to_json(new.valid_until),
-        '"notes":' || to_json(new.notes),
-        '"status":' || to_json(new.status),
-        '"decision_reason":' || to_json(new.decision_reason),
-        '"decided_at":' || '"' || neoapi.format_timestamp(new.decided_at) || '"',
-        '"external_id":' || to_json(new.external_id),
-        '"metadata":' || new.metadata,
-        '"tenant_id":' || to_json(new.tenant_id),
-        '"organization_id":' || to_json(new.organization_id),
-        '"created_at":' || '"' || neoapi.format_timestamp(new.created_at) || '"',
-        '"updated_at":' || '"' || neoapi.format_timestamp(new.updated_at) || '"',
-        '"created_by":' || to_json(new.created_by),
-        '"updated_by":' || to_json(new.updated_by)) || '}';
-    return new;
-end $$;
-create or replace trigger set_representation before update on neoapi.proposal for each row execute function neoapi.proposal_set_representation();
-create or replace trigger set_representation_if_null before insert on neoapi.proposal for each row when (new.representation is null) execute function neoapi.proposal_set_representation();
+    select number, key, min(number) over (partition by key) as first
+    from mine
+    where key is not null) m
+where m.number <> m.first
+union all
+select m.number, null, t.id
+from mine m
+join (
+    select id, row(external_id)::text as key
+    from neoapi.proposal
+    where organization_id = $1 and external_id is not null) t on t.key = m.key
+where t.id <> m.id and not exists (select from import_line o where o.id = t.id)
+order by 1
+limit 101;

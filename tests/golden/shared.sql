@@ -1,6 +1,101 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Generated: `make golden` writes this file.
 
+prepare shared_import_find as
+with lookup as materialized (
+    select *
+    from json_to_recordset($2::json) as l (n int, kind text, given text, external text, fresh text)),
+found as materialized (
+    select l.n, l.kind, l.given, coalesce(i.id, m.id, case l.kind when 'broker' then (
+        select t.id
+        from neoapi.broker t
+        where t.organization_id = $1 and t.external_id = l.external)
+        when 'party' then (
+        select t.id
+        from neoapi.party t
+        where t.organization_id = $1 and t.external_id = l.external)
+        when 'property' then (
+        select t.id
+        from neoapi.property t
+        where t.organization_id = $1 and t.external_id = l.external)
+        when 'proposal' then (
+        select t.id
+        from neoapi.proposal t
+        where t.organization_id = $1 and t.external_id = l.external)
+        when 'contract' then (
+        select t.id
+        from neoapi.contract t
+        where t.organization_id = $1 and t.external_id = l.external)
+        when 'document' then (
+        select t.id
+        from neoapi.document t
+        where t.organization_id = $1 and t.external_id = l.external) end, l.fresh) as id
+    from lookup l
+    left join neoapi.imported_id i on i.organization_id = $1 and i.kind = l.kind and i.original_id = l.given
+    left join import_id m on m.kind = l.kind and m.original_id = l.given),
+stored as (
+    insert into import_id (kind, original_id, id)
+    select kind, given, id
+    from found
+    where given is not null
+    on conflict do nothing)
+select n, id
+from found;
+
+prepare shared_import_missing as
+with outside as materialized (
+    select *
+    from import_reference r
+    where not exists (select from import_line l where l.id = r.target))
+select r.number, r.path
+from outside r
+where case left(r.target, 4) when 'brk_' then (
+    select o.id
+    from neoapi.broker o
+    where o.organization_id = $1 and o.id = r.target)
+    when 'prp_' then (
+    select o.id
+    from neoapi.property o
+    where o.organization_id = $1 and o.id = r.target)
+    when 'pty_' then (
+    select o.id
+    from neoapi.party o
+    where o.organization_id = $1 and o.id = r.target)
+    when 'pps_' then (
+    select o.id
+    from neoapi.proposal o
+    where o.organization_id = $1 and o.id = r.target)
+    when 'ctr_' then (
+    select o.id
+    from neoapi.contract o
+    where o.organization_id = $1 and o.id = r.target)
+    when 'doc_' then (
+    select o.id
+    from neoapi.document o
+    where o.organization_id = $1 and o.id = r.target)
+    when 'whs_' then (
+    select o.id
+    from neoapi.webhook_subscription o
+    where o.organization_id = $1 and o.id = r.target)
+    when 'led_' then (
+    select o.id
+    from neoapi.lead o
+    where o.organization_id = $1 and o.id = r.target)
+    when 'wao_' then (
+    select o.id
+    from neoapi.whatsapp_opt_out o
+    where o.organization_id = $1 and o.id = r.target)
+    when 'wac_' then (
+    select o.id
+    from neoapi.whatsapp_conversation o
+    where o.organization_id = $1 and o.id = r.target)
+    when 'wam_' then (
+    select o.id
+    from neoapi.whatsapp_message o
+    where o.organization_id = $1 and o.id = r.target) end is null
+order by r.number, r.path
+limit 101;
+
 -- $1 organization, $2 numbers, $3 paths, $4 targets
 prepare shared_1 as
 select number, id

@@ -73,3 +73,73 @@ select '{' || concat_ws(',', '"id":' || to_json(t.id), '"phone_number_id":' || t
 from neoapi.whatsapp_conversation t
 where t.organization_id = $1
 order by t.id;
+
+prepare whatsapp_conversation_list as
+select neoapi.whatsapp_conversation_json(t)
+from neoapi.whatsapp_conversation t
+where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and (not $3::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare whatsapp_conversation_list_further as
+select p.answer, e.id is not null, p.position, null
+from (
+    select (
+        select t.id
+        from neoapi.whatsapp_conversation t
+        where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and (not $4::boolean
+            or neoapi.force_custom_plan()) and t.id >= $3
+        order by t.id asc
+        limit 1) as id) e
+left join (
+    select neoapi.whatsapp_conversation_json(t) as answer, t.id, null as position
+    from neoapi.whatsapp_conversation t
+    where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and (not $4::boolean or neoapi.force_custom_plan())
+        and t.id < $3
+    order by t.id desc
+    limit $2::int) p on true
+order by p.id desc;
+
+prepare whatsapp_conversation_list_ids as
+select neoapi.whatsapp_conversation_json(t)
+from neoapi.whatsapp_conversation t
+where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and t.id in ($3) and (not $4::boolean
+    or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare whatsapp_conversation_list_triage as
+select neoapi.whatsapp_conversation_json(t)
+from neoapi.whatsapp_conversation t
+where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and t.triage in ($3) and (not $4::boolean
+    or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare whatsapp_conversation_list_lead_id as
+select neoapi.whatsapp_conversation_json(t)
+from neoapi.whatsapp_conversation t
+where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and t.lead_id in ($3) and (not $4::boolean
+    or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+-- $1 before, $2 organization
+prepare whatsapp_conversation_import as
+with batch as materialized (
+    select l.number, l.body
+    from import_line l
+    where l.kind = 'whatsapp_conversation' and l.number > $1::bigint
+    order by l.number
+    limit 500),
+done as materialized (
+    select b.number, neoapi.whatsapp_import_conversation($2, b.body) as outcome
+    from batch b)
+select max(number), count(*), count(*) filter (where outcome = 'created'), 0, count(*) filter (where outcome = 'skipped')
+from done;
+
+-- $1 organization, $2 before, $3 since
+prepare whatsapp_conversation_import_finish as
+select neoapi.whatsapp_merge_imported($1, l.body)
+from import_line l
+where l.kind = 'whatsapp_conversation' and l.number > $2::bigint and l.number <= $3::bigint;

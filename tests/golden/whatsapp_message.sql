@@ -59,3 +59,51 @@ select '{' || concat_ws(',', '"id":' || to_json(t.id), '"conversation_id":' || t
 from neoapi.whatsapp_message t
 where t.organization_id = $1
 order by t.id;
+
+prepare whatsapp_message_list as
+select neoapi.whatsapp_message_json(t)
+from neoapi.whatsapp_message t
+where t.organization_id = $1 and t.conversation_id = $2 and t.refers_to is null and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $3::int;
+
+prepare whatsapp_message_list_further as
+select p.answer, e.id is not null, p.position, null
+from (
+    select (
+        select t.id
+        from neoapi.whatsapp_message t
+        where t.organization_id = $1 and t.conversation_id = $2 and t.refers_to is null and (not $5::boolean or neoapi.force_custom_plan())
+            and t.id >= $4
+        order by t.id asc
+        limit 1) as id) e
+left join (
+    select neoapi.whatsapp_message_json(t) as answer, t.id, null as position
+    from neoapi.whatsapp_message t
+    where t.organization_id = $1 and t.conversation_id = $2 and t.refers_to is null and (not $5::boolean or neoapi.force_custom_plan())
+        and t.id < $4
+    order by t.id desc
+    limit $3::int) p on true
+order by p.id desc;
+
+prepare whatsapp_message_list_ids as
+select neoapi.whatsapp_message_json(t)
+from neoapi.whatsapp_message t
+where t.organization_id = $1 and t.conversation_id = $2 and t.refers_to is null and t.id in ($4) and (not $5::boolean
+    or neoapi.force_custom_plan())
+order by t.id desc
+limit $3::int;
+
+-- $1 before, $2 organization
+prepare whatsapp_message_import as
+with batch as materialized (
+    select l.number, l.body
+    from import_line l
+    where l.kind = 'whatsapp_message' and l.number > $1::bigint
+    order by l.number
+    limit 500),
+done as materialized (
+    select b.number, neoapi.whatsapp_import_message($2, b.body) as outcome
+    from batch b)
+select max(number), count(*), count(*) filter (where outcome = 'created'), 0, count(*) filter (where outcome = 'skipped')
+from done;
