@@ -6,6 +6,7 @@
 #define NEO_SQL_BATCH_H
 
 #include "schema/batch.h"
+#include "sql/statements.h"
 #include "sql/table.h"
 
 typedef struct neo_batch_row {
@@ -23,15 +24,13 @@ typedef struct neo_batch_row {
 NEO_MUSTCHECK neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                                         apr_pool_t *pool, neo_rows *rows);
 
-/* Locks the rows that the effects of updates may change, in the order of their ids and before the rows themselves, as single
- * writes do: those that the rows refer to, and those that `target` of a row names. The resource must have effects. */
-NEO_MUSTCHECK neo_pg_status neo_batch_lock_targets(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
-                                                   const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *locked);
-
-/* Locks rows against changes by others until the transaction ends. One row for each that exists: its number and its
- * representation. Rows without a number are locked because a deletion may clear their reference (see sql/reference.h). */
+/* NEO_SQL_LOCK_ROWS locks rows against changes by others until the transaction ends. One row for each that exists: its number
+ * and its representation. Rows without a number are locked because a deletion may clear their reference (see sql/reference.h).
+ *
+ * NEO_SQL_LOCK_TARGETS locks the rows that the effects of updates may change, in the order of their ids and before the rows
+ * themselves, as single writes do: those that the rows refer to, and those that `target` of a row names. */
 enum { NEO_LOCKED_NUMBER, NEO_LOCKED_ANSWER };
-NEO_MUSTCHECK neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+NEO_MUSTCHECK neo_pg_status neo_batch_lock(neo_pg *pg, neo_sql_kind kind, const neo_resource *resource, const neo_actor *actor,
                                            const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *found);
 
 /* Writes rows; those to update or delete must be locked. Returns the columns of neo_written. A created row that is in neither
@@ -45,14 +44,11 @@ NEO_MUSTCHECK neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *reso
                                             neo_rows *written);
 
 /* The parameters of neo_batch_create_group: copies in the pool, so that the rows are not needed any more. */
-typedef struct neo_batch_group neo_batch_group;
-const neo_batch_group *neo_batch_group_make(const neo_resource *resource, const neo_batch_row *rows, int count,
-                                            apr_pool_t *pool);
+neo_bound_sql neo_batch_group_make(const neo_resource *resource, const neo_batch_row *rows, int count, apr_pool_t *pool);
 
 /* Creates rows of different requests in one statement, which is its own transaction, also with their idempotency keys. Returns
  * the columns of neo_written for the rows that were created. Each of the others violates a unique index, has a missing
  * reference, or its key exists. NEO_PG_RETRY: nothing was created. */
-NEO_MUSTCHECK neo_pg_status neo_batch_create_group(neo_pg *pg, const neo_batch_group *group, apr_pool_t *pool,
-                                                   neo_rows *written);
+NEO_MUSTCHECK neo_pg_status neo_batch_create_group(neo_pg *pg, const neo_bound_sql *group, apr_pool_t *pool, neo_rows *written);
 
 #endif

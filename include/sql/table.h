@@ -84,10 +84,6 @@ typedef struct neo_snapshot {
 NEO_MUSTCHECK neo_pg_status neo_snapshot_begin(neo_pg *pg, const neo_actor *actor, int seconds, apr_pool_t *pool,
                                                neo_snapshot *snapshot);
 
-/* Opens a cursor for a query with these parameters (const char *). */
-NEO_MUSTCHECK neo_pg_status neo_snapshot_open(neo_pg *pg, const char *sql, const apr_array_header_t *parameters,
-                                              apr_pool_t *pool, neo_rows *rows);
-
 /* Opens neo_snapshot_fetch's cursor for all rows of the list, in its order. */
 NEO_MUSTCHECK neo_pg_status neo_table_open_snapshot(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                                     const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);

@@ -139,13 +139,6 @@ static void reset(neo_work *w)
     w->refusal = NULL;
 }
 
-/* The id that an update sends for the reference of the effects; NULL: none. */
-static const char *new_target(const neo_resource *resource, const neo_item *i)
-{
-    const char *id = neo_json_string_at(i->operation->data, resource->effects->through);
-    return id && neo_id_is(id, neo_effect_target(resource)->prefix) ? id : NULL;
-}
-
 /* Locks the rows that the effects of updates may change: those that the items refer to now, and will refer to. */
 static neo_pg_status lock_targets(neo_work *w)
 {
@@ -153,10 +146,12 @@ static neo_pg_status lock_targets(neo_work *w)
     int wanted = 0;
     for (const neo_item *i = w->items; i < w->items + w->batch.count; i++)
         if (neo_batch_may_affect(w->resource, i->operation)) {
+            const char *sent = neo_json_string_at(i->operation->data, w->resource->effects->through);
             some[wanted] = i->row;
-            some[wanted++].target.id = new_target(w->resource, i);
+            some[wanted++].target.id = sent && neo_id_is(sent, neo_effect_target(w->resource)->prefix) ? sent : NULL;
         }
-    return wanted ? neo_batch_lock_targets(w->pg, w->resource, &w->call->actor, some, wanted, w->call->pool, &w->failure)
+    return wanted ? neo_batch_lock(w->pg, NEO_SQL_LOCK_TARGETS, w->resource, &w->call->actor, some, wanted, w->call->pool,
+                                   &w->failure)
                   : NEO_PG_OK;
 }
 
@@ -204,7 +199,7 @@ static neo_pg_status lock_rows(neo_work *w)
     neo_pg_status status = lock_targets(w);
     if (status != NEO_PG_OK)
         return status;
-    status = neo_batch_lock(w->pg, w->resource, &w->call->actor, rows, count, w->call->pool, &found);
+    status = neo_batch_lock(w->pg, NEO_SQL_LOCK_ROWS, w->resource, &w->call->actor, rows, count, w->call->pool, &found);
     w->is_saved = 0; /* see run_transaction */
     w->failure = found;
     for (int r = 0; status == NEO_PG_OK && r < found.count; r++)

@@ -29,10 +29,10 @@ static int frees_unique_value(const neo_resource *resource, const neo_json *befo
     return 0;
 }
 
-/* Checks the rules between resources, which may add to `clean` and to the row. `before` and `clean` as in neo_rule_input. */
-static neo_pg_status check_rules(neo_work *w, neo_item *i, const neo_json *before, neo_json *clean)
+/* Checks the rules between resources, which may add to `clean` (NULL: a deletion) and to the row. */
+static neo_pg_status check_rules(neo_work *w, neo_item *i, neo_json *clean)
 {
-    neo_rule_input input = {.resource = w->resource, .id = before ? i->row.id : "", .before = before, .after = clean};
+    neo_rule_input input = {.resource = w->resource, .id = i->before ? i->row.id : "", .before = i->before, .after = clean};
     neo_change change = {0};
     if (!clean)
         return neo_call_check_rules(w->call, w->pg, &input, &i->problem, &w->failure);
@@ -74,7 +74,7 @@ static neo_pg_status check_item(neo_work *w, neo_item *i, apr_array_header_t *re
         return NEO_PG_OK;
     i->row.body = clean;
     i->frees_value = i->before && clean && frees_unique_value(w->resource, i->before, clean);
-    return check_rules(w, i, i->before, clean);
+    return check_rules(w, i, clean);
 }
 
 /* Prepares items that share a statement. Their references by external id are found together. */
@@ -94,27 +94,7 @@ neo_pg_status neo_batch_prepare(neo_work *w, neo_item *first, int count)
     return status;
 }
 
-/* The rows of the items without a problem. */
-static neo_batch_row *rows_without_problem(const neo_work *w, const neo_item *first, int count, int *rows)
-{
-    neo_batch_row *all = apr_palloc(w->call->pool, (apr_size_t)count * sizeof *all);
-    *rows = 0;
-    for (int n = 0; n < count; n++)
-        if (!first[n].problem)
-            all[(*rows)++] = first[n].row;
-    return all;
-}
-
 /* ---------------------------------------------------------------- writing */
-
-static neo_pg_status save(neo_work *w)
-{
-    if (w->is_saved)
-        return NEO_PG_OK;
-    neo_pg_status status = neo_pg_savepoint(w->pg, 0, w->call->pool, &w->failure);
-    w->is_saved = status == NEO_PG_OK;
-    return status;
-}
 
 static void take_row(neo_work *w, const neo_rows *rows, int row)
 {
@@ -134,8 +114,9 @@ static void take_row(neo_work *w, const neo_rows *rows, int row)
 static neo_pg_status write_rows(neo_work *w, neo_method method, int is_strict, const neo_batch_row *rows, int count)
 {
     neo_rows written;
-    neo_pg_status status = save(w);
-    if (status != NEO_PG_OK)
+    neo_pg_status status = w->is_saved ? NEO_PG_OK : neo_pg_savepoint(w->pg, 0, w->call->pool, &w->failure);
+    w->is_saved = status == NEO_PG_OK;
+    if (!w->is_saved)
         return status;
     status = neo_batch_write(w->pg, w->resource, &w->call->actor, method, is_strict, rows, count, w->call->pool, &written);
     if (status == NEO_PG_OK) {
@@ -181,12 +162,15 @@ static neo_pg_status write_alone(neo_work *w, neo_item *i)
     return NEO_PG_OK;
 }
 
-/* Writes all items in one statement, then those that it left out one by one. The first statement of creates does not check
- * unique values row by row, which would take a tenth of its time. */
+/* Writes all items without a problem in one statement, then those that it left out one by one. The first statement of creates
+ * does not check unique values row by row, which would take a tenth of its time. */
 static neo_pg_status write_together(neo_work *w, neo_item *first, int count)
 {
-    int wanted;
-    const neo_batch_row *rows = rows_without_problem(w, first, count, &wanted);
+    int wanted = 0;
+    neo_batch_row *rows = apr_palloc(w->call->pool, (apr_size_t)count * sizeof *rows);
+    for (int n = 0; n < count; n++)
+        if (!first[n].problem)
+            rows[wanted++] = first[n].row;
     if (wanted == 0)
         return NEO_PG_OK;
     neo_pg_status status = write_rows(w, first->method, 1, rows, wanted);

@@ -25,7 +25,7 @@ static int may_share(const neo_call *call, const neo_new *row)
 }
 
 /* The parameters of the statement, with ids in the order of the group. */
-static const neo_batch_group *make_group(neo_call *call, const neo_group *group)
+static neo_bound_sql make_group(neo_call *call, const neo_group *group)
 {
     neo_batch_row rows[NEO_GROUP_MAX] = {0};
     for (int i = 0; i < group->count; i++) {
@@ -43,12 +43,12 @@ static const neo_batch_group *make_group(neo_call *call, const neo_group *group)
 static void write_group(neo_call *call, neo_pg *pg, neo_create_queue *queue, neo_group *group)
 {
     neo_rows written;
-    const neo_batch_group *made = make_group(call, group);
+    neo_bound_sql made = make_group(call, group);
     for (int i = 1; i < group->count; i++) /* a member can leave before the statement ends */
         neo_credential_cache_join_writes(call->site->credential_cache, call->write,
                                          ((const request *)group->members[i]->baton)->call->write);
     neo_create_queue_sent(queue, group);
-    neo_pg_status status = neo_batch_create_group(pg, made, call->pool, &written);
+    neo_pg_status status = neo_batch_create_group(pg, &made, call->pool, &written);
     for (int i = 0; i < group->count && status != NEO_PG_OK && !written.is_undone; i++)
         group->outcomes[i] = NEO_GROUP_UNKNOWN;
     for (int r = 0; r < written.count; r++) {

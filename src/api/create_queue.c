@@ -77,13 +77,6 @@ int neo_create_queue_length(neo_create_queue *queue)
 
 /* ---------------------------------------------------------------- the queue; the caller holds the mutex */
 
-static void append_member(neo_create_queue *queue, neo_group_member *member)
-{
-    member->next = NULL;
-    *queue->end = member;
-    queue->end = &member->next;
-}
-
 /* Removes the member that *at points to, and sets its state. */
 static void remove_at(neo_create_queue *queue, neo_group_member **at, neo_group_state state)
 {
@@ -108,40 +101,21 @@ static slot *free_slot(neo_create_queue *queue)
     return NULL;
 }
 
-static slot *stalled_slot(neo_create_queue *queue)
-{
-    neo_ms now = neo_steady_ms();
-    for (slot *s = queue->slots; s < queue->slots + NEO_MAX_SLOTS; s++)
-        if (s->leader && now - s->since >= queue->stall_ms)
-            return s;
-    return NULL;
-}
-
 /* ---------------------------------------------------------------- members */
 
-static void wait_for_change(neo_create_queue *queue, neo_group_member *member)
-{
-    neo_ms ms = neo_earlier(queue->stall_ms, queue->max_wait_ms);
-    (void)neo_cond_wait(&member->changed, &queue->mutex, neo_steady_ms() + ms);
-}
-
+/* Makes the member the leader of a stalled slot, if there is one. */
 static void take_over_slot(neo_create_queue *queue, neo_group_member *member)
 {
-    slot *stalled = stalled_slot(queue);
+    slot *stalled = queue->slots, *end = queue->slots + NEO_MAX_SLOTS;
     neo_group_member **at = &queue->first;
-    if (!stalled)
+    while (stalled < end && !(stalled->leader && neo_steady_ms() - stalled->since >= queue->stall_ms))
+        stalled++;
+    if (stalled == end)
         return;
     while (*at != member)
         at = &(*at)->next;
     remove_at(queue, at, NEO_GROUP_LEADING);
     hold(stalled, member);
-}
-
-static void leave(neo_create_queue *queue, neo_group_member *member)
-{
-    queue->in_progress--;
-    *member->place = NULL;
-    member->state = NEO_GROUP_UNKNOWN;
 }
 
 static int is_waiting(const neo_group_member *member)
@@ -154,13 +128,19 @@ static void wait_in_queue(neo_create_queue *queue, neo_group_member *member)
 {
     neo_ms until = neo_steady_ms() + queue->max_wait_ms;
     neo_cond_init(&member->changed);
-    append_member(queue, member);
+    member->next = NULL;
+    *queue->end = member;
+    queue->end = &member->next;
     while (is_waiting(member)) {
-        wait_for_change(queue, member);
+        neo_ms ms = neo_earlier(queue->stall_ms, queue->max_wait_ms);
+        (void)neo_cond_wait(&member->changed, &queue->mutex, neo_steady_ms() + ms);
         if (member->state == NEO_GROUP_WAITING)
             take_over_slot(queue, member);
-        else if (member->state == NEO_GROUP_SENT && neo_steady_ms() >= until)
-            leave(queue, member);
+        else if (member->state == NEO_GROUP_SENT && neo_steady_ms() >= until) {
+            queue->in_progress--;
+            *member->place = NULL;
+            member->state = NEO_GROUP_UNKNOWN;
+        }
     }
     pthread_cond_destroy(&member->changed);
 }
@@ -235,17 +215,6 @@ void neo_create_queue_sent(neo_create_queue *queue, neo_group *group)
     pthread_mutex_unlock(&queue->mutex);
 }
 
-/* The result of a statement belongs to its leader. */
-static neo_text copy_answer(neo_text answer)
-{
-    char *copy = malloc(answer.len + 1);
-    if (!copy)
-        abort();
-    memcpy(copy, answer.ptr, answer.len);
-    copy[answer.len] = '\0';
-    return (neo_text){copy, answer.len};
-}
-
 /* A request that waits long for a lock must not determine the mean. */
 static void count_end(neo_create_queue *queue, const neo_group_member *member, apr_time_t now)
 {
@@ -254,11 +223,15 @@ static void count_end(neo_create_queue *queue, const neo_group_member *member, a
     neo_slot_tuner_count_row(&queue->tuner, took < 0 ? 0 : took < most ? took : most, member->is_concurrent);
 }
 
+/* The result of a statement belongs to its leader, so a member gets a copy of its answer. */
 static void give_outcome(neo_group_member *member, neo_group_state outcome, neo_text answer)
 {
     member->state = outcome;
-    if (outcome == NEO_GROUP_CREATED)
-        member->answer = copy_answer(answer);
+    if (outcome == NEO_GROUP_CREATED) {
+        member->answer = (neo_text){strndup(answer.ptr, answer.len), answer.len};
+        if (!member->answer.ptr)
+            abort();
+    }
     pthread_cond_signal(&member->changed);
 }
 

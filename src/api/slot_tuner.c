@@ -27,13 +27,6 @@ static int is_level(int level)
     return level >= 0 && level < NEO_SLOT_LEVELS;
 }
 
-/* The time of a row alone is not enough: with more slots a process gets a larger share of PostgreSQL, which other processes
- * lose, until all use so many that no statement is shared. So the estimated processor time counts as well. */
-static double score(const neo_slot_tuner *tuner)
-{
-    return tuner->times / tuner->rows * sqrt(1 + OVERHEAD * tuner->statements / tuner->rows);
-}
-
 /* Returns the level with the lowest score: the last best one or a neighbour that has been measured. */
 static int find_best(const neo_slot_tuner *tuner)
 {
@@ -44,10 +37,13 @@ static int find_best(const neo_slot_tuner *tuner)
     return best;
 }
 
-/* After a successful trial the next one is in the same direction. */
+/* The time of a row alone is not enough as its score: with more slots a process gets a larger share of PostgreSQL, which other
+ * processes lose, until all use so many that no statement is shared. So the estimated processor time counts as well. After a
+ * successful trial the next one is in the same direction. */
 static void end_window(neo_slot_tuner *tuner)
 {
-    double last = score(tuner), *known = &tuner->scores[tuner->level];
+    double last = tuner->times / tuner->rows * sqrt(1 + OVERHEAD * tuner->statements / tuner->rows);
+    double *known = &tuner->scores[tuner->level];
     *known = *known > 0 ? (1 - WEIGHT) * *known + WEIGHT * last : last;
     int best = find_best(tuner), has_moved = best != tuner->best && best == tuner->level;
     if (has_moved)

@@ -8,7 +8,6 @@
 #include "schema/references.h"
 #include "sql/reference.h"
 #include "sql/representation.h"
-#include "sql/statements.h"
 
 /* What is written to rows. */
 typedef enum { NOTHING, BODY, NEW_BODY } content;
@@ -77,18 +76,10 @@ neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resour
     return neo_sql_run(pg, neo_sql_find(resource, NEO_SQL_LOCK_ORGANIZATION), &v, pool, rows);
 }
 
-neo_pg_status neo_batch_lock_targets(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
-                                     const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *locked)
+neo_pg_status neo_batch_lock(neo_pg *pg, neo_sql_kind kind, const neo_resource *resource, const neo_actor *actor,
+                             const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *found)
 {
-    return run_rows(pg, neo_sql_find(resource, NEO_SQL_LOCK_TARGETS), resource, &(neo_values){0}, actor, rows, count, NOTHING,
-                    pool, locked);
-}
-
-neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_batch_row *rows,
-                             int count, apr_pool_t *pool, neo_rows *found)
-{
-    return run_rows(pg, neo_sql_find(resource, NEO_SQL_LOCK_ROWS), resource, &(neo_values){0}, actor, rows, count, NOTHING,
-                    pool, found);
+    return run_rows(pg, neo_sql_find(resource, kind), resource, &(neo_values){0}, actor, rows, count, NOTHING, pool, found);
 }
 
 static void set_references(neo_values *v, const neo_resource *resource, const neo_batch_row *rows, int count, apr_pool_t *pool)
@@ -121,21 +112,14 @@ neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const ne
                     written);
 }
 
-struct neo_batch_group {
-    neo_bound_sql sql;
-};
-
-const neo_batch_group *neo_batch_group_make(const neo_resource *resource, const neo_batch_row *rows, int count,
-                                            apr_pool_t *pool)
+neo_bound_sql neo_batch_group_make(const neo_resource *resource, const neo_batch_row *rows, int count, apr_pool_t *pool)
 {
     neo_values v = {0};
-    neo_batch_group *group = apr_palloc(pool, sizeof *group);
     set_references(&v, resource, rows, count, pool);
-    group->sql = bind_rows(neo_sql_find(resource, NEO_SQL_CREATE_GROUP), resource, &v, NULL, rows, count, NEW_BODY, pool);
-    return group;
+    return bind_rows(neo_sql_find(resource, NEO_SQL_CREATE_GROUP), resource, &v, NULL, rows, count, NEW_BODY, pool);
 }
 
-neo_pg_status neo_batch_create_group(neo_pg *pg, const neo_batch_group *group, apr_pool_t *pool, neo_rows *written)
+neo_pg_status neo_batch_create_group(neo_pg *pg, const neo_bound_sql *group, apr_pool_t *pool, neo_rows *written)
 {
-    return neo_pg_run_as(pg, NEO_PG_OPTIONAL, group->sql.statement, group->sql.values, pool, written);
+    return neo_pg_run_as(pg, NEO_PG_OPTIONAL, group->statement, group->values, pool, written);
 }

@@ -93,9 +93,12 @@ static void add_event(neo_buf *sql, const neo_event *event)
 /* A delivery's id ends in the last four characters of its subscription's id, which are unique in the organization: numbering
  * the rows would cost as much as inserting one. `offset 0` keeps the planner from joining the rows of a group, each with its
  * own organization, to the subscriptions of all organizations. */
-static void add_deliveries(neo_buf *sql, const neo_event *event)
+void neo_event_add(neo_buf *sql, const neo_event *event)
 {
     const char *number = event->number, *name = event->resource->name;
+    add_event(sql, event);
+    if (event->is_silent)
+        return;
     neo_buf_printf(sql,
                    ", queued_deliveries%s as (insert into neoapi.webhook_delivery"
                    " (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)"
@@ -107,11 +110,4 @@ static void add_deliveries(neo_buf *sql, const neo_event *event)
                    " select id, organization_id, subscription_id, now() from queued_deliveries%s)",
                    number, event->id_block, name, event->happened, event->now, number, event->from, name, event->happened, name,
                    number, number);
-}
-
-void neo_event_add(neo_buf *sql, const neo_event *event)
-{
-    add_event(sql, event);
-    if (!event->is_silent)
-        add_deliveries(sql, event);
 }

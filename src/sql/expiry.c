@@ -17,26 +17,19 @@ static neo_statement *find;
 
 /* ---------------------------------------------------------------- finding */
 
-/* The statuses from which a date leads to the status `to`, each quoted. */
-static const char *statuses_before(const neo_resource *resource, const char *to, apr_pool_t *pool)
-{
-    const char *list = "";
-    for (const neo_transition *t = resource->transitions; t->from; t++)
-        if (t->after_date && strcmp(t->to, to) == 0)
-            list = apr_pstrcat(pool, list, *list ? ", '" : "'", t->from, "'", NULL);
-    return list;
-}
-
 /* The transitions to one status share their date. The condition is that of the index <table>_due. */
 static void add_due(neo_buf *sql, const neo_resource *resource, const neo_transition *t)
 {
+    const char *from = "";
+    for (const neo_transition *other = resource->transitions; other->from; other++)
+        if (other->after_date && strcmp(other->to, t->to) == 0)
+            from = apr_pstrcat(sql->pool, from, *from ? ", '" : "'", other->from, "'", NULL);
     neo_buf_printf(
         sql,
         "%s(select '%s', due.organization_id, due.tenant_id, due.id, due.xmin, due.representation, '%s' from neoapi.%s due"
         " where due.status in (%s) and due.%s < (now() at time zone 'America/Sao_Paulo')::date order by due.%s "
         "limit " APR_STRINGIFY(NEO_EXPIRY_BATCH) ")",
-        sql->len ? " union all " : "", resource->name, t->to, neo_table_name(resource),
-        statuses_before(resource, t->to, sql->pool), t->after_date, t->after_date);
+        sql->len ? " union all " : "", resource->name, t->to, neo_table_name(resource), from, t->after_date, t->after_date);
 }
 
 static int is_first(const neo_resource *resource, const neo_transition *transition)
@@ -60,28 +53,21 @@ void neo_expiry_make_statements(apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- writing */
 
-/* The row's representation with the new status. */
-static neo_json *changed(neo_json *before, const char *to, apr_pool_t *pool)
-{
-    neo_json *patch = neo_json_make_object(pool);
-    neo_json_set(patch, "status", neo_json_make_string(to, pool));
-    return neo_json_merge_patch(before, patch, pool);
-}
-
 /* No row is written if another process was first. */
 static neo_pg_status expire(neo_pg *pg, const neo_rows *due, int row, apr_pool_t *pool)
 {
     const char *error, *to = neo_rows_value(due, row, TO);
     const neo_actor actor = {
         .organization = neo_rows_value(due, row, ORGANIZATION), .tenant = neo_rows_value(due, row, TENANT), .name = ACTOR};
-    neo_json *before = neo_json_parse(neo_rows_text(due, row, CURRENT), pool, &error);
+    neo_json *before = neo_json_parse(neo_rows_text(due, row, CURRENT), pool, &error), *patch = neo_json_make_object(pool);
     neo_rule_input input = {
         .resource = neo_resource_named(neo_rows_value(due, row, NAME)), .id = neo_rows_value(due, row, ID), .before = before};
     neo_change change = {.id = input.id, .version = neo_rows_value(due, row, VERSION)};
     neo_rows rows;
     if (!before)
         return NEO_PG_FAILED;
-    change.body = input.after = changed(before, to, pool);
+    neo_json_set(patch, "status", neo_json_make_string(to, pool));
+    change.body = input.after = neo_json_merge_patch(before, patch, pool);
     if (neo_transition_check(input.resource, neo_json_string_at(before, "status"), to, pool, &change.timestamp_field))
         return NEO_PG_FAILED;
     neo_pg_status status = neo_rule_input_read(pg, &actor, &input, pool, &rows);

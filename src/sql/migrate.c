@@ -179,14 +179,6 @@ static const char *check_runtime(const run *r)
     return error;
 }
 
-static const neo_migration *migration_after(int version)
-{
-    for (int i = 0; i < neo_migration_count; i++)
-        if (neo_migrations[i].number > version)
-            return &neo_migrations[i];
-    return NULL;
-}
-
 static const char *apply(const run *r, const neo_migration *migration)
 {
     neo_rows rows;
@@ -235,12 +227,13 @@ static const char *apply_next(const run *r, int *left)
         error = run_sql(r, version_sql, &rows);
     if (error)
         return error;
-    int version = atoi(neo_rows_value(&rows, 0, 0));
-    const neo_migration *next = migration_after(version);
-    *left = next != NULL;
-    if (next) {
-        error = apply(r, next);
-        version = next->number;
+    int version = atoi(neo_rows_value(&rows, 0, 0)), next = 0;
+    while (next < neo_migration_count && neo_migrations[next].number <= version)
+        next++;
+    *left = next < neo_migration_count;
+    if (*left) {
+        error = apply(r, &neo_migrations[next]);
+        version = neo_migrations[next].number;
     }
     return error || version != neo_schema_needed() ? error : install_functions(r);
 }

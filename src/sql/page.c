@@ -128,31 +128,20 @@ static void add_right_side(filtering *f, const neo_condition *condition)
     }
 }
 
-/* A value that is not an id of a kind that can be referred to finds nothing. */
-static const char *target_is(filtering *f, const char *value)
-{
-    const char *column = neo_reference_column(value, f->pool);
-    return column ? apr_psprintf(f->pool, "r.%s = %s", column, parameter(f, value)) : "false";
-}
-
-/* A select of the ids of resources that refer to one of the values from `from` to `to` - 1. */
+/* A select of the ids of resources that refer to one of the values from `from` to `to` - 1. A value that is not an id of a kind
+ * that can be referred to finds nothing. */
 static const char *referring(filtering *f, const neo_condition *condition, int from, int to)
 {
     const char *target = "";
-    for (int i = from; i < to; i++)
-        target = apr_pstrcat(f->pool, target, i > from ? " or " : "", target_is(f, condition->values[i]), NULL);
+    for (int i = from; i < to; i++) {
+        const char *column = neo_reference_column(condition->values[i], f->pool), * or = i > from ? " or " : "";
+        target = column ? apr_pstrcat(f->pool, target, or, "r.", column, " = ", parameter(f, condition->values[i]), NULL)
+                        : apr_pstrcat(f->pool, target, or, "false", NULL);
+    }
     return apr_psprintf(f->pool,
                         "select r.source_id from neoapi.reference r where r.organization_id = $1 and (%s)"
                         " and r.source_id > '%s' and r.source_id < '%s~' and r.field = '%s'",
                         target, f->listed->prefix, f->listed->prefix, condition->filter->left);
-}
-
-static apr_array_header_t *referring_to_each(filtering *f, const neo_condition *condition)
-{
-    apr_array_header_t *all = apr_array_make(f->pool, condition->count, sizeof(const char *));
-    for (int i = 0; i < condition->count; i++)
-        APR_ARRAY_PUSH(all, const char *) = referring(f, condition, i, i + 1);
-    return all;
 }
 
 /* Returns the select of ids of each value. */
@@ -160,11 +149,14 @@ static apr_array_header_t *source_selects(filtering *f, const neo_condition *con
 {
     const neo_filter *filter = condition->filter;
     apr_array_header_t *all = apr_array_make(f->pool, condition->count, sizeof(const char *));
-    for (int i = 0; i < condition->count; i++)
-        for (int v = 0; filter->values[v]; v++)
+    for (int i = 0; i < condition->count; i++) {
+        if (filter->kind == NEO_FILTER_REFERS)
+            APR_ARRAY_PUSH(all, const char *) = referring(f, condition, i, i + 1);
+        for (int v = 0; filter->kind == NEO_FILTER_SOURCES && filter->values[v]; v++)
             if (strcmp(filter->values[v], condition->values[i]) == 0)
                 APR_ARRAY_PUSH(all, const char *) =
                     apr_pstrcat(f->pool, "select r.source_id from (", filter->sources[v], ") r where true", NULL);
+    }
     return all;
 }
 
@@ -189,7 +181,7 @@ static void add_source(filtering *f, const neo_condition *condition)
         neo_buf_printf(&f->where, " and t.id in (%s)", referring(f, condition, 0, condition->count));
         return;
     }
-    apr_array_header_t *all = has_sources ? source_selects(f, condition) : referring_to_each(f, condition);
+    apr_array_header_t *all = source_selects(f, condition);
     if (f->source || (has_sources && f->conditions > 1))
         neo_buf_printf(&f->where, " and t.id in (%s)", union_all(f, all, "", has_sources ? "" : " order by r.source_id desc"));
     else {
@@ -272,21 +264,9 @@ static const char *cursor_condition(const filtering *f, const char *id, side whi
                         f->order->column, id, comparison, or_equal, f->position, f->before);
 }
 
-/* A select of one side whose rows have one of several values: of each value no more than the page has, in the order of its
- * index. A plain condition would make the planner sort all these rows, or read all others in the order of ids. */
-static const char *select_merged_rows(const filtering *f, const char *columns, const char *bound, const char *direction,
-                                      const char *limit)
-{
-    return apr_psprintf(f->pool,
-                        "select %s from (%s) m (value)"
-                        " cross join lateral (select t.* from %s%s and %s = m.value%s order by t.id%s limit %s) t"
-                        " order by t.id%s limit %s",
-                        columns, f->merged, f->listed->from, f->where.ptr, f->listed->merged, bound, direction, limit,
-                        direction, limit);
-}
-
-/* A select of one side. If it has a source of ids, each row is looked up by its id: `offset 0` keeps the planner from reversing
- * the join. */
+/* A select of one side. If its rows have one of several merged values, it selects of each value no more than the page has, in
+ * the order of its index: a plain condition would make the planner sort all these rows, or read all others in the order of ids.
+ * If it has a source of ids, each row is looked up by its id: `offset 0` keeps the planner from reversing the join. */
 static const char *select_rows(const filtering *f, const char *columns, side which, const char *limit)
 {
     apr_pool_t *pool = f->pool;
@@ -294,7 +274,12 @@ static const char *select_rows(const filtering *f, const char *columns, side whi
     const char *direction = is_descending ? " desc" : " asc", *column = f->order->column;
     const char *bound = cursor_condition(f, f->source ? "r.source_id" : "t.id", which, is_descending);
     if (f->merged)
-        return select_merged_rows(f, columns, bound, direction, limit);
+        return apr_psprintf(pool,
+                            "select %s from (%s) m (value)"
+                            " cross join lateral (select t.* from %s%s and %s = m.value%s order by t.id%s limit %s) t"
+                            " order by t.id%s limit %s",
+                            columns, f->merged, f->listed->from, f->where.ptr, f->listed->merged, bound, direction, limit,
+                            direction, limit);
     if (!f->source)
         return apr_pstrcat(pool, "select ", columns, " from ", f->listed->from, f->where.ptr, bound, " order by ",
                            column ? column : "", column ? direction : "", column ? ", " : "", "t.id", direction, " limit ",
@@ -324,13 +309,6 @@ static const char *total_column(const filtering *f)
                         : "null";
 }
 
-static const char *first_page(const filtering *f)
-{
-    int is_plain = !f->order->column && !f->has_total;
-    const char *more = is_plain ? "" : apr_pstrcat(f->pool, ", false, ", position_column(f), ", ", total_column(f), NULL);
-    return select_rows(f, apr_pstrcat(f->pool, f->listed->answer, more, NULL), LATER, f->limit);
-}
-
 static const char *further_page(const filtering *f)
 {
     const char *direction = f->order->is_descending ? " desc" : "";
@@ -344,18 +322,18 @@ static const char *further_page(const filtering *f)
                         direction);
 }
 
-static const char *page_with_head(const filtering *f)
-{
-    const char *columns = apr_pstrcat(f->pool, f->listed->answer, " as answer, t.id", NULL);
-    return apr_psprintf(f->pool, "%s select p.answer, h.* from head h left join (%s) p on true order by p.id", f->listed->head,
-                        select_rows(f, columns, LATER, f->limit));
-}
-
 static const char *page_sql(const filtering *f)
 {
+    const char *answer = f->listed->answer;
     if (f->listed->head)
-        return page_with_head(f);
-    return f->before ? further_page(f) : first_page(f);
+        return apr_psprintf(f->pool, "%s select p.answer, h.* from head h left join (%s) p on true order by p.id",
+                            f->listed->head,
+                            select_rows(f, apr_pstrcat(f->pool, answer, " as answer, t.id", NULL), LATER, f->limit));
+    if (f->before)
+        return further_page(f);
+    int is_plain = !f->order->column && !f->has_total;
+    const char *more = is_plain ? "" : apr_pstrcat(f->pool, ", false, ", position_column(f), ", ", total_column(f), NULL);
+    return select_rows(f, apr_pstrcat(f->pool, answer, more, NULL), LATER, f->limit);
 }
 
 static void init_filtering(filtering *f, const neo_listed *listed, const neo_order *order, apr_pool_t *pool)
@@ -375,15 +353,6 @@ const char *neo_page_sql(const neo_listed *listed, const char *limit, const char
     return page_sql(&f);
 }
 
-/* Adds a condition that makes PostgreSQL plan a prepared statement for the values of each execution. After five executions it
- * would use a generic plan if that is as good on average, but organizations differ by orders of magnitude. In a generic plan
- * this condition includes a function with a very high cost; with the value false it is optimized away. */
-static void add_plan_for_values(filtering *f)
-{
-    neo_buf_puts(&f->where,
-                 apr_pstrcat(f->pool, " and (not ", parameter(f, "false"), "::boolean or neoapi.force_custom_plan())", NULL));
-}
-
 /* Preparing saves parsing, which pays only for texts that recur: those with one value for each filter. */
 static int is_usual(const neo_selection *selection)
 {
@@ -398,24 +367,17 @@ int neo_selection_is_plain(const neo_selection *selection)
     return !selection->count && selection->order == neo_orders && !selection->has_total;
 }
 
-/* Few ids are looked up by themselves. */
-static int has_ids(const neo_selection *selection)
-{
-    for (int i = 0; i < selection->count; i++)
-        if (selection->conditions[i].filter->value == NEO_VALUE_ID)
-            return 1;
-    return 0;
-}
-
-/* Starts a statement with the values of the parameters in `from`. */
+/* Starts a statement with the values of the parameters in `from`. A list of few ids looks these up, not a source of ids. */
 static void init_with_values(filtering *f, const neo_listed *listed, const char *const *values, int count,
                              const neo_selection *selection, apr_pool_t *pool)
 {
     init_filtering(f, listed, selection->order, pool);
-    for (int i = 0; i < selection->count; i++)
-        f->conditions += selection->conditions[i].filter->value != NEO_VALUE_CREATED_AT;
-    f->is_source_possible = !f->order->column && !has_ids(selection);
+    f->is_source_possible = !f->order->column;
     f->has_total = selection->has_total;
+    for (int i = 0; i < selection->count; i++) {
+        f->conditions += selection->conditions[i].filter->value != NEO_VALUE_CREATED_AT;
+        f->is_source_possible &= selection->conditions[i].filter->value != NEO_VALUE_ID;
+    }
     for (int i = 0; i < count; i++)
         parameter(f, values[i]);
 }
@@ -426,26 +388,26 @@ static void add_conditions(filtering *f, const neo_selection *selection)
         add_condition(f, &selection->conditions[i]);
 }
 
-static const char *build_page(filtering *f, const neo_selection *selection)
-{
-    f->limit = apr_pstrcat(f->pool, parameter(f, apr_itoa(f->pool, selection->limit)), "::int", NULL);
-    f->before = selection->before ? parameter(f, selection->before) : NULL;
-    f->position = f->before && f->order->column ? parameter(f, selection->position) : NULL;
-    add_conditions(f, selection);
-    if (is_usual(selection) && !f->listed->head)
-        add_plan_for_values(f);
-    return page_sql(f);
-}
-
+/* The condition with force_custom_plan makes PostgreSQL plan a prepared statement for the values of each execution. After five
+ * executions it would use a generic plan if that is as good on average, but organizations differ by orders of magnitude. In a
+ * generic plan this condition includes a function with a very high cost; with the value false it is optimized away. */
 neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *const *values, int count,
                            const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
 {
     filtering f;
+    int is_prepared = is_usual(selection);
     init_with_values(&f, listed, values, count, selection, pool);
-    neo_statement statement = {.sql = build_page(&f, selection), .params = f.values->nelts};
+    f.limit = apr_pstrcat(pool, parameter(&f, apr_itoa(pool, selection->limit)), "::int", NULL);
+    f.before = selection->before ? parameter(&f, selection->before) : NULL;
+    f.position = f.before && f.order->column ? parameter(&f, selection->position) : NULL;
+    add_conditions(&f, selection);
+    if (is_prepared && !listed->head)
+        neo_buf_puts(&f.where,
+                     apr_pstrcat(pool, " and (not ", parameter(&f, "false"), "::boolean or neoapi.force_custom_plan())", NULL));
+    neo_statement statement = {.sql = page_sql(&f), .params = f.values->nelts};
     if (selection->count || selection->has_total) /* without filters an index gives the page in each order */
         statement.time_limit = TIME_LIMIT_MS;
-    if (is_usual(selection))
+    if (is_prepared)
         neo_statement_prepare_on_demand(&statement);
     return neo_pg_run(pg, &statement, (const char *const *)f.values->elts, pool, rows);
 }

@@ -208,20 +208,15 @@ void neo_external_id_make_statement(apr_pool_t *pool)
 neo_pg_status neo_external_id_find(neo_pg *pg, const neo_actor *actor, neo_external_id *all, int count, apr_pool_t *pool,
                                    neo_rows *rows)
 {
-    neo_values v = {0};
-    neo_buf numbers, kinds, external_ids;
-    neo_buf_init(&numbers, pool, 64);
-    neo_buf_init(&kinds, pool, 256);
-    neo_buf_init(&external_ids, pool, 256);
+    neo_values v = {.organization = actor->organization};
+    neo_reference_values wanted;
+    neo_references_begin(&wanted, pool);
     for (int i = 0; i < count; i++) {
-        neo_array_add_number(&numbers, i);
-        neo_array_add_plain(&kinds, all[i].resource->name);
-        neo_array_add(&external_ids, all[i].external_id);
+        neo_array_add_number(&wanted.numbers, i);
+        neo_array_add_plain(&wanted.paths, all[i].resource->name);
+        neo_array_add(&wanted.targets, all[i].external_id);
     }
-    v.organization = actor->organization;
-    v.numbers = neo_array_end(&numbers);
-    v.paths = neo_array_end(&kinds);
-    v.targets = neo_array_end(&external_ids);
+    neo_references_end(&wanted, &v);
     neo_pg_status status = neo_sql_run(pg, find_by_external_id, &v, pool, rows);
     for (int r = 0; status == NEO_PG_OK && r < rows->count; r++)
         all[atoi(neo_rows_value(rows, r, 0))].id = neo_rows_value(rows, r, 1);

@@ -82,20 +82,8 @@ void neo_representation_set(neo_values *values, const neo_resource *resource, co
 
 /* ---------------------------------------------------------------- by the database */
 
-static void add_json_object(neo_buf *sql, const neo_field *fields, unsigned int without, const char *prefix);
-
-/* Adds SQL of the JSON of an object or a list that other rows make; null if there are none. */
-static void add_rows(neo_buf *sql, const neo_field *field, unsigned int without)
-{
-    int is_list = field->type == NEO_LIST;
-    neo_buf_puts(sql, is_list ? "(select '[' || string_agg(" : "(select ");
-    add_json_object(sql, field->fields, without, apr_pstrcat(sql->pool, field->name, ".", NULL));
-    if (is_list)
-        neo_buf_printf(sql, ", ',' order by %s.id) || ']'", field->name);
-    neo_buf_printf(sql, " from %s)", field->computed);
-}
-
-/* Adds SQL of an object with the fields that have none of the flags. `prefix` is that of its columns. */
+/* Adds SQL of an object with the fields that have none of the flags. `prefix` is that of its columns. An object or a list that
+ * other rows make is null if there are none. */
 static void add_json_object(neo_buf *sql, const neo_field *fields, unsigned int without, const char *prefix)
 {
     neo_buf_puts(sql, "'{' || concat_ws(','");
@@ -105,10 +93,15 @@ static void add_json_object(neo_buf *sql, const neo_field *fields, unsigned int 
         neo_buf_printf(sql, ",\n        '\"%s\":' || ", f->name);
         if (!f->computed || (without == NOT_EXPORTED && !(f->flags & NEO_EXPORT_ONLY)))
             neo_column_add_json(sql, f, prefix, f->name);
-        else if (f->fields)
-            add_rows(sql, f, without);
-        else
+        else if (!f->fields)
             neo_column_add_json(sql, f, "", apr_pstrcat(sql->pool, "(", f->computed, ")", NULL));
+        else {
+            neo_buf_puts(sql, f->type == NEO_LIST ? "(select '[' || string_agg(" : "(select ");
+            add_json_object(sql, f->fields, without, apr_pstrcat(sql->pool, f->name, ".", NULL));
+            if (f->type == NEO_LIST)
+                neo_buf_printf(sql, ", ',' order by %s.id) || ']'", f->name);
+            neo_buf_printf(sql, " from %s)", f->computed);
+        }
     }
     neo_buf_puts(sql, ") || '}'");
 }

@@ -123,21 +123,18 @@ _Static_assert(sizeof kinds / sizeof *kinds == NEO_SQL_KINDS, "every kind has it
 
 static neo_sql *(*made)[NEO_SQL_KINDS]; /* the statements of each resource, in the order of neo_resources */
 
-static unsigned int features(const neo_resource *resource)
-{
-    return (resource->has_batch ? BATCH : 0U) | (resource->effects ? EFFECTS : 0U) |
-           (resource->transitions ? TRANSITIONS : 0U) |
-           (resource->preconditions || neo_has_references(resource) ? 0U : INDEPENDENCE);
-}
-
 void neo_sql_make_all(apr_pool_t *pool)
 {
     int count = neo_resource_index(NULL);
     made = apr_pcalloc(pool, (apr_size_t)count * sizeof *made);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        const neo_resource *r = neo_resources[i];
+        unsigned int has = (r->has_batch ? BATCH : 0U) | (r->effects ? EFFECTS : 0U) | (r->transitions ? TRANSITIONS : 0U) |
+                           (r->preconditions || neo_has_references(r) ? 0U : INDEPENDENCE);
         for (int kind = 0; kind < NEO_SQL_KINDS; kind++)
-            if ((kinds[kind].needs & ~features(neo_resources[i])) == 0)
-                made[i][kind] = kinds[kind].make(neo_resources[i], kinds[kind].options, pool);
+            if ((kinds[kind].needs & ~has) == 0)
+                made[i][kind] = kinds[kind].make(r, kinds[kind].options, pool);
+    }
 }
 
 const neo_sql *neo_sql_find(const neo_resource *resource, neo_sql_kind kind)

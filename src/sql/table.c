@@ -158,13 +158,6 @@ neo_pg_status neo_snapshot_begin(neo_pg *pg, const neo_actor *actor, int seconds
     return status;
 }
 
-neo_pg_status neo_snapshot_open(neo_pg *pg, const char *sql, const apr_array_header_t *parameters, apr_pool_t *pool,
-                                neo_rows *rows)
-{
-    return neo_pg_run(pg, NEO_QUERY(apr_pstrcat(pool, "declare snapshot no scroll cursor for ", sql, NULL), parameters->nelts),
-                      (const char *const *)parameters->elts, pool, rows);
-}
-
 neo_pg_status neo_snapshot_fetch(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
 {
     return neo_pg_run(pg, NEO_QUERY("fetch " APR_STRINGIFY(NEO_SNAPSHOT_ROWS) " from snapshot", 0), NULL, pool, rows);
@@ -176,5 +169,6 @@ neo_pg_status neo_table_open_snapshot(neo_pg *pg, const neo_resource *resource, 
     const apr_array_header_t *parameters;
     neo_listed listed = neo_listed_rows(resource, "$1", pool);
     const char *sql = neo_page_all(&listed, &actor->organization, 1, selection, pool, &parameters);
-    return neo_snapshot_open(pg, sql, parameters, pool, rows);
+    return neo_pg_run(pg, NEO_QUERY(apr_pstrcat(pool, "declare snapshot no scroll cursor for ", sql, NULL), parameters->nelts),
+                      (const char *const *)parameters->elts, pool, rows);
 }

@@ -228,23 +228,20 @@ static const neo_resource *effect_target(const neo_resource *resource, unsigned 
     return options & IMPORT ? NULL : neo_effect_target(resource);
 }
 
-/* The CTE target: locks the row that the effect changes, before the row itself, if it has the version that was checked. */
-static void add_target(neo_buf *sql, const neo_resource *target)
+/* The CTE target: locks the row that the effect changes, before the row itself, if it has the version that was checked.
+ * Imported history, which has no effect, gives that row another version, so that other history and changes of that row, which
+ * were checked at the same time, are not written. */
+static void add_target(neo_buf *sql, const neo_resource *target, unsigned int options)
 {
-    neo_buf_printf(sql,
-                   "target as materialized (select o.* from neoapi.%s o where o.organization_id = {organization}"
-                   " and o.id = {target} and o.xmin = {target_version}::xid for no key update of o), ",
-                   neo_table_name(target));
-}
-
-/* The CTE target of imported history: gives the row that its rules depend on another version, so that other history and changes
- * of that row, which were checked at the same time, are not written. */
-static void add_claimed_target(neo_buf *sql, const neo_resource *target)
-{
-    neo_buf_printf(sql,
-                   "target as (update neoapi.%s o set status = o.status where o.organization_id = {organization}"
-                   " and o.id = {target} and o.xmin = {target_version}::xid returning o.id), ",
-                   neo_table_name(target));
+    int is_history = (options & NEO_WRITE_HISTORY) != 0;
+    neo_buf_printf(
+        sql,
+        "target as %s where o.organization_id = {organization} and o.id = {target}"
+        " and o.xmin = {target_version}::xid %s), ",
+        apr_psprintf(sql->pool,
+                     is_history ? "(update neoapi.%s o set status = o.status" : "materialized (select o.* from neoapi.%s o",
+                     neo_table_name(target)),
+        is_history ? "returning o.id" : "for no key update of o");
 }
 
 /* The CTE before: the rows that exist, in their latest version, locked in the order of their ids, so that two statements do not
@@ -382,7 +379,7 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
     if (refers)
         neo_reference_add_lookup(&sql, resource, is_group ? "ref join item using (item_number)" : "ref");
     if (target)
-        add_claimed_target(&sql, target);
+        add_target(&sql, target, options);
     add_created(
         &sql, resource,
         apr_pstrcat(pool, " where ", is_free, refers ? " and " NEO_REFERENCES_EXIST : "", target ? HAS_TARGET : "", NULL),
@@ -415,7 +412,7 @@ neo_sql *neo_write_update(const neo_resource *resource, unsigned int options, ap
     if (refers)
         neo_reference_add_lookup(&sql, resource, "ref");
     if (target)
-        add_target(&sql, target);
+        add_target(&sql, target, options);
     add_before(&sql, resource, options);
     add_updated(&sql, resource, exist, options);
     if (refers)
