@@ -24,6 +24,9 @@ NEO_MUSTCHECK neo_problem *neo_validate_merged(const neo_resource *resource, neo
  * not the elements. `beside`: the checked members of the same object, those before this one; NULL if there are none. */
 const char *neo_check(const neo_field *field, const neo_json *value, const neo_json *beside, apr_pool_t *pool);
 
+/* Converts a checked timestamp to UTC and milliseconds, the form that responses have. */
+neo_json *neo_normalize_timestamp(const neo_json *value, apr_pool_t *pool);
+
 /* Checks the name and the value of a member of a map like neo_check. */
 const char *neo_check_member(const neo_field *field, const char *key, const neo_json *value, apr_pool_t *pool);
 

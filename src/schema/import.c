@@ -138,7 +138,7 @@ static void take_server_field(const neo_resource *resource, const neo_field *fie
     if (message)
         neo_problem_field(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name, field->name, "%s", message);
     else
-        neo_json_set(row, field->name, value);
+        neo_json_set(row, field->name, field->type == NEO_TIMESTAMP ? neo_normalize_timestamp(value, pool) : value);
 }
 
 neo_problem *neo_import_check(const neo_resource *resource, neo_json *body, const neo_import_owner *owner, apr_pool_t *pool,

@@ -135,15 +135,14 @@ static neo_json *clean_parts(walk *w, const neo_field *field, neo_json *value, c
     }
 }
 
-/* Normalizes offset and precision, since timestamps in objects and lists are stored as JSON. */
-static neo_json *clean_timestamp(walk *w, const neo_json *value)
+neo_json *neo_normalize_timestamp(const neo_json *value, apr_pool_t *pool)
 {
     char text[NEO_MS_TEXT_SIZE];
     neo_ms ms;
     if (!neo_ms_parse(neo_json_string(value), &ms))
         return NULL; /* not possible after neo_check */
     neo_ms_format(text, ms);
-    return neo_json_make_string(text, w->pool);
+    return neo_json_make_string(text, pool);
 }
 
 /* A value as it will be stored; NULL if it is wrong, or an object or list without values. */
@@ -157,7 +156,7 @@ static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, c
         return NULL;
     }
     if (field->type == NEO_TIMESTAMP)
-        return clean_timestamp(w, value);
+        return neo_normalize_timestamp(value, w->pool);
     neo_json *parts = clean_parts(w, field, value, at);
     return !parts ? value : neo_json_size(parts) ? parts : NULL;
 }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Import of history through the API: any status and original timestamps; consistency rules apply, rules about time do not."""
 
+import json
 import uuid
 
 import pytest
 from client import Api, ok, refused, wrong_fields
+from ctl_instance import Ctl
 from event_log import deliveries, events
 from factories import unique
 from wait import together
@@ -50,6 +52,18 @@ def test_the_timestamps_of_statuses_are_kept_if_the_status_was_reached(own_api, 
                                      ("contracts", "completed", "terminated_at")):
         response = importing(own_api, collection, history(factory, collection, status, **{name: DECIDED}))
         assert set(wrong_fields(response)) == {name}
+
+
+@pytest.mark.parametrize("collection, status, name", [("proposals", "rejected", "decided_at"), ("contracts", "completed", "signed_at")])
+def test_timestamps_are_normalized(own_api, instance, factory, collection, status, name):
+    """To UTC and milliseconds, in the response and in the columns, by which clients synchronize."""
+    times = {"created_at": "2019-10-01T02:00:00+02:00", "updated_at": "2019-10-01T02:00:00.1239876+02:00", name: "2019-10-01T00:00:00Z"}
+    made = ok(importing(own_api, collection, {**history(factory, collection, status), **times}), 201)
+    assert [made[time] for time in times] == [f"2019-10-01T00:00:00.{fraction}Z" for fraction in ("000", "123", "000")]
+    assert ok(own_api.get(f"{collection}/{made['id']}")) == made
+    assert own_api.walk(collection, updated_gte=made["updated_at"], updated_lte=made["updated_at"]) == [made]
+    checks = {row["check"]: row for row in json.loads(Ctl(instance).run("--json", "doctor", "--httpd-conf", "/nowhere")[1])}
+    assert checks["representations"]["result"] == "ok", checks["representations"]
 
 
 @pytest.mark.parametrize("collection, path", [("proposals", "property_id"), ("proposals", "proponent_ids"), ("contracts", "property_id")])

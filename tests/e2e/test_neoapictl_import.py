@@ -118,6 +118,13 @@ def test_timestamps_and_authors_are_kept_and_determine_the_order(own_api, import
     assert own_api.walk("brokers", created_lte="2019-12-31T00:00:00Z") == [kept]
 
 
+def test_timestamps_have_milliseconds(own_api, import_rows):
+    import_rows(broker("old", updated_at="2020-05-04T03:02:01.0079876Z", created_at="2019-05-04T03:02:01Z"))
+    kept, = own_api.walk("brokers")
+    assert kept["updated_at"] == "2020-05-04T03:02:01.007Z"
+    assert own_api.walk("brokers", updated_lte=kept["updated_at"]) == [kept]
+
+
 def test_an_imported_status_has_no_effects(own_api, import_rows):
     import_rows(home(id="h", status="active"), party(id="p"), {"proposal": {
         "id": "x", "kind": "purchase", "property_id": "h", "proponent_ids": ["p"], "amount": 1, "valid_until": "2020-01-01",

@@ -83,14 +83,14 @@ TEST(a_row_has_the_target_organization_and_the_given_service_fields)
     neo_json *row;
     assert_null(checked(&neo_proposal,
                         "{\"id\":\"x\",\"organization_id\":\"" THERE "\",\"status\":\"accepted\",\"created_by\":\"crm\","
-                        "\"decided_at\":\"2019-12-31T10:00:00Z\",\"updated_at\":null}",
+                        "\"decided_at\":\"2019-12-31T10:00:00.1239Z\",\"updated_at\":null}",
                         *state, &row));
     assert_string_equal(neo_json_string(neo_json_get(row, "organization_id")), HERE);
     assert_string_equal(neo_json_string(neo_json_get(row, "tenant_id")), "tnt_1");
     assert_string_equal(neo_json_string(neo_json_get(row, "id")), "brk_1");
     assert_string_equal(neo_json_string(neo_json_get(row, "status")), "accepted");
     assert_string_equal(neo_json_string(neo_json_get(row, "created_by")), "crm");
-    assert_string_equal(neo_json_string(neo_json_get(row, "decided_at")), "2019-12-31T10:00:00Z");
+    assert_string_equal(neo_json_string(neo_json_get(row, "decided_at")), "2019-12-31T10:00:00.123Z");
     assert_null(neo_json_get(row, "updated_at"));
     assert_null(neo_json_get(row, "created_at"));
 }
