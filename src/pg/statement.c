@@ -198,16 +198,16 @@ static PGresult *execute_with_retries(neo_pg *pg, neo_pg_mode mode, const neo_st
 static int can_begin_again(neo_pg *pg, const neo_statement *statement, const neo_rows *rows, apr_pool_t *pool)
 {
     const char *state = neo_rows_state(rows);
-    int is_server =
-        neo_state_is_class(state, "25006") || neo_state_is_class(state, "0A000") || neo_state_is_class(state, "57P");
+    int is_read_only = neo_state_is_class(state, "25006");
+    int is_server = is_read_only || neo_state_is_class(state, "0A000") || neo_state_is_class(state, "57P");
     int is_unknown = neo_state_is_class(state, "26000");
     if (pg->timed_out || !(is_server || is_unknown || neo_state_is_class(state, "42P05") || neo_state_is_class(state, "40") ||
                            PQstatus(pg->conn) != CONNECTION_OK))
         return 0;
     if (is_unknown && !is_text(pg, statement))
         set_prepared(pg, statement, 0);
-    neo_log(NEO_LOG_TRANSACTION_RETRIED, pg->log_context, "transaction rolled back%s, starting it again: %s",
-            neo_state_note(rows->native, pool), rows->message);
+    neo_log(is_read_only ? rows->error->message : NEO_LOG_TRANSACTION_RETRIED, pg->log_context,
+            "transaction rolled back%s, starting it again: %s", neo_state_note(rows->native, pool), rows->message);
     if (is_server)
         PQreset(pg->conn);
     return 1;

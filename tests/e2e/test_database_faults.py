@@ -264,7 +264,9 @@ def test_a_read_only_database_executes_no_write(module_instance, api, pages, ctl
         is_logged(module_instance, not_executed(api.post("brokers", {"name": "Ana"}), 5), "NEO0214")
         not_executed(api.patch("brokers/" + made["id"], {"name": "Eva"}), 5)
         not_executed(api.delete("brokers/" + made["id"]), 5)
-        not_executed(api.post("brokers/batch", {"operations": [{"method": "create", "data": {"name": "Ana"}}]}), 5)
+        batch = not_executed(api.post("brokers/batch", {"operations": [{"method": "create", "data": {"name": "Ana"}}]}), 5)
+        is_logged(module_instance, batch, "NEO0214")
+        assert not [line for line in module_instance.error_log.splitlines() if batch in line and "NEO0206: " in line]
         assert "promote" in failed_checks(ctl)["writes"]["fix"]
     await_health(pages, "?write", None)
 
