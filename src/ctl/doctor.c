@@ -25,7 +25,7 @@ typedef enum {
     NEEDS_SITE,  /* it has a virtual host with NeoAPI On */
     NEEDS_CONNECTION,
     NEEDS_SITE_AND_CONNECTION,
-    NEEDS_PRIMARY, /* a connection to the primary */
+    NEEDS_PRIMARY, /* a connection to a database that is not read-only */
     NEEDS_SCHEMA,
     NEEDS_SCHEMA_STEP, /* the check is pending instead of failed */
     NEEDS_SCHEMA_AND_KEYS,
@@ -61,13 +61,14 @@ static neo_finding check_connection(neo_doctor_context *p, const char **found)
 static neo_finding check_primary(neo_doctor_context *p, const char **found)
 {
     neo_rows rows;
-    if (neo_pg_exec(p->pg, "select pg_is_in_recovery()", 0, NULL, p->pool, &rows) != NEO_PG_OK) {
+    p->fix = neo_pg_error_fix(neo_pg_error_find("25006")); /* read-only */
+    if (neo_pg_exec(p->pg, "select current_setting('transaction_read_only')::boolean", 0, NULL, p->pool, &rows) != NEO_PG_OK) {
         *found = rows.message;
         return NEO_FINDING_FAILED;
     }
-    p->is_standby = neo_rows_is_true(&rows, 0, 0);
-    *found = p->is_standby ? "a read-only standby" : "writable";
-    return neo_doctor_finding(!p->is_standby);
+    p->is_read_only = neo_rows_is_true(&rows, 0, 0);
+    *found = p->is_read_only ? "read-only" : "writable";
+    return neo_doctor_finding(!p->is_read_only);
 }
 
 static neo_finding check_notifications(neo_doctor_context *p, const char **found)
@@ -187,8 +188,7 @@ static neo_finding check_event_epoch(neo_doctor_context *p, const char **found)
 static const check checks[] = {
     {"connection", NEEDS_NOTHING, NULL, check_connection, NULL},
     {"server", NEEDS_CONNECTION, server_sql, NULL, "upgrade PostgreSQL to version 15 or newer"},
-    {"primary", NEEDS_CONNECTION, NULL, check_primary,
-     "connect to the primary: add target_session_attrs=read-write to the connection string"},
+    {"primary", NEEDS_CONNECTION, NULL, check_primary, NULL},
     {"notifications", NEEDS_PRIMARY, NULL, check_notifications,
      "connect to PostgreSQL directly; through a pooler every request reads its credential from the database"},
     {"clock", NEEDS_CONNECTION, NULL, check_clock, "synchronize the clocks of both machines, for example with chrony"},
@@ -255,8 +255,8 @@ static const char *unmet_need(const neo_doctor_context *p, const check *c)
         return "no virtual host";
     if (c->need >= NEEDS_CONNECTION && !p->pg)
         return "no connection";
-    if ((c->need == NEEDS_PRIMARY || c->need == NEEDS_SCHEMA_ON_PRIMARY) && p->is_standby)
-        return "the server is a standby";
+    if ((c->need == NEEDS_PRIMARY || c->need == NEEDS_SCHEMA_ON_PRIMARY) && p->is_read_only)
+        return "the database is read-only";
     if (c->need >= NEEDS_SCHEMA && !neo_doctor_has_schema(p))
         return "the schema is not up to date";
     return c->need == NEEDS_SCHEMA_AND_KEYS && !p->keys.count ? "no keys" : NULL;

@@ -13,8 +13,8 @@
 typedef struct neo_doctor_context {
     const neo_ctl *ctl;
     apr_pool_t *pool;
-    neo_pg *pg; /* NULL until there is a connection */
-    int is_standby;
+    neo_pg *pg;          /* NULL until there is a connection */
+    int is_read_only;    /* it is a standby, or default_transaction_read_only is set */
     const char *runtime; /* NULL until it was read from the schema */
     int version;
     const char *key_file;

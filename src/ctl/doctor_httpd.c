@@ -259,7 +259,7 @@ neo_finding neo_doctor_check_running(neo_doctor_context *p, const char **found)
     int count = processes.listeners;
     *found = count ? apr_psprintf(p->pool, "%d process%s listen%s for credential changes", count, count == 1 ? "" : "es",
                                   count == 1 ? "s" : "")
-             : p->is_standby      ? "no process listens for credential changes, because a standby does not pass them on; every "
+             : p->is_read_only    ? "no process listens for credential changes, because the database is read-only; every "
                                     "request reads its credential"
              : processes.sessions ? "no process listens for credential changes, because httpd connects through a connection "
                                     "pooler; every request reads its credential"

@@ -62,10 +62,14 @@ def warnings_of(ctl):
     return json.loads(out)["warnings"]
 
 
-def failed_checks(ctl, *args):
+def all_checks(ctl, *args):
     code, out, err = ctl.run("--json", "doctor", "--httpd-conf", "/nowhere", *args)
     assert code in (0, 1) and not err, (code, out, err)
-    return {row["check"]: row for row in json.loads(out) if row["result"] == "failed"}
+    return {row["check"]: row for row in json.loads(out)}
+
+
+def failed_checks(ctl, *args):
+    return {name: row for name, row in all_checks(ctl, *args).items() if row["result"] == "failed"}
 
 
 def not_executed(answer, seconds):
@@ -267,8 +271,17 @@ def test_a_read_only_database_executes_no_write(module_instance, api, pages, ctl
         batch = not_executed(api.post("brokers/batch", {"operations": [{"method": "create", "data": {"name": "Ana"}}]}), 5)
         is_logged(module_instance, batch, "NEO0214")
         assert not [line for line in module_instance.error_log.splitlines() if batch in line and "NEO0206: " in line]
-        assert "promote" in failed_checks(ctl)["writes"]["fix"]
     await_health(pages, "?write", None)
+
+
+def test_neoapictl_does_not_take_a_read_only_database_for_a_pooler(module_instance, api, ctl):
+    with restarted_without_connections(module_instance), read_only(module_instance):
+        module_instance.command("start-httpd")
+        assert api.with_().get("brokers").status_code == 200
+        assert "read-only" in all_checks(ctl)["httpd"]["found"]
+        found = failed_checks(ctl)
+        assert set(found) == {"primary"} and "reset default_transaction_read_only" in found["primary"]["fix"], found
+        assert READ_ONLY in ctl.refused("reencrypt", "--key-file", str(module_instance.state / "neoapi.key"))
 
 
 @contextlib.contextmanager
