@@ -204,6 +204,24 @@ create table neoapi.clock_step (
 );
 grant select, insert, delete on neoapi.clock_step to :runtime;
 
+-- ---------------------------------------------------------------- hosts
+
+-- The hosts of the deployment. Their processes record all but drained_at, which is set by neoapictl drain and undrain. A host that has
+-- not been seen for a week is removed.
+create table neoapi.host (
+    name           text collate "C" primary key check (length(name) between 1 and 200),
+    version        text not null, -- of the module
+    seen_at        timestamptz not null default now(),
+    clock_ahead_ms bigint not null, -- of the system clock before the database's
+    delivers       boolean not null, -- webhooks
+    requests       int not null, -- in progress
+    attempts       int not null, -- in flight
+    drained_at     timestamptz
+);
+grant select, delete, insert (name, version, clock_ahead_ms, delivers, requests, attempts),
+    update (version, seen_at, clock_ahead_ms, delivers, requests, attempts)
+    on neoapi.host to :runtime;
+
 -- ---------------------------------------------------------------- health
 
 -- Fails if the database cannot execute writes: it is read-only, or its disk is full. An insert into an existing table may find space

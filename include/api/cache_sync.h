@@ -15,9 +15,6 @@
 NEO_MUSTCHECK neo_pg_status neo_cache_sync_begin(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
 void neo_cache_sync_end(neo_pg *pg, apr_pool_t *pool);
 
-/* Checks the connection, and compares the clock with the database's (neo_clock_compare). False if the connection is lost. */
-NEO_MUSTCHECK int neo_cache_sync_heartbeat(neo_pg *pg, int seconds, apr_pool_t *pool);
-
 /* A listener reads the current position, empties its cache, then confirms the position. NULL, and false, if the connection is
  * lost. */
 const char *neo_cache_sync_position(neo_pg *pg, apr_pool_t *pool);

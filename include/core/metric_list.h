@@ -21,6 +21,7 @@
           .section = "requests", .tile = "Requests, last hour",                                                                \
           .text = "{requests}</b> {request_rate}/s in the last full minute")                                                   \
     VALUE(request_rate, ratio(request_count(&report->last_minute), 60, 0), NULL, NULL, NULL, .unit = NEO_RATE)                 \
+    GAUGE(serving, "http_requests_in_progress", "Requests in progress.", "RequestsInProgress")                               \
     OTHER(REQUESTS, .tile = "Response time p95, last hour",                                                                    \
           .text = "{requests 95}</b> median {requests 50}, p99 {requests 99}")                                                 \
     HISTOGRAM(REQUESTS_2XX, NULL, NULL, "Requests2xx", .unit = NEO_TOTAL)                                                      \

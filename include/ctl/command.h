@@ -50,6 +50,9 @@ typedef struct neo_ctl_given {
     X(site)                                                                                                                    \
     X(migrate)                                                                                                                 \
     X(doctor)                                                                                                                  \
+    X(host)                                                                                                                    \
+    X(drain)                                                                                                                   \
+    X(undrain)                                                                                                                 \
     X(status)                                                                                                                  \
     X(plan)                                                                                                                    \
     X(tenant)                                                                                                                  \

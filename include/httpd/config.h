@@ -37,6 +37,7 @@ typedef struct neo_server_config {
     const char *webhook_ca_bundle;
     const char *whatsapp_url; /* without a trailing slash; these two are NULL if not set */
     const char *whatsapp_version;
+    const char *host_name;
     long long whatsapp_timeout;     /* seconds */
     apr_array_header_t *stop_texts; /* of const char *: plain */
     apr_array_header_t *roots;      /* of const char *: the locations with NeoAPI On; each ends in a slash */
@@ -76,6 +77,9 @@ const char *neo_config_directive_anywhere(const char *name);
 
 /* DBDMax: the maximum number of connections of each process to the virtual host's database. */
 int neo_config_max_connections(const server_rec *server);
+
+/* NeoAPIHostName, or the system's host name. */
+const char *neo_config_host_name(const server_rec *server, apr_pool_t *pool);
 
 /* The URL of a path at WhatsApp's provider, and the time limit for its response in seconds. */
 const char *neo_config_provider_url(const neo_server_config *config, const char *path, apr_pool_t *pool);

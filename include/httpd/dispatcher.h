@@ -16,6 +16,9 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
 /* Wakes the courier: deliveries are due. */
 void neo_dispatcher_wake(neo_dispatcher *dispatcher);
 
+/* While the host is drained, the courier claims no deliveries. */
+void neo_dispatcher_set_drained(neo_dispatcher *dispatcher, int is_drained);
+
 /* Makes the thread end soon, without waiting for it; gracefully: when every attempt in flight has ended. */
 void neo_dispatcher_stop(neo_dispatcher *dispatcher, int graceful);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The listener: a thread of each child process that listens for changes of credentials, to keep the credential cache valid,
- * wakes requests that wait for events, checks the schema's version and the clock, and frees the claims of processes of this
+ * wakes requests that wait for events, checks the schema's version and the clock, records the host, and frees the claims of processes of this
  * host that have ended. */
 #ifndef NEO_HTTPD_LISTENER_H
 #define NEO_HTTPD_LISTENER_H
@@ -22,6 +22,9 @@ neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_dat
 
 /* The requests that wait for events; the listener wakes them. */
 neo_event_waiters *neo_listener_event_waiters(const neo_listener *listener);
+
+/* Whether neoapictl drain has taken the host out of service, as far as the thread knows. */
+int neo_listener_is_drained(const neo_listener *listener);
 
 /* Makes the thread end soon, without waiting for it. */
 void neo_listener_stop(neo_listener *listener);

@@ -82,7 +82,7 @@ struct neo_noun {
 };
 
 extern const neo_noun neo_noun_tenant, neo_noun_organization, neo_noun_user, neo_noun_plan, neo_noun_key, neo_noun_token,
-    neo_noun_subscription, neo_noun_number, neo_noun_lead;
+    neo_noun_subscription, neo_noun_number, neo_noun_lead, neo_noun_host;
 
 /* ---------------------------------------------------------------- the limits of a plan */
 

@@ -54,8 +54,9 @@ neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_co
  * as long as an attempt may take, otherwise up to 5 seconds. */
 void neo_courier_run(neo_courier *courier);
 
-/* May be called from any thread: deliveries are due; the courier must end. */
+/* May be called from any thread: deliveries are due; the host is drained or not; the courier must end. */
 void neo_courier_wake(neo_courier *courier);
+void neo_courier_set_drained(neo_courier *courier, int is_drained); /* a drained host claims no deliveries */
 typedef enum neo_courier_stop_kind { NEO_COURIER_STOP = 1, NEO_COURIER_STOP_GRACEFULLY } neo_courier_stop_kind;
 void neo_courier_stop(neo_courier *courier, neo_courier_stop_kind kind); /* only the first call counts */
 

@@ -33,18 +33,6 @@ void neo_cache_sync_end(neo_pg *pg, apr_pool_t *pool)
                             &rows); /* if the connection is lost, the locks are as well */
 }
 
-int neo_cache_sync_heartbeat(neo_pg *pg, int seconds, apr_pool_t *pool)
-{
-    neo_rows rows;
-    neo_ms started = neo_steady_ms();
-    const char *sql = "select (extract(epoch from clock_timestamp()) * 1000)::bigint";
-    if (neo_pg_exec_once(pg, sql, seconds, pool, &rows) != NEO_PG_OK)
-        return 0;
-    neo_ms took = neo_steady_ms() - started;
-    neo_clock_compare(atoll(neo_rows_value(&rows, 0, 0)), took);
-    return 1;
-}
-
 const char *neo_cache_sync_position(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;

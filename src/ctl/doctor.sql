@@ -64,6 +64,7 @@ select count(*) = 0, coalesce('missing: ' || string_agg(thing, ', '), 'complete'
         ('token_organization', 'select'),
         ('clock_step', 'select,insert,delete'),
         ('claim_owner', 'select,insert,delete'),
+        ('host', 'select,delete'),
         ('webhook_subscription', 'select,insert,update,delete'),
         ('webhook_queue', 'select,insert,update,delete'),
         ('webhook_delivery', 'select,insert'),

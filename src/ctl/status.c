@@ -117,6 +117,16 @@ static const char *view_queue(const status_view *l, neo_pg *pg)
     return NULL;
 }
 
+static const char *view_hosts(const status_view *l, neo_pg *pg)
+{
+    neo_rows rows;
+    if (neo_pg_exec(pg, host_warnings_sql, 0, NULL, l->ctl->pool, &rows) != NEO_PG_OK)
+        return rows.message;
+    for (int i = 0; i < rows.count; i++)
+        add_warning(l, neo_rows_value(&rows, i, 0));
+    return NULL;
+}
+
 static const char *view_writes(const status_view *l, neo_pg *pg)
 {
     neo_rows rows;
@@ -158,8 +168,8 @@ static const char *view_event_log(const status_view *l, neo_pg *pg)
     return NULL;
 }
 
-static const char *(*const views[])(const status_view *l, neo_pg *pg) = {view_schema, view_counts,  view_queue,
-                                                                         view_writes, view_servers, view_event_log};
+static const char *(*const views[])(const status_view *l, neo_pg *pg) = {
+    view_schema, view_counts, view_queue, view_hosts, view_writes, view_servers, view_event_log};
 
 /* ---------------------------------------------------------------- the command */
 

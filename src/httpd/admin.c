@@ -130,6 +130,16 @@ static int lacks_keys(const request_rec *r)
     return own && !own->keys.count;
 }
 
+static int is_drained(void)
+{
+    for (const server_rec *s = ap_server_conf; s; s = s->next) {
+        const neo_listener *listener = neo_get_server_config(s)->listener;
+        if (listener && neo_listener_is_drained(listener))
+            return 1;
+    }
+    return 0;
+}
+
 static int handle_health(request_rec *r)
 {
     int is_live = r->args && strcmp(r->args, "live") == 0, is_write = r->args && strcmp(r->args, "write") == 0;
@@ -140,6 +150,7 @@ static int handle_health(request_rec *r)
         return send_line(r, HTTP_OK, "alive");
     const char *error = !neo_shared_metrics_get() ? not_used
                         : lacks_keys(r)           ? "the key file cannot be used; see the error log"
+                        : is_drained()            ? "the host is drained: run neoapictl undrain"
                                                   : neo_db_probe_readiness(r, is_write);
     return error ? send_line(r, HTTP_SERVICE_UNAVAILABLE, apr_pstrcat(r->pool, "not ready: ", error, NULL))
                  : send_line(r, HTTP_OK, "ready");

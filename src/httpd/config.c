@@ -86,7 +86,7 @@ void *neo_server_config_merge(apr_pool_t *pool, void *base, void *own)
             own_value >= 0 ? own_value : *number_member((neo_server_config *)base, ranges[i].member);
     }
     INHERIT(base_url), INHERIT(docs_url), INHERIT(key_file), INHERIT(webhook_delays), INHERIT(webhook_ca_bundle);
-    INHERIT(whatsapp_url), INHERIT(whatsapp_version);
+    INHERIT(whatsapp_url), INHERIT(whatsapp_version), INHERIT(host_name);
     config->webhook_allowed = apr_array_append(pool, b->webhook_allowed, o->webhook_allowed);
     config->stop_texts = apr_array_append(pool, b->stop_texts, o->stop_texts);
     config->roots = apr_array_append(pool, b->roots, o->roots); /* locations outside virtual hosts apply to all of them */
@@ -220,6 +220,13 @@ static const char *add_stop_text(cmd_parms *cmd, void *data, const char *text)
     return plain && *plain ? NULL : "NeoAPIWhatsAppStopTexts must be texts of up to 200 bytes of UTF-8 with a letter or digit";
 }
 
+static const char *set_host_name(cmd_parms *cmd, void *data, const char *name)
+{
+    (void)data;
+    *text_member(cmd) = name;
+    return *name && strlen(name) <= 200 && neo_utf8_is_valid(name, strlen(name)) ? NULL : "NeoAPIHostName must have 1 to 200 characters";
+}
+
 static const char *set_path(cmd_parms *cmd, void *data, const char *path)
 {
     (void)data;
@@ -290,6 +297,7 @@ const command_rec neo_directives[] = {
     AP_INIT_FLAG("NeoAPI", set_on, NULL, ACCESS_CONF, "On enables the API in a location"),
     TAKE1("NeoAPIBaseURL", set_base_url, MEMBER(base_url), "the public URL of the API; ends in " VERSION_PATH),
     TAKE1("NeoAPIDocsURL", set_docs_url, MEMBER(docs_url), "the URL of the documentation"),
+    TAKE1("NeoAPIHostName", set_host_name, MEMBER(host_name), "the name of this host for neoapictl"),
     TAKE1("NeoAPIKeyFile", set_path, MEMBER(key_file), "the file with the deployment's encryption keys"),
     TAKE1("NeoAPIMaxBody", set_number, NULL, "maximum size of a request body, in bytes"),
     TAKE1("NeoAPICursorLifetime", set_number, NULL, "lifetime of pagination cursors, in seconds"),

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds directives of other modules, which do not export their settings, in httpd's configuration (see httpd/config.h). */
+#include <apr_network_io.h>
+#include <apr_strings.h>
 #include <http_core.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,4 +79,11 @@ int neo_config_max_connections(const server_rec *server)
 const char *neo_config_directive_anywhere(const char *name)
 {
     return value_in(ap_conftree, name);
+}
+
+const char *neo_config_host_name(const server_rec *server, apr_pool_t *pool)
+{
+    char name[APRMAXHOSTLEN + 1];
+    const char *own = neo_get_server_config(server)->host_name;
+    return own ? own : apr_gethostname(name, sizeof name, pool) == APR_SUCCESS ? apr_pstrdup(pool, name) : "unknown";
 }

@@ -114,6 +114,11 @@ void neo_dispatcher_wake(neo_dispatcher *dispatcher)
     neo_courier_wake(dispatcher->courier);
 }
 
+void neo_dispatcher_set_drained(neo_dispatcher *dispatcher, int is_drained)
+{
+    neo_courier_set_drained(dispatcher->courier, is_drained);
+}
+
 void neo_dispatcher_stop(neo_dispatcher *dispatcher, int graceful)
 {
     end_pause(dispatcher); /* the last results are recorded */

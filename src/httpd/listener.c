@@ -14,8 +14,10 @@
 
 #include "api/cache_sync.h"
 #include "api/credential.h"
+#include "httpd/config.h"
 #include "httpd/listener.sql.h"
 #include "httpd/log.h"
+#include "httpd/shared_metrics.h"
 #include "httpd/thread.h"
 #include "sql/migrate.h"
 #include "webhooks/claim_owner.h"
@@ -24,7 +26,6 @@
 #define HEARTBEAT_TIMEOUT_S 3
 #define RECONNECT_DELAY_MS  1000
 #define WRITES_POLL_MS      20 /* while outdated writes are in progress */
-#define HOST_SIZE           256
 #define NO_ERROR            (-1)
 
 _Static_assert(HEARTBEAT_MS / 1000 + HEARTBEAT_TIMEOUT_S < NEO_CREDENTIAL_CACHE_TTL_S,
@@ -40,6 +41,8 @@ struct neo_listener {
     neo_event_waiters *event_waiters;
     neo_log_context log_context;
     neo_ms next_heartbeat;
+    const char *host;
+    atomic_int is_drained;
     char position[16]; /* to be confirmed when no outdated write is in progress; "": none */
     int last_error;    /* so that it is not logged again every second */
 };
@@ -107,14 +110,47 @@ static int handle_notifications(neo_listener *listener, neo_pg *pg, apr_pool_t *
     return changes == 0;
 }
 
-/* If it is time, checks the connection, the clock, and the other processes of this host. False if the connection is lost. */
+/* Fails if the database is read-only; then the row gets older. False if the connection is lost. */
+static int record_host(const neo_listener *listener, neo_pg *pg, neo_ms clock_ahead, apr_pool_t *pool)
+{
+    neo_rows rows;
+    neo_process sum;
+    int processes;
+    neo_metrics_current(neo_shared_metrics_get()->metrics, &sum, &processes);
+    neo_pg_status status =
+        neo_pg_run_as(pg, NEO_PG_ONCE,
+                      NEO_BIND(record_host, .host = listener->host, .version = NEO_VERSION,
+                               .ahead = apr_psprintf(pool, "%" APR_INT64_T_FMT, (apr_int64_t)clock_ahead),
+                               .delivers = sum.concurrency ? "true" : "false", .requests = apr_itoa(pool, sum.serving),
+                               .attempts = apr_itoa(pool, sum.in_flight)),
+                      pool, &rows);
+    return status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
+}
+
+/* Checks the connection and the clock, and whether the host is drained. False if the connection is lost. */
+static int check_host(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
+{
+    neo_rows rows;
+    neo_ms started = neo_steady_ms();
+    const char *sql = apr_psprintf(pool, heartbeat_sql, neo_pg_literal(pg, listener->host, pool));
+    if (neo_pg_exec_once(pg, sql, HEARTBEAT_TIMEOUT_S, pool, &rows) != NEO_PG_OK)
+        return 0;
+    neo_ms took = neo_steady_ms() - started, time = atoll(neo_rows_value(&rows, 0, 2));
+    neo_clock_compare(time, took);
+    atomic_store(&listener->is_drained, neo_rows_is_true(&rows, 0, 0));
+    if (listener->dispatcher)
+        neo_dispatcher_set_drained(listener->dispatcher, listener->is_drained);
+    return !neo_rows_is_true(&rows, 0, 1) || record_host(listener, pg, apr_time_now() / 1000 - time - took / 2, pool);
+}
+
+/* If it is time, checks the connection, the host and its other processes. False if the connection is lost. */
 static int heartbeat(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     neo_ms now = neo_steady_ms();
     if (now < listener->next_heartbeat || listener->is_stopping)
         return 1;
     listener->next_heartbeat = now + HEARTBEAT_MS;
-    int freed = 0, alive = neo_cache_sync_heartbeat(pg, HEARTBEAT_TIMEOUT_S, pool) &&
+    int freed = 0, alive = check_host(listener, pg, pool) &&
                            neo_claim_owner_free_ended(pg, HEARTBEAT_TIMEOUT_S, pool, &freed) == NEO_PG_OK;
     if (freed && listener->dispatcher)
         neo_dispatcher_wake(listener->dispatcher);
@@ -133,17 +169,14 @@ static int record_use(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 
 /* Records by how many milliseconds the system clock is ahead of the time after a step, for neoapictl doctor. False if the
  * connection is lost. */
-static int record_clock_step(neo_pg *pg, apr_pool_t *pool)
+static int record_clock_step(const neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
-    char host[HOST_SIZE] = "";
     neo_ms ahead = neo_clock_last_step();
     if (!ahead)
         return 1;
-    if (gethostname(host, sizeof host - 1) != 0)
-        apr_cpystrn(host, "unknown", sizeof host);
     const char *milliseconds = apr_psprintf(pool, "%" APR_INT64_T_FMT, (apr_int64_t)ahead);
-    neo_pg_status status = neo_pg_run_as(pg, NEO_PG_ONCE, NEO_BIND(record_clock_step, host, milliseconds), pool, &rows);
+    neo_pg_status status = neo_pg_run_as(pg, NEO_PG_ONCE, NEO_BIND(record_clock_step, listener->host, milliseconds), pool, &rows);
     if (status == NEO_PG_OK)
         neo_clock_forget_step(ahead);
     apr_pool_clear(pool);
@@ -173,7 +206,7 @@ static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
         neo_credential_cache_mark_fresh(listener->credential_cache);
         wait_for(listener, neo_pg_socket(pg), poll_interval(listener));
         alive = confirm(listener, pg, pool) && heartbeat(listener, pg, pool) && record_use(listener, pg, pool) &&
-                record_clock_step(pg, pool) && wake_waiters(listener, pg, pool);
+                record_clock_step(listener, pg, pool) && wake_waiters(listener, pg, pool);
         alive = handle_notifications(listener, pg, pool) && alive; /* also those that arrived with a response */
     }
     neo_credential_cache_distrust(listener->credential_cache);
@@ -245,6 +278,7 @@ neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_dat
     listener->credential_cache = credential_cache;
     listener->keys = keys;
     listener->dispatcher = dispatcher;
+    listener->host = neo_config_host_name(server, pchild);
     listener->log_context.server = server;
     listener->last_error = NO_ERROR;
     if (pipe2(listener->wake, O_CLOEXEC | O_NONBLOCK) != 0) {
@@ -260,4 +294,9 @@ neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_dat
 neo_event_waiters *neo_listener_event_waiters(const neo_listener *listener)
 {
     return listener->event_waiters;
+}
+
+int neo_listener_is_drained(const neo_listener *listener)
+{
+    return listener->is_drained;
 }

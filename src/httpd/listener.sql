@@ -1,7 +1,22 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Steps of the hosts' system clocks (see listener.c).
+-- The hosts and the steps of their system clocks (see listener.c).
 
 -- Records a step: {host}, and by how many milliseconds its clock is {ahead}; one a minute, because each process of a host sees it.
 -- write: record_clock_step
 with old as (delete from neoapi.clock_step where at < now() - interval '30 days')
 insert into neoapi.clock_step (host, at, ahead_ms) values ({host}, date_trunc('minute', now()), {ahead}::bigint) on conflict do nothing;
+
+-- Whether the host %s, a quoted text, is drained; whether its row is to be recorded; the time in milliseconds. Not prepared, because it
+-- has a time limit of its own.
+-- name: heartbeat
+select h.drained_at is not null, h.drained_at is not null or h.seen_at is null or h.seen_at < now() - interval '10 seconds',
+    (extract(epoch from clock_timestamp()) * 1000)::bigint
+from (select) as always left join neoapi.host h on h.name = %s;
+
+-- Records what a process of {host} knows of it.
+-- write: record_host
+with old as (delete from neoapi.host where seen_at < now() - interval '7 days' and name <> {host})
+insert into neoapi.host as h (name, version, clock_ahead_ms, delivers, requests, attempts)
+values ({host}, {version}, {ahead}::bigint, {delivers}::boolean, {requests}::int, {attempts}::int)
+on conflict (name) do update set (version, seen_at, clock_ahead_ms, delivers, requests, attempts) =
+    (excluded.version, now(), excluded.clock_ahead_ms, excluded.delivers, excluded.requests, excluded.attempts);

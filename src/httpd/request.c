@@ -335,12 +335,21 @@ static const char *instance_path(request_rec *r)
     return !path || neo_utf8_is_valid(path, strlen(path)) ? path : ap_escape_uri(r->pool, path);
 }
 
+static apr_status_t end_request(void *process)
+{
+    __atomic_fetch_sub(&((neo_process *)process)->serving, 1, __ATOMIC_RELAXED);
+    return APR_SUCCESS;
+}
+
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root)
 {
     static const neo_host host = {
         header, body, on_authenticated, acquire, acquire_long, release, notify_dispatcher, call_provider, await_event};
     neo_exchange *exchange = apr_pcalloc(r->pool, sizeof *exchange);
     size_t root_len = strlen(root);
+    neo_process *process = neo_shared_metrics_get()->process;
+    __atomic_fetch_add(&process->serving, 1, __ATOMIC_RELAXED);
+    apr_pool_cleanup_register(r->pool, process, end_request, apr_pool_cleanup_null);
     exchange->r = r;
     exchange->config = config;
     exchange->log_context = (neo_log_context){.r = r, .server = r->server};

@@ -193,4 +193,21 @@ const neo_noun neo_noun_lead = {
     .missing = MISSING("lead", "lead"),
 };
 
+static const neo_noun_field host_fields[] = {
+    LISTED("name"),
+    LISTED("version"),
+    LISTED_TIME("seen_at"),
+    LISTED("clock_ahead_ms"),
+    LISTED("delivers"),
+    LISTED("requests"),
+    LISTED("attempts"),
+    LISTED_TIME("drained_at"),
+    END,
+};
+
+const neo_noun neo_noun_host = {
+    "host", "name", host_fields, {"host", NEO_KIND_NAME, 0, NULL, "the host's name"},
+    .missing = MISSING("host", "host"),
+};
+
 /* clang-format on */

@@ -65,7 +65,7 @@ struct neo_courier {
     neo_timers timers;  /* retries of this courier's deliveries */
     int has_more;       /* a limit of the last claim may have left due deliveries */
     int finished_count; /* attempts that ended since the last claim */
-    atomic_int is_woken, stop;
+    atomic_int is_woken, is_drained, stop;
 };
 
 /* ---------------------------------------------------------------- results */
@@ -326,12 +326,13 @@ static neo_ms time_to_poll(const neo_courier *c, int free_slots)
 }
 
 /* A claim costs about the same for one delivery as for many. So after a claim that left some, the next one waits until half of
- * the attempts have ended, or REFILL_INTERVAL_MS if receivers are slow. Nothing is claimed while results cannot be recorded. */
+ * the attempts have ended, or REFILL_INTERVAL_MS if receivers are slow. Nothing is claimed while results cannot be
+ * recorded, or on a drained host. */
 static neo_ms time_to_claim(const neo_courier *c)
 {
     int free_slots = c->settings.concurrency - c->in_flight.count;
     neo_ms at = NEVER;
-    if (free_slots <= 0 || c->recording->outcomes->nelts || c->stop)
+    if (free_slots <= 0 || c->recording->outcomes->nelts || c->is_drained || c->stop)
         return NEVER;
     if (c->has_more && c->finished_count)
         at = c->finished_count >= c->in_flight.count ? 0 : c->last_claim + REFILL_INTERVAL_MS;
@@ -439,6 +440,11 @@ void neo_courier_wake(neo_courier *courier)
 {
     if (!atomic_exchange(&courier->is_woken, 1))
         neo_sender_wake(courier->sender);
+}
+
+void neo_courier_set_drained(neo_courier *courier, int is_drained)
+{
+    atomic_store(&courier->is_drained, is_drained);
 }
 
 void neo_courier_stop(neo_courier *courier, neo_courier_stop_kind kind)
