@@ -66,6 +66,9 @@ const neo_location_config *neo_get_location_config(const request_rec *r);
 /* Checks everything that can be checked before the first request, and logs each error with its fix. */
 int neo_config_is_valid(server_rec *main_server, apr_pool_t *temporary);
 
+/* Reads NeoAPIKeyFile. Logs the error of a file that cannot be used, and leaves *keys without keys. */
+int neo_config_read_keys(server_rec *server, neo_keys *keys, apr_pool_t *pool);
+
 /* False if the virtual host has no DBD directives, so that it shares the main server's connections. */
 int neo_config_has_own_database(const server_rec *server);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The listener: a thread of each child process that listens for changes of credentials, to keep the credential cache valid,
- * wakes requests that wait for events, checks the schema's version and the clock, records the host, and frees the claims of processes of this
- * host that have ended. */
+ * wakes requests that wait for events, checks the schema's version and the clock, records the host, and frees the claims of
+ * processes of this host that have ended. */
 #ifndef NEO_HTTPD_LISTENER_H
 #define NEO_HTTPD_LISTENER_H
 

@@ -7,8 +7,9 @@ update neoapi.host set drained_at = coalesce(drained_at, now()) where name = $1 
 -- name: undrain
 update neoapi.host set drained_at = null where name = $1 returning true;
 
--- Requests and attempts in progress; whether all processes have reported them since they know that the host is drained; whether the
--- host still reports.
+-- Requests and attempts in progress; whether they are from $2 seconds after the host was drained; whether the host still reports;
+-- whether it is drained.
 -- name: drain_progress
-select requests, attempts, seen_at > drained_at + interval '3 seconds', now() < seen_at + interval '15 seconds', drained_at is not null
+select requests, attempts, seen_at >= drained_at + make_interval(secs => $2::int), now() < seen_at + interval '15 seconds',
+    drained_at is not null
 from neoapi.host where name = $1;

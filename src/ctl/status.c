@@ -168,8 +168,8 @@ static const char *view_event_log(const status_view *l, neo_pg *pg)
     return NULL;
 }
 
-static const char *(*const views[])(const status_view *l, neo_pg *pg) = {
-    view_schema, view_counts, view_queue, view_hosts, view_writes, view_servers, view_event_log};
+static const char *(*const views[])(const status_view *l, neo_pg *pg) = {view_schema, view_counts,  view_queue,    view_hosts,
+                                                                         view_writes, view_servers, view_event_log};
 
 /* ---------------------------------------------------------------- the command */
 

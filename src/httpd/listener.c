@@ -176,7 +176,8 @@ static int record_clock_step(const neo_listener *listener, neo_pg *pg, apr_pool_
     if (!ahead)
         return 1;
     const char *milliseconds = apr_psprintf(pool, "%" APR_INT64_T_FMT, (apr_int64_t)ahead);
-    neo_pg_status status = neo_pg_run_as(pg, NEO_PG_ONCE, NEO_BIND(record_clock_step, listener->host, milliseconds), pool, &rows);
+    neo_pg_status status =
+        neo_pg_run_as(pg, NEO_PG_ONCE, NEO_BIND(record_clock_step, listener->host, milliseconds), pool, &rows);
     if (status == NEO_PG_OK)
         neo_clock_forget_step(ahead);
     apr_pool_clear(pool);

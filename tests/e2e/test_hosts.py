@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hosts of a deployment: neoapictl lists them and takes them out of service without an interrupted request or delivery."""
+
+import json
+import socket
+import subprocess
+import threading
+
+import pytest
+import requests
+
+from client import Api
+from httpd import Httpd
+from receiver import ok
+from webhook_fixtures import (HERE, admin, module_admin_factory, module_instance,  # noqa: F401 (fixtures)
+                              receiver, subscribe)
+from wait import TIMEOUT_S, eventually
+
+CONF = HERE + """
+<Location "/neoapi-health">
+    SetHandler neoapi-health
+    Require all granted
+</Location>
+"""
+NAME = "second"
+
+
+@pytest.fixture(scope="module")
+def second(module_instance, tmp_path_factory):
+    conf = f"NeoAPIHostName {NAME}\n" + CONF.replace("${INSTANCE}", str(module_instance.state))
+    one = Httpd(module_instance, tmp_path_factory.mktemp(NAME), ("DocumentRoot .*", conf))
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+
+
+@pytest.fixture
+def ctl(module_instance):
+    """ctl(*arguments): the exit status, the JSON output and the error output of neoapictl."""
+    def run(*arguments):
+        done = subprocess.run([module_instance.env["NEOAPI_CTL"], "--json", *arguments], text=True, capture_output=True,
+                              timeout=TIMEOUT_S)
+        return done.returncode, json.loads(done.stdout or "null"), done.stderr
+    return run
+
+
+@pytest.fixture
+def undrained(ctl, second):
+    eventually(lambda: NAME in hosts(ctl), "the host has recorded itself")
+    yield
+    assert ctl("undrain", "--host", NAME)[:2] == (0, {"undrained": NAME})
+    eventually(lambda: health(second)[0] == 200, "the host is ready again")
+
+
+def hosts(ctl):
+    status, found, _ = ctl("host", "list")
+    assert status == 0
+    return {host["name"]: host for host in found}
+
+
+def health(httpd):
+    answer = requests.get(httpd.url.replace("public/v1/", "neoapi-health"), verify=httpd.ca, timeout=TIMEOUT_S)
+    return answer.status_code, answer.text
+
+
+def drain(ctl, *more):
+    return ctl("drain", "--host", NAME, "--notice", "2", *more)
+
+
+def test_every_host_records_itself(ctl, second):
+    found = eventually(lambda: len(known := hosts(ctl)) == 2 and known, "both hosts have recorded themselves")
+    assert set(found) == {socket.gethostname(), NAME}
+    for host in found.values():
+        assert (host["delivers"], host["drained_at"], host["requests"], host["attempts"]) == (True, None, 0, 0)
+        assert abs(host["clock_ahead_ms"]) < 1000
+    assert len({host["version"] for host in found.values()}) == 1
+
+
+def test_a_drained_host_is_not_ready_until_it_is_undrained(module_instance, ctl, second, undrained):
+    assert drain(ctl)[:2] == (0, {"drained": NAME})
+    assert health(second) == (503, "not ready: the host is drained: run neoapictl undrain\n")
+    assert health(module_instance)[0] == 200
+    second.stop()
+    second.start()
+    eventually(lambda: health(second)[0] == 503, "it is drained after a restart, too")
+
+
+def test_draining_waits_for_requests(ctl, second, undrained, admin):
+    def events(**more):
+        return Api(second, admin.credential).get("events", params={"order": "asc", **more}, timeout=TIMEOUT_S)
+    waiting = threading.Thread(target=events, kwargs={"after": events(after="now").headers["X-Events-Position"], "wait": 20})
+    waiting.start()
+    eventually(lambda: "requests in progress: 1, deliveries in flight: 0" in drain(ctl, "--timeout", "1")[2], "it waits")
+    assert health(second)[0] == 503
+    assert drain(ctl)[0] == 0
+    waiting.join(0)
+    assert not waiting.is_alive(), "it has waited for the request"
+
+
+def test_a_drained_host_ends_its_deliveries_and_begins_none(module_instance, ctl, second, undrained, admin, receiver):
+    release = threading.Event()
+
+    def hold(handler, body):
+        release.wait(TIMEOUT_S)
+        ok(handler, body)
+    assert drain(ctl)[0] == 0
+    receiver.behave(hold)
+    subscribe(admin, receiver.url, "broker.created")
+    Api(second, admin.credential).post("brokers", json={"name": "Ana", "creci": "SP 1", "email": "ana@example.com"})
+    receiver.wait_for(1)
+    assert hosts(ctl)[NAME]["attempts"] == 0
+    release.set()
+
+
+def test_status_warns_of_a_host_that_is_not_seen(module_instance, ctl):
+    module_instance.sql("insert into neoapi.host (name, version, seen_at, clock_ahead_ms, delivers, requests, attempts)"
+                        " values ('gone', '0.0.9', now() - interval '2 minutes', 0, true, 3, 0)")
+    assert any("host gone has not been seen" in line for line in ctl("status")[1]["warnings"])
+    assert ctl("drain", "--host", "gone")[0] == 0, "it has nothing in progress"
+    assert ctl("host", "remove", "gone")[0] == 0
+    status, _, said = ctl("drain", "--host", "gone")
+    assert status == 1 and "no such host; see: neoapictl host list" in said
