@@ -156,13 +156,16 @@ class Checker:
         self.expect_none("wrong signatures", [id for consumer in self.consumers for id in consumer.wrong_signatures])
 
     def describe(self, first, second):
-        """Two attempts of a delivery and the faults around them, in seconds since the first attempt."""
+        """Two attempts of a delivery, what was recorded and the faults around them, in seconds since the first attempt."""
         start = first.received_at
         near = [(fault.kind, round(fault.started_at - start, 2), round(fault.ended_at - start, 2), first.port in fault.ports)
                 for fault in self.faults if fault.ended_at > start - ATTEMPT_TIMEOUT_S and fault.started_at < second.received_at]
         answered = None if first.answered_at is None else round(first.answered_at - start, 2)
+        recorded = self.instance.sql("select number, round(extract(epoch from started_at) - %s, 2)::float, duration_ms,"
+                                     " coalesce(error, http_status::text) from neoapi.webhook_attempt where delivery_id = %s"
+                                     " order by number", start, first.id)
         return (f"{first.id}: ports {first.port} and {second.port}, answered after {answered} s, sent again after "
-                f"{second.received_at - start:.2f} s; faults: {near}")
+                f"{second.received_at - start:.2f} s; recorded attempts: {recorded}; faults: {near}")
 
     def check_duplicates(self):
         causes, unexplained, overlapping = Counter(), [], []
