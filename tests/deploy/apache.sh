@@ -2,7 +2,8 @@
 # shellcheck shell=sh disable=SC2154 # variables are shared with instance.sh
 # Configures, starts and stops the Apache of an instance. Sourced by instance.sh; $state is the instance's directory.
 
-# Creates a certificate and its authority. The authority's key is deleted, so that clients that trust it trust only this certificate.
+# Creates a certificate for localhost, and for the argument (IP:127.0.0.21,…), and its authority. The authority's key is deleted, so
+# that clients that trust it trust only this certificate.
 make_certificate() {
     tls=$state/tls
     if openssl x509 -noout -checkend 86400 -in "$tls/server.pem" >/dev/null 2>&1; then return 0; fi
@@ -13,7 +14,7 @@ make_certificate() {
             -keyout "$tls/ca.key" -out "$tls/ca.pem"
         openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost \
             -keyout "$tls/server.key" -out "$tls/server.csr"
-        printf '%s\n' subjectAltName=DNS:localhost,IP:127.0.0.1 basicConstraints=CA:FALSE keyUsage=digitalSignature \
+        printf '%s\n' "subjectAltName=DNS:localhost,IP:127.0.0.1${1:+,$1}" basicConstraints=CA:FALSE keyUsage=digitalSignature \
             extendedKeyUsage=serverAuth authorityKeyIdentifier=keyid >"$tls/server.ext"
         openssl x509 -req -days 800 -in "$tls/server.csr" -CA "$tls/ca.pem" -CAkey "$tls/ca.key" -CAcreateserial \
             -extfile "$tls/server.ext" -out "$tls/server.pem"

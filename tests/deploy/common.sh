@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh
-# Functions of the scripts in this directory: messages, processes, ports. Sourced.
+# shellcheck shell=sh disable=SC2154 # variables are shared with the scripts
+# Functions of the scripts that run private servers: messages, directories, processes, ports. Sourced.
 
 say() {
     printf '%s: %s\n' "$(basename "$0" .sh)" "$*" >&2
@@ -30,6 +30,53 @@ absolute() {
         '' | /*) printf '%s' "$1" ;;
         *) printf '%s/%s' "$PWD" "$1" ;;
     esac
+}
+
+# Servers can work in a directory if its path fits into a socket's address (107 bytes) and is free of characters that
+# would have to be quoted, and if their users can enter it.
+fits() {
+    [ "${#1}" -le 80 ] || return 1
+    case $1 in *[!A-Za-z0-9/._+-]*) return 1 ;; esac
+    is_root || return 0
+    runuser -u postgres -- test -x "$1" && runuser -u www-data -- test -x "$1"
+}
+
+# Creates DIR unless it exists, and sets $state to its real path. The file .instance marks directories that may be deleted.
+make_place() {
+    if [ -L "$dir" ] && [ ! -f "$dir/.instance" ]; then rm -f "$dir"; fi # a link whose target was deleted
+    if [ ! -e "$dir" ]; then
+        mkdir -p "$dir"
+        chmod 755 "$dir"
+    fi
+    state=$(cd "$dir" && pwd -P)
+    [ -O "$state" ] || die "$dir belongs to another user"
+    [ -f "$state/.instance" ] || rmdir "$dir" 2>/dev/null || die "$dir exists and is something else"
+    mkdir -p "$dir"
+    if ! fits "$state"; then
+        [ ! -f "$state/.instance" ] || die "$dir was moved to where PostgreSQL and Apache cannot work"
+        rmdir "$dir"
+        state=$(mktemp -d /var/tmp/neoapi.XXXXXX)
+        chmod 755 "$state"
+        ln -s "$state" "$dir"
+        say "$dir is a link to $state, which the servers can reach"
+    fi
+    : >>"$state/.instance"
+}
+
+# Sets $state to the real path of DIR and reads its settings.
+find_place() {
+    [ -f "$dir/.instance" ] || return 1
+    state=$(cd "$dir" && pwd -P)
+    [ -O "$state" ] || die "$dir belongs to another user"
+    # shellcheck source=/dev/null
+    [ ! -f "$state/settings" ] || . "$state/settings"
+}
+
+# Writes $state/neoapictl, which runs neoapictl with this deployment's database.
+write_ctl() {
+    [ -n "$CTL" ] || return 0
+    printf '#!/bin/sh\nNEOAPI_DATABASE=%s exec %s "$@"\n' "$(quoted "$admin_dsn")" "$(quoted "$CTL")" >"$state/neoapictl"
+    chmod 755 "$state/neoapictl"
 }
 
 # Prints the pid in a pid file if the command line of that process contains the second argument.
@@ -68,10 +115,10 @@ members_of() {
     done
 }
 
-# Prints the ports in use on 127.0.0.1, in hexadecimal.
+# Prints the ports in use on an address of 127.0.0.0/8, in hexadecimal.
 taken_ports() {
     cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '
-        $4 == "0A" { split($2, at, ":"); if (at[1] ~ /^(0100007F|0+|0000000000000000FFFF00000100007F)$/) print at[2] }'
+        $4 == "0A" { split($2, at, ":"); if (at[1] ~ /^(......7F|0+|0000000000000000FFFF0000......7F)$/) print at[2] }'
 }
 
 is_taken() {

@@ -28,6 +28,7 @@
 # DIR/env has the addresses and paths as shell assignments. As root PostgreSQL runs as postgres and Apache's children as www-data;
 # if these cannot enter DIR, or its path is too long for a socket or has unusual characters, DIR becomes a symbolic link to
 # a directory under /var/tmp.
+# shellcheck disable=SC2154 # variables are shared with the sourced files
 set -eu
 umask 022
 here=$(cd "$(dirname "$0")" && pwd)
@@ -41,54 +42,12 @@ usage() {
     exit 2
 }
 
-# Both servers can work in a directory if its path fits into a socket's address (107 bytes) and is free of characters that
-# would have to be quoted, and if the servers' users can enter it.
-fits() {
-    [ "${#1}" -le 80 ] || return 1
-    case $1 in *[!A-Za-z0-9/._+-]*) return 1 ;; esac
-    is_root || return 0
-    runuser -u postgres -- test -x "$1" && runuser -u www-data -- test -x "$1"
-}
-
-# Creates DIR unless it exists, and sets $state to its real path. The file .instance marks directories that may be deleted.
-make_place() {
-    if [ -L "$dir" ] && [ ! -f "$dir/.instance" ]; then rm -f "$dir"; fi # a link whose target was deleted
-    if [ ! -e "$dir" ]; then
-        mkdir -p "$dir"
-        chmod 755 "$dir"
-    fi
-    state=$(cd "$dir" && pwd -P)
-    [ -O "$state" ] || die "$dir belongs to another user"
-    [ -f "$state/.instance" ] || rmdir "$dir" 2>/dev/null || die "$dir exists and is something else"
-    mkdir -p "$dir"
-    if ! fits "$state"; then
-        [ ! -f "$state/.instance" ] || die "$dir was moved to where PostgreSQL and Apache cannot work"
-        rmdir "$dir"
-        state=$(mktemp -d /var/tmp/neoapi.XXXXXX)
-        chmod 755 "$state"
-        ln -s "$state" "$dir"
-        say "$dir is a link to $state, which the servers can reach"
-    fi
-    : >>"$state/.instance"
+make_directories() {
+    make_place
     mkdir -p "$state/log" "$state/run" "$state/socket" "$state/tls" "$state/www"
     is_root && chown postgres: "$state/socket"
     mkdir -p "$state/sanitizer"
     chmod 1777 "$state/sanitizer"
-}
-
-find_place() {
-    [ -f "$dir/.instance" ] || return 1
-    state=$(cd "$dir" && pwd -P)
-    [ -O "$state" ] || die "$dir belongs to another user"
-    # shellcheck source=/dev/null
-    [ ! -f "$state/settings" ] || . "$state/settings"
-}
-
-# Prints the command that runs neoapictl with this instance, quoted as one word.
-write_ctl() {
-    [ -n "$CTL" ] || return 0
-    printf '#!/bin/sh\nNEOAPI_DATABASE=%s exec %s "$@"\n' "$(quoted "$admin_dsn")" "$(quoted "$CTL")" >"$state/neoapictl"
-    chmod 755 "$state/neoapictl"
 }
 
 set_up_schema() {
@@ -131,7 +90,7 @@ up() {
     for file in "$MODULE" "$CTL" "$INSTANCE_CONF" "$SERVER_CONF"; do
         [ -z "$file" ] || [ -r "$file" ] || die "cannot read $file"
     done
-    make_place
+    make_directories
     find_programs
     cd / # the servers' users may not be able to enter where we are
     choose_port

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154 # variables are shared with the scripts
+# Fills a deployment with the demo's data: tenants, users and credentials, then resources through the API, then leads. Sourced by demo.sh and
+# ../cluster/cluster.sh, which define `deploy remove` and `up`; $data is this directory.
+
+# Reads the variables of a deployment, a file of instance.sh or cluster.sh.
+read_deployment() {
+    deployment=$1
+    # shellcheck source=/dev/null
+    . "$deployment"
+    made=$NEOAPI_STATE/demo # ids and secrets that exist in this database
+    loaded=$NEOAPI_STATE/demo.data
+}
+
+# ctl MEMBER ARGUMENT…: runs neoapictl and prints one member of its output.
+ctl() {
+    member=$1
+    shift
+    answer=$("$NEOAPI_CTL" --json "$@") || die "neoapictl $* failed"
+    printf '%s' "$answer" | sed -n 's/.*"'"$member"'": *"\([^"]*\)".*/\1/p' | grep .
+}
+
+# Creates tenants, organizations, users and credentials and prints them as assignments.
+populate() {
+    ctl name plan create integration --requests 1000000 --window 60 >/dev/null
+    tenant=$(ctl id tenant create 'Grupo Horizonte (demo)' --plan integration)
+    org=$(ctl id organization create 'Horizonte São Paulo' --tenant "$tenant")
+    org_2=$(ctl id organization create 'Horizonte Rio de Janeiro' --tenant "$tenant")
+    user=$(ctl id user create 'Administração Horizonte' --tenant "$tenant" --email admin@horizonte.example.com --role org_admin)
+    ctl id user create 'Redação Horizonte' --tenant "$tenant" --email editor@horizonte.example.com --role org_editor >/dev/null
+    ctl id user create 'Consulta Horizonte' --tenant "$tenant" --email viewer@horizonte.example.com --role org_viewer >/dev/null
+    other=$(ctl id tenant create 'Araucária (demo)')
+    other_org=$(ctl id organization create 'Araucária Curitiba' --tenant "$other")
+    ctl id user create 'Administração Araucária' --tenant "$other" --email admin@araucaria.example.com --role org_admin >/dev/null
+
+    assign NEOAPI_KEY "$(ctl secret key create 'demo: admin' --organization "$org" --role org_admin)"
+    assign NEOAPI_EDITOR_KEY "$(ctl secret key create 'demo: editor' --organization "$org" --role org_editor)"
+    assign NEOAPI_VIEWER_KEY "$(ctl secret key create 'demo: viewer' --organization "$org" --role org_viewer)"
+    assign NEOAPI_OTHER_KEY "$(ctl secret key create 'demo: admin' --organization "$other_org" --role org_admin)"
+    assign NEOAPI_TOKEN "$(ctl secret token create 'demo: both' --user "$user" --organization "$org" --organization "$org_2")"
+    assign NEOAPI_TOKEN_ONE "$(ctl secret token create 'demo: one' --user "$user" --organization "$org")"
+    assign NEOAPI_ORG "$org"
+    assign NEOAPI_ORG_2 "$org_2"
+    assign NEOAPI_OTHER_ORG "$other_org"
+}
+
+assign() {
+    [ -n "$2" ] || exit 1 # the command that failed has printed why
+    printf '%s=%s\n' "$1" "$(quoted "$2")"
+}
+
+# An interrupted run leaves tenants whose secrets are lost: then everything is removed and created again.
+make_credentials() {
+    if [ ! -f "$made" ] && "$NEOAPI_CTL" --json tenant list | grep -q tnt_; then
+        say "an earlier run did not finish: starting from an empty database"
+        deploy remove
+        up "$@"
+    fi
+    if [ ! -f "$made" ]; then
+        say "creating tenants, organizations, users and credentials"
+        (umask 077 && populate >"$made.new")
+        mv "$made.new" "$made"
+    fi
+    # shellcheck source=/dev/null
+    . "$made"
+}
+
+# Loads the data through the API. Resources that exist already are from an interrupted run or an older demo.
+load() {
+    [ ! -f "$loaded" ] || return 0
+    say "creating brokers, parties, properties, proposals, contracts and documents through the API"
+    if ! as_client /usr/bin/python3 -B "$data/load.py" >"$loaded.new"; then
+        tail -n 5 "$NEOAPI_ERROR_LOG" >&2
+        die "cannot load the data; the error and the end of the error log are above"
+    fi
+    say "created $(cat "$loaded.new")"
+    mv "$loaded.new" "$loaded"
+}
+
+# Runs a command with the variables of the demo's first organization.
+as_client() {
+    (
+        set -a
+        # shellcheck source=/dev/null
+        . "$deployment"
+        # shellcheck source=/dev/null
+        . "$made"
+        "$@"
+    )
+}
+
+# Imports leads, unless an interrupted run has done so. Sets $lead to the first one.
+import_leads() {
+    if ! a_lead >/dev/null; then
+        say "importing leads"
+        as_client /usr/bin/python3 -B "$data/whatsapp.py" leads >"$NEOAPI_STATE/leads.csv"
+        "$NEOAPI_CTL" --json lead import "$NEOAPI_STATE/leads.csv" --organization "$NEOAPI_ORG" >/dev/null ||
+            die "cannot import the leads"
+    fi
+    lead=$(a_lead) || die "no lead exists"
+}
+
+a_lead() {
+    "$NEOAPI_CTL" --json lead list --organization "$NEOAPI_ORG" | grep -o 'led_[0-9a-z]*' | sort | head -n 1 | grep .
+}
+
+# Writes the variables that clients need, and those that are named: write_client_env FILE [NAME...]
+write_client_env() {
+    client_env=$1
+    shift
+    (
+        umask 077
+        {
+            assign NEOAPI_URL "$NEOAPI_URL"
+            assign NEOAPI_CA "$NEOAPI_CA"
+            cat "$made"
+            assign NEOAPI_LEAD "$lead"
+            for name in NEOAPI_DSN NEOAPI_PID NEOAPI_CTL "$@"; do
+                eval "assign $name \"\$$name\""
+            done
+        } >"$client_env.new"
+    )
+    # with sudo, the file belongs to the caller
+    if [ -n "${SUDO_UID:-}" ] && is_root; then chown "$SUDO_UID:${SUDO_GID:-}" "$client_env.new"; fi
+    mv "$client_env.new" "$client_env"
+}
