@@ -4,7 +4,7 @@
 # it is dropped; the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS) are taken from there, as everywhere, and those of the demo, whose names
 # are unlikely to be another's: make demo DEMO_PORT=9443 and DEMO_PORT=9443 make demo are the same.
 SETTINGS := BUILD FETCHED SAN COV APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
-            DEMO_RECEIVER_PORT FUZZ_RUNS RESOURCE BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES TORTURE_MINUTES TORTURE_SEED SOAK SOAK_MINUTES PREFIX DESTDIR
+            DEMO_RECEIVER_PORT CLUSTER_PORT CLUSTER_NODES NODE FUZZ_RUNS RESOURCE BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES TORTURE_MINUTES TORTURE_SEED SOAK SOAK_MINUTES PREFIX DESTDIR
 $(foreach name,$(filter-out DEMO_%,$(SETTINGS)),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
 
 # The checks are the same for everyone: they ignore the environment, and take no settings.
@@ -33,6 +33,8 @@ NEEDS.fuzz           := build unit check-all
 NEEDS.fuzz-check     := build unit
 NEEDS.manuals        := build
 NEEDS.demo           := build run
+NEEDS.cluster        := build run cluster
+NEEDS.cluster-test   := build run cluster
 NEEDS.demo-receiver  := run
 NEEDS.demo-story     := run
 NEEDS.demo-sync      := run check
@@ -204,6 +206,7 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIB)
 	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS) -lcmocka
 
 clean: ## remove what was built (servers that were started from it are stopped first)
+	@sh tests/cluster/cluster.sh remove '$(BUILD)/cluster'
 	@find -L '$(BUILD)' -name node_modules -prune -o -name .instance -print 2>/dev/null | \
 		while read -r mark; do sh tests/deploy/instance.sh remove "$${mark%/.instance}" || exit; done
 	rm -rf '$(BUILD)'
@@ -297,6 +300,29 @@ demo-stop: ## stop the demo and keep its data
 
 demo-remove: ## stop the demo and delete its data
 	@sh tests/demo/demo.sh remove '$(BUILD)'
+
+# ---------------------------------------------------------------- several hosts on this machine
+
+# etcd, Patroni, PgBouncer, HAProxy and two hosts, with the demo's data; doc/cluster.md
+CLUSTER := sh tests/cluster/cluster.sh
+.PHONY: cluster cluster-start cluster-kill cluster-status cluster-remove cluster-test
+cluster: all ## run several hosts on this machine: Patroni, PgBouncer, two Apaches, HAProxy (CLUSTER_PORT=9443)
+	@NEOAPI_CLUSTER_PORT='$(CLUSTER_PORT)' $(CLUSTER) up '$(BUILD)/cluster' '$(BUILD)'
+
+cluster-start: ## start a node of the cluster again (NODE=db1)
+	@$(CLUSTER) start '$(BUILD)/cluster' '$(NODE)'
+
+cluster-kill: ## kill a node of the cluster (NODE=primary, db1, etcd1, host1, pgbouncer1, haproxy ...)
+	@$(CLUSTER) kill '$(BUILD)/cluster' '$(NODE)'
+
+cluster-status: ## show the cluster's nodes, and which server is the primary
+	@$(CLUSTER) status '$(BUILD)/cluster'
+
+cluster-remove: ## stop the cluster and delete its data
+	@$(CLUSTER) remove '$(BUILD)/cluster'
+
+cluster-test: all ## kill each node of a cluster of its own under load; check that no write is lost (CLUSTER_NODES="primary etcd1 ...")
+	@/usr/bin/python3 -B tests/cluster/test_cluster.py '$(BUILD)' $(CLUSTER_NODES)
 
 # ---------------------------------------------------------------- the Debian package
 

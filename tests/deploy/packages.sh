@@ -26,6 +26,10 @@ run   curl
 run   openssl
 run   ca-certificates
 run   python3
+cluster patroni
+cluster etcd-server etcd
+cluster haproxy     haproxy
+cluster pgbouncer   pgbouncer
 unit  libcmocka-dev
 check python3-pytest
 check python3-pytest-xdist
@@ -121,12 +125,12 @@ installed_packages() {
 # Disables the servers that were not in the given list of packages.
 disable_servers() {
     command -v systemctl >/dev/null || return 0
-    for package in $(installed_packages | grep -vxF "$1" | grep -E '^(apache2|nginx|postgresql|prometheus)'); do
+    for package in $(installed_packages | grep -vxF "$1" | grep -E '^(apache2|etcd|haproxy|nginx|patroni|pgbouncer|postgresql|prometheus)'); do
         dpkg -L "$package" | sed -n 's|.*/systemd/system/\([^/@]*\.\(service\|timer\|socket\)\)$|\1|p'
     done | while read -r unit; do systemctl --quiet disable "$unit" 2>/dev/null || true; done
 }
 
-usage='usage: packages.sh GROUP…, of build, run, unit, check, check-all, bench, package'
+usage='usage: packages.sh GROUP…, of build, run, cluster, unit, check, check-all, bench, package'
 [ $# -gt 0 ] || { say "$usage"; exit 2; }
 for group; do
     printf '%s\n' "$list" | grep -q "^$group " || { say "$usage"; exit 2; }
