@@ -56,7 +56,4 @@ extern const neo_field neo_batch_fields[];
 /* Whether a batch of the resource can have the method: upserts and merges need the field external_id. */
 int neo_batch_has_method(const neo_resource *resource, neo_method method);
 
-/* Whether a resource can have batches: not with a secret, which only single writes handle. */
-int neo_batch_is_possible(const neo_resource *resource);
-
 #endif

@@ -164,17 +164,6 @@ static void read_external_id(reader *r, const neo_json *sent, const char *path, 
         neo_json_set(operation->data, "external_id", neo_json_make_string(operation->external_id, r->pool));
 }
 
-static void read_if_match(reader *r, const neo_json *sent, const char *path, neo_batch_operation *operation)
-{
-    int is_allowed = operation->method != NEO_METHOD_CREATE;
-    const neo_json *value = member(sent, "if_match");
-    if (value)
-        value = read_member(r, sent, operation->method, is_allowed, "if_match", NEO_JSON_STRING, path);
-    operation->if_match = value ? neo_json_string(value) : NULL;
-    if (value && !neo_entity_tags_are_valid(operation->if_match))
-        add_batch_error(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "if_match"), NEO_ENTITY_TAGS_FORM);
-}
-
 static void read_operation(reader *r, neo_json *sent, const char *path, neo_batch_operation *operation)
 {
     static const char *const names[] = {"method", "id", "external_id", "if_match", "data", NULL};
@@ -187,7 +176,12 @@ static void read_operation(reader *r, neo_json *sent, const char *path, neo_batc
     read_target(r, sent, path, operation);
     operation->data = read_member(r, sent, method, method != NEO_METHOD_DELETE, "data", NEO_JSON_OBJECT, path);
     read_external_id(r, sent, path, operation);
-    read_if_match(r, sent, path, operation);
+    const neo_json *if_match = member(sent, "if_match");
+    if (if_match)
+        if_match = read_member(r, sent, method, method != NEO_METHOD_CREATE, "if_match", NEO_JSON_STRING, path);
+    operation->if_match = if_match ? neo_json_string(if_match) : NULL;
+    if (if_match && !neo_entity_tags_are_valid(operation->if_match))
+        add_batch_error(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "if_match"), NEO_ENTITY_TAGS_FORM);
 }
 
 /* ---------------------------------------------------------------- the body */
@@ -251,12 +245,4 @@ int neo_batch_may_create(const neo_batch_operation *operation)
 int neo_batch_has_method(const neo_resource *resource, neo_method method)
 {
     return method < NEO_METHOD_UPSERT || neo_has_external_id(resource);
-}
-
-int neo_batch_is_possible(const neo_resource *resource)
-{
-    for (const neo_field *f = resource->fields; f->name; f++)
-        if (f->flags & NEO_SECRET)
-            return 0;
-    return 1;
 }

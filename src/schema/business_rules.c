@@ -63,24 +63,16 @@ static const neo_effect *find_effect(const neo_rule_input *input)
     return NULL;
 }
 
-/* Whether the new body leaves a value to a related resource. */
-static int lacks_value(const neo_rule_input *input)
+int neo_rules_need_input(const neo_rule_input *input)
 {
-    const unsigned int flags = NEO_ALWAYS | NEO_CONDITIONAL;
+    const unsigned int flags = NEO_ALWAYS | NEO_CONDITIONAL; /* of a value that a related resource may give */
     for (const neo_field *f = input->resource->fields; input->resource->fill && input->after && f->name; f++)
         if ((f->flags & flags) == flags && !neo_json_get(input->after, f->name))
             return 1;
-    return 0;
-}
-
-int neo_rules_need_input(const neo_rule_input *input)
-{
-    if (find_effect(input) || lacks_value(input))
-        return 1;
     for (const neo_precondition *p = input->resource->preconditions; p && p->check; p++)
         if (p->reads_if && neo_json_get(written_body(input), p->reads_if) && is_triggered(p, input))
             return 1;
-    return 0;
+    return find_effect(input) != NULL;
 }
 
 neo_target neo_rules_target(const neo_rule_input *input)

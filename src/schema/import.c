@@ -116,13 +116,6 @@ neo_json *neo_import_rename(const neo_resource *resource, neo_json *body, neo_im
 
 /* ---------------------------------------------------------------- the row */
 
-/* An id holds the time of creation as milliseconds since 1970, and lists filter by it. */
-static const char *check_created_at(const neo_json *value)
-{
-    neo_ms ms;
-    return neo_ms_parse(neo_json_string(value), &ms) && ms < 0 ? "must not be before 1970-01-01T00:00:00Z" : NULL;
-}
-
 /* Takes over a field that only the service sets, checked like any other value of its type. */
 static void take_server_field(const neo_resource *resource, const neo_field *field, const neo_json *body, neo_json *row,
                               neo_problem **problem, apr_pool_t *pool)
@@ -132,9 +125,11 @@ static void take_server_field(const neo_resource *resource, const neo_field *fie
     any.max = any.max ? any.max : MAX_NAME;
     if (!value || neo_json_get_kind(value) == NEO_JSON_NULL || neo_json_get(row, field->name))
         return;
+    neo_ms ms;
     const char *message = neo_check(&any, value, body, pool);
-    if (!message && strcmp(field->name, "created_at") == 0)
-        message = check_created_at(value);
+    /* An id holds the time of creation as milliseconds since 1970, and lists filter by it. */
+    if (!message && strcmp(field->name, "created_at") == 0 && neo_ms_parse(neo_json_string(value), &ms) && ms < 0)
+        message = "must not be before 1970-01-01T00:00:00Z";
     if (message)
         neo_problem_field(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name, field->name, "%s", message);
     else

@@ -14,30 +14,34 @@
 #define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 #define LOCAL_CHARACTERS   LETTERS_AND_DIGITS ".!#$%&'*+/=?^_`{|}~-"
 
-/* Labels of letters, digits and inner hyphens, separated by single dots. */
-static int is_domain(const char *text)
+/* Labels of letters, digits and inner hyphens, separated by single dots. In a URL, which may have an IPv4 address in any
+ * notation, also underscores and a dot at the end. */
+static int is_host_name(const char *text, size_t len, int is_in_url)
 {
     size_t label = 0;
-    for (const char *c = text;; c++) {
-        if (*c == '.' || *c == '\0') {
-            if (label == 0 || label > 63 || c[-1] == '-')
+    len -= is_in_url && len > 1 && text[len - 1] == '.';
+    if (len == 0 || len > 253)
+        return 0;
+    for (size_t i = 0; i <= len; i++) {
+        if (i == len || text[i] == '.') {
+            if (label == 0 || label > 63 || text[i - 1] == '-')
                 return 0;
-            if (*c == '\0')
-                return 1;
             label = 0;
-        } else if (isalnum((unsigned char)*c) || (*c == '-' && label > 0))
+        } else if (isalnum((unsigned char)text[i]) || (is_in_url && text[i] == '_') || (text[i] == '-' && label > 0))
             label++;
         else
             return 0;
     }
+    return 1;
 }
 
 const char *neo_rule_email(const neo_json *value, apr_pool_t *pool)
 {
-    const char *text = neo_json_string(value);
+    const char *text = neo_json_string(value), *domain = strchr(text, '@');
     size_t local = strspn(text, LOCAL_CHARACTERS);
     (void)pool;
-    if (local == 0 || local > 64 || text[local] != '@' || strlen(text) > 254 || !is_domain(text + local + 1))
+    if (local == 0 || local > 64 || domain != text + local || strlen(text) > 254 ||
+        !is_host_name(domain + 1, strlen(domain + 1), 0))
         return "must be an e-mail address, such as ana@example.com";
     return NULL;
 }
@@ -49,27 +53,6 @@ const char *neo_rule_has_alphanumeric(const neo_json *value, apr_pool_t *pool)
         if (isascii(*c) && isalnum((unsigned char)*c))
             return NULL;
     return "must have at least one letter or digit";
-}
-
-/* A name, or an IPv4 address in any notation: labels of letters, digits, underscores and inner hyphens. The last dot may be one
- * more than those between the labels. */
-static int is_host_name(const char *text, size_t len)
-{
-    size_t label = 0;
-    len -= len > 1 && text[len - 1] == '.';
-    if (len == 0 || len > 253)
-        return 0;
-    for (size_t i = 0; i <= len; i++) {
-        if (i == len || text[i] == '.') {
-            if (label == 0 || label > 63 || text[i - 1] == '-')
-                return 0;
-            label = 0;
-        } else if (isalnum((unsigned char)text[i]) || text[i] == '_' || (text[i] == '-' && label > 0))
-            label++;
-        else
-            return 0;
-    }
-    return 1;
 }
 
 /* An IPv6 address in brackets. */
@@ -91,22 +74,18 @@ static int is_port(const char *text, size_t len)
            atoi(text + 1) <= 65535;
 }
 
-/* The authority of a URL: a host and maybe a port; no user and password. */
-static int is_authority(const char *text, size_t len)
-{
-    size_t host = *text == '[' ? strcspn(text, "]") + 1 : strcspn(text, ":");
-    if (host > len)
-        host = len;
-    return (*text == '[' ? is_ipv6(text, host) : is_host_name(text, host)) && (host == len || is_port(text + host, len - host));
-}
-
-/* The part of a URL after the scheme: an authority, only characters that a URL can have, and none of `without`. */
+/* The part of a URL after the scheme: only characters that a URL can have, and none of `without`. It begins with a host and
+ * maybe a port, without user and password. */
 static int is_after_scheme(const char *rest, const char *without)
 {
     for (const unsigned char *c = (const unsigned char *)rest; *c; c++)
         if (*c <= ' ' || *c >= 0x7F || strchr("\"<>\\^`{|}", *c) || strchr(without, *c))
             return 0;
-    return is_authority(rest, strcspn(rest, "/?#"));
+    size_t len = strcspn(rest, "/?#"), host = *rest == '[' ? strcspn(rest, "]") + 1 : strcspn(rest, ":");
+    if (host > len)
+        host = len;
+    return (*rest == '[' ? is_ipv6(rest, host) : is_host_name(rest, host, 1)) &&
+           (host == len || is_port(rest + host, len - host));
 }
 
 static int is_http_url(const char *text, const char *scheme, const char *without)
@@ -168,17 +147,11 @@ const char *neo_rule_mime_type(const neo_json *value, apr_pool_t *pool)
     return subtype && text[type + 1 + subtype] == '\0' ? NULL : "must be a media type, such as application/pdf";
 }
 
-/* ---------------------------------------------------------------- digits */
-
-static int has_only(const char *text, size_t count, const char *characters)
-{
-    return strlen(text) == count && strspn(text, characters) == count;
-}
-
 const char *neo_rule_sha256(const neo_json *value, apr_pool_t *pool)
 {
+    const char *text = neo_json_string(value);
     (void)pool;
-    return has_only(neo_json_string(value), 64, "0123456789abcdef") ? NULL : "must be 64 hexadecimal digits";
+    return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64 ? NULL : "must be 64 hexadecimal digits";
 }
 
 const char *neo_normalize_lower_case(const char *text, apr_pool_t *pool)

@@ -8,17 +8,6 @@
 #define DIGITS      "0123456789"
 #define TAX_MAX_LEN 18 /* 12.ABC.345/01DE-35 */
 
-/* Removes the characters of `dropped`, and converts to upper case. */
-static const char *without(const char *text, const char *dropped, apr_pool_t *pool)
-{
-    char *kept = apr_pstrdup(pool, text), *to = kept;
-    for (const char *c = text; *c; c++)
-        if (!strchr(dropped, *c))
-            *to++ = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
-    *to = '\0';
-    return kept;
-}
-
 /* The check digit over the first `count` characters. Weights go from `first` down to 2, then from `again` down to 2. The value
  * of a letter is its ASCII code minus that of the digit 0. */
 static int check_digit(const char *text, int count, int first, int again)
@@ -56,7 +45,14 @@ int neo_is_cnpj(const char *bare)
 
 const char *neo_normalize_tax_number(const char *text, apr_pool_t *pool)
 {
-    return strlen(text) <= TAX_MAX_LEN ? without(text, "./-", pool) : text;
+    if (strlen(text) > TAX_MAX_LEN)
+        return text;
+    char *bare = apr_pstrdup(pool, text), *end = bare;
+    for (const char *c = text; *c; c++)
+        if (!strchr("./-", *c))
+            *end++ = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    *end = '\0';
+    return bare;
 }
 
 const char *neo_rule_tax_number(const neo_json *value, apr_pool_t *pool)

@@ -30,7 +30,7 @@ int neo_transition_has_set(const neo_resource *resource, const neo_field *field,
     return 0;
 }
 
-/* "submitted, rejected or withdrawn": the statuses that can follow `from`, after `first` if not NULL. */
+/* "submitted, rejected or withdrawn": the statuses that can follow `from`, after `first` if not NULL. A final status has "". */
 static const char *list_from(const neo_resource *resource, const char *from, const char *first, apr_pool_t *pool)
 {
     const char *list = "", *last = first;
@@ -44,14 +44,6 @@ static const char *list_from(const neo_resource *resource, const char *from, con
     return apr_pstrcat(pool, list, *list ? " or " : "", last, NULL);
 }
 
-static int is_final(const neo_resource *resource, const char *status)
-{
-    for (const neo_transition *t = resource->transitions; t->from; t++)
-        if (strcmp(t->from, status) == 0)
-            return 0;
-    return 1;
-}
-
 static neo_problem *refuse_transition(const neo_resource *resource, const char *from, const char *to, const char *default_value,
                                       apr_pool_t *pool)
 {
@@ -60,12 +52,12 @@ static neo_problem *refuse_transition(const neo_resource *resource, const char *
         return neo_problem_make(pool, NEO_CONFLICT_INVALID_TRANSITION,
                                 "A %s cannot be created with the status %s; it can be created with %s.", name, to,
                                 list_from(resource, default_value, default_value, pool));
-    if (is_final(resource, from))
+    const char *next = list_from(resource, from, NULL, pool);
+    if (!*next)
         return neo_problem_make(pool, NEO_CONFLICT_INVALID_TRANSITION,
                                 "The status of this %s is %s, which is final: it cannot become %s.", name, from, to);
     return neo_problem_make(pool, NEO_CONFLICT_INVALID_TRANSITION,
-                            "The status of this %s cannot change from %s to %s; it can become %s.", name, from, to,
-                            list_from(resource, from, NULL, pool));
+                            "The status of this %s cannot change from %s to %s; it can become %s.", name, from, to, next);
 }
 
 neo_problem *neo_transition_check(const neo_resource *resource, const char *from, const char *to, apr_pool_t *pool,

@@ -77,14 +77,6 @@ static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object
 
 static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, const neo_json *beside, const place *at);
 
-/* The field that describes the elements of a list. */
-static neo_field element_field(const neo_field *list)
-{
-    neo_field element = *list;
-    element.type = list->type == NEO_LIST ? NEO_OBJECT : list->type == NEO_TEXT_LIST ? NEO_STRING : NEO_REFERENCE;
-    return element;
-}
-
 static int is_there_before(const neo_json *list, const char *text)
 {
     for (apr_size_t i = 0; i < neo_json_size(list); i++)
@@ -95,7 +87,8 @@ static int is_there_before(const neo_json *list, const char *text)
 
 static neo_json *clean_list(walk *w, const neo_field *field, const neo_json *list, const place *in)
 {
-    neo_field element = element_field(field);
+    neo_field element = *field;
+    element.type = field->type == NEO_LIST ? NEO_OBJECT : field->type == NEO_TEXT_LIST ? NEO_STRING : NEO_REFERENCE;
     neo_json *clean = neo_json_make_array(w->pool);
     for (apr_size_t i = 0; i < neo_json_size(list); i++) {
         place at = {in, NULL, i};

@@ -144,9 +144,9 @@ TEST(a_problem_within_a_batch_has_the_path_of_its_operation)
                         "operations[3]: Another broker has it.");
 }
 
-TEST(every_resource_with_batches_can_have_them)
+TEST(no_resource_with_batches_has_a_secret_which_only_single_writes_handle)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
-        assert_true(!(*r)->has_batch || neo_batch_is_possible(*r));
-    assert_false(neo_batch_is_possible(&neo_webhook));
+        for (const neo_field *f = (*r)->fields; (*r)->has_batch && f->name; f++)
+            assert_false(f->flags & NEO_SECRET);
 }
