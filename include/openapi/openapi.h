@@ -68,18 +68,12 @@ neo_json *neo_openapi_template(const neo_openapi_builder *builder, const char *n
 neo_json *neo_openapi_add_template(const neo_openapi_builder *builder, const char *kind, const char *name,
                                    const neo_resource *resource);
 
-/* Response headers, in addition to X-Request-ID. The introduction says that every response has those of the rate limit; only
- * 429 lists them, because each list takes 130 bytes in every response. */
+/* Response headers, in addition to X-Request-ID and enum neo_response_headers. The introduction says that every response has
+ * those of the rate limit; only 429 lists them, because each list takes 130 bytes in every response. */
 enum neo_header {
-    NEO_HEADER_ETAG = 1,
-    NEO_HEADER_LOCATION = 2,
-    NEO_HEADER_LINK = 4,
-    NEO_HEADER_REPLAYED = 8,
-    NEO_HEADER_RETRY_AFTER = 16,
-    NEO_HEADER_CHALLENGE = 32,
-    NEO_HEADER_RATE_LIMIT = 64,
-    NEO_HEADER_POSITION = 128,
-    NEO_HEADER_TOTAL = 256,
+    NEO_HEADER_REPLAYED = 64,
+    NEO_HEADER_CHALLENGE = 128,
+    NEO_HEADER_RATE_LIMIT = 256,
 };
 
 /* The `headers` of a response. */

@@ -74,13 +74,6 @@ neo_json *neo_openapi_content(const neo_openapi_builder *builder, const char *sc
 
 /* ---------------------------------------------------------------- texts */
 
-static const char *capitalised(const char *text, apr_pool_t *pool)
-{
-    char *copy = apr_pstrdup(pool, text);
-    *copy = (char)apr_toupper(*copy);
-    return copy;
-}
-
 static const char *sample_id(const neo_resource *resource, apr_pool_t *pool)
 {
     const neo_field *id = neo_field_named(resource->fields, "id");
@@ -107,7 +100,8 @@ static const char *find_placeholder(const neo_openapi_builder *builder, const ne
     if (strcmp(name, "Resource") == 0)
         return resource->title;
     if (strcmp(name, "Collection") == 0)
-        return capitalised(resource->collection, builder->pool);
+        return apr_pstrcat(builder->pool, (char[]){(char)apr_toupper(*resource->collection), '\0'}, resource->collection + 1,
+                           NULL);
     return strcmp(name, "sample_id") == 0 ? sample_id(resource, builder->pool) : NULL;
 }
 
@@ -165,13 +159,13 @@ static const struct {
     {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Limit", "Limit"},
     {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Remaining", "Remaining"},
     {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Reset", "Reset"},
-    {NEO_HEADER_ETAG, "ETag", "ETag"},
-    {NEO_HEADER_LOCATION, "Location", "Location"},
-    {NEO_HEADER_POSITION, "X-Events-Position", "EventsPosition"},
-    {NEO_HEADER_LINK, "Link", "Link"},
-    {NEO_HEADER_TOTAL, "X-Total-Count", "TotalCount"},
+    {NEO_RESPONSE_ETAG, "ETag", "ETag"},
+    {NEO_RESPONSE_LOCATION, "Location", "Location"},
+    {NEO_RESPONSE_POSITION, "X-Events-Position", "EventsPosition"},
+    {NEO_RESPONSE_LINK, "Link", "Link"},
+    {NEO_RESPONSE_TOTAL, "X-Total-Count", "TotalCount"},
     {NEO_HEADER_REPLAYED, "Idempotent-Replayed", "IdempotentReplayed"},
-    {NEO_HEADER_RETRY_AFTER, "Retry-After", "RetryAfter"},
+    {NEO_RESPONSE_RETRY_AFTER, "Retry-After", "RetryAfter"},
     {NEO_HEADER_CHALLENGE, "WWW-Authenticate", "Challenge"},
 };
 

@@ -39,20 +39,10 @@ static int is_word(const char *text, size_t len, const char *word)
     return len == strlen(word) && strncmp(text, word, len) == 0;
 }
 
-/* Only & needs escaping: start-up checks that the URL has no other character that HTML reserves. */
-static void add_url(neo_buf *out, const char *url)
-{
-    for (; *url; url++)
-        if (*url == '&')
-            neo_buf_puts(out, "&amp;");
-        else
-            neo_buf_putc(out, *url);
-}
-
 static void fill(neo_buf *out, const neo_operation *const *operations, const char *word, size_t len, const char *base_url)
 {
     if (is_word(word, len, "base_url"))
-        add_url(out, base_url);
+        neo_buf_html(out, base_url);
     for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
         if (is_word(word, len, placeholders[i].word))
             placeholders[i].add(out, operations);
@@ -61,28 +51,22 @@ static void fill(neo_buf *out, const neo_operation *const *operations, const cha
             neo_rules_add(out, *r);
 }
 
-static void fill_in(neo_buf *out, const neo_operation *const *operations, const char *at, const char *end, const char *base_url)
-{
-    const char *open, *close;
-    while ((open = memmem(at, (size_t)(end - at), "{{", 2)) && (close = memmem(open, (size_t)(end - open), "}}", 2))) {
-        neo_buf_add(out, at, (apr_size_t)(open - at));
-        fill(out, operations, open + 2, (size_t)(close - open - 2), base_url);
-        at = close + 2;
-    }
-    neo_buf_add(out, at, (apr_size_t)(end - at));
-}
-
 neo_text neo_docs_content(const neo_doc *document, const neo_operation *const *operations, const char *base_url,
                           apr_pool_t *pool)
 {
-    const char *bytes = (const char *)document->bytes;
+    const char *at = (const char *)document->bytes, *end = at + document->len, *open, *close;
     apr_pool_t *scratch;
     neo_buf out;
     if (strncmp(document->media_type, "text/html", 9) != 0)
-        return (neo_text){bytes, document->len};
+        return (neo_text){at, document->len};
     apr_pool_create(&scratch, pool);
     neo_buf_init(&out, scratch, 65536);
-    fill_in(&out, operations, bytes, bytes + document->len, base_url);
+    while ((open = memmem(at, (size_t)(end - at), "{{", 2)) && (close = memmem(open, (size_t)(end - open), "}}", 2))) {
+        neo_buf_add(&out, at, (apr_size_t)(open - at));
+        fill(&out, operations, open + 2, (size_t)(close - open - 2), base_url);
+        at = close + 2;
+    }
+    neo_buf_add(&out, at, (apr_size_t)(end - at));
     neo_text content = {apr_pstrmemdup(pool, out.ptr, out.len), out.len};
     apr_pool_destroy(scratch);
     return content;

@@ -162,18 +162,6 @@ static const char *answer_schema(const neo_openapi_builder *builder, const neo_o
 
 /* ---------------------------------------------------------------- responses */
 
-/* The headers of a success, by what the operation returns and accepts. */
-static unsigned int success_headers(const neo_operation *operation)
-{
-    return (operation->response_headers & NEO_RESPONSE_ETAG ? NEO_HEADER_ETAG : 0u) |
-           (operation->response_headers & NEO_RESPONSE_LOCATION ? NEO_HEADER_LOCATION : 0u) |
-           (operation->response_headers & NEO_RESPONSE_LINK ? NEO_HEADER_LINK : 0u) |
-           (operation->response_headers & NEO_RESPONSE_POSITION ? NEO_HEADER_POSITION : 0u) |
-           (operation->response_headers & NEO_RESPONSE_TOTAL ? NEO_HEADER_TOTAL : 0u) |
-           (operation->response_headers & NEO_RESPONSE_RETRY_AFTER ? NEO_HEADER_RETRY_AFTER : 0u) |
-           (operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY ? NEO_HEADER_REPLAYED : 0u);
-}
-
 static neo_json *make_success(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
                               int status)
 {
@@ -181,7 +169,9 @@ static neo_json *make_success(const neo_openapi_builder *builder, const neo_oper
     neo_json *success = neo_json_make_object(pool), *content = neo_json_make_object(pool);
     int existed = status == operation->status_existing;
     const char *answer = existed ? operation->answer_existing : operation->answer;
-    unsigned int headers = success_headers(operation) & ~(existed ? (unsigned int)NEO_HEADER_LOCATION : 0u);
+    unsigned int headers = operation->response_headers & ~(existed ? (unsigned int)NEO_RESPONSE_LOCATION : 0u);
+    if (operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY)
+        headers |= NEO_HEADER_REPLAYED;
     neo_openapi_text(success, "description", neo_openapi_fill(builder, answer, resource), pool);
     neo_json_set(success, "headers", neo_openapi_headers(builder, headers));
     if (operation->media_type) {
@@ -269,23 +259,19 @@ static neo_json *make_path(const neo_openapi_builder *builder, neo_json *paths, 
                            const neo_resource *resource)
 {
     const char *key = apr_pstrcat(builder->pool, "/", neo_openapi_fill(builder, operation->path, resource), NULL);
-    neo_json *path = neo_json_get(paths, key);
+    neo_json *path = neo_json_get(paths, key), *parameters = neo_json_make_array(builder->pool);
     if (path)
         return path;
     path = neo_json_make_object(builder->pool);
-    if (strstr(key, "{id}")) {
-        neo_json *parameters = neo_json_make_array(builder->pool);
+    if (strstr(key, "{id}"))
         neo_json_append(parameters,
                         neo_openapi_ref(builder, "parameters", neo_openapi_fill(builder, "{Resource}Id", resource)));
-        if (strstr(key, "{delivery_id}"))
-            neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "DeliveryId"));
-        neo_json_set(path, "parameters", parameters);
-    }
-    if (neo_operation_is_by_external_id(operation)) {
-        neo_json *parameters = neo_json_make_array(builder->pool);
+    if (strstr(key, "{delivery_id}"))
+        neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "DeliveryId"));
+    if (neo_operation_is_by_external_id(operation))
         neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "ExternalId"));
+    if (neo_json_size(parameters))
         neo_json_set(path, "parameters", parameters);
-    }
     neo_json_set(paths, key, path);
     return path;
 }
@@ -329,24 +315,20 @@ static neo_json *make_paths(const neo_openapi_builder *builder)
 
 /* ---------------------------------------------------------------- batches */
 
-static neo_json *sample_operation(const neo_openapi_builder *builder, const neo_resource *resource, neo_method method)
-{
-    apr_pool_t *pool = builder->pool;
-    neo_json *operation = neo_json_make_object(pool);
-    neo_openapi_text(operation, "method", neo_methods[method], pool);
-    if (method != NEO_METHOD_CREATE)
-        neo_openapi_text(operation, "id", neo_openapi_fill(builder, "{sample_id}", resource), pool);
-    if (method != NEO_METHOD_DELETE)
-        neo_json_set(operation, "data",
-                     neo_openapi_sample(resource, method == NEO_METHOD_UPDATE ? NEO_SHAPE_PATCH : NEO_SHAPE_INPUT, pool));
-    return operation;
-}
-
 static neo_json *sample_batch(const neo_openapi_builder *builder, const neo_resource *resource)
 {
-    neo_json *batch = neo_openapi_json(builder->pool, NEO_JSON({"atomic" : false, "operations" : []}));
-    for (neo_method method = 0; method < NEO_METHOD_UPSERT; method++)
-        neo_json_append(neo_json_get(batch, "operations"), sample_operation(builder, resource, method));
+    apr_pool_t *pool = builder->pool;
+    neo_json *batch = neo_openapi_json(pool, NEO_JSON({"atomic" : false, "operations" : []}));
+    for (neo_method method = 0; method < NEO_METHOD_UPSERT; method++) {
+        neo_json *operation = neo_json_make_object(pool);
+        neo_openapi_text(operation, "method", neo_methods[method], pool);
+        if (method != NEO_METHOD_CREATE)
+            neo_openapi_text(operation, "id", neo_openapi_fill(builder, "{sample_id}", resource), pool);
+        if (method != NEO_METHOD_DELETE)
+            neo_json_set(operation, "data",
+                         neo_openapi_sample(resource, method == NEO_METHOD_UPDATE ? NEO_SHAPE_PATCH : NEO_SHAPE_INPUT, pool));
+        neo_json_append(neo_json_get(batch, "operations"), operation);
+    }
     return batch;
 }
 
@@ -373,16 +355,6 @@ static void add_batch(const neo_openapi_builder *builder, const neo_resource *re
 
 /* ---------------------------------------------------------------- the whole */
 
-static void add_resource(const neo_openapi_builder *builder, const neo_resource *resource)
-{
-    neo_openapi_schemas(builder, resource);
-    if (resource->has_batch)
-        add_batch(builder, resource);
-    neo_openapi_add_template(builder, "parameters", "{Resource}Id", resource);
-    add_fields_parameter(builder, resource);
-    add_filter_components(builder, resource->filters, resource);
-}
-
 static void add_components(const neo_openapi_builder *builder)
 {
     static const neo_resource lists[] = {{.title = "Delivery", .collection = "deliveries"},
@@ -390,8 +362,14 @@ static void add_components(const neo_openapi_builder *builder)
                                          {.title = "Conversation", .collection = "conversations"},
                                          {.title = "Message", .collection = "messages"}};
     add_filter_components(builder, neo_common_filters, NULL);
-    for (const neo_resource *const *r = neo_resources; *r; r++)
-        add_resource(builder, *r);
+    for (const neo_resource *const *r = neo_resources; *r; r++) {
+        neo_openapi_schemas(builder, *r);
+        if ((*r)->has_batch)
+            add_batch(builder, *r);
+        neo_openapi_add_template(builder, "parameters", "{Resource}Id", *r);
+        add_fields_parameter(builder, *r);
+        add_filter_components(builder, (*r)->filters, *r);
+    }
     neo_openapi_event_components(builder);
     neo_openapi_schema(builder, &neo_conversation_input, NEO_SHAPE_INPUT, "The lead to write to, and the template.");
     neo_openapi_schema(builder, &neo_whatsapp_started, NEO_SHAPE_ANSWER,

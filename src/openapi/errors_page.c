@@ -200,28 +200,17 @@ static neo_text make_tables(const neo_operation *const *operations, neo_code cod
 
 /* ---------------------------------------------------------------- the page */
 
-/* A pattern that applies to no field is left out: no response has such a code. */
-static int is_shown(const neo_operation *const *operations, neo_code code, apr_pool_t *pool)
-{
-    return !is_pattern(code) || make_tables(operations, code, pool).len > 0;
-}
-
 /* The anchor of an article: the code without braces. */
 static const char *code_anchor(neo_code code, apr_pool_t *pool)
 {
     return code_pattern(code, "", "", pool);
 }
 
-static void add_heading(neo_buf *out, neo_code code)
+static void add_article(neo_buf *out, const neo_operation *const *operations, neo_code code)
 {
     const char *anchor = code_anchor(code, out->pool);
     neo_buf_printf(out, "<article id=\"%s\">\n<h3><a href=\"#%s\"><code>%s</code></a> <span class=\"status\">%d</span></h3>\n",
                    anchor, anchor, code_pattern(code, "&lt;", "&gt;", out->pool), neo_code_row(code)->status);
-}
-
-static void add_article(neo_buf *out, const neo_operation *const *operations, neo_code code)
-{
-    add_heading(out, code);
     add_paragraph(out, neo_code_row(code)->meaning);
     add_paragraph(out, neo_code_row(code)->fix);
     if (is_pattern(code))
@@ -229,54 +218,38 @@ static void add_article(neo_buf *out, const neo_operation *const *operations, ne
     neo_buf_puts(out, "</article>\n");
 }
 
-static void add_link(neo_buf *out, const neo_operation *const *operations, neo_code code)
+/* The page has two parts, the list of contents and the articles, both grouped by type, as the catalogue is. */
+static void add_part(neo_buf *out, const neo_operation *const *operations, int has_articles)
 {
-    (void)operations;
-    neo_buf_printf(out, "<li><a href=\"#%s\"><code>%s</code></a></li>\n", code_anchor(code, out->pool),
-                   code_pattern(code, "&lt;", "&gt;", out->pool));
-}
-
-/* The page has two parts, the list of contents and the articles, both grouped by type. */
-typedef struct {
-    void (*open)(neo_buf *out, const char *type);
-    void (*add)(neo_buf *out, const neo_operation *const *operations, neo_code code);
-    const char *close;
-} page_part;
-
-static void open_links(neo_buf *out, const char *type)
-{
-    neo_buf_printf(out, "<p><a href=\"#%s\"><strong>%s</strong></a></p>\n<ul>\n", type, neo_type_title(type));
-}
-
-static void open_articles(neo_buf *out, const char *type)
-{
-    neo_buf_printf(out, "<section class=\"%s\">\n<h2 id=\"%s\">%s</h2>\n", type, type, neo_type_title(type));
-}
-
-/* Relies on the catalogue being grouped by type. */
-static void add_part(neo_buf *out, const neo_operation *const *operations, const page_part *part)
-{
-    const char *type = NULL;
+    const char *type = "", *end = has_articles ? "</section>\n" : "</ul>\n";
     for (neo_code code = 0; code < NEO_CODES; code++) {
         const neo_code_info *row = neo_code_row(code);
-        if (!is_shown(operations, code, out->pool))
-            continue;
-        if (!type || strcmp(row->type, type) != 0) {
-            neo_buf_puts(out, type ? part->close : "");
-            part->open(out, row->type);
+        if (is_pattern(code) && make_tables(operations, code, out->pool).len == 0)
+            continue; /* it applies to no field, so that no response has such a code */
+        if (strcmp(row->type, type) != 0) {
+            neo_buf_puts(out, *type ? end : "");
             type = row->type;
+            if (has_articles)
+                neo_buf_printf(out, "<section class=\"%s\">\n<h2 id=\"%s\">", type, type);
+            else
+                neo_buf_printf(out, "<p><a href=\"#%s\"><strong>", type);
+            neo_buf_printf(out, has_articles ? "%s</h2>\n" : "%s</strong></a></p>\n<ul>\n", neo_type_title(type));
         }
-        part->add(out, operations, code);
+        if (has_articles)
+            add_article(out, operations, code);
+        else
+            neo_buf_printf(out, "<li><a href=\"#%s\"><code>%s</code></a></li>\n", code_anchor(code, out->pool),
+                           code_pattern(code, "&lt;", "&gt;", out->pool));
     }
-    neo_buf_puts(out, part->close);
+    neo_buf_puts(out, end);
 }
 
 void neo_errors_articles(neo_buf *out, const neo_operation *const *operations)
 {
-    add_part(out, operations, &(page_part){open_articles, add_article, "</section>\n"});
+    add_part(out, operations, 1);
 }
 
 void neo_errors_links(neo_buf *out, const neo_operation *const *operations)
 {
-    add_part(out, operations, &(page_part){open_links, add_link, "</ul>\n"});
+    add_part(out, operations, 0);
 }

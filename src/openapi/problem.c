@@ -18,7 +18,7 @@ static const struct {
     int status;
     const char *reason;
     int has_example;
-    unsigned int headers; /* of enum neo_header */
+    unsigned int headers; /* of enum neo_response_headers or neo_header */
 } reasons[] = {
     {400, "Bad Request", 1, 0},
     {401, "Unauthorized", 0, NEO_HEADER_CHALLENGE},
@@ -30,28 +30,22 @@ static const struct {
     {412, "Precondition Failed", 0, 0},
     {413, "Content Too Large", 0, 0},
     {415, "Unsupported Media Type", 0, 0},
-    {429, "Too Many Requests", 1, NEO_HEADER_RETRY_AFTER | NEO_HEADER_RATE_LIMIT},
+    {429, "Too Many Requests", 1, NEO_RESPONSE_RETRY_AFTER | NEO_HEADER_RATE_LIMIT},
     {500, "Internal Server Error", 0, 0},
-    {503, "Service Unavailable", 0, NEO_HEADER_RETRY_AFTER},
+    {503, "Service Unavailable", 0, NEO_RESPONSE_RETRY_AFTER},
 };
 
 /* ---------------------------------------------------------------- samples */
-
-static const neo_field *first_required(const neo_resource *resource)
-{
-    const neo_field *field = resource->fields;
-    while (field->name && (field->flags & NEO_SERVER || !(field->flags & NEO_REQUIRED)))
-        field++;
-    return field->name ? field : NULL;
-}
 
 /* A body without a required field and with an unknown one, as the validation refuses it. */
 static neo_problem *make_body_problem(const neo_resource *resource, apr_pool_t *pool)
 {
     neo_json *body = neo_openapi_sample(resource, NEO_SHAPE_INPUT, pool), *clean;
-    const neo_field *required = first_required(resource);
-    if (required)
-        neo_json_remove(body, required->name);
+    const neo_field *field = resource->fields;
+    while (field->name && (field->flags & NEO_SERVER || !(field->flags & NEO_REQUIRED)))
+        field++;
+    if (field->name)
+        neo_json_remove(body, field->name);
     neo_json_set(body, "colour", neo_json_make_string("blue", pool));
     return neo_validate(resource, body, pool, &clean);
 }
@@ -128,23 +122,16 @@ static const char *example_name(const neo_operation *operation, neo_code code, a
     return apr_pstrcat(pool, name, operation->accepts & NEO_ACCEPTS_BATCH ? ".batch" : ".body", NULL);
 }
 
-/* An unknown id in a batch is shown as that of a request for one resource, the usual case. */
-static const neo_operation *operation_with_id(const neo_openapi_builder *builder)
-{
-    const neo_operation *const *o = builder->operations;
-    while (!strstr((*o)->path, "{id}"))
-        o++;
-    return *o;
-}
-
 /* The `examples` of a response: one of its codes. */
 static neo_json *make_examples(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
                                neo_code code)
 {
     neo_json *examples = neo_json_make_object(builder->pool);
     const char *name = example_name(operation, code, builder->pool);
+    /* An unknown id in a batch is shown as that of a request for one resource, the usual case. */
     if (code == NEO_NOT_FOUND_RESOURCE && operation->accepts & NEO_ACCEPTS_BATCH)
-        operation = operation_with_id(builder);
+        for (const neo_operation *const *o = builder->operations; !strstr(operation->path, "{id}"); o++)
+            operation = *o;
     if (!neo_json_get(neo_json_get(builder->components, "examples"), name))
         neo_openapi_example(builder, name,
                             make_document(builder, make_problem(operation, resource, code, builder->pool),
@@ -164,14 +151,6 @@ static unsigned long long codes_with_status(const neo_operation *operation, cons
     return codes;
 }
 
-/* A code as people read it: validation.<resource>.<field>_required */
-static const char *shown_code(const char *subject, neo_code code, apr_pool_t *pool)
-{
-    neo_problem *problem = NULL;
-    neo_problem_field(&problem, pool, code, subject, "<field>", "%s", "");
-    return problem->code;
-}
-
 /* The reason and every code. All collections share it, so that their resource is a placeholder. */
 static const char *describe_codes(const neo_operation *operation, const neo_resource *resource, const char *reason,
                                   unsigned long long codes, apr_pool_t *pool)
@@ -183,18 +162,12 @@ static const char *describe_codes(const neo_operation *operation, const neo_reso
     for (neo_code code = 0; code < NEO_CODES; code++)
         if (codes & NEO_PROBLEM_BIT(code)) {
             const char *subject = operation->resource ? subject_name(operation, resource, code) : "<resource>";
-            neo_buf_printf(&out, "%s`%s`", separator, shown_code(subject, code, pool));
+            neo_problem *shown = NULL;
+            neo_problem_field(&shown, pool, code, subject, "<field>", "%s", "");
+            neo_buf_printf(&out, "%s`%s`", separator, shown->code);
             separator = ", ";
         }
     return out.ptr;
-}
-
-static neo_code first_code(unsigned long long codes)
-{
-    neo_code code = 0;
-    while (!(codes & NEO_PROBLEM_BIT(code)))
-        code++;
-    return code;
 }
 
 /* `row`: of the reasons. */
@@ -209,7 +182,7 @@ static neo_json *make_response(const neo_openapi_builder *builder, const neo_ope
     neo_json_set(response, "headers", neo_openapi_headers(builder, reasons[row].headers));
     if (reasons[row].has_example)
         neo_json_set(neo_json_get(content, "application/problem+json"), "examples",
-                     make_examples(builder, operation, resource, first_code(codes)));
+                     make_examples(builder, operation, resource, (neo_code)__builtin_ctzll(codes)));
     neo_json_set(response, "content", content);
     return response;
 }

@@ -107,40 +107,25 @@ static const char *occasion(const neo_precondition *p, apr_pool_t *pool)
     return apr_psprintf(pool, "Becoming %s", names);
 }
 
-static void add_rule(neo_buf *out, const neo_precondition *p)
-{
-    neo_buf_puts(out, "<tr><td data-label=\"When\">");
-    neo_buf_html(out, occasion(p, out->pool));
-    neo_buf_puts(out, "</td><td data-label=\"Rule\">");
-    neo_buf_html(out, p->doc);
-    neo_buf_printf(out,
-                   "</td><td data-label=\"Otherwise\"><a href=\"errors#%s\"><code>%s</code></a></td><td data-label=\"Source\">",
-                   neo_code_row(p->code)->code, neo_code_row(p->code)->code);
-    neo_buf_html(out, p->source ? p->source : "–");
-    neo_buf_puts(out, "</td></tr>\n");
-}
-
 static void add_rules(neo_buf *out, const neo_resource *resource)
 {
     neo_buf_puts(out, "<table>\n<caption>Rules</caption>\n<thead><tr><th>When</th><th>Rule</th><th>Otherwise</th>"
                       "<th>Source</th></tr></thead>\n<tbody>\n");
-    for (const neo_precondition *p = resource->preconditions; p->check; p++)
-        add_rule(out, p);
+    for (const neo_precondition *p = resource->preconditions; p->check; p++) {
+        neo_buf_puts(out, "<tr><td data-label=\"When\">");
+        neo_buf_html(out, occasion(p, out->pool));
+        neo_buf_puts(out, "</td><td data-label=\"Rule\">");
+        neo_buf_html(out, p->doc);
+        neo_buf_printf(
+            out, "</td><td data-label=\"Otherwise\"><a href=\"errors#%s\"><code>%s</code></a></td><td data-label=\"Source\">",
+            neo_code_row(p->code)->code, neo_code_row(p->code)->code);
+        neo_buf_html(out, p->source ? p->source : "–");
+        neo_buf_puts(out, "</td></tr>\n");
+    }
     neo_buf_puts(out, "</tbody>\n</table>\n");
 }
 
 /* ---------------------------------------------------------------- effects */
-
-static void add_effect_row(neo_buf *out, const neo_resource *resource, const neo_effect *e, const neo_resource *target)
-{
-    neo_buf_printf(out,
-                   "<tr><td data-label=\"Of a\">%s%s%s</td><td data-label=\"Becoming\"><code>%s</code></td><td "
-                   "data-label=\"%s is\">",
-                   e->kind ? e->kind : "", e->kind ? " " : "", resource->name, e->state, target->title);
-    neo_buf_html(out, quote_names(e->from, out->pool));
-    neo_buf_printf(out, "</td><td data-label=\"Becomes\"><code>%s</code></td><td data-label=\"Otherwise\">%s</td></tr>\n",
-                   e->becomes, e->code ? "refused" : "unchanged");
-}
 
 static void add_effects_on(neo_buf *out, const neo_resource *target)
 {
@@ -149,8 +134,16 @@ static void add_effects_on(neo_buf *out, const neo_resource *target)
                    "<th>%s is</th><th>Becomes</th><th>Otherwise</th></tr></thead>\n<tbody>\n",
                    target->name, target->title);
     for (const neo_resource *const *r = neo_resources; *r; r++)
-        for (const neo_effect *e = (*r)->effects; e && e->state && neo_effect_target(*r) == target; e++)
-            add_effect_row(out, *r, e, target);
+        for (const neo_effect *e = (*r)->effects; e && e->state && neo_effect_target(*r) == target; e++) {
+            neo_buf_printf(out,
+                           "<tr><td data-label=\"Of a\">%s%s%s</td><td data-label=\"Becoming\"><code>%s</code></td><td "
+                           "data-label=\"%s is\">",
+                           e->kind ? e->kind : "", e->kind ? " " : "", (*r)->name, e->state, target->title);
+            neo_buf_html(out, quote_names(e->from, out->pool));
+            neo_buf_printf(out,
+                           "</td><td data-label=\"Becomes\"><code>%s</code></td><td data-label=\"Otherwise\">%s</td></tr>\n",
+                           e->becomes, e->code ? "refused" : "unchanged");
+        }
     neo_buf_puts(out, "</tbody>\n</table>\n");
 }
 

@@ -13,11 +13,6 @@
 #define TEXT_CHARACTER  "[^\\x00-\\x1f\\x7f-\\x9f]"
 #define LINES_CHARACTER "[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f]"
 
-static const char *id_pattern(const char *prefix, apr_pool_t *pool)
-{
-    return apr_pstrcat(pool, "^", prefix, "[0-7][0-9a-hjkmnp-tv-z]{25}$", NULL);
-}
-
 /* ---------------------------------------------------------------- one field */
 
 /* The schema that is being made. */
@@ -99,7 +94,7 @@ static void set_integer(neo_json *schema, const char *key, long long value, apr_
 static neo_json *id_schema(const char *prefix, apr_pool_t *pool)
 {
     neo_json *schema = neo_openapi_json(pool, NEO_JSON({"type" : "string"}));
-    neo_openapi_text(schema, "pattern", id_pattern(prefix, pool), pool);
+    neo_openapi_text(schema, "pattern", apr_pstrcat(pool, "^", prefix, "[0-7][0-9a-hjkmnp-tv-z]{25}$", NULL), pool);
     return schema;
 }
 
@@ -140,20 +135,6 @@ static neo_json *enum_schema(const maker *m, const neo_field *field)
     return schema;
 }
 
-static neo_json *timestamp_schema(const maker *m, const neo_field *field)
-{
-    (void)field;
-    return neo_openapi_json(m->builder->pool, NEO_JSON({"type" : "string", "format" : "date-time"}));
-}
-
-static neo_json *date_schema(const maker *m, const neo_field *field)
-{
-    (void)field;
-    return neo_openapi_json(
-        m->builder->pool,
-        NEO_JSON({"type" : "string", "format" : "date", "pattern" : "^(1[89]|[2-9][0-9])[0-9]{2}-[0-9]{2}-[0-9]{2}$"}));
-}
-
 static neo_json *number_schema(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->builder->pool;
@@ -171,12 +152,6 @@ static neo_json *object_schema(const maker *m, const neo_field *field)
     const char *name = nested_name(&within, field);
     add_object_schema(&within, name, NULL); /* the property describes it */
     return neo_openapi_ref(m->builder, "schemas", name);
-}
-
-static neo_json *boolean_schema(const maker *m, const neo_field *field)
-{
-    (void)field;
-    return neo_openapi_json(m->builder->pool, NEO_JSON({"type" : "boolean"}));
 }
 
 /* A reference that is sent can have the external id instead. */
@@ -223,26 +198,6 @@ static neo_json *array_schema(const maker *m, const neo_field *field, neo_json *
     return schema;
 }
 
-static neo_json *enum_list_schema(const maker *m, const neo_field *field)
-{
-    return array_schema(m, field, enum_schema(m, field));
-}
-
-static neo_json *text_list_schema(const maker *m, const neo_field *field)
-{
-    return array_schema(m, field, string_schema(m, field));
-}
-
-static neo_json *list_schema(const maker *m, const neo_field *field)
-{
-    return array_schema(m, field, object_schema(m, field));
-}
-
-static neo_json *reference_list_schema(const maker *m, const neo_field *field)
-{
-    return array_schema(m, field, reference_schema(m, field));
-}
-
 static neo_json *map_schema(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->builder->pool;
@@ -256,14 +211,26 @@ static neo_json *map_schema(const maker *m, const neo_field *field)
     return schema;
 }
 
-static neo_json *(*const schemas[])(const maker *, const neo_field *) = {
-    [NEO_STRING] = string_schema,       [NEO_ENUM] = enum_schema,
-    [NEO_TIMESTAMP] = timestamp_schema, [NEO_OBJECT] = object_schema,
-    [NEO_BOOLEAN] = boolean_schema,     [NEO_ENUM_LIST] = enum_list_schema,
-    [NEO_DATE] = date_schema,           [NEO_INTEGER] = number_schema,
-    [NEO_DECIMAL] = number_schema,      [NEO_TEXT_LIST] = text_list_schema,
-    [NEO_LIST] = list_schema,           [NEO_MAP] = map_schema,
-    [NEO_REFERENCE] = reference_schema, [NEO_REFERENCE_LIST] = reference_list_schema,
+static const struct {
+    neo_json *(*make)(const maker *, const neo_field *); /* the schema, of a list that of its elements */
+    int is_list;
+    const char *text; /* the schema, if `make` is NULL */
+} schemas[] = {
+    [NEO_STRING] = {string_schema},
+    [NEO_ENUM] = {enum_schema},
+    [NEO_TIMESTAMP] = {.text = NEO_JSON({"type" : "string", "format" : "date-time"})},
+    [NEO_OBJECT] = {object_schema},
+    [NEO_BOOLEAN] = {.text = NEO_JSON({"type" : "boolean"})},
+    [NEO_ENUM_LIST] = {enum_schema, 1},
+    [NEO_DATE] = {.text = NEO_JSON(
+                      {"type" : "string", "format" : "date", "pattern" : "^(1[89]|[2-9][0-9])[0-9]{2}-[0-9]{2}-[0-9]{2}$"})},
+    [NEO_INTEGER] = {number_schema},
+    [NEO_DECIMAL] = {number_schema},
+    [NEO_TEXT_LIST] = {string_schema, 1},
+    [NEO_LIST] = {object_schema, 1},
+    [NEO_MAP] = {map_schema},
+    [NEO_REFERENCE] = {reference_schema},
+    [NEO_REFERENCE_LIST] = {reference_schema, 1},
 };
 _Static_assert(sizeof schemas / sizeof *schemas == NEO_TYPES, "every type has its schema");
 
@@ -288,14 +255,6 @@ static neo_json *nullable(neo_json *schema, apr_pool_t *pool)
     return schema;
 }
 
-/* The default value is in the text only: with `default`, openapi-typescript would make the field required. */
-static const char *field_doc(const maker *m, const neo_field *field)
-{
-    if (is_read(m->shape) || !field->default_value)
-        return field->doc;
-    return apr_pstrcat(m->builder->pool, field->doc, " `", field->default_value, "` if absent at creation or null.", NULL);
-}
-
 /* A field of a resource has its example in responses: requests have one as a whole. An enum's values, and those that the
  * service sets, need none. */
 static int has_example(const maker *m, const neo_field *field)
@@ -315,10 +274,17 @@ static neo_json *field_schema(const maker *m, const neo_field *field)
             NEO_JSON({"description" : "With `import=true` the time in the history that is imported. Otherwise ignored."}));
     if (is_ignored)
         return neo_openapi_json(pool, NEO_JSON({"readOnly" : true}));
-    neo_json *schema = schemas[field->type](m, field);
+    const char *text = schemas[field->type].text;
+    neo_json *schema = text ? neo_openapi_json(pool, "%s", text) : schemas[field->type].make(m, field);
+    if (schemas[field->type].is_list)
+        schema = array_schema(m, field, schema);
     if (!is_read(m->shape) && !(field->flags & NEO_REQUIRED)) /* null is no value, also in a new body */
         schema = nullable(schema, pool);
-    neo_openapi_text(schema, "description", field_doc(m, field), pool);
+    const char *doc = field->doc;
+    /* The default value is in the text only: with `default`, openapi-typescript would make the field required. */
+    if (!is_read(m->shape) && field->default_value)
+        doc = apr_pstrcat(pool, doc, " `", field->default_value, "` if absent at creation or null.", NULL);
+    neo_openapi_text(schema, "description", doc, pool);
     if (has_example(m, field))
         neo_json_set(schema, "examples", neo_openapi_json(pool, "[%s]", field->example));
     return schema;

@@ -37,19 +37,6 @@ int neo_openapi_has_field(const neo_field *field, neo_shape shape)
 
 /* ---------------------------------------------------------------- examples */
 
-static neo_json *make_sample(const neo_field *fields, unsigned int without, apr_pool_t *pool);
-
-/* An object, or a list with one element. */
-static neo_json *make_parts_sample(const neo_field *field, unsigned int without, apr_pool_t *pool)
-{
-    neo_json *parts = make_sample(field->fields, without, pool);
-    if (field->type == NEO_OBJECT)
-        return parts;
-    neo_json *list = neo_json_make_array(pool);
-    neo_json_append(list, parts);
-    return list;
-}
-
 static neo_json *make_sample(const neo_field *fields, unsigned int without, apr_pool_t *pool)
 {
     neo_json *sample = neo_json_make_object(pool);
@@ -58,15 +45,13 @@ static neo_json *make_sample(const neo_field *fields, unsigned int without, apr_
             continue;
         if (f->example)
             neo_json_set(sample, f->name, neo_openapi_json(pool, "%s", f->example));
-        else if (f->fields)
-            neo_json_set(sample, f->name, make_parts_sample(f, without, pool));
+        if (f->example || !f->fields)
+            continue;
+        neo_json *parts = make_sample(f->fields, without, pool), *list = neo_json_make_array(pool);
+        neo_json_append(list, parts);
+        neo_json_set(sample, f->name, f->type == NEO_OBJECT ? parts : list);
     }
     return sample;
-}
-
-static int can_be_cleared(const neo_field *field)
-{
-    return !(field->flags & (NEO_SERVER | NEO_REQUIRED)) && !field->default_value;
 }
 
 /* Sets the first field that can be cleared and clears the last one, if that is another; if none can be cleared, sets the last
@@ -78,7 +63,7 @@ static neo_json *sample_patch(const neo_resource *resource, apr_pool_t *pool)
     for (const neo_field *f = resource->fields; f->name; f++) {
         if (!(f->flags & NEO_SERVER))
             written = f;
-        if (!can_be_cleared(f))
+        if (f->flags & (NEO_SERVER | NEO_REQUIRED) || f->default_value)
             continue;
         if (!last && f->example)
             neo_json_set(patch, (first = f)->name, neo_openapi_json(pool, "%s", f->example));

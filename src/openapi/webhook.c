@@ -79,23 +79,18 @@ static const struct {
     {"webhook.recovered", "Webhook", "A delivery to another subscription succeeded after one of these events"},
 };
 
-static void add_other_events(const neo_openapi_builder *builder)
-{
-    for (apr_size_t i = 0; i < sizeof other_events / sizeof *other_events; i++) {
-        const char *payload = other_events[i].payload;
-        add_delivered(builder, other_events[i].name, payload, payload, "Sent to subscriptions that list the event.");
-        add_logged(builder, other_events[i].name, payload, payload);
-    }
-    add_logged(builder, "webhook.test", "Test", "TestEventPayload");
-}
-
 void neo_openapi_event_components(const neo_openapi_builder *builder)
 {
     neo_openapi_schema(builder, &neo_recovery, NEO_SHAPE_INPUT, "Which deliveries to send again.");
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if ((*r)->has_events)
             add_event_webhooks(builder, *r);
-    add_other_events(builder);
+    for (apr_size_t i = 0; i < sizeof other_events / sizeof *other_events; i++) {
+        const char *payload = other_events[i].payload;
+        add_delivered(builder, other_events[i].name, payload, payload, "Sent to subscriptions that list the event.");
+        add_logged(builder, other_events[i].name, payload, payload);
+    }
+    add_logged(builder, "webhook.test", "Test", "TestEventPayload");
 }
 
 /* ---------------------------------------------------------------- requests */

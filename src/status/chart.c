@@ -95,14 +95,6 @@ static void draw_mark(neo_buf *out, const scale *s, double value)
     neo_buf_puts(out, "</text>");
 }
 
-static void draw_scale(neo_buf *out, const scale *s)
-{
-    double step = s->is_logarithmic ? 10 : 2;
-    draw_mark(out, s, s->max);
-    for (double value = s->max / step; s->is_logarithmic ? value > s->min * 1.5 : value == s->max / 2; value /= step)
-        draw_mark(out, s, value);
-}
-
 static void draw_bars(neo_buf *out, const chart_spec *chart, const scale *s)
 {
     for (int m = 0; m < NEO_MINUTES; m++) {
@@ -160,22 +152,19 @@ static void draw_hints(neo_buf *out, const chart_spec *chart)
     }
 }
 
-static void draw_legend(neo_buf *out, const chart_spec *chart)
-{
-    neo_buf_printf(out, "<figcaption><strong>%s</strong> <span>%s</span><ul>", chart->title, chart->unit);
-    for (int i = 0; i < chart->count; i++)
-        neo_buf_printf(out, "<li class=\"%s\">%s</li>", chart->series[i].class, chart->series[i].name);
-    neo_buf_puts(out, "</ul></figcaption>\n");
-}
-
 static void draw_chart(const chart_spec *chart, neo_buf *out)
 {
     scale s = make_scale(chart);
-    neo_buf_puts(out, "<figure>");
-    draw_legend(out, chart);
+    neo_buf_printf(out, "<figure><figcaption><strong>%s</strong> <span>%s</span><ul>", chart->title, chart->unit);
+    for (int i = 0; i < chart->count; i++)
+        neo_buf_printf(out, "<li class=\"%s\">%s</li>", chart->series[i].class, chart->series[i].name);
+    neo_buf_puts(out, "</ul></figcaption>\n");
     neo_buf_printf(out, "<svg class=\"plot\" role=\"img\" aria-label=\"%s %s, each of the last 60 minutes\">", chart->title,
                    chart->unit);
-    draw_scale(out, &s);
+    double step = s.is_logarithmic ? 10 : 2;
+    draw_mark(out, &s, s.max);
+    for (double value = s.max / step; s.is_logarithmic ? value > s.min * 1.5 : value == s.max / 2; value /= step)
+        draw_mark(out, &s, value);
     neo_buf_puts(out, "<svg viewBox=\"0 0 60 100\" preserveAspectRatio=\"none\" width=\"100%\" height=\"100%\">");
     if (chart->is_stacked)
         draw_bars(out, chart, &s);

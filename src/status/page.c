@@ -34,13 +34,13 @@ static void put_page_head(const neo_report *report, int refresh, neo_buf *out)
     neo_buf_puts(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
                       "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
                       "<meta name=\"robots\" content=\"noindex\">\n<title>Status of ");
-    neo_report_html(out, report->host);
+    neo_buf_html(out, report->host);
     neo_buf_puts(out, "</title>\n<link rel=\"icon\" href=\"data:image/svg+xml,");
     neo_buf_printf(out, ICON, "%230f6b5c", "%23fff", "%23fff");
     neo_buf_printf(out, "\">\n<style>%s</style>\n</head>\n<body>\n<header><p class=\"brand\">", neo_report_style);
     neo_buf_printf(out, ICON, "#0f6b5c", "#fff", "#fff");
     neo_buf_puts(out, " Public Integration API</p><p class=\"where\">");
-    neo_report_html(out, report->host);
+    neo_buf_html(out, report->host);
     neo_buf_puts(out, "</p><nav aria-label=\"Formats\">");
     if (refresh)
         neo_buf_printf(out, "<span>Reloads every %d s</span><a href=\"?\">Stop</a>", refresh);
@@ -159,18 +159,6 @@ static void put_times_row(const neo_report *report, const neo_metric *metric, ne
     neo_buf_puts(out, "</tr>\n");
 }
 
-static void put_database(const neo_report *report, neo_buf *out)
-{
-    neo_buf_puts(out, "<section><h2>Database</h2>\n<table><thead><tr><th scope=\"col\">Last hour</th><th "
-                      "scope=\"col\">Count</th><th scope=\"col\">Median</th>"
-                      "<th scope=\"col\">p95</th><th scope=\"col\">p99</th></tr></thead>\n<tbody>\n");
-    neo_metric_put_all(report, out, put_times_row);
-    neo_report_expand(
-        out, report,
-        "</tbody></table>\n<p class=\"lead\">Failures to get a connection: {NO_CONNECTION}. Each process uses one "
-        "connection to listen for credential changes.</p></section>\n");
-}
-
 static void put_counter_row(const neo_report *report, const neo_metric *metric, neo_buf *out)
 {
     if (!metric->row || metric->times)
@@ -179,15 +167,6 @@ static void put_counter_row(const neo_report *report, const neo_metric *metric, 
     put_td(out, "last hour", metric->value(report, &report->hour), put_count);
     put_td(out, "since start", metric->value(report, &report->minutes[NEO_MINUTES]), put_count);
     neo_buf_puts(out, "</tr>\n");
-}
-
-static void put_attempts(const neo_report *report, neo_buf *out)
-{
-    neo_buf_puts(out, "<section><h2>Webhooks</h2>\n<table><thead><tr><th scope=\"col\">Attempts</th><th scope=\"col\">Last "
-                      "hour</th><th scope=\"col\">Since "
-                      "start</th></tr></thead>\n<tbody>\n");
-    neo_metric_put_all(report, out, put_counter_row);
-    neo_buf_puts(out, "</tbody></table>\n");
 }
 
 static void put_receivers(const neo_report *report, neo_buf *out)
@@ -202,7 +181,7 @@ static void put_receivers(const neo_report *report, neo_buf *out)
     for (int i = 0; i < report->slowest_count; i++) {
         const neo_receiver *one = &report->slowest[i];
         neo_buf_puts(out, "<tr><th scope=\"row\">");
-        neo_report_html(out, one->host);
+        neo_buf_html(out, one->host);
         neo_buf_puts(out, "</th>");
         put_td(out, "mean", one->mean, neo_report_time);
         put_td(out, "longest", (double)one->longest, neo_report_time);
@@ -256,8 +235,19 @@ void neo_report_page(const neo_report *report, int refresh, neo_buf *out)
     neo_buf_puts(out, "</dl>\n");
     neo_report_charts(report, out);
     put_routes(report, out);
-    put_database(report, out);
-    put_attempts(report, out);
+    neo_buf_puts(out, "<section><h2>Database</h2>\n<table><thead><tr><th scope=\"col\">Last hour</th><th "
+                      "scope=\"col\">Count</th><th scope=\"col\">Median</th>"
+                      "<th scope=\"col\">p95</th><th scope=\"col\">p99</th></tr></thead>\n<tbody>\n");
+    neo_metric_put_all(report, out, put_times_row);
+    neo_report_expand(
+        out, report,
+        "</tbody></table>\n<p class=\"lead\">Failures to get a connection: {NO_CONNECTION}. Each process uses one "
+        "connection to listen for credential changes.</p></section>\n");
+    neo_buf_puts(out, "<section><h2>Webhooks</h2>\n<table><thead><tr><th scope=\"col\">Attempts</th><th scope=\"col\">Last "
+                      "hour</th><th scope=\"col\">Since "
+                      "start</th></tr></thead>\n<tbody>\n");
+    neo_metric_put_all(report, out, put_counter_row);
+    neo_buf_puts(out, "</tbody></table>\n");
     put_receivers(report, out);
     put_jobs_table(report, out);
     neo_buf_printf(out,

@@ -54,7 +54,6 @@ void neo_report_count(neo_buf *out, uint64_t count);
 void neo_report_time(neo_buf *out, double microseconds);
 void neo_report_quantile(neo_buf *out, const neo_histogram *histogram, double quantile); /* "–" if nothing was counted */
 void neo_report_age(neo_buf *out, long long microseconds);
-void neo_report_html(neo_buf *out, const char *text); /* escapes */
 
 /* SVG charts of the last hour by minute. */
 void neo_report_charts(const neo_report *report, neo_buf *out);

@@ -25,18 +25,13 @@ static void put_route_labels(neo_buf *out, const neo_route *route)
     neo_buf_printf(out, "method=\"%s\",route=\"%s\",", route->method, route->path);
 }
 
-/* Server errors are shown before the first one, so that its increase is seen. */
-static int is_always_shown(int status)
-{
-    return status == 500 || status == 503;
-}
-
 void neo_report_route_statuses(const neo_report *report, neo_buf *out)
 {
     for (int i = 0; i < report->route_count; i++)
         for (int s = 0; s < NEO_STATUSES; s++) {
             const neo_report_route *one = &report->routes[i];
-            if (one->total.statuses[s] == 0 && !is_always_shown(neo_statuses[s]))
+            /* Server errors are shown before the first one, so that its increase is seen. */
+            if (one->total.statuses[s] == 0 && neo_statuses[s] != 500 && neo_statuses[s] != 503)
                 continue;
             neo_buf_puts(out, "neoapi_http_requests_total{");
             put_route_labels(out, one->route);

@@ -82,15 +82,3 @@ void neo_report_age(neo_buf *out, long long microseconds)
         i++;
     neo_buf_printf(out, "%lld&nbsp;%s", seconds / steps[i].seconds, steps[i].unit);
 }
-
-void neo_report_html(neo_buf *out, const char *text)
-{
-    for (; *text; text++)
-        switch (*text) {
-        case '<': neo_buf_puts(out, "&lt;"); break;
-        case '>': neo_buf_puts(out, "&gt;"); break;
-        case '&': neo_buf_puts(out, "&amp;"); break;
-        case '"': neo_buf_puts(out, "&quot;"); break;
-        default: neo_buf_putc(out, *text);
-        }
-}

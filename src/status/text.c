@@ -6,29 +6,19 @@
 
 #include "core/clock.h"
 
-/* Adds the quantiles in milliseconds. */
-static void put_quantile_lines(neo_buf *out, const char *key, const neo_histogram *histogram)
-{
-    neo_buf_printf(out, "%sP50: %.3f\n%sP95: %.3f\n%sP99: %.3f\n", key, neo_histogram_quantile(histogram, 0.5) / 1000, key,
-                   neo_histogram_quantile(histogram, 0.95) / 1000, key, neo_histogram_quantile(histogram, 0.99) / 1000);
-}
-
-static void put_route_line(neo_buf *out, const neo_report_route *one)
-{
-    neo_buf_printf(out, "Route %s %s:", one->route->method, one->route->path);
-    for (int s = 0; s < NEO_STATUSES; s++)
-        if (one->total.statuses[s])
-            neo_buf_printf(out, " %d=%llu", neo_statuses[s], (unsigned long long)one->total.statuses[s]);
-    neo_buf_printf(out, " p50=%.3f p95=%.3f p99=%.3f\n", neo_histogram_quantile(&one->times, 0.5) / 1000,
-                   neo_histogram_quantile(&one->times, 0.95) / 1000, neo_histogram_quantile(&one->times, 0.99) / 1000);
-}
-
 void neo_report_route_lines(const neo_report *report, neo_buf *out)
 {
     for (int i = 0; i < report->route_count; i++) {
-        neo_histogram ever = neo_report_all(report->routes[i].total.times);
-        if (neo_histogram_count(&ever))
-            put_route_line(out, &report->routes[i]);
+        const neo_report_route *one = &report->routes[i];
+        neo_histogram ever = neo_report_all(one->total.times);
+        if (!neo_histogram_count(&ever))
+            continue;
+        neo_buf_printf(out, "Route %s %s:", one->route->method, one->route->path);
+        for (int s = 0; s < NEO_STATUSES; s++)
+            if (one->total.statuses[s])
+                neo_buf_printf(out, " %d=%llu", neo_statuses[s], (unsigned long long)one->total.statuses[s]);
+        neo_buf_printf(out, " p50=%.3f p95=%.3f p99=%.3f\n", neo_histogram_quantile(&one->times, 0.5) / 1000,
+                       neo_histogram_quantile(&one->times, 0.95) / 1000, neo_histogram_quantile(&one->times, 0.99) / 1000);
     }
 }
 
@@ -60,7 +50,8 @@ static void put_key(const neo_report *report, const neo_metric *metric, const ch
             neo_buf_printf(out, "%s: %s\n", key, neo_metric_string(metric, report));
     } else if (metric->times && metric->unit != NEO_TOTAL) {
         neo_histogram hour = neo_metric_times(metric, &report->hour);
-        put_quantile_lines(out, key, &hour);
+        neo_buf_printf(out, "%sP50: %.3f\n%sP95: %.3f\n%sP99: %.3f\n", key, neo_histogram_quantile(&hour, 0.5) / 1000, key,
+                       neo_histogram_quantile(&hour, 0.95) / 1000, key, neo_histogram_quantile(&hour, 0.99) / 1000);
     } else {
         double value = metric->value(report, &report->minutes[NEO_MINUTES]);
         if (metric->unit == NEO_MILLISECONDS)
