@@ -4,6 +4,7 @@
 #define NEO_CTL_OUTPUT_H
 
 #include <apr_time.h>
+#include <signal.h>
 #include <stdio.h>
 
 #include "ctl/command.h"
@@ -38,6 +39,10 @@ neo_ctl_exit neo_ctl_usage_error(const neo_ctl *ctl, const char *fmt, ...) NEO_P
 
 /* `text` without control characters: messages of the server can have several lines. */
 const char *neo_ctl_one_line(const char *text, apr_pool_t *pool);
+
+/* SIGINT and SIGTERM set this instead of ending the program, once neo_ctl_catch_signals was called. */
+extern volatile sig_atomic_t neo_ctl_is_interrupted;
+void neo_ctl_catch_signals(void);
 
 /* The progress line of a long command. It is not shown if standard error is not a terminal, or with --json or --quiet. */
 typedef struct neo_ctl_progress {

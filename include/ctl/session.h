@@ -19,11 +19,11 @@ neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const c
  * the role is not a member of the owner. */
 neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **error);
 
-/* Sets a statement timeout of 30 seconds, for read-only commands that monitoring waits for. */
-const char *neo_ctl_limit_statement_time(const neo_ctl *ctl, neo_pg *pg);
-
 /* Runs a statement that returns no rows. Returns NULL, or an error. */
 const char *neo_ctl_exec(const neo_ctl *ctl, neo_pg *pg, const char *sql);
+
+/* For read-only commands that monitoring waits for. */
+#define NEO_CTL_LIMIT_STATEMENTS "set statement_timeout to '30s'"
 
 /* Updates the schema and prints each migration; adds "version" and "applied" to the report. Returns NULL, or an error. */
 const char *neo_ctl_apply_migrations(const neo_ctl *ctl, neo_pg *pg, const char *runtime, neo_json *report);

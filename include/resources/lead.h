@@ -23,11 +23,8 @@ int neo_lead_column_named(const char *heading);
  * column, or NULL. */
 int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *error[NEO_LEAD_COLUMNS], apr_pool_t *pool);
 
-/* Normalizes a telephone number to digits with the country code: "+55 (11) 98765-4321" is "5511987654321". Without + it is
- * Brazilian. Returns NULL, or the error ("must be …"). */
-const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **digits);
-
-/* The normalizer and the rule of such a field. */
+/* The normalizer and the rule of telephone numbers: "+55 (11) 98765-4321" becomes "5511987654321", digits with the country code.
+ * Without + it is Brazilian. */
 const char *neo_normalize_phone_digits(const char *text, apr_pool_t *pool);
 const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool);
 

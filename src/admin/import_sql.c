@@ -10,16 +10,6 @@
 
 #define MAX_SHOWN "101" /* errors of one kind: one more than are shown */
 
-/* A `case` that looks up the id `what` in the table that its prefix names; null if the row does not exist. */
-static void add_lookup(neo_buf *sql, const neo_resource *const *kinds, const char *organization, const char *what)
-{
-    neo_buf_printf(sql, "case left(%s, 4)", what);
-    for (const neo_resource *const *k = kinds; *k; k++)
-        neo_buf_printf(sql, " when '%s' then (select o.id from neoapi.%s o where o.organization_id = %s and o.id = %s)",
-                       (*k)->prefix, neo_table_name(*k), organization, what);
-    neo_buf_puts(sql, " end");
-}
-
 const char *neo_import_find_sql(const neo_resource *const *kinds, apr_pool_t *pool)
 {
     neo_buf sql;
@@ -48,9 +38,11 @@ const char *neo_import_missing_sql(const neo_resource *const *kinds, apr_pool_t 
     neo_buf_init(&sql, pool, 2048);
     neo_buf_puts(&sql, "with outside as materialized (select * from import_reference r"
                        " where not exists (select from import_line l where l.id = r.target))"
-                       " select r.number, r.path from outside r where ");
-    add_lookup(&sql, kinds, "$1", "r.target");
-    neo_buf_puts(&sql, " is null order by r.number, r.path limit " MAX_SHOWN);
+                       " select r.number, r.path from outside r where case left(r.target, 4)");
+    for (const neo_resource *const *k = kinds; *k; k++)
+        neo_buf_printf(&sql, " when '%s' then (select o.id from neoapi.%s o where o.organization_id = $1 and o.id = r.target)",
+                       (*k)->prefix, neo_table_name(*k));
+    neo_buf_puts(&sql, " end is null order by r.number, r.path limit " MAX_SHOWN);
     return sql.ptr;
 }
 

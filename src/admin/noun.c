@@ -39,8 +39,9 @@ static const struct {
     {"whatsapp_number_display_phone_number_check", "a display number must be 1 to 200 characters"},
 };
 
-static const char *constraint_message(neo_pg_status status, const neo_rows *rows)
+const char *neo_admin_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
+    neo_pg_status status = neo_pg_exec(pg, sql, params, values, pool, rows);
     for (apr_size_t i = 0; rows->constraint && i < sizeof constraints / sizeof *constraints; i++)
         if (strcmp(constraints[i].constraint, rows->constraint) == 0)
             return constraints[i].message;
@@ -50,11 +51,6 @@ static const char *constraint_message(neo_pg_status status, const neo_rows *rows
     case NEO_PG_FK_VIOLATION: return "a row that it refers to does not exist";
     default: return rows->message;
     }
-}
-
-const char *neo_admin_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
-{
-    return constraint_message(neo_pg_exec(pg, sql, params, values, pool, rows), rows);
 }
 
 const char *neo_admin_exec_on_one(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,

@@ -176,23 +176,17 @@ const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *remove
     return error;
 }
 
-/* An organization that was created meanwhile stays, and with it the tenant. */
-static const char *finish_tenant(neo_purge *purge, apr_pool_t *pool)
-{
-    neo_rows rows;
-    const char *values[] = {purge->tenant, purge->organizations};
-    neo_pg_status status = neo_pg_exec(purge->pg, finish_tenant_sql, 2, values, pool, &rows);
-    return status == NEO_PG_OK             ? NULL
-           : status == NEO_PG_FK_VIOLATION ? "another organization or user was added to the tenant during the purge"
-                                           : rows.message;
-}
-
 const char *neo_purge_finish(neo_purge *purge, apr_pool_t *pool)
 {
     neo_rows rows;
     if (purge->is_data_only)
         return NULL;
-    if (purge->tenant)
-        return finish_tenant(purge, pool);
-    return exec(purge, finish_organization_sql, purge->organization, pool, &rows);
+    if (!purge->tenant)
+        return exec(purge, finish_organization_sql, purge->organization, pool, &rows);
+    /* An organization that was created meanwhile stays, and with it the tenant. */
+    const char *values[] = {purge->tenant, purge->organizations};
+    neo_pg_status status = neo_pg_exec(purge->pg, finish_tenant_sql, 2, values, pool, &rows);
+    return status == NEO_PG_OK             ? NULL
+           : status == NEO_PG_FK_VIOLATION ? "another organization or user was added to the tenant during the purge"
+                                           : rows.message;
 }

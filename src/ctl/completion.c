@@ -108,19 +108,14 @@ static void put_names(neo_buf *out, const neo_parameter *options)
         neo_buf_printf(out, "--%s ", options->name);
 }
 
-static int expects_file(const neo_ctl_command *command)
-{
-    for (const neo_parameter *p = command->arguments; p && p->name; p++)
-        if (is_path(p))
-            return 1;
-    return 0;
-}
-
 /* The completion after a whole command. */
 static void put_command_words(neo_buf *out, const neo_ctl_command *command)
 {
+    int expects_file = 0;
+    for (const neo_parameter *p = command->arguments; p && p->name; p++)
+        expects_file |= is_path(p);
     neo_buf_printf(out, "        '%s/%s'*) %swords=\"", command->group, command->verb ? command->verb : "",
-                   expects_file(command) ? "[[ $cur == -* ]] || files=yes; " : "");
+                   expects_file ? "[[ $cur == -* ]] || files=yes; " : "");
     put_names(out, command->options);
     put_names(out, neo_ctl_globals);
     neo_buf_puts(out, "\" ;;\n");

@@ -47,7 +47,7 @@ static neo_finding check_connection(neo_doctor_context *p, const char **found)
     const char *fix;
     p->pg = neo_ctl_connect_or_fix(p->ctl, neo_ctl_conninfo(p->ctl), found, &fix);
     p->fix = apr_psprintf(p->pool, "if nothing is set up yet: " SETUP "; otherwise %s", fix);
-    if (!p->pg || (*found = neo_ctl_limit_statement_time(p->ctl, p->pg)))
+    if (!p->pg || (*found = neo_ctl_exec(p->ctl, p->pg, NEO_CTL_LIMIT_STATEMENTS)))
         return NEO_FINDING_FAILED;
     if (neo_pg_exec(p->pg, "select format('database %s as %s', current_database(), current_user)", 0, NULL, p->pool, &rows) !=
         NEO_PG_OK) {
@@ -351,7 +351,7 @@ static neo_ctl_exit run_doctor(neo_ctl *ctl)
     neo_doctor_context p = {.ctl = ctl, .pool = ctl->pool, .httpd_dir = neo_ctl_value(ctl, "httpd-conf")};
     neo_json *list = neo_json_make_array(ctl->pool);
     neo_doctor_read_httpd(&p);
-    const char *given = neo_ctl_value(ctl, "key-file"), *configured = neo_doctor_key_file(&p);
+    const char *given = neo_ctl_value(ctl, "key-file"), *configured = neo_json_string_at(p.site, "key_file");
     p.key_file = given ? given : configured ? configured : NEO_DOCTOR_KEY_FILE;
     for (apr_size_t i = 0; i < sizeof checks / sizeof *checks; i++)
         failed += run_check(&p, list, &checks[i]) == NEO_FINDING_FAILED;

@@ -52,8 +52,6 @@ neo_finding neo_doctor_check_secrets(neo_doctor_context *doctor, const char **fo
 
 /* Checks of httpd's configuration. *found is set to a sentence. */
 void neo_doctor_read_httpd(neo_doctor_context *doctor);
-int neo_doctor_is_enabled(const neo_doctor_context *doctor);       /* a virtual host has NeoAPI On */
-const char *neo_doctor_key_file(const neo_doctor_context *doctor); /* NeoAPIKeyFile; NULL if unknown */
 neo_finding neo_doctor_check_httpd_conf(neo_doctor_context *doctor, const char **found);
 neo_finding neo_doctor_check_site(neo_doctor_context *doctor, const char **found);
 neo_finding neo_doctor_check_certificate(neo_doctor_context *doctor, const char **found);

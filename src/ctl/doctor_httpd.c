@@ -76,16 +76,6 @@ void neo_doctor_read_httpd(neo_doctor_context *p)
         p->httpd_error = errors_in(output, p->pool);
 }
 
-int neo_doctor_is_enabled(const neo_doctor_context *p)
-{
-    return p->site != NULL;
-}
-
-const char *neo_doctor_key_file(const neo_doctor_context *p)
-{
-    return p->site ? neo_json_string_at(p->site, "key_file") : NULL;
-}
-
 /* ---------------------------------------------------------------- the configuration */
 
 neo_finding neo_doctor_check_httpd_conf(neo_doctor_context *p, const char **found)

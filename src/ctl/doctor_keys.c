@@ -8,31 +8,24 @@
 #include "admin/encrypted.h"
 #include "doctor.h"
 
-/* The number of encrypted secrets that the connected role can read. */
-static long long count_encrypted(const neo_doctor_context *p)
+static neo_finding report_missing_key_file(neo_doctor_context *p, const char **found)
 {
     const neo_keys none = {0};
     neo_encrypted_counts counts = {0};
-    return neo_doctor_has_schema(p) && !neo_encrypted_walk(p->pg, &none, NEO_ENCRYPTED_COUNT, p->pool, &counts)
-               ? counts.undecryptable
-               : 0;
-}
-
-static neo_finding report_missing_key_file(neo_doctor_context *p, const char **found)
-{
-    long long count = count_encrypted(p);
+    int is_counted = neo_doctor_has_schema(p) && !neo_encrypted_walk(p->pg, &none, NEO_ENCRYPTED_COUNT, p->pool, &counts);
+    long long count = is_counted ? counts.undecryptable : 0; /* the secrets that the connected role can read */
     if (count) {
         *found = apr_psprintf(p->pool, "%s does not exist, but %" APR_INT64_T_FMT " secret%s encrypted with its keys",
                               p->key_file, (apr_int64_t)count, count == 1 ? " is" : "s are");
         p->fix = "restore it from a backup or copy it from another host; a new file cannot decrypt them";
-        return neo_doctor_is_enabled(p) ? NEO_FINDING_FAILED : NEO_FINDING_PENDING;
+        return p->site ? NEO_FINDING_FAILED : NEO_FINDING_PENDING;
     }
     const char *slash = strrchr(p->key_file, '/');
     const char *dir = slash > p->key_file ? apr_pstrmemdup(p->pool, p->key_file, (apr_size_t)(slash - p->key_file)) : ".";
     *found = apr_psprintf(p->pool, "%s does not exist", p->key_file);
     p->fix = apr_psprintf(p->pool, "%s(set -C && umask 077 && openssl rand -base64 32 >%s)",
                           access(dir, F_OK) == 0 ? "" : apr_psprintf(p->pool, "mkdir -p %s && ", dir), p->key_file);
-    return neo_doctor_is_enabled(p) ? NEO_FINDING_FAILED : NEO_FINDING_PENDING;
+    return p->site ? NEO_FINDING_FAILED : NEO_FINDING_PENDING;
 }
 
 neo_finding neo_doctor_check_key_file(neo_doctor_context *p, const char **found)
@@ -53,17 +46,6 @@ neo_finding neo_doctor_check_key_file(neo_doctor_context *p, const char **found)
     return neo_doctor_finding(error == NULL);
 }
 
-/* Adds what each of several keys encrypts. *is_pending: one after the first encrypts some; *is_unused: one encrypts none. */
-static void add_keys(const neo_doctor_context *p, const neo_encrypted_counts *counts, neo_buf *text, int *is_pending,
-                     int *is_unused)
-{
-    for (int i = 0; i < p->keys.count && p->keys.count > 1; i++) {
-        neo_buf_printf(text, "%s key %d encrypts %lld", i ? "," : ";", i + 1, counts->by_key[i]);
-        *is_pending |= i && counts->by_key[i];
-        *is_unused |= i && !counts->by_key[i];
-    }
-}
-
 neo_finding neo_doctor_check_secrets(neo_doctor_context *p, const char **found)
 {
     neo_encrypted_counts counts;
@@ -79,7 +61,11 @@ neo_finding neo_doctor_check_secrets(neo_doctor_context *p, const char **found)
         neo_buf_printf(&text, "%lld of %lld cannot be decrypted with the key file", counts.undecryptable, all);
     else
         neo_buf_printf(&text, "all %lld%s can be decrypted", all, counts.is_partial ? " that this role can read" : "");
-    add_keys(p, &counts, &text, &is_pending, &is_unused);
+    for (int i = 0; i < p->keys.count && p->keys.count > 1; i++) {
+        neo_buf_printf(&text, "%s key %d encrypts %lld", i ? "," : ";", i + 1, counts.by_key[i]);
+        is_pending |= i && counts.by_key[i];
+        is_unused |= i && !counts.by_key[i];
+    }
     if (is_unused && !is_pending && !counts.is_partial)
         neo_buf_puts(&text, "; a former key that encrypts none can be removed a day after httpd has used the new one, when its "
                             "cursors have expired");

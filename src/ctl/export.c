@@ -113,20 +113,12 @@ static const char *write_all_kinds(work *w)
 
 /* ---------------------------------------------------------------- file */
 
-/* Creates a new file that only its owner can read. An existing file is removed first: it can be left from an export that was
- * killed, or be a symbolic link. */
-static int create_part(const char *part)
-{
-    if (unlink(part) != 0 && errno != ENOENT)
-        return -1;
-    return open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
-
-/* The file is renamed when it is complete. */
+/* Creates a new file that only its owner can read, and renames it when it is complete. An existing file is removed first: it
+ * can be left from an export that was killed, or be a symbolic link. */
 static const char *export_to_file(work *w, const char *path)
 {
     const char *part = apr_pstrcat(w->ctl->pool, path, ".part", NULL);
-    int fd = create_part(part);
+    int fd = unlink(part) != 0 && errno != ENOENT ? -1 : open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     w->out = fd < 0 ? NULL : fdopen(fd, "w");
     if (!w->out)
         return apr_psprintf(w->ctl->pool, "%s cannot be written: %s", part, strerror(errno));
@@ -153,16 +145,6 @@ static void report_left_out(const work *w)
         neo_ctl_say(w->ctl, "Not in the file: %s. An export never contains these; a purge removes them.", list.ptr);
 }
 
-static void report_file(const work *w, const char *path)
-{
-    neo_json *done = neo_json_make_object(w->ctl->pool);
-    neo_json_set(done, "file", neo_json_make_string(path, w->ctl->pool));
-    neo_json_set(done, "rows", neo_json_make_integer(w->rows, w->ctl->pool));
-    if (!w->ctl->quiet)
-        neo_ctl_print(w->ctl, done);
-    report_left_out(w);
-}
-
 static neo_ctl_exit run_export(neo_ctl *ctl)
 {
     const char *error, *path = neo_ctl_value(ctl, "output");
@@ -172,8 +154,13 @@ static neo_ctl_exit run_export(neo_ctl *ctl)
         error = path ? export_to_file(&w, path) : write_all_kinds(&w);
     if (error)
         return neo_ctl_fail(ctl, "%s", error);
-    if (path)
-        report_file(&w, path);
+    if (!path)
+        return NEO_CTL_OK;
+    neo_json *done = neo_ctl_object(ctl, "file", path, NULL);
+    neo_json_set(done, "rows", neo_json_make_integer(w.rows, ctl->pool));
+    if (!ctl->quiet)
+        neo_ctl_print(ctl, done);
+    report_left_out(&w);
     return NEO_CTL_OK;
 }
 

@@ -14,9 +14,8 @@ static void put_summary(neo_buf *out, const char *label, const char *text)
 {
     neo_buf_printf(out, "  %-*s", COLUMN - 2, label);
     apr_size_t at = COLUMN;
-    if (strlen(label) >= COLUMN - 2) {
+    if (strlen(label) >= COLUMN - 2)
         neo_buf_printf(out, "\n%*s", COLUMN, "");
-    }
     for (const char *word = text; *word;) {
         apr_size_t len = strcspn(word, " ");
         if (at > COLUMN && at + len >= MAX_LINE) {
@@ -82,20 +81,16 @@ const char *neo_ctl_synopsis(const neo_ctl_command *command, apr_pool_t *pool)
     return out.ptr;
 }
 
-static const char *option_summary(const neo_parameter *option, apr_pool_t *pool)
-{
-    const char *default_value = option->default_value ? apr_pstrcat(pool, " (default: ", option->default_value, ")", NULL) : "";
-    const char *repeated = option->flags & NEO_PARAMETER_REPEATED ? "; may be repeated" : "";
-    return apr_pstrcat(pool, option->summary, default_value, repeated, NULL);
-}
-
 static void put_options(neo_buf *out, const char *title, const neo_parameter *options)
 {
     if (!options || !options->name)
         return;
     neo_buf_printf(out, "\n%s:\n", title);
-    for (; options->name; options++)
-        put_summary(out, option_label(options, out->pool), option_summary(options, out->pool));
+    for (const neo_parameter *o = options; o->name; o++) {
+        const char *value = o->default_value ? apr_pstrcat(out->pool, " (default: ", o->default_value, ")", NULL) : "";
+        const char *repeated = o->flags & NEO_PARAMETER_REPEATED ? "; may be repeated" : "";
+        put_summary(out, option_label(o, out->pool), apr_pstrcat(out->pool, o->summary, value, repeated, NULL));
+    }
 }
 
 static void put_usage(neo_buf *out, const neo_ctl_command *command)

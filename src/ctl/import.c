@@ -4,7 +4,6 @@
 
 #include <apr_strings.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,45 +12,12 @@
 #include "ctl/output.h"
 #include "ctl/session.h"
 
-static volatile sig_atomic_t is_interrupted;
-
-static void interrupt(int number)
-{
-    (void)number;
-    is_interrupted = 1;
-}
-
-/* A signal ends the import after the current batch. */
-static void stop_on_signals(void)
-{
-    struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
 /* ---------------------------------------------------------------- errors */
 
 static int compare_problems(const void *a, const void *b)
 {
     const neo_import_problem *x = a, *y = b;
     return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static const char *problem_text(const neo_import_problem *c, apr_pool_t *pool)
-{
-    const char *where = c->number ? apr_psprintf(pool, "line %" APR_INT64_T_FMT ": ", (apr_int64_t)c->number) : "";
-    return apr_pstrcat(pool, where, c->field ? c->field : "", c->field ? " " : "", c->message, NULL);
-}
-
-static void put_problem(const neo_ctl *ctl, neo_json *list, const neo_import_problem *c)
-{
-    neo_json *row = neo_json_make_object(ctl->pool);
-    if (c->number)
-        neo_json_set(row, "line", neo_json_make_integer(c->number, ctl->pool));
-    if (c->field)
-        neo_json_set(row, "field", neo_json_make_string(c->field, ctl->pool));
-    neo_json_set(row, "message", neo_json_make_string(c->message, ctl->pool));
-    neo_json_append(list, row);
 }
 
 static neo_ctl_exit print_problems(neo_import_job *job)
@@ -62,9 +28,17 @@ static neo_ctl_exit print_problems(neo_import_job *job)
     qsort(all->elts, (size_t)all->nelts, sizeof(neo_import_problem), compare_problems);
     for (int i = 0; i < all->nelts; i++) {
         const neo_import_problem *c = &APR_ARRAY_IDX(all, i, neo_import_problem);
-        put_problem(ctl, list, c);
+        neo_json *row = neo_json_make_object(ctl->pool);
+        if (c->number)
+            neo_json_set(row, "line", neo_json_make_integer(c->number, ctl->pool));
+        if (c->field)
+            neo_json_set(row, "field", neo_json_make_string(c->field, ctl->pool));
+        neo_json_set(row, "message", neo_json_make_string(c->message, ctl->pool));
+        neo_json_append(list, row);
+        const char *where = c->number ? apr_psprintf(ctl->pool, "line %" APR_INT64_T_FMT ": ", (apr_int64_t)c->number) : "";
+        const char *text = apr_pstrcat(ctl->pool, where, c->field ? c->field : "", c->field ? " " : "", c->message, NULL);
         if (!ctl->json)
-            fprintf(stderr, "%s\n", neo_ctl_one_line(problem_text(c, ctl->pool), ctl->pool));
+            fprintf(stderr, "%s\n", neo_ctl_one_line(text, ctl->pool));
     }
     neo_json_set(report, "errors", list);
     if (ctl->json)
@@ -109,7 +83,7 @@ static neo_ctl_exit write_import(neo_import_job *job)
     long long rows = job->rows - job->skipped;
     apr_pool_create(&pool, job->ctl->pool);
     neo_ctl_progress_begin(&job->progress, job->ctl, "writing");
-    while (!error && !batch.is_done && !is_interrupted) {
+    while (!error && !batch.is_done && !neo_ctl_is_interrupted) {
         apr_pool_clear(pool);
         error = neo_import_write(job->import, pool, &batch);
         sum.rows += batch.rows;
@@ -176,7 +150,7 @@ static neo_ctl_exit run_import(neo_ctl *ctl)
         return report_rows(&job, NULL, 0);
     if ((error = neo_import_store_ids(job.import, ctl->pool)))
         return neo_ctl_fail(ctl, "nothing was imported: %s", error);
-    stop_on_signals();
+    neo_ctl_catch_signals(); /* they end the import after the current batch */
     return write_import(&job);
 }
 

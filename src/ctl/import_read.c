@@ -145,24 +145,6 @@ static void collect_line(chunk *c, const neo_resource *kind, neo_json *body, lon
     }
 }
 
-static void count_row(neo_import_job *job, const neo_resource *kind)
-{
-    int index = 0;
-    while (neo_import_kinds[index] != kind)
-        index++;
-    job->counts[index]++;
-    job->rows++;
-}
-
-/* False for webhook subscriptions: their secrets are not in the file. */
-static int is_importable(const neo_import_job *job, const neo_resource *kind)
-{
-    const neo_resource **k = job->kinds;
-    while (*k && *k != kind)
-        k++;
-    return *k != NULL;
-}
-
 /* Removes "line 1, " from the parser's message: it sees one line only. */
 static void add_syntax_problem(const chunk *c, long long number, const char *error)
 {
@@ -188,11 +170,17 @@ static void read_line_text(chunk *c, neo_text text, long long number)
         neo_import_job_add_problem(c->job, number, NULL,
                                    "must be an object with one member, named after its kind: {\"broker\": {…}}");
     else {
-        count_row(c->job, kind);
-        if (is_importable(c->job, kind))
+        const neo_resource *const *k = neo_import_kinds, *const *importable = c->job->kinds;
+        while (*k != kind)
+            k++;
+        c->job->counts[k - neo_import_kinds]++;
+        c->job->rows++;
+        while (*importable && *importable != kind)
+            importable++;
+        if (*importable)
             collect_line(c, kind, neo_json_member_value(member), number);
         else
-            c->job->skipped++;
+            c->job->skipped++; /* a webhook subscription: its secret is not in the file */
     }
 }
 

@@ -38,12 +38,6 @@ static void add_line_problem(import *i, int line, const char *message)
         neo_ctl_fail(i->ctl, "%s, line %d: %s", i->path, line, message);
 }
 
-static void show_progress(const import *i, const char *what, int done, int all)
-{
-    if (all >= PROGRESS_MIN_ROWS && isatty(STDERR_FILENO) && !i->ctl->json)
-        fprintf(stderr, "\r%s: %d of %d rows%s", what, done, all, done >= all ? "\n" : "");
-}
-
 /* ---------------------------------------------------------------- reading */
 
 static const char *read_heading(import *i, const neo_csv_record *record)
@@ -203,7 +197,9 @@ static const char *each_chunk(import *i, neo_pg *pg, const char *what, step run_
         error = run_step(i, pg, APR_ARRAY_IDX(i->chunks, c, neo_text), pool);
         error = error ? apr_pstrdup(i->ctl->pool, error) : NULL;
         apr_pool_clear(pool);
-        show_progress(i, what, c + 1 == i->chunks->nelts ? i->rows : (c + 1) * CHUNK, i->rows);
+        int done = c + 1 == i->chunks->nelts ? i->rows : (c + 1) * CHUNK;
+        if (i->rows >= PROGRESS_MIN_ROWS && isatty(STDERR_FILENO) && !i->ctl->json)
+            fprintf(stderr, "\r%s: %d of %d rows%s", what, done, i->rows, done >= i->rows ? "\n" : "");
     }
     apr_pool_destroy(pool);
     return error;

@@ -10,15 +10,6 @@
 #include "core/log.h"
 #include "ctl/output.h"
 
-/* If a standard stream is closed, the connection's socket would get its number and output would go to PostgreSQL. Opens
- * /dev/null in the wrong mode instead, so that every use fails. */
-static void occupy_standard_streams(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
-            abort();
-}
-
 /* The error of a statement is returned with its rows and printed once. */
 static void drop_log(const neo_message_row *row, void *context, const char *text)
 {
@@ -27,7 +18,11 @@ static void drop_log(const neo_message_row *row, void *context, const char *text
 
 static void prepare_process(void)
 {
-    occupy_standard_streams();
+    /* If a standard stream is closed, the connection's socket would get its number and output would go to PostgreSQL. Opens
+     * /dev/null in the wrong mode instead, so that every use fails. */
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            abort();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is reported as a write error */
     neo_log_to(drop_log);
     setenv("PGCONNECT_TIMEOUT", "10", 0); /* libpq has no default */

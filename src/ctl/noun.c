@@ -43,7 +43,8 @@ static const neo_parameter *terminated(apr_array_header_t *list)
     return list->nelts ? (const neo_parameter *)list->elts : NULL;
 }
 
-/* The argument of `create` is the first option of `change`. */
+/* Derives arguments and options of a command that has a noun. Arguments of its row are kept; options of its row follow the
+ * derived ones. The argument of `create` is the first option of `change`. */
 static void derive_parameters(neo_ctl_command *command, apr_pool_t *pool)
 {
     apr_array_header_t *arguments = apr_array_make(pool, 2, sizeof(neo_parameter));
@@ -79,20 +80,20 @@ static const char *array_text(const neo_ctl *ctl, const neo_parameter *option)
     return neo_array_end(&array);
 }
 
-/* The value of a field's column. A flag sets it to null. */
-static const char *column_value(const neo_ctl *ctl, const neo_parameter *p)
-{
-    const char *value = p->flags & NEO_PARAMETER_REPEATED ? array_text(ctl, p) : neo_ctl_value(ctl, p->name);
-    int is_null = p->kind == NEO_KIND_FLAG || (p->kind == NEO_KIND_LIMIT && strcmp(value, "unlimited") == 0);
-    return is_null ? NULL : value;
-}
-
 apr_array_header_t *neo_ctl_settings(const neo_ctl *ctl)
 {
     apr_array_header_t *settings = neo_admin_settings(ctl->pool, NULL);
-    for (const neo_noun_field *f = ctl->command->noun->fields; f->column; f++)
-        if (f->parameter.name && neo_ctl_value(ctl, f->parameter.name))
-            neo_admin_set(settings, f->column, column_value(ctl, &f->parameter));
+    for (const neo_noun_field *f = ctl->command->noun->fields; f->column; f++) {
+        const neo_parameter *p = &f->parameter;
+        const char *value = p->name ? neo_ctl_value(ctl, p->name) : NULL;
+        if (!value)
+            continue;
+        if (p->flags & NEO_PARAMETER_REPEATED)
+            value = array_text(ctl, p);
+        else if (p->kind == NEO_KIND_FLAG || (p->kind == NEO_KIND_LIMIT && strcmp(value, "unlimited") == 0))
+            value = NULL;
+        neo_admin_set(settings, f->column, value);
+    }
     return settings;
 }
 
@@ -155,20 +156,14 @@ neo_ctl_exit neo_ctl_finish_change(neo_ctl *ctl, neo_pg *pg, const char *error, 
     return status;
 }
 
-static const char *list_options(const neo_ctl *ctl)
-{
-    const char *list = "";
-    for (const neo_parameter *o = ctl->command->options; o->name; o++)
-        list = apr_pstrcat(ctl->pool, list, *list ? ", --" : "--", o->name, NULL);
-    return list;
-}
-
 neo_ctl_exit neo_ctl_run_change(neo_ctl *ctl)
 {
-    const char *error;
+    const char *error, *options = "";
     apr_array_header_t *settings = neo_ctl_settings(ctl);
+    for (const neo_parameter *o = ctl->command->options; o->name && !settings->nelts; o++)
+        options = apr_pstrcat(ctl->pool, options, *options ? ", --" : "--", o->name, NULL);
     if (!settings->nelts)
-        return neo_ctl_usage_error(ctl, "no change is given; the options are %s", list_options(ctl));
+        return neo_ctl_usage_error(ctl, "no change is given; the options are %s", options);
     neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
         error =
@@ -193,18 +188,6 @@ const neo_parameter neo_ctl_remove_options[] = {
 
 /* ---------------------------------------------------------------- the tables */
 
-/* Derives arguments, options and `run` of a command that has a noun. Arguments and `run` of its row are kept; options of its
- * row follow the derived ones. */
-static void derive_command(neo_ctl_command *command, apr_pool_t *pool)
-{
-    derive_parameters(command, pool);
-    if (!command->run)
-        command->run = command->use == NEO_USE_CREATE   ? run_create
-                       : command->use == NEO_USE_LIST   ? run_list
-                       : command->use == NEO_USE_CHANGE ? neo_ctl_run_change
-                                                        : run_remove;
-}
-
 #define NEO_CTL_GROUP(name) neo_ctl_##name,
 static const neo_ctl_command *const tables[] = {NEO_CTL_GROUP_LIST(NEO_CTL_GROUP) NULL};
 
@@ -217,9 +200,16 @@ void neo_ctl_make_commands(apr_pool_t *pool)
         while (tables[i][count - 1].group)
             count++;
         neo_ctl_command *commands = apr_pmemdup(pool, tables[i], count * sizeof *commands);
-        for (neo_ctl_command *c = commands; c->group; c++)
-            if (c->noun)
-                derive_command(c, pool);
+        for (neo_ctl_command *c = commands; c->group; c++) {
+            if (!c->noun)
+                continue;
+            derive_parameters(c, pool);
+            if (!c->run)
+                c->run = c->use == NEO_USE_CREATE   ? run_create
+                         : c->use == NEO_USE_LIST   ? run_list
+                         : c->use == NEO_USE_CHANGE ? neo_ctl_run_change
+                                                    : run_remove;
+        }
         neo_ctl_groups[i] = commands;
     }
 }

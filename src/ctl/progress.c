@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints the progress line (see ctl/output.h). */
-
+/* Signals and the progress line of long commands (see ctl/output.h). */
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -9,19 +8,27 @@
 #include "ctl/output.h"
 
 #define REFRESH_INTERVAL APR_TIME_C(100000) /* microseconds */
-#define BAR_WIDTH        24                 /* characters */
 #define MIN_COLUMNS      76                 /* a narrower terminal shows no bar */
+
+volatile sig_atomic_t neo_ctl_is_interrupted;
+
+static void interrupt(int number)
+{
+    (void)number;
+    neo_ctl_is_interrupted = 1;
+}
+
+void neo_ctl_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
 
 void neo_ctl_progress_begin(neo_ctl_progress *progress, const neo_ctl *ctl, const char *what)
 {
     *progress = (neo_ctl_progress){
         .what = what, .is_shown = !ctl->json && !ctl->quiet && neo_ctl_is_terminal(stderr), .begun = apr_time_now()};
-}
-
-static int is_wide(void)
-{
-    struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_col >= MIN_COLUMNS;
 }
 
 /* "12,345" */
@@ -37,24 +44,18 @@ static void put_grouped(char *out, size_t capacity, long long number)
     *out = '\0';
 }
 
-static void put_bar(double part)
-{
-    int full = (int)(part * BAR_WIDTH);
-    char bar[BAR_WIDTH + 1];
-    memset(bar, '#', (size_t)full);
-    memset(bar + full, ' ', (size_t)(BAR_WIDTH - full));
-    bar[BAR_WIDTH] = '\0';
-    fprintf(stderr, "  [%s]", bar);
-}
-
 static void put_progress(const neo_ctl_progress *progress, long long rows, double part, double seconds)
 {
+    static const char bar[] = "########################";
     char count[32], rate[32];
+    struct winsize size;
+    int is_wide = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_col >= MIN_COLUMNS,
+        width = sizeof bar - 1, full = (int)(part * width);
     put_grouped(count, sizeof count, rows);
     put_grouped(rate, sizeof rate, seconds > 0 ? (long long)((double)rows / seconds) : 0);
     fprintf(stderr, "\r%-9s", progress->what);
-    if (part >= 0 && is_wide())
-        put_bar(part);
+    if (part >= 0 && is_wide)
+        fprintf(stderr, "  [%.*s%*s]", full, bar, width - full, "");
     if (part >= 0)
         fprintf(stderr, " %3d%%", (int)(part * 100));
     fprintf(stderr, "  %s rows  %s rows/s", count, rate);

@@ -95,11 +95,6 @@ const char *neo_ctl_exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
     return neo_pg_exec(pg, sql, 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
 }
 
-const char *neo_ctl_limit_statement_time(const neo_ctl *ctl, neo_pg *pg)
-{
-    return neo_ctl_exec(ctl, pg, "set statement_timeout to '30s'");
-}
-
 static const char *set_owner_role(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;

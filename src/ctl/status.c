@@ -64,15 +64,6 @@ static void warn_about_webhooks(const status_view *l, const neo_json *counts)
                                     (long)failing));
 }
 
-static void warn_about_connections(const status_view *l, const neo_json *counts)
-{
-    long long used = neo_json_integer(neo_json_get(counts, "connections"));
-    long long max = neo_json_integer(neo_json_get(counts, "connections_max"));
-    if (10 * used >= 9 * max)
-        add_warning(l, apr_psprintf(l->ctl->pool, "%ld of PostgreSQL's %ld connections are in use; " NEO_DOCTOR_CONNECTIONS_FIX,
-                                    (long)used, (long)max));
-}
-
 static const char *view_counts(const status_view *l, neo_pg *pg)
 {
     neo_rows rows;
@@ -85,7 +76,11 @@ static const char *view_counts(const status_view *l, neo_pg *pg)
     for (void *m = neo_json_first(counts); m; m = neo_json_next(counts, m))
         neo_json_set(l->shown, neo_json_member_key(m), neo_json_member_value(m));
     warn_about_webhooks(l, counts);
-    warn_about_connections(l, counts);
+    long long used = neo_json_integer(neo_json_get(counts, "connections"));
+    long long max = neo_json_integer(neo_json_get(counts, "connections_max"));
+    if (10 * used >= 9 * max)
+        add_warning(l, apr_psprintf(l->ctl->pool, "%ld of PostgreSQL's %ld connections are in use; " NEO_DOCTOR_CONNECTIONS_FIX,
+                                    (long)used, (long)max));
     if (neo_json_integer(neo_json_get(counts, "keys_overdue")) > 0)
         add_warning(l, "idempotency keys that expired an hour ago are not removed; start httpd, or see its error log");
     if (neo_json_integer(neo_json_get(counts, "whatsapp_stalled")) > 0)
@@ -195,7 +190,7 @@ static neo_ctl_exit run_status(neo_ctl *ctl)
     status_view l = {ctl, neo_json_make_object(ctl->pool), neo_json_make_array(ctl->pool)};
     neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
-        error = neo_ctl_limit_statement_time(ctl, pg);
+        error = neo_ctl_exec(ctl, pg, NEO_CTL_LIMIT_STATEMENTS);
     for (apr_size_t i = 0; !error && i < sizeof views / sizeof *views; i++)
         error = views[i](&l, pg);
     if (error)

@@ -3,7 +3,6 @@
  * the event log. */
 #include <apr_strings.h>
 #include <apr_time.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,38 +193,18 @@ static const char *read_attempts(neo_pg *pg, follower *f, apr_pool_t *pool, neo_
     return error;
 }
 
-static volatile sig_atomic_t is_over;
-
-static void end_follow(int number)
-{
-    (void)number;
-    is_over = 1;
-}
-
-/* A signal ends the wait at once, but output is completed. */
-static void end_on_signals(void)
-{
-    struct sigaction action = {.sa_handler = end_follow, .sa_flags = SA_RESTART};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
-/* A member as text, or "-". */
-static const char *member_text(neo_json *attempt, const char *name, apr_pool_t *pool)
-{
-    neo_json *value = neo_json_get(attempt, name);
-    if (neo_json_get_kind(value) == NEO_JSON_INTEGER)
-        return apr_ltoa(pool, (long)neo_json_integer(value));
-    return neo_json_get_kind(value) == NEO_JSON_STRING ? neo_json_string(value) : "-";
-}
-
 static void print_attempt(const neo_ctl *ctl, neo_json *attempt)
 {
     static const char *const names[] = {"at",          "result",     "http_status", "error",          "attempt",
                                         "duration_ms", "event_type", "delivery_id", "subscription_id"};
     const char *text[sizeof names / sizeof *names];
-    for (apr_size_t i = 0; i < sizeof names / sizeof *names; i++)
-        text[i] = member_text(attempt, names[i], ctl->pool);
+    for (apr_size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const neo_json *value = neo_json_get(attempt, names[i]);
+        neo_json_kind kind = neo_json_get_kind(value);
+        text[i] = kind == NEO_JSON_INTEGER  ? apr_ltoa(ctl->pool, (long)neo_json_integer(value))
+                  : kind == NEO_JSON_STRING ? neo_json_string(value)
+                                            : "-";
+    }
     if (ctl->json)
         neo_ctl_print(ctl, attempt);
     neo_ctl_say(ctl, "%s  %-7s  %s  attempt %s, %s ms  %s  %s  %s", text[0], text[1],
@@ -256,10 +235,10 @@ static const char *follow_attempts(const neo_ctl *ctl, neo_pg *pg, const char *s
         apr_pool_clear(pools[turn]);
         now.pool = pools[turn];
         apr_time_t before = apr_time_now();
-        is_last = is_over || (until && before >= until);
+        is_last = neo_ctl_is_interrupted || (until && before >= until);
         error = print_new_attempts(&now, pg, &position);
         apr_time_t pause = 2 * (apr_time_now() - before), min_pause = apr_time_from_msec(POLL_INTERVAL_MS);
-        if (!error && !is_last && !is_over)
+        if (!error && !is_last && !neo_ctl_is_interrupted)
             apr_sleep(pause > min_pause ? pause : min_pause);
     }
     return error ? apr_pstrdup(ctl->pool, error) : NULL;
@@ -270,7 +249,7 @@ static neo_ctl_exit run_tail(neo_ctl *ctl)
     const char *error;
     neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg) {
-        end_on_signals();
+        neo_ctl_catch_signals(); /* they end the wait at once, but output is completed */
         neo_ctl_say(ctl, "Following delivery attempts. Press Ctrl-C to stop.");
         error = follow_attempts(ctl, pg, neo_ctl_value(ctl, "for"));
     }

@@ -59,7 +59,7 @@ static const char *check_brazilian(const char *digits)
     return digits[2] == '0' || digits[2] == '1' ? "must not have 0 or 1 after the area code" : NULL;
 }
 
-const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **digits)
+static const char *phone_digits(const char *text, apr_pool_t *pool, const char **digits)
 {
     int is_whole = *text == '+';
     char *all = bare(text + is_whole, pool);
@@ -98,7 +98,7 @@ const char *neo_phone_key(const char *digits, apr_pool_t *pool)
 const char *neo_normalize_phone_digits(const char *text, apr_pool_t *pool)
 {
     const char *digits;
-    if (!neo_phone_digits(text, pool, &digits))
+    if (!phone_digits(text, pool, &digits))
         return digits;
     return *text ? apr_pstrcat(pool, text, " ", NULL) : text;
 }
@@ -106,7 +106,7 @@ const char *neo_normalize_phone_digits(const char *text, apr_pool_t *pool)
 const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool)
 {
     const char *text = neo_json_string(value), *digits;
-    return text[strspn(text, "0123456789")] == '\0' ? NULL : neo_phone_digits(text, pool, &digits);
+    return text[strspn(text, "0123456789")] == '\0' ? NULL : phone_digits(text, pool, &digits);
 }
 
 /* ---------------------------------------------------------------- a lead */

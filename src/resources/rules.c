@@ -49,20 +49,13 @@ static void require(const checked_body *b, const char *name, const char *message
         add_rule_error(b, NEO_VALIDATION_FIELD_REQUIRED, name, message);
 }
 
-/* The sum of a member over all elements. It cannot overflow: elements are few, and members below 2^53. */
-static long long sum_members(const neo_json *list, const char *member)
+static void check_sum(const checked_body *b, const neo_json *list, const char *member, const char *path, long long wanted)
 {
-    long long sum = 0;
-    for (apr_size_t i = 0; i < neo_json_size(list); i++) {
+    long long sum = list ? 0 : wanted; /* it cannot overflow: elements are few, and members below 2^53 */
+    for (apr_size_t i = 0; list && i < neo_json_size(list); i++) {
         const neo_json *part = neo_json_get(neo_json_at(list, i), member);
         sum += part ? neo_json_integer(part) : 0;
     }
-    return sum;
-}
-
-static void check_sum(const checked_body *b, const neo_json *list, const char *member, const char *path, long long wanted)
-{
-    long long sum = list ? sum_members(list, member) : wanted;
     if (sum != wanted)
         add_rule_error(b, NEO_VALIDATION_FIELD_INVALID, path,
                        apr_psprintf(b->pool, "must have %s values that sum to %ld, not %ld", member, (long)wanted, (long)sum));
@@ -163,11 +156,6 @@ const neo_read neo_deal_reads[] = {
     [NEO_READ_RESERVATION] = {.sql = reservation_sql},  {0},
 };
 
-static const char *read_resource_id(const neo_rule_input *input, neo_deal_read read)
-{
-    return neo_json_string_at(input->read[read], "id");
-}
-
 /* ---------------------------------------------------------------- reservations */
 
 /* What ends the reservation of the property. */
@@ -205,7 +193,7 @@ const char *neo_check_not_reserved(const neo_rule_input *input, apr_pool_t *pool
 {
     int is_contract = input->resource == &neo_contract;
     const char *proposal = neo_json_string_at(input->after, "proposal_id"),
-               *reserving = read_resource_id(input, NEO_READ_RESERVATION);
+               *reserving = neo_json_string_at(input->read[NEO_READ_RESERVATION], "id");
     if ((is_contract && !is_deal(input->after)) || !input->read[NEO_READ_PROPERTY] || !reserving ||
         (proposal && !input->read[NEO_READ_PROPOSAL]) || member_equals(input->after, "proposal_id", reserving) ||
         has_contract_ended(input))
@@ -382,18 +370,14 @@ int neo_applies_to_last_contract(const neo_rule_input *input)
     return neo_json_get(input->after, "proposal_id") && !input->read[NEO_READ_RESERVATION];
 }
 
-static neo_json *party_with(const neo_json *id, const char *role, apr_pool_t *pool)
-{
-    neo_json *party = neo_json_make_object(pool);
-    neo_json_set(party, "party_id", neo_json_make_string(neo_json_string(id), pool));
-    neo_json_set(party, "role", neo_json_make_string(role, pool));
-    return party;
-}
-
 static void add_parties(neo_json *parties, const neo_json *ids, const char *role, apr_pool_t *pool)
 {
-    for (apr_size_t i = 0; ids && i < neo_json_size(ids); i++)
-        neo_json_append(parties, party_with(neo_json_at(ids, i), role, pool));
+    for (apr_size_t i = 0; ids && i < neo_json_size(ids); i++) {
+        neo_json *party = neo_json_make_object(pool);
+        neo_json_set(party, "party_id", neo_json_make_string(neo_json_string(neo_json_at(ids, i)), pool));
+        neo_json_set(party, "role", neo_json_make_string(role, pool));
+        neo_json_append(parties, party);
+    }
 }
 
 void neo_fill_contract(const neo_rule_input *input, apr_pool_t *pool)

@@ -72,9 +72,9 @@ TEST(phones_are_normalized_to_digits)
         {"(55) 99123-4567", "5555991234567"},
     };
     for (int i = 0; i < COUNT(cases); i++) {
-        const char *digits = NULL;
-        assert_null(neo_phone_digits(cases[i][0], *state, &digits));
-        assert_string_equal(digits, cases[i][1]);
+        const char *values[NEO_LEAD_COLUMNS] = {"Ana", cases[i][0]}, *error[NEO_LEAD_COLUMNS];
+        assert_int_equal(neo_lead_check(values, error, *state), 0);
+        assert_string_equal(values[NEO_LEAD_PHONE], cases[i][1]);
     }
 }
 
@@ -93,8 +93,8 @@ TEST(an_invalid_phone_is_reported)
                                        "11987654321x",
                                        "+55+1198765432"};
     for (int i = 0; i < COUNT(none); i++) {
-        const char *digits;
-        if (!neo_phone_digits(none[i], *state, &digits))
+        const char *values[NEO_LEAD_COLUMNS] = {"Ana", none[i]}, *error[NEO_LEAD_COLUMNS];
+        if (neo_lead_check(values, error, *state) != 1 || !error[NEO_LEAD_PHONE])
             fail_msg("%s is taken", none[i]);
     }
 }
