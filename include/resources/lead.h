@@ -23,8 +23,8 @@ int neo_lead_column_named(const char *heading);
  * column, or NULL. */
 int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *error[NEO_LEAD_COLUMNS], apr_pool_t *pool);
 
-/* The normalizer and the rule of telephone numbers: "+55 (11) 98765-4321" becomes "5511987654321", digits with the country code.
- * Without + it is Brazilian. */
+/* The normalizer and the rule of telephone numbers: "+55 (11) 98765-4321" becomes "5511987654321", digits with the country
+ * code. Without + it is Brazilian. */
 const char *neo_normalize_phone_digits(const char *text, apr_pool_t *pool);
 const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool);
 

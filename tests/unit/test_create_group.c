@@ -104,47 +104,34 @@ static void await_length(neo_create_queue *queue, int length)
     }
 }
 
-/* `key revoke` waits for it: its credential was confirmed, and its leader confirms only the own one. */
+/* `key revoke` waits for it: its credential was confirmed, and its leader confirms only the own one. While the cache is not
+ * used, each confirmation reads the credential, over a connection that it releases. */
 TEST(a_create_that_waits_is_a_write_in_progress)
 {
-    neo_group_member leaders[2];
-    neo_site *site = site_of(*state);
-    fake_key *key = key_of("org_editor", *state);
-    cache_key(site, key);
-    neo_create_queue *queue = grouping(site, LIMIT_MS, *state);
-    take_slots(queue, leaders, *state);
-    requester *r = start(site, key, NULL, *state);
-    await_length(queue, 1);
-    neo_credential_cache_clear(site->credential_cache);
-    assert_true(neo_credential_cache_has_outdated_writes(site->credential_cache));
-    cache_key(site, key);
-    for (int i = 0; i < 2; i++)
-        neo_create_queue_end(queue, &leaders[i], &(neo_group){0});
-    assert_int_equal(pthread_join(r->thread, NULL), 0);
-    assert_int_equal(r->status, 201);
-    assert_int_equal(r->host->acquired, 1);
-    assert_false(neo_credential_cache_has_outdated_writes(site->credential_cache));
-    apr_pool_destroy(r->pool);
-}
-
-/* Without notifications, each confirmation reads the credential, over a connection that it releases. */
-TEST(a_create_that_waits_is_a_write_in_progress_while_the_cache_is_not_used)
-{
-    neo_group_member leaders[2];
-    neo_site *site = site_of(*state);
-    fake_key *key = key_of("org_editor", *state);
-    neo_credential_cache_distrust(site->credential_cache);
-    neo_create_queue *queue = grouping(site, LIMIT_MS, *state);
-    take_slots(queue, leaders, *state);
-    requester *r = start(site, key, NULL, *state);
-    await_length(queue, 1);
-    neo_credential_cache_clear(site->credential_cache);
-    assert_true(neo_credential_cache_has_outdated_writes(site->credential_cache));
-    for (int i = 0; i < 2; i++)
-        neo_create_queue_end(queue, &leaders[i], &(neo_group){0});
-    assert_int_equal(pthread_join(r->thread, NULL), 0);
-    assert_int_equal(r->status, 201);
-    apr_pool_destroy(r->pool);
+    for (int is_cached = 0; is_cached < 2; is_cached++) {
+        neo_group_member leaders[2];
+        neo_site *site = site_of(*state);
+        fake_key *key = key_of("org_editor", *state);
+        if (is_cached)
+            cache_key(site, key);
+        else
+            neo_credential_cache_distrust(site->credential_cache);
+        neo_create_queue *queue = grouping(site, LIMIT_MS, *state);
+        take_slots(queue, leaders, *state);
+        requester *r = start(site, key, NULL, *state);
+        await_length(queue, 1);
+        neo_credential_cache_clear(site->credential_cache);
+        assert_true(neo_credential_cache_has_outdated_writes(site->credential_cache));
+        if (is_cached)
+            cache_key(site, key);
+        for (int i = 0; i < 2; i++)
+            neo_create_queue_end(queue, &leaders[i], &(neo_group){0});
+        assert_int_equal(pthread_join(r->thread, NULL), 0);
+        assert_int_equal(r->status, 201);
+        assert_true(!is_cached || r->host->acquired == 1);
+        assert_false(is_cached && neo_credential_cache_has_outdated_writes(site->credential_cache));
+        apr_pool_destroy(r->pool);
+    }
 }
 
 /* The leader confirms its credential again when it has a connection, but that of the other request was confirmed before. */

@@ -67,19 +67,14 @@ static int by_text(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-static void issue_in_threads(issued *ids)
+TEST(ids_increase_in_each_thread_and_are_unique)
 {
+    issued *ids = apr_palloc(*state, THREADS * EACH * sizeof *ids);
     pthread_t threads[THREADS];
     for (int t = 0; t < THREADS; t++)
         assert_int_equal(pthread_create(&threads[t], NULL, issue_many, ids + t * EACH), 0);
     for (int t = 0; t < THREADS; t++)
         assert_int_equal(pthread_join(threads[t], NULL), 0);
-}
-
-TEST(ids_increase_in_each_thread_and_are_unique)
-{
-    issued *ids = apr_palloc(*state, THREADS * EACH * sizeof *ids);
-    issue_in_threads(ids);
     for (int i = 1; i < THREADS * EACH; i++)
         if (i % EACH && strcmp(ids[i - 1].id, ids[i].id) >= 0)
             fail_msg("%s was issued after %s", ids[i].id, ids[i - 1].id);

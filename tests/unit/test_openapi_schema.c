@@ -20,16 +20,11 @@ static neo_openapi_builder builder_of(apr_pool_t *pool)
     return builder;
 }
 
-static neo_json *components_of(const neo_resource *resource, apr_pool_t *pool)
+static neo_json *schema_of(const neo_resource *resource, const char *name, apr_pool_t *pool)
 {
     const neo_openapi_builder builder = builder_of(pool);
     neo_openapi_schemas(&builder, resource);
-    return builder.components;
-}
-
-static neo_json *schema_of(const neo_resource *resource, const char *name, apr_pool_t *pool)
-{
-    neo_json *schema = neo_json_get(neo_json_get(components_of(resource, pool), "schemas"), name);
+    neo_json *schema = neo_json_get(neo_json_get(builder.components, "schemas"), name);
     if (!schema)
         fail_msg("there is no schema %s", name);
     return schema;
@@ -141,11 +136,6 @@ TEST(a_payload_has_objects_as_in_responses)
     assert_null(neo_json_get(neo_json_get(schema_of(&neo_party, "PartyEventPayload", *state), "properties"), "bank_account"));
 }
 
-static int is_writable(const neo_field *field)
-{
-    return !(field->flags & NEO_SERVER);
-}
-
 /* Every field has an example, by itself or in the example of its resource, which is a valid body. */
 TEST(complete_examples_are_valid_and_consistent)
 {
@@ -155,7 +145,7 @@ TEST(complete_examples_are_valid_and_consistent)
         if (problem)
             fail_msg("%s: %s", minimal_bodies[i].resource->name, problem->detail);
         for (const neo_field *f = minimal_bodies[i].resource->fields; f->name; f++)
-            if (is_writable(f))
+            if (!(f->flags & NEO_SERVER))
                 assert_int_equal(!neo_json_get(sample, f->name), !!(f->flags & NEO_NOT_IN_EXAMPLE));
         assert_string_equal(neo_json_text(clean, *state).ptr, neo_json_text(sample, *state).ptr);
     }

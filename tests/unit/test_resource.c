@@ -32,11 +32,6 @@ static void assert_name(const char *name)
     assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_"), strlen(name));
 }
 
-static int is_one_of(neo_type type, neo_type a, neo_type b, neo_type c)
-{
-    return type == a || type == b || type == c;
-}
-
 static void check_limits(const neo_field *f)
 {
     int is_list = f->type == NEO_LIST || f->type == NEO_TEXT_LIST || f->type == NEO_REFERENCE_LIST;
@@ -44,7 +39,7 @@ static void check_limits(const neo_field *f)
     assert_int_equal(f->max_key_length > 0, f->type == NEO_MAP);
     assert_int_equal(f->fields != NULL, f->type == NEO_OBJECT || f->type == NEO_LIST);
     assert_int_equal(f->values != NULL, f->type == NEO_ENUM || f->type == NEO_ENUM_LIST);
-    if (is_one_of(f->type, NEO_STRING, NEO_TEXT_LIST, NEO_MAP) && !(f->flags & NEO_SERVER))
+    if ((f->type == NEO_STRING || f->type == NEO_TEXT_LIST || f->type == NEO_MAP) && !(f->flags & NEO_SERVER))
         assert_true(f->max >= 1 && f->min <= f->max);
     if (f->type == NEO_INTEGER || f->type == NEO_DECIMAL)
         assert_true(f->min < f->max && f->max <= NEO_MAX_CENTS);

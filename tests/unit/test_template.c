@@ -8,11 +8,6 @@
     "{\"data\":[{\"name\":\"visit\",\"language\":\"en\",\"components\":[{\"type\":\"BODY\",\"text\":\"Hi\"}]},"                \
     "{\"name\":\"visit\",\"language\":\"pt_BR\",\"components\":" components "}]}"
 
-static const char *filled(const char *text, const char *parameters, apr_pool_t *pool)
-{
-    return neo_template_fill(text, parameters ? parse_json(parameters, pool) : NULL, pool);
-}
-
 TEST(placeholders_are_replaced)
 {
     static const char *const cases[][3] = {
@@ -24,8 +19,10 @@ TEST(placeholders_are_replaced)
         {"{{0}} {{name}} {{1} {1}} {{}} {{99999999999}} {{", "[\"a\"]", "{{0}} {{name}} {{1} {1}} {{}} {{99999999999}} {{"},
         {"", "[\"a\"]", ""},
     };
-    for (int i = 0; i < COUNT(cases); i++)
-        assert_string_equal(filled(cases[i][0], cases[i][1], *state), cases[i][2]);
+    for (int i = 0; i < COUNT(cases); i++) {
+        const neo_json *parameters = cases[i][1] ? parse_json(cases[i][1], *state) : NULL;
+        assert_string_equal(neo_template_fill(cases[i][0], parameters, *state), cases[i][2]);
+    }
 }
 
 static const char *read_from(int status, const char *body, const char **error, apr_pool_t *pool)
