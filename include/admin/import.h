@@ -7,8 +7,6 @@
 #ifndef NEO_ADMIN_IMPORT_H
 #define NEO_ADMIN_IMPORT_H
 
-#include <apr_tables.h>
-
 #include "pg/pg.h"
 #include "schema/resource.h"
 #include "sql/write.h"

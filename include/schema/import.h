@@ -7,8 +7,6 @@
 #ifndef NEO_SCHEMA_IMPORT_H
 #define NEO_SCHEMA_IMPORT_H
 
-#include <apr_tables.h>
-
 #include "core/clock.h"
 #include "core/id.h"
 #include "schema/resource.h"

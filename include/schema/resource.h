@@ -246,6 +246,9 @@ const neo_resource *neo_effect_target(const neo_resource *resource);
 /* The name of the table. */
 const char *neo_table_name(const neo_resource *resource);
 
+/* Whether the response to its creation has a secret. */
+int neo_has_secret(const neo_resource *resource);
+
 /* Whether clients can give the resource an id of theirs. */
 int neo_has_external_id(const neo_resource *resource);
 

@@ -7,7 +7,6 @@
 
 #include "admin/export.sql.h"
 #include "resources/noun.h"
-#include "sql/migrate.h"
 #include "sql/representation.h"
 
 #define FETCH_ROWS "1000" /* a few megabytes at most */

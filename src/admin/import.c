@@ -156,14 +156,6 @@ static void add_line(const neo_import *import, neo_buf *out, const neo_import_li
     neo_buf_putc(out, '}');
 }
 
-static void add_references(neo_buf *out, const neo_import_line *line, apr_pool_t *pool)
-{
-    const apr_array_header_t *all = neo_references(line->kind, line->clean, pool);
-    for (int i = 0; i < all->nelts; i++)
-        neo_buf_printf(out, "%c{\"number\":%lld,\"path\":\"%s\",\"target\":\"%s\"}", out->len ? ',' : '[', line->number,
-                       APR_ARRAY_IDX(all, i, neo_reference).path, APR_ARRAY_IDX(all, i, neo_reference).target);
-}
-
 const char *neo_import_collect(neo_import *import, const neo_import_line *lines, int count, apr_pool_t *pool)
 {
     neo_buf rows, references;
@@ -172,8 +164,11 @@ const char *neo_import_collect(neo_import *import, const neo_import_line *lines,
     neo_buf_init(&references, pool, (apr_size_t)count * 256 + 2);
     for (int i = 0; i < count; i++) {
         add_line(import, &rows, &lines[i], pool);
-        if (lines[i].row)
-            add_references(&references, &lines[i], pool);
+        const apr_array_header_t *all = lines[i].row ? neo_references(lines[i].kind, lines[i].clean, pool) : NULL;
+        for (int r = 0; all && r < all->nelts; r++)
+            neo_buf_printf(&references, "%c{\"number\":%lld,\"path\":\"%s\",\"target\":\"%s\"}", references.len ? ',' : '[',
+                           lines[i].number, APR_ARRAY_IDX(all, r, neo_reference).path,
+                           APR_ARRAY_IDX(all, r, neo_reference).target);
     }
     neo_buf_puts(&rows, rows.len ? "]" : "[]");
     neo_buf_puts(&references, references.len ? "]" : "[]");

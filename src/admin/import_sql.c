@@ -3,9 +3,7 @@
 #include "admin/import_sql.h"
 
 #include <apr_strings.h>
-#include <string.h>
 
-#include "schema/references.h"
 #include "sql/write.h"
 
 #define MAX_SHOWN "101" /* errors of one kind: one more than are shown */

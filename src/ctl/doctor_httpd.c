@@ -12,7 +12,6 @@
 
 #include "api/cache_sync.h"
 #include "core/clock.h"
-#include "ctl/session.h"
 #include "doctor.h"
 
 #define MIN_DAYS     14 /* that a certificate must still be valid */

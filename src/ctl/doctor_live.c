@@ -10,7 +10,6 @@
 
 #include "core/secret.h"
 #include "ctl/output.h"
-#include "ctl/session.h"
 #include "doctor.h"
 #include "pg/error.h"
 #include "webhooks/sender.h"

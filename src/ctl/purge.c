@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl purge: removes a tenant or an organization with all of its data. */
-#include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

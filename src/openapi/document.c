@@ -183,19 +183,12 @@ static neo_json *make_success(const neo_openapi_builder *builder, const neo_oper
     return success;
 }
 
-/* The name of a response that several operations have; NULL if only this one has it. */
-static const char *shared_name(const neo_operation *operation, const neo_resource *resource)
-{
-    if (!operation->media_type)
-        return "Deleted";
-    int is_resource = resource && !operation->schema && operation->response_headers == NEO_RESPONSE_ETAG;
-    return is_resource ? resource->title : NULL;
-}
-
 static void add_success(const neo_openapi_builder *builder, neo_json *responses, const neo_operation *operation,
                         const neo_resource *resource)
 {
-    const char *shared = shared_name(operation, resource);
+    int is_resource = resource && !operation->schema && operation->response_headers == NEO_RESPONSE_ETAG;
+    /* The name of a response that several operations have. */
+    const char *shared = !operation->media_type ? "Deleted" : is_resource ? resource->title : NULL;
     neo_json *success = make_success(builder, operation, resource, operation->status);
     neo_json_set(responses, apr_itoa(builder->pool, operation->status),
                  shared ? neo_openapi_share(builder, shared, success) : success);
@@ -207,15 +200,6 @@ static void add_success(const neo_openapi_builder *builder, neo_json *responses,
 }
 
 /* ---------------------------------------------------------------- operations */
-
-/* Returns NULL if the operation needs no scope. */
-static const char *needed_scope(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
-{
-    if (operation->access != NEO_ACCESS_READ && operation->access != NEO_ACCESS_WRITE)
-        return NULL;
-    return neo_scope_text(
-        operation->access == NEO_ACCESS_READ ? NEO_SCOPE_READ(resource->area) : NEO_SCOPE_WRITE(resource->area), pool);
-}
 
 /* createBroker, listBrokers, getPrincipal, retryDelivery */
 static const char *operation_id(const neo_openapi_builder *builder, const neo_operation *operation,
@@ -232,8 +216,12 @@ static neo_json *make_operation(const neo_openapi_builder *builder, const neo_op
 {
     apr_pool_t *pool = builder->pool;
     neo_json *made = neo_json_make_object(pool), *tags = neo_json_make_array(pool), *responses = neo_json_make_object(pool);
-    const char *scope = needed_scope(operation, resource, pool);
-    const char *doc = scope ? apr_pstrcat(pool, operation->doc, " Needs the scope `", scope, "`.", NULL) : operation->doc;
+    const char *doc = operation->doc;
+    if (operation->access == NEO_ACCESS_READ || operation->access == NEO_ACCESS_WRITE) {
+        int is_read = operation->access == NEO_ACCESS_READ;
+        neo_scopes scope = is_read ? NEO_SCOPE_READ(resource->area) : NEO_SCOPE_WRITE(resource->area);
+        doc = apr_pstrcat(pool, doc, " Needs the scope `", neo_scope_text(scope, pool), "`.", NULL);
+    }
     const char *tag = operation->tag ? operation->tag : neo_openapi_fill(builder, "{Collection}", resource);
     neo_json *parameters = make_parameters(builder, operation, resource);
     neo_json_append(tags, neo_json_make_string(tag, pool));

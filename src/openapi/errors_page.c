@@ -67,15 +67,6 @@ static void add_enum_values(neo_buf *out, const neo_field *field)
     neo_buf_putc(out, '.');
 }
 
-static void add_kind(neo_buf *out, const neo_field *field)
-{
-    if (field->refers)
-        neo_buf_printf(out, field->type == NEO_REFERENCE ? "The id of a %s." : "A list of ids of resources of type %s.",
-                       field->refers->name);
-    else
-        neo_buf_puts(out, "An id.");
-}
-
 /* Describes the accepted values of a field. */
 static const char *accepted_values(const neo_field *field, apr_pool_t *pool)
 {
@@ -103,7 +94,13 @@ static const char *accepted_values(const neo_field *field, apr_pool_t *pool)
     case NEO_LIST: neo_buf_printf(&out, "Up to %d objects.", field->max_items); break;
     case NEO_MAP: neo_buf_printf(&out, "Up to %d strings of at most %lld characters.", field->max_items, field->max); break;
     case NEO_REFERENCE:
-    case NEO_REFERENCE_LIST: add_kind(&out, field); break;
+    case NEO_REFERENCE_LIST:
+        neo_buf_puts(&out, field->refers ? apr_psprintf(pool,
+                                                        field->type == NEO_REFERENCE ? "The id of a %s."
+                                                                                     : "A list of ids of resources of type %s.",
+                                                        field->refers->name)
+                                         : "An id.");
+        break;
     case NEO_TYPES: break;
     }
     return out.ptr;

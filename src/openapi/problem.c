@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The error responses of the description: by status, with the codes that each can have (see openapi/openapi.h). The
  * examples are made by the code that makes the real ones. */
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -101,14 +100,6 @@ static const char *sample_path(const neo_openapi_builder *builder, const neo_ope
     return apr_pstrcat(builder->pool, path ? path : "", "/", below, NULL);
 }
 
-static neo_json *make_document(const neo_openapi_builder *builder, const neo_problem *problem, const char *instance)
-{
-    neo_problem_frame frame = {instance, REQUEST_ID, builder->docs_url};
-    neo_json *document = neo_openapi_json(builder->pool, "%s", neo_problem_json(problem, &frame, builder->pool).ptr);
-    neo_json_set(document, "timestamp", neo_json_make_string(MOMENT, builder->pool));
-    return document;
-}
-
 /* "not_found", "validation.failed.body": all collections share the example of the first one. */
 static const char *example_name(const neo_operation *operation, neo_code code, apr_pool_t *pool)
 {
@@ -132,10 +123,13 @@ static neo_json *make_examples(const neo_openapi_builder *builder, const neo_ope
     if (code == NEO_NOT_FOUND_RESOURCE && operation->accepts & NEO_ACCEPTS_BATCH)
         for (const neo_operation *const *o = builder->operations; !strstr(operation->path, "{id}"); o++)
             operation = *o;
-    if (!neo_json_get(neo_json_get(builder->components, "examples"), name))
-        neo_openapi_example(builder, name,
-                            make_document(builder, make_problem(operation, resource, code, builder->pool),
-                                          sample_path(builder, operation, resource)));
+    if (!neo_json_get(neo_json_get(builder->components, "examples"), name)) {
+        neo_problem_frame frame = {sample_path(builder, operation, resource), REQUEST_ID, builder->docs_url};
+        neo_problem *problem = make_problem(operation, resource, code, builder->pool);
+        neo_json *document = neo_openapi_json(builder->pool, "%s", neo_problem_json(problem, &frame, builder->pool).ptr);
+        neo_json_set(document, "timestamp", neo_json_make_string(MOMENT, builder->pool));
+        neo_openapi_example(builder, name, document);
+    }
     neo_json_set(examples, name, neo_openapi_ref(builder, "examples", name));
     return examples;
 }

@@ -20,10 +20,7 @@ int neo_openapi_has_schema(const neo_resource *resource, neo_shape shape)
 {
     if (shape == NEO_SHAPE_EVENT)
         return resource->has_events;
-    for (const neo_field *f = resource->fields; f->name; f++)
-        if (f->flags & NEO_SECRET)
-            return 1;
-    return shape != NEO_SHAPE_CREATED;
+    return shape != NEO_SHAPE_CREATED || neo_has_secret(resource);
 }
 
 int neo_openapi_has_field(const neo_field *field, neo_shape shape)

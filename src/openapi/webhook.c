@@ -2,7 +2,6 @@
 /* What receivers of webhooks get: the schemas of events, and the member `webhooks` (see openapi/openapi.h). */
 #include <apr_lib.h>
 #include <apr_strings.h>
-#include <string.h>
 
 #include "openapi/openapi.h"
 #include "resources/list.h"

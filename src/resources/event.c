@@ -2,7 +2,6 @@
 /* The event log: the types of events, who may read them, and the filters of the list. */
 #include "resources/event.h"
 
-#include <apr_strings.h>
 #include <string.h>
 
 #include "resources/fields.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* WhatsApp opt-outs, as they are exported and imported (see sql/0004_whatsapp.sql). */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "resources/lead.h"

@@ -2,7 +2,6 @@
 /* Applies the tables of rules between resources to a write (see schema/business_rules.h). */
 #include "schema/business_rules.h"
 
-#include <apr_strings.h>
 #include <string.h>
 
 #include "schema/validate.h"

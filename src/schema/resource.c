@@ -95,6 +95,14 @@ int neo_has_external_id(const neo_resource *resource)
     return resource->fields && neo_field_named(resource->fields, "external_id");
 }
 
+int neo_has_secret(const neo_resource *resource)
+{
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->flags & NEO_SECRET)
+            return 1;
+    return 0;
+}
+
 const neo_field *neo_field_of_unique_index(const neo_resource *resource, const char *index, const char **status)
 {
     const char *key = after(index, neo_table_name(resource));

@@ -88,19 +88,13 @@ static int is_after_scheme(const char *rest, const char *without)
            (host == len || is_port(rest + host, len - host));
 }
 
-static int is_http_url(const char *text, const char *scheme, const char *without)
-{
-    size_t len = strlen(scheme);
-    return strncasecmp(text, scheme, len) == 0 && is_after_scheme(text + len, without);
-}
-
 const char *neo_rule_webhook_url(const neo_json *value, apr_pool_t *pool)
 {
     const char *text = neo_json_string(value);
+    size_t scheme = strncasecmp(text, "https://", 8) == 0 ? 8 : strncasecmp(text, "http://", 7) == 0 ? 7 : 0;
     (void)pool;
-    if (is_http_url(text, "https://", "#") || is_http_url(text, "http://", "#"))
-        return NULL;
-    return "must be an absolute https URL without user, password or fragment";
+    return scheme && is_after_scheme(text + scheme, "#") ? NULL
+                                                         : "must be an absolute https URL without user, password or fragment";
 }
 
 const char *neo_rule_https_url(const neo_json *value, apr_pool_t *pool)

@@ -3,9 +3,7 @@
  * one stretches the plot. Colours and sizes are in status.css. */
 #include "parts.h"
 
-#include <apr_strings.h>
 #include <math.h>
-#include <string.h>
 
 typedef struct {
     const char *name;  /* in the legend */

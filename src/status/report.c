@@ -2,8 +2,6 @@
 /* Reads a report, and formats its values (see status/report.h). */
 #include "status/report.h"
 
-#include <string.h>
-
 #include "parts.h"
 
 /* ---------------------------------------------------------------- reading */

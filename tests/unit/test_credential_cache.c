@@ -5,10 +5,8 @@
 #include <apr_strings.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "api/credential_cache.h"
-#include "core/clock.h"
 #include "core/secret.h"
 
 #define MAX_ENTRIES 16384 /* the cache's size */

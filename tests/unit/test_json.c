@@ -2,7 +2,6 @@
 /* JSON: parsing, order of members, merge patches (RFC 7396). */
 #include "unit.h"
 
-#include <apr_strings.h>
 #include <limits.h>
 
 #include "core/encode.h"

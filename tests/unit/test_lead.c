@@ -2,8 +2,6 @@
 /* Leads: reading CSV, and validation. */
 #include "unit.h"
 
-#include <apr_strings.h>
-
 #include "core/csv.h"
 #include "resources/lead.h"
 

@@ -2,7 +2,6 @@
 /* Rate limits: one caller's window, and exact counts across threads and processes. */
 #include "unit.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

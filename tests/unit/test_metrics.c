@@ -2,7 +2,6 @@
 /* Metrics in shared memory: no count is lost between processes; minutes of the last hour; dead processes are ignored. */
 #include "unit.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 #include "unit.h"
 
 #include <apr_strings.h>
-#include <stdlib.h>
 
 #include "core/crypto.h"
 #include "core/encode.h"
@@ -19,37 +18,25 @@ typedef struct {
     neo_receivers *receivers;
     neo_report *report;
     apr_pool_t *pool;
+    int broker; /* the number of the route GET /brokers/{id} */
 } fixture;
-
-/* Zeroed memory with the alignment of the counters. */
-static void *zeros(apr_size_t size, apr_pool_t *pool)
-{
-    char *memory = apr_pcalloc(pool, size + 64);
-    return memory + (64 - (uintptr_t)memory % 64) % 64;
-}
 
 static fixture *new_fixture(apr_pool_t *pool)
 {
     fixture *h = apr_pcalloc(pool, sizeof *h);
     neo_routes_make(pool);
     h->pool = pool;
-    h->metrics =
-        neo_metrics_attach(zeros(neo_metrics_size(neo_routes_count(), 2), pool), neo_routes_count(), 2, NOW - 90 * MINUTE);
+    char *memory = apr_pcalloc(pool, neo_metrics_size(neo_routes_count(), 2) + 64);
+    memory += (64 - (uintptr_t)memory % 64) % 64; /* the alignment of the counters */
+    h->metrics = neo_metrics_attach(memory, neo_routes_count(), 2, NOW - 90 * MINUTE);
+    while (strcmp(neo_route_at(h->broker)->path, BROKER) != 0 || strcmp(neo_route_at(h->broker)->method, "GET") != 0)
+        assert_true(++h->broker < neo_routes_count());
     h->receivers = neo_receivers_attach(apr_pcalloc(pool, neo_receivers_size()));
     h->report = apr_pcalloc(pool, sizeof *h->report);
     h->report->now = NOW;
     h->report->host = "api.example.com";
     h->report->backlog_read_at = NOW;
     return h;
-}
-
-static int route_named(const char *method, const char *path)
-{
-    for (int i = 0; i < neo_routes_count(); i++)
-        if (strcmp(neo_route_at(i)->path, path) == 0 && strcmp(neo_route_at(i)->method, method) == 0)
-            return i;
-    fail_msg("there is no route %s %s", method, path);
-    return 0;
 }
 
 static void read_counters(fixture *h)
@@ -106,10 +93,9 @@ TEST(a_page_without_requests_is_complete)
 TEST(a_page_shows_the_counters)
 {
     fixture *h = new_fixture(*state);
-    int broker = route_named("GET", BROKER);
     for (int i = 0; i < 1234; i++)
-        neo_metrics_request(h->metrics, broker, i < 34 ? 404 : 200, 300, NOW - 10 * MINUTE);
-    neo_metrics_request(h->metrics, broker, 500, 300, NOW);
+        neo_metrics_request(h->metrics, h->broker, i < 34 ? 404 : 200, 300, NOW - 10 * MINUTE);
+    neo_metrics_request(h->metrics, h->broker, 500, 300, NOW);
     neo_metrics_request(h->metrics, 0, 429, 300, NOW);
     const char *page = written(h, write_page);
     assert_has(page, "<dt>Requests, last hour</dt><dd><b>1,236</b>");
@@ -210,7 +196,7 @@ TEST(durations_and_ages_have_readable_units)
 TEST(every_line_of_the_text_is_a_key_and_a_value)
 {
     fixture *h = new_fixture(*state);
-    neo_metrics_request(h->metrics, route_named("GET", BROKER), 200, 300, NOW);
+    neo_metrics_request(h->metrics, h->broker, 200, 300, NOW);
     assert_true(neo_receivers_attempt(h->receivers, "a.example", 0, 2000, NOW));
     char *last, *text = apr_pstrdup(h->pool, written(h, neo_report_text));
     assert_has(text, "Route GET " BROKER ": 200=1 p50=");
@@ -234,10 +220,9 @@ TEST(mod_status_gets_a_section_in_either_form)
 TEST(metrics_have_cumulative_buckets)
 {
     fixture *h = new_fixture(*state);
-    int broker = route_named("GET", BROKER);
-    neo_metrics_request(h->metrics, broker, 200, 80, NOW);
-    neo_metrics_request(h->metrics, broker, 200, 1500, NOW);
-    neo_metrics_request(h->metrics, broker, 204, 99 * SECOND, NOW);
+    neo_metrics_request(h->metrics, h->broker, 200, 80, NOW);
+    neo_metrics_request(h->metrics, h->broker, 200, 1500, NOW);
+    neo_metrics_request(h->metrics, h->broker, 204, 99 * SECOND, NOW);
     const char *metrics = written(h, neo_report_metrics);
 #define LABELS "{method=\"GET\",route=\"" BROKER "\",code=\"2xx\""
 #define NAME   "\nneoapi_http_request_duration_seconds_"

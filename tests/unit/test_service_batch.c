@@ -3,8 +3,6 @@
 #include "fake_host.h"
 #include "fake_pg.h"
 
-#include "schema/resource.h"
-
 #define MADE(number) "{\"id\":\"brk_01jd3x0000000000000000000" number "\",\"name\":\"Ana\"}", "1", NULL, number
 #define BATCH                                                                                                                  \
     "{\"operations\":[{\"method\":\"create\",\"data\":{\"name\":\"Ana\"}},{\"method\":\"create\",\"data\":{\"name\":\"Bia\"}}" \
