@@ -9,12 +9,10 @@
 #include <mpm_common.h>
 
 #include "httpd/admin.h"
-#include "httpd/config_report.h"
 #include "httpd/log.h"
 #include "httpd/response.h"
-#include "httpd/shared_metrics.h"
+#include "httpd/shared_memory.h"
 #include "httpd/slow_clients.h"
-#include "httpd/stream.h"
 #include "sql/expiry.h"
 #include "webhooks/claim_owner.h"
 
@@ -230,7 +228,7 @@ static void register_hooks(apr_pool_t *pool)
     neo_response_register_filter();
     neo_slow_clients_register();
     neo_admin_register(pool);
-    ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_LAST); /* after the MPM's */
+    ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_LAST); /* the MPM's check runs first */
     ap_hook_post_config(post_config, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, after_dbd, NULL, APR_HOOK_LAST);
     ap_hook_child_status(child_status, NULL, NULL, APR_HOOK_MIDDLE);

@@ -70,7 +70,7 @@ void neo_ms_format(char out[NEO_MS_TEXT_SIZE], neo_ms ms);
  * anything else: a leap second, a day that the month does not have, a time outside NEO_MS_FIRST to NEO_MS_LAST. */
 NEO_MUSTCHECK int neo_ms_parse(const char *text, neo_ms *ms);
 
-/* True for a full-date (RFC 3339, section 5.6) that exists, from NEO_FIRST_YEAR to NEO_LAST_YEAR. */
+/* Returns true for a full-date (RFC 3339, section 5.6) that exists, from NEO_FIRST_YEAR to NEO_LAST_YEAR. */
 NEO_MUSTCHECK int neo_date_is_valid(const char *text);
 
 #endif

@@ -35,7 +35,7 @@ void neo_sha256_pieces(const neo_text *pieces, int count, unsigned char out[NEO_
 /* HMAC-SHA-256 (RFC 2104) over `count` concatenated pieces. */
 void neo_hmac_sha256(const void *key, apr_size_t len, const neo_text *pieces, int count, unsigned char out[NEO_SHA256_SIZE]);
 
-/* True if equal. The time depends only on `len`. */
+/* Returns true if the bytes are equal. The time depends only on `len`. */
 int neo_equal_constant_time(const void *a, const void *b, apr_size_t len);
 
 /* Encrypts with AES-256-GCM (NIST SP 800-38D) and a random nonce. `context` is authenticated but not stored: neo_open needs the

@@ -9,12 +9,12 @@
 typedef struct neo_csv {
     const char *at, *end;
     char separator;
-    int line; /* of `at`, from 1 */
+    int line; /* the line of `at`, from 1 */
 } neo_csv;
 
 /* One record. An unquoted field has no leading or trailing spaces and tabs. */
 typedef struct neo_csv_record {
-    int line; /* of its start, from 1 */
+    int line; /* the line on which it starts, from 1 */
     int count;
     const char **fields;
     const char *error; /* an error, or NULL. If set, there are no fields, and the next record starts in the next line */

@@ -33,7 +33,7 @@ void neo_fingerprint(const void *data, apr_size_t len, char out[NEO_FINGERPRINT_
 /* Parses a decimal integer without spaces or plus sign. Returns false if `text` is anything else or out of range. */
 NEO_MUSTCHECK int neo_integer_parse(const char *text, long long *value);
 
-/* True for well-formed UTF-8 (RFC 3629). */
+/* Returns true for well-formed UTF-8 (RFC 3629). */
 NEO_MUSTCHECK int neo_utf8_is_valid(const char *text, apr_size_t len);
 
 /* The number of code points of well-formed UTF-8. */

@@ -22,7 +22,7 @@ neo_ms neo_id_issue(char out[NEO_ID_SIZE], const char *prefix);
 #define NEO_ID_BLOCK_SIZE (NEO_ID_LEN - 4 + 1)
 void neo_id_issue_block(char id_block[NEO_ID_BLOCK_SIZE], const char *prefix);
 
-/* True if `text` is the prefix and a ULID as neo_id_issue writes it. */
+/* Returns true if `text` is the prefix and a ULID as neo_id_issue writes it. */
 NEO_MUSTCHECK int neo_id_is(const char *text, const char *prefix);
 
 /* Writes the smallest (`last` 0) or greatest (`last` 1) id of a millisecond: the ends of a range of creation times. Before 1970

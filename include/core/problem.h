@@ -95,16 +95,16 @@ typedef struct neo_problem_item {
 
 typedef struct neo_problem {
     neo_code kind;
-    int status;                /* of the response: the row's, unless the host replaced it */
+    int status;                /* the response's; that of the row, unless the host replaced it */
     const char *code;          /* the row's code, with {resource} and {field} filled in */
     const char *detail;        /* sentences for the caller, without internals */
-    apr_array_header_t *items; /* of neo_problem_item, at most 100; NULL unless the status is 400 */
+    apr_array_header_t *items; /* at most 100 neo_problem_item; NULL unless the status is 400 */
     int retry_after;           /* 429, 503: seconds; 0 elsewhere */
-    const char *field;         /* of a 409 about one field: its path; NULL elsewhere */
-    const char *existing_id;   /* of conflict.duplicate: the resource that has the value; NULL if it is not known */
+    const char *field;         /* the path of the field that a 409 is about; else NULL */
+    const char *existing_id;   /* the resource that has the value of conflict.duplicate; NULL if not known */
     const char *limit;         /* the limit of the plan that is reached: its name in `neoapictl plan list`; NULL elsewhere */
-    int limit_value;           /* of `limit` */
-    const char *failures; /* of an atomic batch: a JSON array of the results of the operations that failed; NULL elsewhere */
+    int limit_value;           /* the value of `limit` */
+    const char *failures;      /* a JSON array of the results of the operations of an atomic batch that failed; else NULL */
 } neo_problem;
 
 /* A problem without fields. */

@@ -21,7 +21,8 @@ void neo_secret_make(char out[NEO_SECRET_SIZE], char id[NEO_ID_SIZE], unsigned c
 /* A new secret for an existing credential. */
 void neo_secret_renew(char out[NEO_SECRET_SIZE], const char *id, unsigned char hash[NEO_SHA256_SIZE]);
 
-/* True if `text` has the form of a secret; `id` is then its public id. The checksum is not verified: the hash decides. */
+/* Returns true if `text` has the form of a secret; `id` is then its public id. The checksum is not verified: the hash decides.
+ */
 NEO_MUSTCHECK int neo_secret_id(const char *text, char id[NEO_ID_SIZE]);
 
 /* The hash to store, and whether the checksum is right. `text` must have the form of a secret. */

@@ -32,15 +32,15 @@ typedef struct neo_server_config {
     long long event_retention;   /* days */
     long long max_event_waiters; /* requests */
     long long webhook_allows_http, groups_writes, grouped_statements;
-    apr_array_header_t *webhook_delays;  /* of int: seconds before each attempt; NULL if not set */
-    apr_array_header_t *webhook_allowed; /* of const char *: address ranges */
+    apr_array_header_t *webhook_delays;  /* int: seconds before each attempt; NULL if not set */
+    apr_array_header_t *webhook_allowed; /* const char *: address ranges */
     const char *webhook_ca_bundle;
-    const char *whatsapp_url; /* without a trailing slash; these two are NULL if not set */
+    const char *whatsapp_url; /* has no trailing slash; this and the next are NULL if not set */
     const char *whatsapp_version;
     const char *host_name;
     long long whatsapp_timeout;     /* seconds */
-    apr_array_header_t *stop_texts; /* of const char *: plain */
-    apr_array_header_t *roots;      /* of const char *: the locations with NeoAPI On; each ends in a slash */
+    apr_array_header_t *stop_texts; /* const char *: normalized texts */
+    apr_array_header_t *roots;      /* const char *: the locations with NeoAPI On; each ends in a slash */
     neo_site *site;                 /* NULL if no location has NeoAPI On */
     neo_database *database;         /* these four are created in each child process */
     neo_listener *listener;         /* NULL if another virtual host's is shared */
@@ -69,7 +69,7 @@ int neo_config_is_valid(server_rec *main_server, apr_pool_t *temporary);
 /* Reads NeoAPIKeyFile. Logs the error of a file that cannot be used, and leaves *keys without keys. */
 int neo_config_read_keys(server_rec *server, neo_keys *keys, apr_pool_t *pool);
 
-/* False if the virtual host has no DBD directives, so that it shares the main server's connections. */
+/* Returns false if the virtual host has no DBD directives, so that it shares the main server's connections. */
 int neo_config_has_own_database(const server_rec *server);
 
 /* The first argument of a directive: the virtual host's, or else the main server's. NULL if it is not set. */
@@ -97,5 +97,10 @@ void neo_config_courier_settings(const server_rec *main_server, const neo_server
 
 /* Creates the sites and their shared memory. Call it after neo_config_is_valid. */
 int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool);
+
+/* For neoapictl doctor: with `apachectl -t -D NEOAPI_REPORT`, prints a line of JSON: processes, threads, connections of each
+ * process, ports, the PID file, and the virtual hosts with NeoAPI On, with their names, files and database. Members without a
+ * value are left out. Call it after the MPM has checked its own configuration. */
+void neo_config_report(server_rec *main_server, apr_pool_t *temporary);
 
 #endif

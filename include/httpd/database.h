@@ -17,7 +17,7 @@ typedef struct neo_db_lease {
     apr_time_t since;
     long long spent;   /* microseconds of waiting for connections and holding them, the sum of all uses */
     int is_long_held;  /* held for long by design, so not part of the histogram; limited for requests */
-    int is_internal;   /* of a thread of the module: does not wait in the queue of the requests, and rarely tries during an
+    int is_internal;   /* a thread of the module: it does not wait in the queue of the requests, and rarely tries during an
                         * outage */
     int is_background; /* errors of its statements are logged once, and it tries rarely while they fail */
     neo_pg_watch watch;
@@ -26,7 +26,7 @@ typedef struct neo_db_lease {
     int was_busy;        /* no connection, because the queue was full or too slow */
 } neo_db_lease;
 
-/* True if mod_dbd is loaded. */
+/* Returns true if mod_dbd is loaded. */
 int neo_database_has_mod_dbd(void);
 
 /* Call it in a child process. Of `max_connections`, two are kept for the listener and the dispatcher. Of the others, requests

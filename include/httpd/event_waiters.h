@@ -15,7 +15,7 @@ typedef struct neo_event_waiters neo_event_waiters;
 /* `wake` is called when the first request begins to wait. */
 neo_event_waiters *neo_event_waiters_make(apr_pool_t *pchild, int slots, void (*wake)(void *baton), void *baton);
 
-/* As neo_host's await_event. */
+/* Implements neo_host's await_event. */
 int neo_event_waiters_wait(neo_event_waiters *waiters, const neo_event_wait *wait);
 
 /* Whether requests wait. */

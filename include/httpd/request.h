@@ -15,7 +15,7 @@ typedef struct neo_exchange {
     neo_db_lease lease;
     neo_db_lease long_lease; /* held while the client reads */
     neo_dispatcher *dispatcher;
-    int has_read_body, is_at_end; /* of the body, or it cannot be read any further */
+    int has_read_body, is_at_end; /* the body was read; it has ended or cannot be read further */
 } neo_exchange;
 
 /* `root` is the path of the API's location. */

@@ -18,7 +18,7 @@ void neo_slow_clients_start(apr_pool_t *pchild);
 /* Counts the waits for the current request as the credential's, too. */
 void neo_slow_clients_set_credential(const conn_rec *c, const char *credential);
 
-/* Instead of 10 seconds, the client has `piece_ms` to read 16 KB, until neo_steady_ms is `end`. */
+/* Gives the client, instead of 10 seconds, `piece_ms` to read 16 KB, until neo_steady_ms is `end`. */
 void neo_slow_clients_set_times(const conn_rec *c, neo_ms piece_ms, neo_ms end);
 
 /* For a thread that waits for a body: it is not disconnected, but must stop when neo_slow_clients_is_refused. */

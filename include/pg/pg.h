@@ -79,8 +79,8 @@ typedef enum neo_pg_mode {
 typedef struct neo_rows {
     struct pg_result *native;
     int count;
-    const char *constraint;           /* of a violation, else NULL */
-    const char *detail;               /* of an error, else NULL */
+    const char *constraint;           /* the name of the violated constraint, else NULL */
+    const char *detail;               /* an error's detail, else NULL */
     const char *message;              /* the server's error message; only for the log and neoapictl */
     const struct neo_pg_error *error; /* what it means (see pg/error.h); NULL if there is none */
     int is_undone;                    /* after an error: the statement certainly changed nothing */
@@ -99,7 +99,7 @@ void neo_pg_set_log_context(neo_pg *pg, void *log_context); /* for neo_log */
 /* The state of a background thread's statements: an error is logged when it begins, and again only after a success. It belongs
  * to the thread, whose connections change. */
 typedef struct neo_pg_watch {
-    const struct neo_pg_error *error; /* of the last statement, NULL after a success */
+    const struct neo_pg_error *error; /* the last statement's, NULL after a success */
     int failures;                     /* since the last success */
 } neo_pg_watch;
 void neo_pg_set_watch(neo_pg *pg, neo_pg_watch *watch); /* NULL: every error is logged */
@@ -157,6 +157,16 @@ const char *neo_rows_state(const neo_rows *rows);
 /* `text` as an SQL literal or identifier, quotes included. */
 const char *neo_pg_literal(neo_pg *pg, const char *text, apr_pool_t *pool);
 const char *neo_pg_identifier(neo_pg *pg, const char *text, apr_pool_t *pool);
+
+/* Array literals: add elements to an empty buffer, then call neo_array_end. The first takes any text, NULL for null. */
+void neo_array_add(neo_buf *array, const char *text);
+
+/* Text that needs no quotes, such as an id or a name from our tables. */
+void neo_array_add_plain(neo_buf *array, const char *text);
+void neo_array_add_number(neo_buf *array, long long number);
+
+/* Completes the array and returns the buffer's text. */
+const char *neo_array_end(neo_buf *array);
 
 /* Hashes a role's password as PostgreSQL stores it, so that the password never reaches the server or its log. Returns NULL and
  * sets *error to libpq's message on failure. */

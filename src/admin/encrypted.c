@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pg/array.h"
+#include "pg/pg.h"
 
 #define PAGE_ROWS  1000
 #define PLACE_SIZE 200

@@ -53,7 +53,7 @@ void neo_buf_printf(neo_buf *buf, const char *fmt, ...)
     va_start(args, fmt);
     va_list again;
     va_copy(again, args);
-    reserve(buf, 64); /* so that one vsnprintf is usually enough */
+    reserve(buf, 64); /* one vsnprintf is usually enough then */
     size_t capacity = buf->capacity - buf->len;
     int len = vsnprintf(buf->ptr + buf->len, capacity, fmt, args);
     if (len > 0 && (size_t)len >= capacity) {

@@ -15,10 +15,10 @@
 
 /* The time minus the boot clock, which never steps and, unlike CLOCK_MONOTONIC, counts while the machine sleeps. 0: unknown. */
 static atomic_llong clock_offset;
-static long long *shared_offset; /* of the processes of this host, which have the same boot clock; NULL: none */
+static long long *shared_offset; /* shared by this host's processes, which have the same boot clock; NULL if not shared */
 static atomic_int is_apart;      /* the system clock differs from the time by more than NEO_MAX_CLOCK_STEP_MS */
 static atomic_int steps;
-static atomic_llong last_step; /* 0: none, or it was forgotten */
+static atomic_llong last_step; /* milliseconds; 0 if no step is to be recorded */
 
 static neo_ms read_clock(clockid_t clock)
 {

@@ -283,7 +283,7 @@ void neo_tls_require_alternative_names(void *ssl_context)
 
 /* ---------------------------------------------------------------- certificates */
 
-/* Instead of asking for a passphrase. */
+/* Keeps OpenSSL from asking for a passphrase on the terminal. */
 static int no_passphrase(char *buffer, int size, int is_written, void *data)
 {
     (void)buffer, (void)size, (void)is_written, (void)data;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_TRIES 1000 /* of a reader */
+#define MAX_TRIES 1000 /* a reader's attempts to get a consistent copy */
 
 /* Adaptive: held too briefly to be worth sleeping. */
 void neo_mutex_init(pthread_mutex_t *mutex)

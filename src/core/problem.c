@@ -210,7 +210,7 @@ const char *neo_type_title(const char *type)
     return type;
 }
 
-/* Of statuses that are not named by their type. */
+/* The titles of statuses that are not named by their type. */
 static const struct {
     int status;
     const char *title;

@@ -54,7 +54,7 @@ void neo_receivers_hostname(const char *url, char hostname[NEO_HOST_SIZE])
 {
     neo_receivers_host(url, hostname);
     char *port = strrchr(hostname, ':');
-    if (port && !strchr(port, ']')) /* of an IPv6 address */
+    if (port && !strchr(port, ']')) /* "]" ends an IPv6 address */
         *port = '\0';
     char *c = hostname;
     for (; *c; c++)

@@ -20,7 +20,7 @@ typedef struct neo_doctor_context {
     const char *key_file;
     neo_keys keys;                       /* none until the key file was read */
     const char *httpd_dir;               /* APACHE_CONFDIR */
-    neo_json *httpd;                     /* the module's report (httpd/config_report.h); NULL if there is none */
+    neo_json *httpd;                     /* the module's report (httpd/config_report.c); NULL if there is none */
     neo_json *site;                      /* the first virtual host in it; NULL if none has NeoAPI On */
     const char *httpd_error, *httpd_fix; /* why httpd does not accept its configuration; NULL if it does */
     const char *httpd_skipped;           /* why it could not be checked; NULL if it was */

@@ -9,7 +9,7 @@
 #include "core/id.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
-#include "pg/array.h"
+#include "pg/pg.h"
 
 /* ---------------------------------------------------------------- parameters */
 

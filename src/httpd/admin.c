@@ -14,7 +14,7 @@
 #include "core/encode.h"
 #include "httpd/config.h"
 #include "httpd/db_probe.h"
-#include "httpd/shared_metrics.h"
+#include "httpd/shared_memory.h"
 
 #define MAX_REFRESH 3600 /* seconds */
 #define REFRESH     10   /* seconds, for "refresh" without a number, as in mod_status */
@@ -36,12 +36,6 @@ static int send_line(request_rec *r, int status, const char *line)
 {
     const char *text = apr_pstrcat(r->pool, line, "\n", NULL);
     return send_text(r, status, "text/plain; charset=utf-8", (neo_text){text, strlen(text)});
-}
-
-static int refuse_method(request_rec *r)
-{
-    ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, -1);
-    return HTTP_METHOD_NOT_ALLOWED;
 }
 
 static const char not_used[] = "no virtual host has a location with NeoAPI On";
@@ -165,8 +159,12 @@ int neo_admin_handle(request_rec *r)
         int (*handle)(request_rec *r);
     } handlers[] = {{"neoapi-status", handle_status}, {"neoapi-metrics", handle_metrics}, {"neoapi-health", handle_health}};
     for (apr_size_t i = 0; r->handler && i < sizeof handlers / sizeof *handlers; i++)
-        if (strcmp(r->handler, handlers[i].name) == 0)
-            return r->method_number == M_GET ? handlers[i].handle(r) : refuse_method(r);
+        if (strcmp(r->handler, handlers[i].name) == 0) {
+            if (r->method_number == M_GET)
+                return handlers[i].handle(r);
+            ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, -1);
+            return HTTP_METHOD_NOT_ALLOWED;
+        }
     return DECLINED;
 }
 

@@ -11,7 +11,7 @@
 
 #include "core/encode.h"
 #include "httpd/log.h"
-#include "httpd/memory.h"
+#include "httpd/shared_memory.h"
 #include "whatsapp/callback.h"
 
 #define VERSION_PATH     "/public/v1/"
@@ -376,15 +376,6 @@ int neo_config_provider_timeout(const neo_server_config *config)
     return (int)NUMBER(config, whatsapp_timeout);
 }
 
-/* A courier also claims deliveries to URLs that another virtual host accepted: both can use one database. */
-static int is_http_allowed(const server_rec *main_server)
-{
-    for (const server_rec *s = main_server; s; s = s->next)
-        if (has_api(s) && neo_get_server_config(s)->webhook_allows_http == 1)
-            return 1;
-    return 0;
-}
-
 void neo_config_courier_settings(const server_rec *main_server, const neo_server_config *config, apr_pool_t *pool,
                                  neo_courier_settings *settings)
 {
@@ -400,9 +391,11 @@ void neo_config_courier_settings(const server_rec *main_server, const neo_server
         .concurrency = config->site->keys.count ? (int)NUMBER(config, webhook_concurrency) : 0, /* it cannot sign without */
         .per_subscription = (int)NUMBER(config, webhook_per_subscription),
         .ca_bundle = config->webhook_ca_bundle,
-        .allows_http = is_http_allowed(main_server),
         .guard = guard,
     };
+    /* A courier also claims deliveries to URLs that another virtual host accepted: both can use one database. */
+    for (const server_rec *s = main_server; s; s = s->next)
+        settings->allows_http |= has_api(s) && neo_get_server_config(s)->webhook_allows_http == 1;
     for (int i = 0; i < settings->attempts; i++)
         settings->delays[i] = configured ? APR_ARRAY_IDX(configured, i, int) : default_delays[i];
 }
@@ -419,7 +412,7 @@ int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)
             entries = wanted;
     }
     neo_limiter *credentials = NULL, *addresses = NULL;
-    if (entries && !neo_memory_limiters(main_server, (apr_size_t)entries, &credentials, &addresses))
+    if (entries && !neo_shared_limiters_open(main_server, (apr_size_t)entries, &credentials, &addresses))
         return 0;
     for (server_rec *s = main_server; s; s = s->next)
         if (has_api(s)) {

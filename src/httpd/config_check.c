@@ -16,18 +16,10 @@ static int report_error(server_rec *server, neo_message message, const char *tex
     return 0;
 }
 
-static void warn_of_prefork(server_rec *server)
-{
-    int processes = 0;
-    ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &processes);
-    neo_log(NEO_LOG_PREFORK, &(neo_log_context){.server = server},
-            "%d processes with one thread each need up to %d database connections", processes, 3 * processes);
-}
-
 static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
 {
     const char *driver = neo_config_directive_anywhere("DBDriver"), *max = neo_config_directive_anywhere("DBDMax");
-    int threads = 0;
+    int threads = 0, processes = 0;
     if (!neo_database_has_mod_dbd())
         return report_error(server, NEO_LOG_NO_DBD, "mod_dbd is not loaded");
     if (!driver)
@@ -40,8 +32,11 @@ static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
         return report_error(server, NEO_LOG_ONE_CONNECTION,
                             "DBDMax leaves no connection for requests: the credential listener and the courier use one each");
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
+    ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &processes);
     if (threads <= 1)
-        warn_of_prefork(server);
+        report_error(server, NEO_LOG_PREFORK,
+                     apr_psprintf(pool, "%d processes with one thread each need up to %d database connections", processes,
+                                  3 * processes));
     int needed = threads > 16 ? (threads + 15) / 16 + 2 : threads > 1 ? 4 : 3, has = neo_config_max_connections(server);
     if (has < needed)
         report_error(server, NEO_LOG_FEW_CONNECTIONS,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints the configuration as JSON (see httpd/config_report.h). */
-#include "httpd/config_report.h"
+/* Prints the configuration as JSON (see httpd/config.h). */
 
 #include <ap_listen.h>
 #include <ap_mpm.h>
@@ -68,17 +67,9 @@ static neo_json *describe_site(const server_rec *server, apr_pool_t *pool)
     return site;
 }
 
-static neo_json *describe_ports(apr_pool_t *pool)
-{
-    neo_json *ports = neo_json_make_array(pool);
-    for (const ap_listen_rec *l = ap_listeners; l; l = l->next)
-        neo_json_append(ports, neo_json_make_integer(l->bind_addr->port, pool));
-    return ports;
-}
-
 void neo_config_report(server_rec *main_server, apr_pool_t *temporary)
 {
-    neo_json *report, *sites = neo_json_make_array(temporary);
+    neo_json *report, *sites = neo_json_make_array(temporary), *ports = neo_json_make_array(temporary);
     int shared = 0, own = 0;
     if (!ap_exists_config_define("NEOAPI_REPORT"))
         return;
@@ -90,11 +81,13 @@ void neo_config_report(server_rec *main_server, apr_pool_t *temporary)
             else
                 shared = neo_config_max_connections(s);
         }
+    for (const ap_listen_rec *l = ap_listeners; l; l = l->next)
+        neo_json_append(ports, neo_json_make_integer(l->bind_addr->port, temporary));
     report = neo_json_make_object(temporary);
     set_query(report, "processes", AP_MPMQ_MAX_DAEMONS, temporary);
     set_query(report, "threads", AP_MPMQ_MAX_THREADS, temporary);
     neo_json_set(report, "connections", neo_json_make_integer(own + shared, temporary));
-    neo_json_set(report, "ports", describe_ports(temporary));
+    neo_json_set(report, "ports", ports);
     set_text(report, "user", ap_unixd_config.user_name, temporary);
     neo_json_set(report, "uid", neo_json_make_integer(ap_unixd_config.user_id, temporary));
     neo_json_set(report, "gid", neo_json_make_integer(ap_unixd_config.group_id, temporary));

@@ -9,10 +9,10 @@
 #include <stdatomic.h>
 
 #include "core/lock.h"
-#include "httpd/shared_metrics.h"
+#include "httpd/shared_memory.h"
 
-/* After a failed attempt to connect. mod_dbd holds its lock while it connects; without a delay, threads that return connections
- * could wait for the lock repeatedly. */
+/* The delay after a failed attempt to connect. mod_dbd holds its lock while it connects; without a delay, threads that return
+ * connections could wait for the lock repeatedly. */
 #define RETRY_DELAY_US 50000
 
 /* Finding the reason takes a second attempt to connect. It is made at most once in this interval, and only if the server
@@ -20,7 +20,7 @@
 #define ERROR_INTERVAL_MS 5000
 #define ANSWERED_US       500000
 
-#define QUEUE_MS  2000 /* for which a request waits for a connection */
+#define QUEUE_MS  2000 /* the time limit of a request that waits for a connection */
 #define MIN_QUEUE 32   /* requests that may wait; with many connections, two for each */
 #define RESERVED  2    /* connections, for the listener and the dispatcher */
 
@@ -44,13 +44,13 @@ struct neo_database {
     queue queue;
     pthread_mutex_t mutex; /* one thread calls mod_dbd; the others fail with it instead of trying to connect themselves */
     atomic_uint failures;
-    apr_time_t failed_at;                /* of the last failure */
-    atomic_llong failed_after;           /* microseconds */
+    apr_time_t failed_at;                /* the time of the last failure */
+    atomic_llong failed_after;           /* microseconds that the last failed attempt took */
     const char *params;                  /* DBDParams */
     pthread_mutex_t lookup;              /* a thread that failed to connect waits for the reason; others do not */
     long long next_lookup;               /* neo_steady_ms from which on the reason is looked up again */
-    _Atomic(const neo_pg_error *) error; /* of the last failure */
-    atomic_llong backoff;                /* milliseconds; 0: none */
+    _Atomic(const neo_pg_error *) error; /* the cause of the last failure */
+    atomic_llong backoff;                /* milliseconds; 0 after a success */
     atomic_llong paused_until;           /* neo_steady_ms: a step of the clock must not lengthen it */
 };
 
@@ -64,7 +64,7 @@ int neo_database_has_mod_dbd(void)
     return dbd_open && dbd_close;
 }
 
-static apr_status_t destroy(void *data)
+static apr_status_t destroy_database(void *data)
 {
     neo_database *database = data;
     pthread_mutex_destroy(&database->lookup);
@@ -138,15 +138,8 @@ neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, const ch
     neo_mutex_init(&database->mutex);
     neo_mutex_init(&database->lookup);
     init_queue(&database->queue, max_connections, max_long_held);
-    apr_pool_cleanup_register(pchild, database, destroy, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pchild, database, destroy_database, apr_pool_cleanup_null);
     return database;
-}
-
-static void wait_before_retry(const neo_database *database)
-{
-    apr_time_t since = apr_time_now() - database->failed_at;
-    if (since >= 0 && since < RETRY_DELAY_US)
-        apr_sleep(RETRY_DELAY_US - since);
 }
 
 /* Connects once more with libpq, because apr_dbd does not report SQLSTATE. */
@@ -175,7 +168,9 @@ static ap_dbd_t *open_free_connection(neo_database *database, apr_pool_t *pool)
     ap_dbd_t *record = NULL;
     pthread_mutex_lock(&database->mutex);
     if (before == atomic_load(&database->failures)) {
-        wait_before_retry(database);
+        apr_time_t since = apr_time_now() - database->failed_at;
+        if (since >= 0 && since < RETRY_DELAY_US)
+            apr_sleep(RETRY_DELAY_US - since);
         apr_time_t began = apr_time_now();
         record = dbd_open(pool, database->server);
         if (!record) {
@@ -187,15 +182,6 @@ static ap_dbd_t *open_free_connection(neo_database *database, apr_pool_t *pool)
     pthread_mutex_unlock(&database->mutex);
     if (!record)
         look_up_error(database);
-    return record;
-}
-
-static ap_dbd_t *open_connection(neo_database *database, neo_db_lease *lease, apr_pool_t *pool)
-{
-    lease->was_busy = !lease->is_internal && !enter_queue(&database->queue);
-    ap_dbd_t *record = lease->was_busy ? NULL : open_free_connection(database, pool);
-    if (!record && !lease->is_internal && !lease->was_busy)
-        leave_queue(&database->queue);
     return record;
 }
 
@@ -219,27 +205,26 @@ static void update_backoff(neo_database *database, const neo_db_lease *lease, in
     atomic_store(&database->backoff, backoff);
 }
 
-static int belongs_to_listener(const neo_db_lease *lease)
-{
-    return lease->is_long_held && lease->is_internal;
-}
-
 static int is_limited(const neo_db_lease *lease)
 {
     return lease->is_long_held && !lease->is_internal;
 }
 
+/* Only the listener's own connection is held for long and internal. */
 static int *connection_gauge(neo_process *process, const neo_db_lease *lease)
 {
-    return belongs_to_listener(lease) ? &process->listening : &process->in_use;
+    return lease->is_long_held && lease->is_internal ? &process->listening : &process->in_use;
 }
 
-static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_pool_t *pool)
+static ap_dbd_t *open_connection(neo_database *database, neo_db_lease *lease, apr_pool_t *pool)
 {
     const neo_shared_metrics *shared = neo_shared_metrics_get();
     apr_time_t started = apr_time_now();
     __atomic_fetch_add(&shared->process->waiting, 1, __ATOMIC_RELAXED);
-    ap_dbd_t *record = open_connection(database, lease, pool);
+    lease->was_busy = !lease->is_internal && !enter_queue(&database->queue);
+    ap_dbd_t *record = lease->was_busy ? NULL : open_free_connection(database, pool);
+    if (!record && !lease->is_internal && !lease->was_busy)
+        leave_queue(&database->queue);
     lease->since = apr_time_now();
     lease->spent += lease->since - started;
     __atomic_fetch_sub(&shared->process->waiting, 1, __ATOMIC_RELAXED);
@@ -250,7 +235,7 @@ static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_p
     return record;
 }
 
-static void close_counted(neo_database *database, neo_db_lease *lease)
+static void close_connection(neo_database *database, neo_db_lease *lease)
 {
     const neo_shared_metrics *shared = neo_shared_metrics_get();
     long long held = apr_time_now() - lease->since;
@@ -270,7 +255,7 @@ neo_pg *neo_database_acquire(neo_database *database, neo_db_lease *lease, void *
     lease->was_full = is_limited(lease) && !enter_long_held(&database->queue);
     if (lease->was_full)
         return NULL;
-    ap_dbd_t *record = is_paused(database, lease) ? NULL : open_counted(database, lease, pool);
+    ap_dbd_t *record = is_paused(database, lease) ? NULL : open_connection(database, lease, pool);
     lease->record = record;
     if (!record) {
         if (is_limited(lease))
@@ -279,7 +264,7 @@ neo_pg *neo_database_acquire(neo_database *database, neo_db_lease *lease, void *
     }
     neo_pg *pg = neo_pg_attach(apr_dbd_native_handle(record->driver, record->handle));
     if (!pg) {
-        close_counted(database, lease);
+        close_connection(database, lease);
         return NULL;
     }
     neo_pg_set_log_context(pg, log_context);
@@ -296,5 +281,5 @@ void neo_database_release(neo_database *database, neo_pg *pg)
                      __ATOMIC_RELAXED);
     neo_pg_set_log_context(pg, NULL);
     neo_pg_set_watch(pg, NULL);
-    close_counted(database, lease);
+    close_connection(database, lease);
 }

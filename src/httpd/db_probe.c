@@ -9,12 +9,12 @@
 
 #include "httpd/config.h"
 #include "httpd/log.h"
-#include "httpd/shared_metrics.h"
+#include "httpd/shared_memory.h"
 #include "sql/migrate.h"
 
 #define SECOND_US        1000000LL
 #define FRESH_US         SECOND_US        /* a result is used without a new query */
-#define WRITES_FRESH_US  (5 * SECOND_US)  /* the same for the probe that writes */
+#define WRITES_FRESH_US  (5 * SECOND_US)  /* the result of the probe that writes is used that long */
 #define USABLE_US        (10 * SECOND_US) /* a result is used while no new one is available */
 #define TIMEOUT_US       (3 * SECOND_US)  /* others stop waiting for a query in progress */
 #define POLL_INTERVAL_US 20000            /* while waiting for a query in progress */
@@ -60,12 +60,6 @@ static int try_start(neo_db_probe *probe, long long now)
     if (running_since && now - running_since < ABANDONED_US)
         return 0;
     return __atomic_compare_exchange_n(&probe->running_since, &running_since, now, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
-static void store_result(neo_db_probe *probe, const neo_probe_result *result)
-{
-    neo_seqlock_write(&probe->lock, &probe->result, result, sizeof *result);
-    __atomic_store_n(&probe->running_since, 0, __ATOMIC_RELEASE);
 }
 
 static void read_last(const neo_db_probe *probe, neo_probe_result *result)
@@ -130,10 +124,10 @@ static void probe_cached(request_rec *r, const probed_database *target, neo_db_p
     }
     neo_probe_result last = *result;
     run_probe(r, target, query, result);
-    int is_last_usable = last.state == NEO_PROBE_OK && now - last.read_at < USABLE_US;
-    store_result(probe, result->state == NEO_PROBE_NO_CONNECTION && is_last_usable ? &last : result);
-    if (result->state == NEO_PROBE_NO_CONNECTION && is_last_usable)
+    if (result->state == NEO_PROBE_NO_CONNECTION && last.state == NEO_PROBE_OK && now - last.read_at < USABLE_US)
         *result = last;
+    neo_seqlock_write(&probe->lock, &probe->result, result, sizeof *result);
+    __atomic_store_n(&probe->running_since, 0, __ATOMIC_RELEASE);
 }
 
 /* The error for a page. It shows no internal details. */

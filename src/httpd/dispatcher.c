@@ -7,7 +7,7 @@
 
 #include "httpd/config.h"
 #include "httpd/log.h"
-#include "httpd/shared_metrics.h"
+#include "httpd/shared_memory.h"
 #include "httpd/thread.h"
 
 /* What a background thread needs to use the database. It is the first member of the threads' structs. */
@@ -29,13 +29,13 @@ typedef struct {
     neo_dispatcher *dispatcher; /* NULL if this host does not deliver */
 } job_thread;
 
-static neo_pg *acquire_connection(void *context)
+static neo_pg *acquire_for_thread(void *context)
 {
     db_client *client = context;
     return neo_database_acquire(client->database, &client->lease, &client->log_context, client->pool);
 }
 
-static void release_connection(void *context, neo_pg *pg)
+static void release_for_thread(void *context, neo_pg *pg)
 {
     neo_database_release(((db_client *)context)->database, pg);
 }
@@ -89,7 +89,7 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
         return NULL;
     neo_dispatcher *dispatcher = make_client(sizeof *dispatcher, pchild, server, database);
     dispatcher->client.lease.is_internal = 1;
-    const neo_courier_host host = {acquire_connection, release_connection, admit_delivery, dispatcher};
+    const neo_courier_host host = {acquire_for_thread, release_for_thread, admit_delivery, dispatcher};
     const neo_shared_metrics *shared = neo_shared_metrics_get();
     neo_courier_settings counted = *settings;
     counted.metrics = (neo_courier_metrics){shared->metrics, shared->receivers, shared->process};
@@ -148,8 +148,8 @@ void neo_job_thread_start(apr_pool_t *pchild, server_rec *server, neo_database *
 {
     const neo_server_config *config = neo_get_server_config(server);
     job_thread *thread = make_client(sizeof *thread, pchild, server, database); /* it waits in the queue of the requests */
-    const neo_jobs_host host = {acquire_connection,
-                                release_connection,
+    const neo_jobs_host host = {acquire_for_thread,
+                                release_for_thread,
                                 wake_dispatcher,
                                 thread,
                                 (int)NEO_CONFIG_NUMBER(config, webhook_retention),

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/lock.h"
-#include "pg/array.h"
+#include "pg/pg.h"
 #include "sql/event_log.h"
 
 #define POLL_TIMEOUT_S    3
@@ -26,12 +26,12 @@ struct neo_event_waiters {
     pthread_cond_t changed;
     waiter *first;
     int slots, is_stopping;
-    unsigned int generation; /* of the credential cache, when all were woken last */
+    unsigned int generation; /* the credential cache's, when all were woken last */
     void (*wake)(void *baton);
     void *baton;
 };
 
-static apr_status_t destroy(void *data)
+static apr_status_t destroy_waiters(void *data)
 {
     neo_event_waiters *waiters = data;
     pthread_cond_destroy(&waiters->changed);
@@ -47,16 +47,8 @@ neo_event_waiters *neo_event_waiters_make(apr_pool_t *pchild, int slots, void (*
     waiters->baton = baton;
     neo_cond_init(&waiters->changed);
     neo_mutex_init(&waiters->mutex);
-    apr_pool_cleanup_register(pchild, waiters, destroy, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pchild, waiters, destroy_waiters, apr_pool_cleanup_null);
     return waiters;
-}
-
-static void remove_waiter(neo_event_waiters *waiters, const waiter *self)
-{
-    waiter **at = &waiters->first;
-    while (*at != self)
-        at = &(*at)->next;
-    *at = self->next;
 }
 
 static int share(const neo_event_waiters *waiters, int part)
@@ -66,20 +58,14 @@ static int share(const neo_event_waiters *waiters, int part)
 
 static int has_free_slot(const neo_event_waiters *waiters, const neo_event_wait *wait)
 {
-    int all = 0, of_organization = 0, of_tenant = 0;
+    int all = 0, same_organization = 0, same_tenant = 0;
     for (const waiter *w = waiters->first; w; w = w->next) {
         all++;
-        of_organization += strcmp(w->wait->organization, wait->organization) == 0;
-        of_tenant += strcmp(w->wait->tenant, wait->tenant) == 0;
+        same_organization += strcmp(w->wait->organization, wait->organization) == 0;
+        same_tenant += strcmp(w->wait->tenant, wait->tenant) == 0;
     }
-    return all < waiters->slots && of_organization < share(waiters, ORGANIZATION_PART) &&
-           of_tenant < share(waiters, TENANT_PART);
-}
-
-/* Whether credentials have changed since this one was confirmed. The generation also rises without a wake. */
-static int is_outdated(const neo_event_waiters *waiters, const neo_event_wait *wait)
-{
-    return (int)(waiters->generation - wait->generation) > 0;
+    return all < waiters->slots && same_organization < share(waiters, ORGANIZATION_PART) &&
+           same_tenant < share(waiters, TENANT_PART);
 }
 
 int neo_event_waiters_wait(neo_event_waiters *waiters, const neo_event_wait *wait)
@@ -91,14 +77,18 @@ int neo_event_waiters_wait(neo_event_waiters *waiters, const neo_event_wait *wai
         pthread_mutex_unlock(&waiters->mutex);
         return retry_after;
     }
-    self.is_due = is_outdated(waiters, wait);
+    /* Credentials may have changed since this one was confirmed. The generation also rises without a wake. */
+    self.is_due = (int)(waiters->generation - wait->generation) > 0;
     self.next = waiters->first;
     waiters->first = &self;
     if (!self.next)
         waiters->wake(waiters->baton);
     for (int may_wait = 1; may_wait && !self.is_due && !waiters->is_stopping;)
         may_wait = neo_cond_wait(&waiters->changed, &waiters->mutex, wait->until);
-    remove_waiter(waiters, &self);
+    waiter **at = &waiters->first;
+    while (*at != &self)
+        at = &(*at)->next;
+    *at = self.next;
     int retry_after = waiters->is_stopping;
     pthread_mutex_unlock(&waiters->mutex);
     return retry_after;
@@ -132,17 +122,6 @@ void neo_event_waiters_stop(neo_event_waiters *waiters)
 
 /* ---------------------------------------------------------------- the database */
 
-/* Copies what is waited for, so that the lock is not held during the statement. */
-static void collect(neo_event_waiters *waiters, neo_buf *organizations, neo_buf *positions)
-{
-    pthread_mutex_lock(&waiters->mutex);
-    for (const waiter *w = waiters->first; w; w = w->next) {
-        neo_array_add_plain(organizations, w->wait->organization);
-        neo_array_add_plain(positions, w->wait->position);
-    }
-    pthread_mutex_unlock(&waiters->mutex);
-}
-
 static int is_listed(const neo_rows *rows, const waiter *w)
 {
     for (int r = 0; r < rows->count; r++)
@@ -152,27 +131,29 @@ static int is_listed(const neo_rows *rows, const waiter *w)
     return 0;
 }
 
-static void wake_listed(neo_event_waiters *waiters, const neo_rows *rows)
-{
-    pthread_mutex_lock(&waiters->mutex);
-    for (waiter *w = waiters->first; w; w = w->next)
-        w->is_due |= is_listed(rows, w);
-    pthread_cond_broadcast(&waiters->changed);
-    pthread_mutex_unlock(&waiters->mutex);
-}
-
+/* What is waited for is copied, so that the lock is not held during the statement. */
 int neo_event_waiters_poll(neo_event_waiters *waiters, neo_pg *pg, apr_pool_t *pool)
 {
     neo_buf organizations, positions;
     neo_rows rows;
     neo_buf_init(&organizations, pool, 256);
     neo_buf_init(&positions, pool, 256);
-    collect(waiters, &organizations, &positions);
+    pthread_mutex_lock(&waiters->mutex);
+    for (const waiter *w = waiters->first; w; w = w->next) {
+        neo_array_add_plain(&organizations, w->wait->organization);
+        neo_array_add_plain(&positions, w->wait->position);
+    }
+    pthread_mutex_unlock(&waiters->mutex);
     if (!organizations.len)
         return 1;
     neo_pg_status status =
         neo_event_find_new(pg, neo_array_end(&organizations), neo_array_end(&positions), POLL_TIMEOUT_S, pool, &rows);
-    if (status == NEO_PG_OK && rows.count)
-        wake_listed(waiters, &rows);
-    return status != NEO_PG_UNAVAILABLE;
+    if (status != NEO_PG_OK || !rows.count)
+        return status != NEO_PG_UNAVAILABLE;
+    pthread_mutex_lock(&waiters->mutex);
+    for (waiter *w = waiters->first; w; w = w->next)
+        w->is_due |= is_listed(&rows, w);
+    pthread_cond_broadcast(&waiters->changed);
+    pthread_mutex_unlock(&waiters->mutex);
+    return 1;
 }

@@ -17,7 +17,7 @@
 #include "httpd/config.h"
 #include "httpd/listener.sql.h"
 #include "httpd/log.h"
-#include "httpd/shared_metrics.h"
+#include "httpd/shared_memory.h"
 #include "httpd/thread.h"
 #include "sql/migrate.h"
 #include "webhooks/claim_owner.h"
@@ -37,14 +37,14 @@ struct neo_listener {
     neo_database *database;
     neo_credential_cache *credential_cache;
     const neo_keys *keys;
-    neo_dispatcher *dispatcher; /* NULL for none */
+    neo_dispatcher *dispatcher; /* NULL if this host does not deliver */
     neo_event_waiters *event_waiters;
     neo_log_context log_context;
     neo_ms next_heartbeat;
     const char *host;
     atomic_int is_drained;
-    char position[16]; /* to be confirmed when no outdated write is in progress; "": none */
-    int last_error;    /* so that it is not logged again every second */
+    char position[16]; /* is confirmed when no outdated write is in progress; "" if there is none */
+    int last_error;    /* an error is not logged again every second */
 };
 
 static void wake(void *baton)
@@ -59,13 +59,6 @@ static void wait_for(neo_listener *listener, int socket, int milliseconds)
     struct pollfd polled[] = {{listener->wake[0], POLLIN, 0}, {socket, POLLIN, 0}};
     if (poll(polled, socket >= 0 ? 2 : 1, milliseconds) > 0 && polled[0].revents)
         (void)!read(listener->wake[0], bytes, sizeof bytes);
-}
-
-static void report_error(neo_listener *listener, int error)
-{
-    if (error != NO_ERROR && error != listener->last_error)
-        neo_log((neo_message)error, &listener->log_context, "%s", neo_messages[error].meaning);
-    listener->last_error = error;
 }
 
 /* The message for an old or missing schema, or NO_ERROR. */
@@ -85,7 +78,6 @@ static int confirm(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
         return 1;
     int is_confirmed = neo_cache_sync_confirm(pg, listener->keys, listener->position, pool);
     *listener->position = '\0';
-    apr_pool_clear(pool);
     return is_confirmed;
 }
 
@@ -154,17 +146,14 @@ static int heartbeat(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
                            neo_claim_owner_free_ended(pg, HEARTBEAT_TIMEOUT_S, pool, &freed) == NEO_PG_OK;
     if (freed && listener->dispatcher)
         neo_dispatcher_wake(listener->dispatcher);
-    apr_pool_clear(pool);
     return alive;
 }
 
-/* False if the connection is lost. */
+/* Records which credentials were used. Returns false if the connection is lost. */
 static int record_use(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     const char *ids = neo_credential_cache_take_used(listener->credential_cache, pool);
-    int is_connected = !ids || neo_credential_record_use(pg, ids, HEARTBEAT_TIMEOUT_S, pool);
-    apr_pool_clear(pool);
-    return is_connected;
+    return !ids || neo_credential_record_use(pg, ids, HEARTBEAT_TIMEOUT_S, pool);
 }
 
 /* Records by how many milliseconds the system clock is ahead of the time after a step, for neoapictl doctor. False if the
@@ -180,23 +169,7 @@ static int record_clock_step(const neo_listener *listener, neo_pg *pg, apr_pool_
         neo_pg_run_as(pg, NEO_PG_ONCE, NEO_BIND(record_clock_step, listener->host, milliseconds), pool, &rows);
     if (status == NEO_PG_OK)
         neo_clock_forget_step(ahead);
-    apr_pool_clear(pool);
     return status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
-}
-
-/* False if the connection is lost. */
-static int wake_waiters(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
-{
-    int is_connected = neo_event_waiters_poll(listener->event_waiters, pg, pool);
-    apr_pool_clear(pool);
-    return is_connected;
-}
-
-static int poll_interval(const neo_listener *listener)
-{
-    return *listener->position                              ? WRITES_POLL_MS
-           : neo_event_waiters_any(listener->event_waiters) ? NEO_EVENT_POLL_MS
-                                                            : HEARTBEAT_MS;
 }
 
 /* Listens until the connection is lost or the listener is stopped. Clears the cache first, because changes may have been
@@ -204,10 +177,14 @@ static int poll_interval(const neo_listener *listener)
 static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     for (int alive = resync(listener, pg, pool); alive && !listener->is_stopping;) {
+        int interval = *listener->position                              ? WRITES_POLL_MS
+                       : neo_event_waiters_any(listener->event_waiters) ? NEO_EVENT_POLL_MS
+                                                                        : HEARTBEAT_MS;
         neo_credential_cache_mark_fresh(listener->credential_cache);
-        wait_for(listener, neo_pg_socket(pg), poll_interval(listener));
+        wait_for(listener, neo_pg_socket(pg), interval);
+        apr_pool_clear(pool);
         alive = confirm(listener, pg, pool) && heartbeat(listener, pg, pool) && record_use(listener, pg, pool) &&
-                record_clock_step(listener, pg, pool) && wake_waiters(listener, pg, pool);
+                record_clock_step(listener, pg, pool) && neo_event_waiters_poll(listener->event_waiters, pg, pool);
         alive = handle_notifications(listener, pg, pool) && alive; /* also those that arrived with a response */
     }
     neo_credential_cache_distrust(listener->credential_cache);
@@ -229,7 +206,9 @@ static void run_connection(neo_listener *listener, apr_pool_t *pool)
         status = neo_cache_sync_begin(pg, pool, &rows);
     if (error == NO_ERROR && status == NEO_PG_FAILED)
         error = NEO_LOG_NOT_LISTENING;
-    report_error(listener, error);
+    if (error != NO_ERROR && error != listener->last_error)
+        neo_log((neo_message)error, &listener->log_context, "%s", neo_messages[error].meaning);
+    listener->last_error = error;
     if (status == NEO_PG_OK)
         listen_on(listener, pg, scratch);
     neo_cache_sync_end(pg, pool);

@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formats log messages for httpd (see httpd/log.h). */
+/* Formats log messages for httpd, and creates request ids (see httpd/log.h). */
 #include "httpd/log.h"
 
 #include <http_log.h>
 
-#include "httpd/request_id.h"
+#include "core/id.h"
+
+#define ID_NOTE "neoapi-request-id"
 
 APLOG_USE_MODULE(neoapi);
 
 static server_rec *default_server;
+
+const char *neo_request_id(request_rec *r)
+{
+    const char *existing_id = apr_table_get(r->notes, ID_NOTE);
+    if (existing_id)
+        return existing_id;
+    char *id = apr_palloc(r->pool, NEO_ID_SIZE);
+    neo_id_issue(id, "req_");
+    apr_table_setn(r->notes, ID_NOTE, id);
+    apr_table_setn(r->subprocess_env, "NEOAPI_REQUEST_ID", id);
+    r->log_id = id;
+    return id;
+}
 
 /* "NEO0202: req_… nbr_…: what happened: what to do" */
 static void write_message(const neo_message_row *row, void *data, const char *text)

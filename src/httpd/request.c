@@ -13,19 +13,18 @@
 
 #include "core/encode.h"
 #include "httpd/event_waiters.h"
-#include "httpd/request_id.h"
-#include "httpd/shared_metrics.h"
+#include "httpd/shared_memory.h"
 #include "httpd/slow_clients.h"
 #include "webhooks/sender.h"
 
-#define CHUNK_BYTES       65536      /* of a read */
-#define MAX_DRAIN_BYTES   262144     /* of an unread body over HTTP/1.1 */
-#define MAX_DISCARD_BYTES (64 << 20) /* over HTTP/2 */
+#define CHUNK_BYTES       65536      /* the most that one read returns */
+#define MAX_DRAIN_BYTES   262144     /* the most that is read of an unwanted body over HTTP/1.1 */
+#define MAX_DISCARD_BYTES (64 << 20) /* the same over HTTP/2 */
 #define DRAIN_POLL_US     5000
 #define MAX_DRAIN_POLLS   40
 #define SOCKET_POLL_MS    100
 #define STREAM_POLL_US    1000
-#define PRINCIPAL_KEY     "neoapi_principal" /* of the request's pool */
+#define PRINCIPAL_KEY     "neoapi_principal" /* a key in the request's pool */
 
 /* The time for a body over HTTP/2, as in conf/neoapi.conf for HTTP/1.1: body=10-60,MinRate=500 */
 #define HTTP2_BODY_S     10
@@ -52,7 +51,7 @@ const neo_credential *neo_exchange_principal(request_rec *r)
     return principal;
 }
 
-/* Once a second in each process, because it happens under load. */
+/* Each process logs it at most once a second, because it happens under load. */
 static int may_log_busy(void)
 {
     static atomic_llong last;
@@ -190,12 +189,12 @@ static apr_status_t read_chunk(request_rec *r, apr_bucket_brigade *brigade, body
 /* Waiting for a body. */
 typedef struct {
     int is_begun;
-    apr_time_t started, last; /* of what was received */
+    apr_time_t started, last; /* when the wait began, and when bytes last arrived */
     apr_size_t received;
 } body_wait;
 
 /* mod_reqtimeout limits the time of HTTP/1.1 only; without it, Timeout limits the time between two pieces. */
-static int is_overdue(const request_rec *r, const body_wait *wait)
+static int is_body_overdue(const request_rec *r, const body_wait *wait)
 {
     apr_time_t now = apr_time_now();
     apr_time_t allowed = apr_time_from_sec(HTTP2_BODY_S) + (apr_time_t)(wait->received * APR_USEC_PER_SEC / HTTP2_MIN_RATE);
@@ -222,7 +221,7 @@ static apr_status_t wait_for_body(const request_rec *r, body_wait *wait)
     if (!wait->is_begun)
         neo_slow_clients_begin_body(r->connection);
     wait->is_begun = 1;
-    if (is_overdue(r, wait) || neo_slow_clients_is_refused(r->connection))
+    if (is_body_overdue(r, wait) || neo_slow_clients_is_refused(r->connection))
         return APR_TIMEUP;
     poll_connection(r);
     return APR_SUCCESS;
@@ -299,19 +298,14 @@ static int drain(request_rec *r, int polls)
     return rv == APR_EOF;
 }
 
-/* Over HTTP/1.1 a request without these headers has no body. */
-static int may_have_body(const request_rec *r)
-{
-    return apr_table_get(r->headers_in, "Content-Length") || apr_table_get(r->headers_in, "Transfer-Encoding");
-}
-
 /* Without a valid credential there is no wait, because any client could occupy threads. The connection is closed unless the
  * body was complete, because httpd would wait for the rest. A client that expects 100 (Continue) does not get it. */
 void neo_exchange_drain(neo_exchange *exchange, const neo_response *response)
 {
     request_rec *r = exchange->r;
     int may_wait = response->principal && response->status != HTTP_TOO_MANY_REQUESTS;
-    if (exchange->has_read_body || is_multiplexed(r) || !may_have_body(r))
+    int has_body = apr_table_get(r->headers_in, "Content-Length") || apr_table_get(r->headers_in, "Transfer-Encoding");
+    if (exchange->has_read_body || is_multiplexed(r) || !has_body)
         return;
     if (r->expecting_100 || !drain(r, may_wait ? MAX_DRAIN_POLLS : 0))
         r->connection->keepalive = AP_CONN_CLOSE;

@@ -3,16 +3,135 @@
 #include "httpd/response.h"
 
 #include <apr_strings.h>
+#include <http_core.h>
 #include <http_protocol.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <util_filter.h>
 
 #include "api/routing.h"
-#include "httpd/stream.h"
+#include "core/clock.h"
+#include "httpd/slow_clients.h"
 
 #define FILTER         "NEOAPI_ERROR"
 #define MAX_SMALL_BODY 32768 /* bytes that httpd accepts at once, whether or not the client reads them */
+
+/* A client must take a piece of a stream in PIECE_MS. */
+#define PIECE_BYTES 16384
+#define PIECE_MS    30000
+#define FLUSH_MS    500
+#define WAIT_MS     200 /* the pause after NEO_STREAM_WAIT */
+
+/* ---------------------------------------------------------------- streams */
+
+static atomic_int are_stopping; /* all streams */
+
+void neo_streams_stop(void)
+{
+    atomic_store(&are_stopping, 1);
+}
+
+typedef struct {
+    request_rec *r;
+    apr_bucket_brigade *brigade;
+    neo_ms end; /* when the time limit ends */
+    neo_ms flushed_at;
+    int is_flushed;  /* everything that was sent is flushed */
+    const char *why; /* the cause of a failure, else NULL */
+} sending;
+
+/* Passes the brigade on, which blocks until the client has taken most of it. */
+static int pass(sending *s)
+{
+    int failed = ap_pass_brigade(s->r->output_filters, s->brigade) != APR_SUCCESS || s->r->connection->aborted;
+    int is_late = neo_steady_ms() > s->end, is_stopping = atomic_load(&are_stopping);
+    apr_brigade_cleanup(s->brigade);
+    if (failed || is_late || is_stopping)
+        s->why = is_stopping                                     ? "httpd stops"
+                 : is_late                                       ? "it took longer than NeoAPIExportTimeout"
+                 : neo_slow_clients_is_refused(s->r->connection) ? "the client read too slowly"
+                                                                 : "the client disconnected";
+    return !s->why;
+}
+
+static void add_bucket(sending *s, apr_bucket *bucket)
+{
+    APR_BRIGADE_INSERT_TAIL(s->brigade, bucket);
+}
+
+static int flush(sending *s)
+{
+    add_bucket(s, apr_bucket_flush_create(s->r->connection->bucket_alloc));
+    s->flushed_at = neo_steady_ms();
+    s->is_flushed = 1;
+    return pass(s);
+}
+
+/* Flushes rarely, because each flush reduces compression. */
+static int send_part(sending *s, neo_text part)
+{
+    s->is_flushed = 0;
+    for (apr_size_t at = 0; at < part.len; at += PIECE_BYTES) {
+        apr_size_t len = part.len - at < PIECE_BYTES ? part.len - at : PIECE_BYTES;
+        add_bucket(s, apr_bucket_transient_create(part.ptr + at, len, s->r->connection->bucket_alloc));
+        if (!pass(s))
+            return 0;
+    }
+    return neo_steady_ms() - s->flushed_at < FLUSH_MS || flush(s);
+}
+
+/* Sends the parts; returns at the end, or after a failure, which sets s->why. */
+static void send_parts(sending *s, neo_stream *stream)
+{
+    neo_text part;
+    for (int is_sent = 1; is_sent;)
+        switch (stream->next(stream, &part, &s->why)) {
+        case NEO_STREAM_PART: is_sent = send_part(s, part); break;
+        case NEO_STREAM_WAIT:
+            is_sent = (s->is_flushed || flush(s)) && pass(s);
+            if (is_sent)
+                apr_sleep(apr_time_from_msec(WAIT_MS));
+            break;
+        default: return;
+        }
+}
+
+/* After a failure httpd must not end the response itself: it would write the last chunk, or end the stream of HTTP/2. `aborted`
+ * closes the connection of HTTP/1.1; a stream of HTTP/2 that does not end would keep its client waiting. */
+static void end_stream(sending *s)
+{
+    if (s->why) {
+        s->r->connection->aborted = 1;
+        s->r->eos_sent = 1;
+        if (s->r->connection->master)
+            neo_slow_clients_disconnect(s->r->connection);
+    } else {
+        add_bucket(s, apr_bucket_eos_create(s->r->connection->bucket_alloc));
+        ap_pass_brigade(s->r->output_filters, s->brigade);
+    }
+}
+
+/* Sends response->stream after the head, and closes it. If it fails or takes too long, the connection is closed, over HTTP/2
+ * with its other streams, so that the client does not take it for complete. */
+static void send_stream(request_rec *r, const neo_response *response)
+{
+    neo_log_context log_context = {.r = r, .server = r->server, .principal = response->principal};
+    neo_ms now = neo_steady_ms();
+    neo_ms limit = now + 1000LL * neo_get_server_config(r->server)->site->export_timeout;
+    sending s = {.r = r, .end = limit, .flushed_at = now};
+    s.brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    neo_slow_clients_set_times(r->connection, PIECE_MS, limit);
+    if (!r->header_only)
+        send_parts(&s, response->stream);
+    response->stream->close(response->stream);
+    end_stream(&s);
+    if (s.why)
+        neo_log(NEO_LOG_STREAM_ABORTED, &log_context, "export aborted after %" APR_OFF_T_FMT " bytes: %s", r->bytes_sent,
+                s.why);
+}
+
+/* ---------------------------------------------------------------- responses */
 
 /* The headers are set already: response->headers is r->headers_out. */
 static void set_head(request_rec *r, const neo_response *response)
@@ -68,16 +187,6 @@ static void decompress(request_rec *r)
         ap_add_output_filter("INFLATE", NULL, r, r->connection);
 }
 
-/* For the access log: %u and %{NEOAPI_PRINCIPAL}e. */
-static void set_principal(request_rec *r, const neo_response *response)
-{
-    if (!response->principal)
-        return;
-    r->user = apr_pstrdup(r->pool, response->principal);
-    r->ap_auth_type = (char *)(response->is_token ? "personal_access_token" : "api_key");
-    apr_table_setn(r->subprocess_env, "NEOAPI_PRINCIPAL", r->user);
-}
-
 /* A small response is sent without waiting for its client, which may send its next request as soon as it has this one's
  * response. So the request is no longer in progress then. */
 int neo_response_send(request_rec *r, neo_response *response)
@@ -86,10 +195,14 @@ int neo_response_send(request_rec *r, neo_response *response)
     apr_table_unset(r->headers_in, "Range"); /* the API serves no ranges, but httpd would */
     apr_table_unset(r->headers_in, "Request-Range");
     set_head(r, response);
-    set_principal(r, response);
+    if (response->principal) { /* for the access log: %u and %{NEOAPI_PRINCIPAL}e */
+        r->user = apr_pstrdup(r->pool, response->principal);
+        r->ap_auth_type = (char *)(response->is_token ? "personal_access_token" : "api_key");
+        apr_table_setn(r->subprocess_env, "NEOAPI_PRINCIPAL", r->user);
+    }
     use_gzip(r, response);
     if (response->stream) {
-        neo_stream_send(r, response);
+        send_stream(r, response);
         neo_concurrency_leave(&response->place);
         return OK;
     }
@@ -166,15 +279,6 @@ static neo_problem *make_status_problem(request_rec *r)
     return problem;
 }
 
-/* Sets the path's methods, which httpd does not know when it refuses TRACE. */
-static void set_allow(request_rec *r, const neo_exchange *exchange, neo_response *response)
-{
-    neo_match match;
-    neo_operation_match(exchange->request.path, r->method, r->pool, &match);
-    if (match.allow)
-        apr_table_setn(response->headers, "Allow", match.allow);
-}
-
 /* Discards httpd's page, and sends the problem at its end. */
 static apr_status_t replace(ap_filter_t *filter, apr_bucket_brigade *brigade)
 {
@@ -189,8 +293,12 @@ static apr_status_t replace(ap_filter_t *filter, apr_bucket_brigade *brigade)
     neo_response response = {.headers = r->headers_out};
     neo_service_refuse(config->site, &exchange->request, neo_exchange_principal(r), make_status_problem(r), &response);
     neo_exchange_count(exchange, &response);
-    if (response.status == HTTP_METHOD_NOT_ALLOWED)
-        set_allow(r, exchange, &response);
+    if (response.status == HTTP_METHOD_NOT_ALLOWED) { /* httpd does not know the path's methods when it refuses TRACE */
+        neo_match match;
+        neo_operation_match(exchange->request.path, r->method, r->pool, &match);
+        if (match.allow)
+            apr_table_setn(response.headers, "Allow", match.allow);
+    }
     apr_table_unset(r->headers_out, "Content-Length");
     set_head(r, &response);
     apr_brigade_cleanup(brigade);

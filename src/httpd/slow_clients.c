@@ -31,29 +31,28 @@
 #define PIECE_BYTES   16384                     /* a client must read so many in PIECE_MS */
 #define PIECE_MS      10000
 #define TICK_MS       100
-#define IDLE_TICKS    50 /* without waits, after which the thread sleeps */
-#define MIN_EACH      8  /* waits for one credential or address */
-#define EACH_FRACTION 16 /* or so large a part of the threads, if that is more */
+#define IDLE_TICKS    50 /* the thread sleeps after so many without waits */
+#define MIN_EACH      8  /* every credential and address may have so many waits */
+#define EACH_FRACTION 16 /* or the number of threads divided by this, if that is more */
 #define LOG_PERIOD_MS 60000
-#define NETWORK_BYTES 8 /* of an IPv6 address: one client has that many addresses */
+#define NETWORK_BYTES 8 /* the network's part of an IPv6 address: one client has all addresses of a network */
 
 typedef enum wait_kind { READ, WRITE, BODY } wait_kind;
 
 /* The limits and waits of the current request, or of the latest one if the connection has several streams. */
 typedef struct request_state {
     neo_ms piece_ms, end;
-    neo_ms waited; /* before the current wait */
-    int is_other;  /* for a virtual host without the API */
+    neo_ms waited; /* milliseconds before the current wait */
+    int is_other;  /* the virtual host does not have the API */
 } request_state;
 
 /* A connection, or a stream of HTTP/2. It is in the ring while a thread waits for it. */
 typedef struct client {
     APR_RING_ENTRY(client) link;
     int socket;
-    uint64_t credential; /* hashes; 0: none */
-    uint64_t address;
+    uint64_t credential, address; /* hashes; 0 if there is no credential */
     request_state request;
-    int depth; /* of nested waits */
+    int depth; /* the number of nested waits */
     neo_ms began, deadline;
     uint64_t acknowledged; /* bytes, when the deadline was set */
     wait_kind kind;
@@ -139,35 +138,16 @@ static void check_waits(neo_ms now)
         each->is_slow = !each->is_refused && !request->is_other && request->waited + now - each->began > SLOW_MS;
         if (!each->is_slow)
             continue;
-        int *of_credential = counter(credentials, &each->credential), *of_address = counter(addresses, &each->address);
-        if (is_overdue(each, now) || total >= max || (each->credential && *of_credential >= max_each) ||
-            *of_address >= max_each)
+        int *credential_waits = counter(credentials, &each->credential), *address_waits = counter(addresses, &each->address);
+        if (is_overdue(each, now) || total >= max || (each->credential && *credential_waits >= max_each) ||
+            *address_waits >= max_each)
             refuse(each);
         else {
             total++;
-            ++*of_credential;
-            ++*of_address;
+            ++*credential_waits;
+            ++*address_waits;
         }
     }
-}
-
-static void log_refused(neo_ms now)
-{
-    if (!refused || now - logged_at < LOG_PERIOD_MS)
-        return;
-    neo_log(NEO_LOG_SLOW_CLIENTS, NULL, "%d slow clients disconnected or refused", refused);
-    refused = 0;
-    logged_at = now;
-}
-
-static void wait_for_tick(int is_idle)
-{
-    is_asleep = is_idle;
-    if (is_idle)
-        pthread_cond_wait(&changed, &mutex);
-    else
-        (void)neo_cond_wait(&changed, &mutex, neo_steady_ms() + TICK_MS);
-    is_asleep = 0;
 }
 
 static void watch(void *data)
@@ -179,8 +159,17 @@ static void watch(void *data)
         neo_ms now = neo_steady_ms();
         idle_ticks = APR_RING_EMPTY(&waiting, client, link) ? idle_ticks + 1 : 0;
         check_waits(now);
-        log_refused(now);
-        wait_for_tick(idle_ticks > IDLE_TICKS && !refused);
+        if (refused && now - logged_at >= LOG_PERIOD_MS) {
+            neo_log(NEO_LOG_SLOW_CLIENTS, NULL, "%d slow clients disconnected or refused", refused);
+            refused = 0;
+            logged_at = now;
+        }
+        is_asleep = idle_ticks > IDLE_TICKS && !refused;
+        if (is_asleep)
+            pthread_cond_wait(&changed, &mutex);
+        else
+            (void)neo_cond_wait(&changed, &mutex, neo_steady_ms() + TICK_MS);
+        is_asleep = 0;
     }
     pthread_mutex_unlock(&mutex);
 }
@@ -212,7 +201,7 @@ void neo_slow_clients_start(apr_pool_t *pchild)
 /* ---------------------------------------------------------------- waits */
 
 /* While a body is waited for, TLS or httpd's errors can write; that belongs to the same wait. */
-static void begin(client *own, wait_kind kind)
+static void begin_wait(client *own, wait_kind kind)
 {
     neo_ms now = neo_steady_ms();
     if (own->depth++)
@@ -228,7 +217,7 @@ static void begin(client *own, wait_kind kind)
     pthread_mutex_unlock(&mutex);
 }
 
-static void end(client *own)
+static void end_wait(client *own)
 {
     if (--own->depth)
         return;
@@ -240,12 +229,12 @@ static void end(client *own)
 
 void neo_slow_clients_begin_body(const conn_rec *c)
 {
-    begin(client_at(c), BODY);
+    begin_wait(client_at(c), BODY);
 }
 
 void neo_slow_clients_end_body(const conn_rec *c)
 {
-    end(client_at(c));
+    end_wait(client_at(c));
     client_at(c)->is_refused = 0; /* the response is waited for as any other */
 }
 
@@ -268,18 +257,18 @@ static apr_status_t on_read(ap_filter_t *filter, apr_bucket_brigade *brigade, ap
     client *own = filter->ctx;
     if (how == APR_NONBLOCK_READ)
         return ap_get_brigade(filter->next, brigade, mode, how, bytes);
-    begin(own, READ);
+    begin_wait(own, READ);
     apr_status_t rv = ap_get_brigade(filter->next, brigade, mode, how, bytes);
-    end(own);
+    end_wait(own);
     return rv;
 }
 
 static apr_status_t on_write(ap_filter_t *filter, apr_bucket_brigade *brigade)
 {
     client *own = filter->ctx;
-    begin(own, WRITE);
+    begin_wait(own, WRITE);
     apr_status_t rv = ap_pass_brigade(filter->next, brigade);
-    end(own);
+    end_wait(own);
     return rv;
 }
 
@@ -314,7 +303,7 @@ static int on_connection(conn_rec *c, void *socket)
 }
 
 /* The thread of a connection with HTTP/2 waits for the clients of its streams, too. */
-static void set_request(const conn_rec *c, request_state request)
+static void set_request_state(const conn_rec *c, request_state request)
 {
     pthread_mutex_lock(&mutex);
     for (; c; c = c->master)
@@ -330,7 +319,8 @@ static int on_request(request_rec *r)
     own->address = hash_address(r->useragent_ip);
     own->credential = 0;
     own->is_refused = 0;
-    set_request(r->connection, (request_state){.piece_ms = PIECE_MS, .is_other = !neo_get_server_config(r->server)->site});
+    set_request_state(r->connection,
+                      (request_state){.piece_ms = PIECE_MS, .is_other = !neo_get_server_config(r->server)->site});
     return DECLINED;
 }
 
@@ -341,7 +331,7 @@ void neo_slow_clients_set_credential(const conn_rec *c, const char *credential)
 
 void neo_slow_clients_set_times(const conn_rec *c, neo_ms piece_ms, neo_ms end_at)
 {
-    set_request(c, (request_state){.piece_ms = piece_ms, .end = end_at});
+    set_request_state(c, (request_state){.piece_ms = piece_ms, .end = end_at});
 }
 
 void neo_slow_clients_register(void)

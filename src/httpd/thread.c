@@ -16,7 +16,7 @@ typedef struct {
     void *data;
 } thread;
 
-static void *run(void *data)
+static void *run_thread(void *data)
 {
     thread *t = data;
     t->run(t->data);
@@ -40,7 +40,7 @@ void neo_thread_start(apr_pool_t *pchild, void (*run_it)(void *data), void (*sto
     t->data = data;
     sigfillset(&all); /* httpd's own threads handle its signals */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&t->id, NULL, run, t);
+    int failed = pthread_create(&t->id, NULL, run_thread, t);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed) {
         neo_log(NEO_LOG_NO_THREAD, NULL, "cannot start a thread: %s", strerror(failed));

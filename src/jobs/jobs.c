@@ -12,7 +12,7 @@
 
 #include "core/lock.h"
 #include "jobs/jobs.sql.h"
-#include "pg/array.h"
+#include "pg/pg.h"
 #include "sql/expiry.h"
 #include "webhooks/outbox.h"
 

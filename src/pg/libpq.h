@@ -61,7 +61,7 @@ void neo_rows_report(neo_pg *pg, neo_pg_status status, const neo_rows *rows, apr
 
 /* ---------------------------------------------------------------- connections */
 
-int neo_pg_is_alive(neo_pg *pg); /* as far as known without a query */
+int neo_pg_is_alive(neo_pg *pg); /* sends no query */
 int neo_pg_reconnect(neo_pg *pg);
 
 /* Waits up to `timeout` seconds and returns the last result, or NULL. *completed: the server reported the command complete,

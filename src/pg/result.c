@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results of statements, and their values (see pg/pg.h). */
+/* Results of statements, their values, and array literals (see pg/pg.h). */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ const char *neo_one_line(const char *text, apr_pool_t *pool)
     return line;
 }
 
-static apr_status_t clear(void *result)
+static apr_status_t clear_result(void *result)
 {
     PQclear(result);
     return APR_SUCCESS;
@@ -43,7 +43,7 @@ neo_pg_status neo_result_read(neo_pg *pg, PGresult *result, apr_pool_t *pool, ne
     memset(rows, 0, sizeof *rows);
     rows->native = result;
     if (result)
-        apr_pool_cleanup_register(pool, result, clear, apr_pool_cleanup_null);
+        apr_pool_cleanup_register(pool, result, clear_result, apr_pool_cleanup_null);
     if (neo_result_is_success(result)) {
         rows->count = PQntuples(result);
         return NEO_PG_OK;
@@ -86,4 +86,46 @@ const char *neo_rows_state(const neo_rows *rows)
 int neo_rows_is_true(const neo_rows *rows, int row, int column)
 {
     return PQgetvalue(rows->native, row, column)[0] == 't';
+}
+
+/* ---------------------------------------------------------------- arrays */
+
+static void begin_element(neo_buf *array)
+{
+    neo_buf_putc(array, array->len ? ',' : '{');
+}
+
+void neo_array_add_plain(neo_buf *array, const char *text)
+{
+    begin_element(array);
+    neo_buf_puts(array, text);
+}
+
+void neo_array_add_number(neo_buf *array, long long number)
+{
+    begin_element(array);
+    neo_buf_printf(array, "%lld", number);
+}
+
+void neo_array_add(neo_buf *array, const char *text)
+{
+    if (!text) {
+        neo_array_add_plain(array, "NULL");
+        return;
+    }
+    begin_element(array);
+    neo_buf_putc(array, '"');
+    for (apr_size_t plain; (plain = strcspn(text, "\"\\")), text[plain]; text += plain + 1) {
+        neo_buf_add(array, text, plain);
+        neo_buf_putc(array, '\\');
+        neo_buf_putc(array, text[plain]);
+    }
+    neo_buf_puts(array, text);
+    neo_buf_putc(array, '"');
+}
+
+const char *neo_array_end(neo_buf *array)
+{
+    neo_buf_puts(array, array->len ? "}" : "{}");
+    return array->ptr;
 }

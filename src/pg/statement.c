@@ -112,24 +112,18 @@ static int send_statement(neo_pg *pg, const neo_statement *statement, const char
     return PQsendQueryParams(pg->conn, statement->sql, statement->params, NULL, values, NULL, NULL, 0);
 }
 
-/* A pipeline is one transaction until its end, so the setting is reset by then, also behind a pooler. */
-static int send_limited(neo_pg *pg, const neo_statement *statement, const char *const *values)
+/* A pipeline is one transaction until its end, so the setting is reset by then, also behind a pooler. The results are those of
+ * the setting, of the statement, and the end of the pipeline. After a failure to send, the connection is unusable. */
+static PGresult *execute_limited(neo_pg *pg, const neo_statement *statement, const char *const *values, int timeout,
+                                 int *completed)
 {
     static const char set[] = "select set_config('statement_timeout', $1, true)";
     char limit[16];
     const char *const limits[] = {limit};
-    apr_snprintf(limit, sizeof limit, "%d", statement->time_limit);
-    return PQenterPipelineMode(pg->conn) && PQsendQueryParams(pg->conn, set, 1, NULL, limits, NULL, NULL, 0) &&
-           send_statement(pg, statement, values) && PQpipelineSync(pg->conn);
-}
-
-/* The results of the setting, of the statement, and the end of the pipeline. After a failure to send, the connection is
- * unusable. */
-static PGresult *execute_limited(neo_pg *pg, const neo_statement *statement, const char *const *values, int timeout,
-                                 int *completed)
-{
     int ignored;
-    int was_sent = send_limited(pg, statement, values);
+    apr_snprintf(limit, sizeof limit, "%d", statement->time_limit);
+    int was_sent = PQenterPipelineMode(pg->conn) && PQsendQueryParams(pg->conn, set, 1, NULL, limits, NULL, NULL, 0) &&
+                   send_statement(pg, statement, values) && PQpipelineSync(pg->conn);
     PQclear(neo_pg_await(pg, was_sent, timeout, &ignored));
     PGresult *result = neo_pg_await(pg, was_sent && !pg->timed_out, timeout, completed);
     if (was_sent && !pg->timed_out && PQstatus(pg->conn) == CONNECTION_OK)

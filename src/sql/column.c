@@ -2,7 +2,7 @@
 /* The columns of the field types (see sql/column.h). */
 #include "sql/column.h"
 
-#include "pg/array.h"
+#include "pg/pg.h"
 
 static const char *enum_list_text(const neo_json *list, apr_pool_t *pool)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/id.h"
-#include "pg/array.h"
+#include "pg/pg.h"
 #include "schema/references.h"
 #include "sql/event.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pg/array.h"
+#include "pg/pg.h"
 #include "schema/business_rules.h"
 #include "schema/import.h"
 #include "sql/column.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pg/array.h"
+#include "pg/pg.h"
 
 #define COUNTED(name) +1
 #define NAMED(name)   #name,

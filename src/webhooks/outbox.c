@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "pg/array.h"
+#include "pg/pg.h"
 #include "webhooks/outbox.sql.h"
 
 enum {

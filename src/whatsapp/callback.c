@@ -195,7 +195,7 @@ static const char *format_location(const neo_json *location, apr_pool_t *pool)
     return north >= -90 && north <= 90 && east >= -360 && east <= 360 ? apr_psprintf(pool, "%.6f,%.6f", north, east) : NULL;
 }
 
-static const char *read_body(const neo_json *message, const char *type, apr_pool_t *pool)
+static const char *message_text(const neo_json *message, const char *type, apr_pool_t *pool)
 {
     for (apr_size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         const char *text = strcmp(bodies[i].type, type) == 0 ? text_at(message, bodies[i].path, MAX_BODY, pool) : NULL;
@@ -305,7 +305,7 @@ static int read_message(const reader *r, const neo_json *message)
     if (!item.id || !set_contact(r, &item, message, "from", "from_user_id"))
         return 0;
     item.type = read_type(message, r->pool);
-    item.body = read_body(message, item.type, r->pool);
+    item.body = message_text(message, item.type, r->pool);
     item.refers_to = referred_by(message, item.type, r->pool);
     item.is_group = id_at(message, "group_id", r->pool) != NULL;
     /* Buttons and lists have labels such as "Cancelar", and what is said in a group is not said to the organization. */

@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 
 #include "core/encode.h"
-#include "pg/array.h"
+#include "pg/pg.h"
 #include "whatsapp/store.sql.h"
 
 neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,

@@ -2,7 +2,7 @@
 /* PostgreSQL array literals: quoting. (That PostgreSQL parses them is tested end to end.) */
 #include "unit.h"
 
-#include "pg/array.h"
+#include "pg/pg.h"
 
 static neo_buf empty(apr_pool_t *pool)
 {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This host's metrics, database probes and counters of requests in progress, in shared memory. */
-#ifndef NEO_HTTPD_SHARED_METRICS_H
-#define NEO_HTTPD_SHARED_METRICS_H
+/* This host's metrics, database probes, counters of requests in progress and rate limiters, in shared memory. It is created in
+ * the parent and kept on graceful restarts. */
+#ifndef NEO_HTTPD_SHARED_MEMORY_H
+#define NEO_HTTPD_SHARED_MEMORY_H
 
 #include <httpd.h>
 
 #include "api/concurrency.h"
+#include "api/limiter.h"
 #include "core/lock.h"
 #include "core/metrics.h"
 #include "core/receivers.h"
 #include "pg/error.h"
 #include "status/backlog.h"
 
-#define NEO_MAX_DATABASES 16 /* of one host; more of them share results of probes */
+#define NEO_MAX_DATABASES 16 /* if a host has more, some share results of probes */
 
 typedef enum neo_probe_state {
     NEO_PROBE_UNKNOWN, /* no recent result */
@@ -59,5 +61,8 @@ void neo_shared_metrics_attach(apr_pool_t *pchild);
 
 /* Returns NULL if no virtual host has the API. */
 const neo_shared_metrics *neo_shared_metrics_get(void);
+
+/* Creates counters for `entries` credentials and as many addresses. Returns false, and logs, if there is no memory. */
+int neo_shared_limiters_open(server_rec *main_server, apr_size_t entries, neo_limiter **credentials, neo_limiter **addresses);
 
 #endif

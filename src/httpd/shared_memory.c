@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates the shared memory of the metrics (see httpd/shared_metrics.h). */
-#include "httpd/shared_metrics.h"
+/* Creates the shared memory of the metrics and the rate limiters (see httpd/shared_memory.h). */
+#include "httpd/shared_memory.h"
 
 #include <ap_mpm.h>
 #include <apr_shm.h>
@@ -18,44 +18,41 @@
 
 static neo_shared_metrics shared; /* its members are NULL until they are opened */
 
-static int max_processes(void)
-{
-    int max = 0;
-    ap_mpm_query(AP_MPMQ_HARD_LIMIT_DAEMONS, &max);
-    return SPARE_FACTOR * (max > 0 ? max : 1);
-}
-
-/* The memory belongs to the process, not to its configuration. Anonymous shared memory is zeroed, and pages that are not used
- * cost nothing. */
-static char *make_memory(server_rec *server, const char *name, apr_size_t size)
+/* Returns the memory with this name. It belongs to the process, not to its configuration, so it is kept on graceful restarts.
+ * The name must change with the layout, because a restart may load another version of the module. Anonymous shared memory is
+ * zeroed, and pages that are not used cost nothing. */
+static char *open_memory(server_rec *server, const char *name, apr_size_t size, const char *purpose)
 {
     apr_pool_t *pool = server->process->pool;
     apr_shm_t *shm;
+    void *found = NULL;
+    apr_pool_userdata_get(&found, name, pool);
+    if (found)
+        return found;
     apr_status_t rv = apr_shm_create(&shm, size + CACHE_LINE, NULL, pool);
     if (rv != APR_SUCCESS) {
         char reason[128];
-        neo_log(NEO_LOG_NO_MEMORY, &(neo_log_context){.server = server}, "cannot create shared memory for metrics: %s",
+        neo_log(NEO_LOG_NO_MEMORY, &(neo_log_context){.server = server}, "cannot create shared memory for %s: %s", purpose,
                 apr_strerror(rv, reason, sizeof reason));
         return NULL;
     }
     char *memory = apr_shm_baseaddr_get(shm);
     memory += (CACHE_LINE - (uintptr_t)memory % CACHE_LINE) % CACHE_LINE;
-    apr_pool_userdata_set(memory, apr_pstrdup(pool, name), NULL, pool);
+    apr_pool_userdata_set(memory, name, NULL, pool); /* copies the name, which is unloaded with the module */
     return memory;
 }
 
 int neo_shared_metrics_open(server_rec *main_server)
 {
-    int routes = neo_routes_count(), processes = max_processes();
+    int routes = neo_routes_count(), max = 0;
+    ap_mpm_query(AP_MPMQ_HARD_LIMIT_DAEMONS, &max);
+    int processes = SPARE_FACTOR * (max > 0 ? max : 1);
     apr_size_t metrics = CACHE_ALIGNED(neo_metrics_size(routes, processes)), receivers = CACHE_ALIGNED(neo_receivers_size());
     apr_size_t probes = CACHE_ALIGNED(NEO_MAX_DATABASES * sizeof(neo_db_probes));
     apr_size_t size = metrics + receivers + probes + neo_concurrency_size(processes);
-    /* The name depends on the layout, so that an upgraded module with other routes gets new memory. */
     const char *name = apr_psprintf(main_server->process->pconf, "neoapi_metrics_%s_%x_%" APR_SIZE_T_FMT, NEO_VERSION,
                                     neo_routes_fingerprint(), size);
-    void *found = NULL;
-    apr_pool_userdata_get(&found, name, main_server->process->pool);
-    char *memory = found ? found : make_memory(main_server, name, size);
+    char *memory = open_memory(main_server, name, size, "metrics");
     if (!memory)
         return 0;
     shared.metrics = neo_metrics_attach(memory, routes, processes, apr_time_now());
@@ -81,4 +78,18 @@ void neo_shared_metrics_attach(apr_pool_t *pchild)
 const neo_shared_metrics *neo_shared_metrics_get(void)
 {
     return shared.metrics ? &shared : NULL;
+}
+
+/* Change the name when the layout changes. */
+int neo_shared_limiters_open(server_rec *main_server, apr_size_t entries, neo_limiter **credentials, neo_limiter **addresses)
+{
+    apr_size_t size = neo_limiter_size(entries);
+    const char *purpose = apr_psprintf(main_server->process->pconf, "%" APR_SIZE_T_FMT " NeoAPIRateLimitEntries", entries);
+    const char *name = apr_pstrcat(main_server->process->pconf, "neoapi_limiters_3_" NEO_VERSION " ", purpose, NULL);
+    char *memory = open_memory(main_server, name, 2 * size, purpose);
+    if (!memory)
+        return 0;
+    *credentials = neo_limiter_attach(memory, entries);
+    *addresses = neo_limiter_attach(memory + size, entries);
+    return 1;
 }
