@@ -90,7 +90,7 @@ const char *neo_call_representation_id(neo_text representation, apr_pool_t *pool
 
 /* ---------------------------------------------------------------- rate_limit.c */
 
-/* Counts requests of the credential, or of the address if there is none, and sets the X-RateLimit headers. */
+/* Counts requests of the credential, or of the address if there is none, and sets the headers about the limit. */
 void neo_call_count(neo_call *call, int requests);
 /* The same, and the problem if the limit is exceeded. */
 neo_problem *neo_call_limit_rate(neo_call *call, int requests);

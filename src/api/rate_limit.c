@@ -63,12 +63,26 @@ static void count_credential(const neo_call *call, int requests, neo_allowance *
                       principal->window_seconds, neo_now_ms() / 1000, allowance);
 }
 
+int neo_allowance_wait(const neo_allowance *allowance)
+{
+    long long wait = allowance->reset - neo_now_ms() / 1000;
+    return wait > 0 ? (int)wait : 1;
+}
+
+/* RateLimit-Policy and RateLimit are those of draft-ietf-httpapi-ratelimit-headers-10. */
 static void set_limit_headers(neo_call *call)
 {
     const neo_allowance *allowance = &call->allowance;
     neo_call_set_header(call, "X-RateLimit-Limit", apr_itoa(call->pool, allowance->limit));
     neo_call_set_header(call, "X-RateLimit-Remaining", apr_itoa(call->pool, allowance->remaining));
     neo_call_set_header(call, "X-RateLimit-Reset", apr_ltoa(call->pool, (long)allowance->reset));
+    const char *policy = call->principal ? "plan" : "address";
+    int window = call->principal ? call->principal->window_seconds : NEO_ADDRESS_WINDOW;
+    neo_call_set_header(call, "RateLimit-Policy",
+                        apr_psprintf(call->pool, "\"%s\";q=%d;w=%d", policy, allowance->limit, window));
+    neo_call_set_header(
+        call, "RateLimit",
+        apr_psprintf(call->pool, "\"%s\";r=%d;t=%d", policy, allowance->remaining, neo_allowance_wait(allowance)));
 }
 
 void neo_call_count(neo_call *call, int requests)
@@ -92,12 +106,6 @@ void neo_call_count_unsigned(const neo_call *call, int cost)
     count_network(call, UNSIGNED, 8, cost, NEO_UNSIGNED_COST, &allowance);
     if (allowance.is_exceeded && allowance.remaining)
         count_network(call, UNSIGNED, 8, allowance.remaining, NEO_UNSIGNED_COST, &allowance);
-}
-
-int neo_allowance_wait(const neo_allowance *allowance)
-{
-    long long wait = allowance->reset - neo_now_ms() / 1000;
-    return wait > 0 ? (int)wait : 1;
 }
 
 static neo_problem *exceeded(neo_call *call, const neo_allowance *allowance, const char *detail)

@@ -159,6 +159,8 @@ static const struct {
     {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Limit", "Limit"},
     {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Remaining", "Remaining"},
     {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Reset", "Reset"},
+    {NEO_HEADER_RATE_LIMIT, "RateLimit-Policy", "RateLimitPolicy"},
+    {NEO_HEADER_RATE_LIMIT, "RateLimit", "RateLimit"},
     {NEO_RESPONSE_ETAG, "ETag", "ETag"},
     {NEO_RESPONSE_LOCATION, "Location", "Location"},
     {NEO_RESPONSE_POSITION, "X-Events-Position", "EventsPosition"},

@@ -172,8 +172,8 @@ class Document:
         self.closed_schemas = closed(self.flat)
         # Described for 429 only; the introduction describes them for all responses.
         self.rate_limit_headers = {name: one for name, one in self.whole["components"]["responses"]["Error429"]["headers"].items()
-                                   if name.startswith("X-RateLimit-")}
-        assert len(self.rate_limit_headers) == 3
+                                   if "RateLimit" in name}
+        assert len(self.rate_limit_headers) == 5
         # All described headers except those of every response.
         self.headers = {name for item in self.whole["paths"].values() for spec in item.values() if isinstance(spec, dict)
                         for one in spec["responses"].values() for name in self.follow(one).get("headers", {})} \

@@ -11,6 +11,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from requests.structures import CaseInsensitiveDict
 
 from client import WINDOW, Api, check, ok, refused
 from raw_http import (Broken, Closed, RawConnection, check_response, chunked, message, no_child_crashes,  # noqa: F401
@@ -441,10 +442,7 @@ def curl(api, *args, paths=("me",)):
         head, _, out = out.partition(b"\r\n\r\n")
         first, *lines = head.decode().split("\r\n")
         version, status = first.split()[:2]
-        headers = {"-".join(word.capitalize() for word in name.split("-")): value for name, _, value in
-                   (line.partition(": ") for line in lines)}
-        for name in ("X-Request-Id", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"):
-            headers[{"X-Request-Id": "X-Request-ID"}.get(name, name.replace("Ratelimit", "RateLimit"))] = headers.get(name, "")
+        headers = CaseInsensitiveDict(line.split(": ", 1) for line in lines)
         length = int(headers.get("Content-Length", len(out)))
         body, out = out[:length], out[length:]
         check(int(status), headers, body)

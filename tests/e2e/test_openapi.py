@@ -11,7 +11,7 @@ from client import CODES, Api, ok, refused
 jsonschema = pytest.importorskip("jsonschema", reason="python3-jsonschema is not installed")
 
 METHODS = {"get", "put", "post", "delete", "patch"}
-RATE_LIMIT_HEADERS = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+RATE_LIMIT_HEADERS = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit-Policy", "RateLimit"}
 
 
 @pytest.fixture(scope="module")
