@@ -39,14 +39,12 @@ typedef enum neo_parameter_kind {
     NEO_PARAMETER_KINDS
 } neo_parameter_kind;
 
-enum neo_parameter_flags {
+/* Flags of a parameter. Those from NEO_USE_CREATE on are also how a command uses its noun; as flags of a field, they name the
+ * commands that have it. One type, because compilers warn of a combination of two. */
+typedef enum neo_use {
     NEO_PARAMETER_REQUIRED = 1,
     NEO_PARAMETER_REPEATED = 2, /* may be given several times */
-};
-
-/* How a command uses its noun. Bits, because they are also flags of the noun's fields: the commands that have the field. */
-typedef enum neo_use {
-    NEO_USE_ARGUMENT = 4, /* only of fields: an argument of `create` */
+    NEO_USE_ARGUMENT = 4,       /* only of fields: an argument of `create` */
     NEO_USE_CREATE = 8,
     NEO_USE_CHANGE = 16,
     NEO_USE_LIST = 32, /* the field filters the list */
