@@ -185,7 +185,7 @@ kill_node() {
     kill -KILL $pids
     # shellcheck disable=SC2086
     await_end 30 $pids || die "$1 does not end"
-    rm -f "$state/$1/data/postmaster.pid" # see kill_db
+    rm -f "$state/$1/data/postmaster.pid" "$state/$1/httpd.pid" # see kill_db
 }
 
 # Stops nodes together, and kills what has not ended after 30 seconds.

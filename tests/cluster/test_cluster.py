@@ -2,7 +2,8 @@
 """Kills each node of a cluster under writes and reads, and starts it again: test_cluster.py BUILD [NODE...]
 
 Prints for each node the longest time without a write and without a read, and the requests that failed. Fails if an acknowledged write is lost,
-if a request fails with another status than 502 or 503 with Retry-After, or if requests do not succeed again.
+if a request fails with another status than 502 or 503 with Retry-After, or if requests do not succeed again. "restart" is no node: it restarts
+both hosts one after the other, as for an upgrade, and no request may fail.
 """
 import json
 import os
@@ -20,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 
 SCRIPT = Path(__file__).with_name("cluster.sh")
-NODES = "primary etcd1 db2 haproxy1 pgbouncer2 host1 host2 haproxy primary".split()
+NODES = "primary etcd1 db2 haproxy1 pgbouncer2 host1 host2 haproxy primary restart".split()
 RECOVERY_S, STEADY_S = 60, 5
 
 
@@ -87,12 +88,53 @@ class Cluster:
         return dict(word.split("=", 1) for word in shlex.split((self.directory / "env").read_text()))
 
 
-def fail_over(cluster, name):
-    """Kills the node, waits until requests succeed again, and starts it. Returns the clients."""
+def start_clients(cluster):
+    """A writer and a reader, at work."""
     clients = [Client(cluster.env(), is_writer) for is_writer in (True, False)]
     for client in clients:
         client.start()
     time.sleep(1)
+    return clients
+
+
+def stop_clients(clients):
+    for client in clients:
+        client.is_stopping = True
+    for client in clients:
+        client.join(RECOVERY_S)
+
+
+def print_result(name, clients, took):
+    writes, reads = clients
+    failures = writes.failures + reads.failures
+    print(f"{name:14} {writes.gap:8.1f} {reads.gap:8.1f}   {took:6.1f}   {len(writes.ids):6}   "
+          f"{', '.join(f'{count} x {failure}' for failure, count in failures.items()) or 'none'}", flush=True)
+
+
+def restart(cluster):
+    """Drains each host, restarts it and puts it back. Returns what is wrong."""
+    def neoapictl(*arguments):
+        subprocess.run([cluster.env()["NEOAPI_CTL"], "--quiet", *arguments], check=True, stdout=subprocess.DEVNULL, timeout=RECOVERY_S)
+    begun, clients = time.monotonic(), start_clients(cluster)
+    for node in ("host1", "host2"):
+        neoapictl("drain", "--host", node, "--notice", "3")
+        cluster.run("kill", node)
+        neoapictl("undrain", "--host", node)  # now, because "start" waits until it is ready
+        cluster.run("start", node)
+        log = Path(cluster.env()["NEOAPI_STATE"]) / f"log/{node}.access.log"
+        size, until = log.stat().st_size, time.monotonic() + RECOVERY_S
+        while log.stat().st_size == size:  # until HAProxy uses the host again
+            if time.monotonic() > until:
+                sys.exit(f"{node} gets no requests")
+            time.sleep(0.1)
+    stop_clients(clients)
+    print_result("restart", clients, time.monotonic() - begun)
+    return [f"restart: {failure}" for client in clients for failure in client.failures] + check("restart", clients, True)
+
+
+def fail_over(cluster, name):
+    """Kills the node, waits until requests succeed again, and starts it. Returns the clients."""
+    clients = start_clients(cluster)
     node = cluster.run("kill", name).split()[1]
     killed = time.monotonic()
     while any(client.last < time.monotonic() - 0.5 or time.monotonic() < killed + STEADY_S for client in clients):
@@ -105,14 +147,8 @@ def fail_over(cluster, name):
     while any(client.last < started for client in clients) and time.monotonic() < started + RECOVERY_S:
         time.sleep(0.1)
     recovered = all(client.last > started for client in clients)
-    for client in clients:
-        client.is_stopping = True
-    for client in clients:
-        client.join(RECOVERY_S)
-    writes, reads = clients
-    failures = writes.failures + reads.failures
-    print(f"{name if name == node else f'{name} ({node})':14} {writes.gap:8.1f} {reads.gap:8.1f}   {started - begun:6.1f}   {len(writes.ids):6}   "
-          f"{', '.join(f'{count} x {failure}' for failure, count in failures.items()) or 'none'}", flush=True)
+    stop_clients(clients)
+    print_result(name if name == node else f"{name} ({node})", clients, started - begun)
     return node, clients, recovered
 
 
@@ -136,7 +172,7 @@ def main():
         print(f"the cluster is ready after {time.monotonic() - begun:.0f} s")
         print("killed          without writes and reads   start   writes   failed requests")
         for name in sys.argv[2:] or NODES:
-            errors += check(*fail_over(cluster, name))
+            errors += restart(cluster) if name == "restart" else check(*fail_over(cluster, name))
     finally:
         cluster.run("remove")
     sys.exit("\n".join(errors) or 0)
