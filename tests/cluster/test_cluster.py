@@ -121,7 +121,7 @@ def restart(cluster):
         cluster.run("kill", node)
         neoapictl("undrain", "--host", node)  # now, because "start" waits until it is ready
         cluster.run("start", node)
-        log = Path(cluster.env()["NEOAPI_STATE"]) / f"log/{node}.access.log"
+        log = cluster.directory / f"log/{node}.access.log"
         size, until = log.stat().st_size, time.monotonic() + RECOVERY_S
         while log.stat().st_size == size:  # until HAProxy uses the host again
             if time.monotonic() > until:
