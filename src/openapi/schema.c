@@ -216,21 +216,21 @@ static const struct {
     int is_list;
     const char *text; /* the schema, if `make` is NULL */
 } schemas[] = {
-    [NEO_STRING] = {string_schema},
-    [NEO_ENUM] = {enum_schema},
+    [NEO_STRING] = {.make = string_schema},
+    [NEO_ENUM] = {.make = enum_schema},
     [NEO_TIMESTAMP] = {.text = NEO_JSON({"type" : "string", "format" : "date-time"})},
-    [NEO_OBJECT] = {object_schema},
+    [NEO_OBJECT] = {.make = object_schema},
     [NEO_BOOLEAN] = {.text = NEO_JSON({"type" : "boolean"})},
-    [NEO_ENUM_LIST] = {enum_schema, 1},
+    [NEO_ENUM_LIST] = {.make = enum_schema, .is_list = 1},
     [NEO_DATE] = {.text = NEO_JSON(
                       {"type" : "string", "format" : "date", "pattern" : "^(1[89]|[2-9][0-9])[0-9]{2}-[0-9]{2}-[0-9]{2}$"})},
-    [NEO_INTEGER] = {number_schema},
-    [NEO_DECIMAL] = {number_schema},
-    [NEO_TEXT_LIST] = {string_schema, 1},
-    [NEO_LIST] = {object_schema, 1},
-    [NEO_MAP] = {map_schema},
-    [NEO_REFERENCE] = {reference_schema},
-    [NEO_REFERENCE_LIST] = {reference_schema, 1},
+    [NEO_INTEGER] = {.make = number_schema},
+    [NEO_DECIMAL] = {.make = number_schema},
+    [NEO_TEXT_LIST] = {.make = string_schema, .is_list = 1},
+    [NEO_LIST] = {.make = object_schema, .is_list = 1},
+    [NEO_MAP] = {.make = map_schema},
+    [NEO_REFERENCE] = {.make = reference_schema},
+    [NEO_REFERENCE_LIST] = {.make = reference_schema, .is_list = 1},
 };
 _Static_assert(sizeof schemas / sizeof *schemas == NEO_TYPES, "every type has its schema");
 
