@@ -96,7 +96,7 @@ def comparable(response, *words):
     for word in words:
         text = text.replace(word, "…")
     problem = json.loads(text) if text else {}
-    headers = {name: one for name, one in response.headers.items() if not name.startswith(("X-", "Date", "Content-Length"))}
+    headers = {name: one for name, one in response.headers.items() if not name.startswith(("X-", "RateLimit", "Date", "Content-Length"))}
     return response.status_code, {**problem, "request_id": 0, "timestamp": 0}, headers
 
 
