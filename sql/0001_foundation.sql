@@ -207,7 +207,7 @@ grant select, insert, delete on neoapi.clock_step to :runtime;
 -- ---------------------------------------------------------------- hosts
 
 -- The hosts of the deployment. Their processes record all but drained_at, which is set by neoapictl drain and undrain. A host that has
--- not been seen for a week is removed.
+-- not been seen for a week and is not drained is removed.
 create table neoapi.host (
     name           text collate "C" primary key check (length(name) between 1 and 200),
     version        text not null, -- of the module

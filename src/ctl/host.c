@@ -29,13 +29,13 @@ static neo_pg *change_host(const neo_ctl *ctl, const char *sql, const char *host
     return pg;
 }
 
-/* Waits until no request and no attempt is in progress. A host that has stopped has none. */
+/* Waits until load balancers have noticed, and no request and no attempt is in progress. A host that has stopped has none. */
 static const char *await_end(const neo_ctl *ctl, neo_pg *pg, const char *host)
 {
     apr_pool_t *pool;
     neo_rows rows;
     const char *values[] = {host, neo_ctl_value(ctl, "notice")};
-    int seconds = atoi(neo_ctl_value(ctl, "timeout"));
+    int seconds = atoi(neo_ctl_value(ctl, "notice")) + atoi(neo_ctl_value(ctl, "timeout"));
     neo_ms until = neo_steady_ms() + seconds * 1000LL;
     apr_pool_create(&pool, ctl->pool);
     for (;; apr_sleep(POLL_INTERVAL_MS * 1000)) {
@@ -84,7 +84,7 @@ static neo_ctl_exit run_undrain(neo_ctl *ctl)
 static const neo_parameter drain_options[] = {
     HOST,
     {"notice", NEO_KIND_SECONDS, 0, "10", "how long load balancers need to notice that the host is not ready"},
-    {"timeout", NEO_KIND_SECONDS, 0, "90", "how long to wait for requests and deliveries in progress"},
+    {"timeout", NEO_KIND_SECONDS, 0, "90", "how long to wait after that for requests and deliveries in progress"},
     {0},
 };
 static const neo_parameter undrain_options[] = {HOST, {0}};
@@ -92,9 +92,8 @@ static const neo_parameter undrain_options[] = {HOST, {0}};
 const neo_ctl_command neo_ctl_drain[] = {
     {"drain", NULL, "Take a host out of service before an upgrade or restart.",
      "Its neoapi-health then responds with 503, so that a load balancer sends it no more requests, and it sends no more "
-     "webhooks; "
-     "other hosts do. It still serves what arrives. Waits until load balancers have noticed and nothing is in progress. A "
-     "restart does not end this: run undrain.",
+     "webhooks; other hosts do. It still serves what arrives. Waits until load balancers have noticed and nothing is in "
+     "progress. A restart does not end this: run undrain.",
      NULL, drain_options, run_drain, NULL, 0},
     {0},
 };
@@ -107,11 +106,10 @@ const neo_ctl_command neo_ctl_undrain[] = {
 const neo_ctl_command neo_ctl_host[] = {
     {"host", "list", "List the hosts of the deployment.",
      "A host records itself every ten seconds, and every second while it is drained. clock_ahead_ms is how far its system "
-     "clock is "
-     "ahead of the database's.",
+     "clock is ahead of the database's.",
      .noun = &neo_noun_host, .use = NEO_USE_LIST},
     {"host", "remove", "Remove a host that no longer exists from the list.",
-     "Without this, it disappears a week after it was last seen. A host that runs appears again.", NULL, NULL, NULL,
-     &neo_noun_host, NEO_USE_ONE},
+     "Without this, it disappears a week after it was last seen, unless it is drained. A host that runs appears again.", NULL,
+     NULL, NULL, &neo_noun_host, NEO_USE_ONE},
     {0},
 };

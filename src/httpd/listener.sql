@@ -15,7 +15,7 @@ from (select) as always left join neoapi.host h on h.name = %s;
 
 -- Records what a process of {host} knows of it.
 -- write: record_host
-with old as (delete from neoapi.host where seen_at < now() - interval '7 days' and name <> {host})
+with old as (delete from neoapi.host where seen_at < now() - interval '7 days' and drained_at is null and name <> {host})
 insert into neoapi.host as h (name, version, clock_ahead_ms, delivers, requests, attempts)
 values ({host}, {version}, {ahead}::bigint, {delivers}::boolean, {requests}::int, {attempts}::int)
 on conflict (name) do update set (version, seen_at, clock_ahead_ms, delivers, requests, attempts) =

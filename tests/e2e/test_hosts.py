@@ -86,16 +86,35 @@ def test_a_drained_host_is_not_ready_until_it_is_undrained(module_instance, ctl,
     eventually(lambda: health(second)[0] == 503, "it is drained after a restart, too")
 
 
-def test_draining_waits_for_requests(ctl, second, undrained, admin):
+def begin_waiting(httpd, credential):
+    """Starts a request that waits for an event for 20 seconds. Returns its thread."""
     def events(**more):
-        return Api(second, admin.credential).get("events", params={"order": "asc", **more}, timeout=TIMEOUT_S)
+        return Api(httpd, credential).get("events", params={"order": "asc", **more}, timeout=TIMEOUT_S)
     waiting = threading.Thread(target=events, kwargs={"after": events(after="now").headers["X-Events-Position"], "wait": 20})
     waiting.start()
+    return waiting
+
+
+def test_the_timeout_begins_after_the_notice(ctl, undrained):
+    assert drain(ctl, "--timeout", "1")[:2] == (0, {"drained": NAME})
+
+
+def test_draining_waits_for_requests(ctl, second, undrained, admin):
+    waiting = begin_waiting(second, admin.credential)
     eventually(lambda: "requests in progress: 1, deliveries in flight: 0" in drain(ctl, "--timeout", "1")[2], "it waits")
     assert health(second)[0] == 503
     assert drain(ctl)[0] == 0
-    waiting.join(0)
+    waiting.join(1)
     assert not waiting.is_alive(), "it has waited for the request"
+
+
+def test_draining_waits_for_a_host_that_has_lost_its_connection_to_the_database(module_instance, ctl, second, undrained, admin):
+    """It connects again after at most 15 seconds, and serves requests in the meantime."""
+    waiting = begin_waiting(second, admin.credential)
+    eventually(lambda: hosts(ctl)[NAME]["requests"] == 1, "the request is recorded")
+    module_instance.sql("update neoapi.host set seen_at = now() - interval '20 seconds' where name = %s", NAME)
+    assert "requests in progress: 1" in drain(ctl, "--timeout", "1")[2]
+    waiting.join()
 
 
 def test_a_drained_host_ends_its_deliveries_and_begins_none(module_instance, ctl, second, undrained, admin, receiver):
@@ -109,6 +128,8 @@ def test_a_drained_host_ends_its_deliveries_and_begins_none(module_instance, ctl
     subscribe(admin, receiver.url, "broker.created")
     Api(second, admin.credential).post("brokers", json={"name": "Ana", "creci": "SP 1", "email": "ana@example.com"})
     receiver.wait_for(1)
+    began = module_instance.sql("select now()")[0][0]
+    eventually(lambda: module_instance.sql("select seen_at from neoapi.host where name = %s", NAME)[0][0] > began, "it was recorded")
     assert hosts(ctl)[NAME]["attempts"] == 0
     release.set()
 
@@ -118,6 +139,10 @@ def test_status_warns_of_a_host_that_is_not_seen(module_instance, ctl):
                         " values ('gone', '0.0.9', now() - interval '2 minutes', 0, true, 3, 0)")
     assert any("host gone has not been seen" in line for line in ctl("status")[1]["warnings"])
     assert ctl("drain", "--host", "gone")[0] == 0, "it has nothing in progress"
+    module_instance.sql("update neoapi.host set seen_at = now() - interval '8 days' where name = 'gone'")
+    module_instance.sql("insert into neoapi.host select 'old', version, seen_at, 0, true, 0, 0 from neoapi.host where name = 'gone'")
+    eventually(lambda: "old" not in hosts(ctl), "it is removed after a week")
+    assert "gone" in hosts(ctl), "a drained host is kept"
     assert ctl("host", "remove", "gone")[0] == 0
     status, _, said = ctl("drain", "--host", "gone")
     assert status == 1 and "no such host; see: neoapictl host list" in said
