@@ -31,7 +31,7 @@ from (
         coalesce(extract(epoch from now() - min(failing_since) filter (where is_active))::bigint, 0) as failing_seconds
     from neoapi.webhook_subscription) w, neoapi.whatsapp_health() h;
 
--- What is wrong with the hosts, as sentences.
+-- Warnings about hosts, as sentences.
 -- name: host_warnings
 select format('host %s has not been seen since %s; start httpd, or: neoapictl host remove %1$s', name, neoapi.format_timestamp(seen_at))
 from neoapi.host
@@ -42,6 +42,6 @@ from neoapi.host
 where seen_at >= now() - interval '1 minute'
 having count(distinct version) > 1
 union all
-select format('host %s is drained since %s; to use it again: neoapictl undrain --host %1$s', name, neoapi.format_timestamp(drained_at))
+select format('host %s has been drained since %s; to use it again: neoapictl undrain --host %1$s', name, neoapi.format_timestamp(drained_at))
 from neoapi.host
 where drained_at < now() - interval '1 hour';

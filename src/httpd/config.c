@@ -226,7 +226,7 @@ static const char *set_host_name(cmd_parms *cmd, void *data, const char *name)
     *text_member(cmd) = name;
     return *name && strlen(name) <= 200 && neo_utf8_is_valid(name, strlen(name))
                ? NULL
-               : "NeoAPIHostName must have 1 to 200 characters";
+               : "NeoAPIHostName must be 1 to 200 bytes of UTF-8";
 }
 
 static const char *set_path(cmd_parms *cmd, void *data, const char *path)

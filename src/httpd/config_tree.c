@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds directives of other modules, which do not export their settings, in httpd's configuration (see httpd/config.h). */
+/* Finds directives of other modules, which do not export their settings, in httpd's configuration, and the host's name (see
+ * httpd/config.h). */
 #include <apr_network_io.h>
 #include <apr_strings.h>
 #include <http_core.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listens for changes of credentials, wakes requests that wait for events, and frees the claims of processes that have ended
- * (see httpd/listener.h). */
+/* Listens for changes of credentials, wakes requests that wait for events, records the host, and frees the claims of processes
+ * that have ended (see httpd/listener.h). */
 #include "httpd/listener.h"
 
 #include <apr_strings.h>
@@ -102,7 +102,7 @@ static int handle_notifications(neo_listener *listener, neo_pg *pg, apr_pool_t *
     return changes == 0;
 }
 
-/* Fails if the database is read-only; then the row gets older. False if the connection is lost. */
+/* Records the host for neoapictl. On a read-only database this fails and seen_at stays. False if the connection is lost. */
 static int record_host(const neo_listener *listener, neo_pg *pg, neo_ms clock_ahead, apr_pool_t *pool)
 {
     neo_rows rows;
