@@ -225,7 +225,7 @@ static const check checks[] = {
     {"WhatsApp numbers", NEEDS_SCHEMA, numbers_sql, NULL, "see the error log, and doc/whatsapp.md, section Error codes"},
     {"WhatsApp messages", NEEDS_SCHEMA, messages_sql, NULL,
      "check that Meta's callbacks arrive: neoapictl whatsapp number list, and the error log"},
-    {"connections", NEEDS_CONNECTION, connections_sql, NULL, NEO_DOCTOR_CONNECTIONS_FIX},
+    {"connections", NEEDS_CONNECTION, NEO_DOCTOR_CONNECTIONS_SQL, NULL, NEO_DOCTOR_CONNECTIONS_FIX},
     {"public access", NEEDS_SCHEMA, public_access_sql, NULL, "run neoapictl setup"},
     {"key file", NEEDS_NOTHING, NULL, neo_doctor_check_key_file,
      "restore the file from its backup, or copy it from another host; only root may read it: chmod 0600"},

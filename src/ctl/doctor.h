@@ -10,6 +10,14 @@
 #define NEO_DOCTOR_KEY_FILE        "/etc/neoapi/key"
 #define NEO_DOCTOR_CONNECTIONS_FIX "increase max_connections in postgresql.conf, reduce DBDMax, or use PgBouncer"
 
+/* Whether less than nine tenths of PostgreSQL's connections are used, as a sentence, and how many are used of how many.
+ * Versions before 16 have no reserved_connections. */
+#define NEO_DOCTOR_CONNECTIONS_SQL                                                                                             \
+    "select used < 0.9 * max, format('%s of %s in use', used, max), used, max"                                                 \
+    " from (select (select sum(numbackends) from pg_stat_database) as used, current_setting('max_connections')::int"           \
+    " - current_setting('superuser_reserved_connections')::int"                                                                \
+    " - coalesce(current_setting('reserved_connections', true)::int, 0) as max) c"
+
 typedef struct neo_doctor_context {
     const neo_ctl *ctl;
     apr_pool_t *pool;

@@ -15,11 +15,6 @@ from pg_database d where d.datname = current_database();
 select count(*) = 3, coalesce(string_agg(extname, ', ' order by extname), 'none')
 from pg_extension where extname in ('btree_gin', 'pg_trgm', 'unaccent');
 
--- name: connections
-select used < 0.9 * most, format('%s of %s in use', used, most)
-from (select (select sum(numbackends) from pg_stat_database) as used,
-    current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as most) c;
-
 -- name: public_access
 select not granted, case when granted then 'every role can connect' else 'only granted roles can connect' end
 from has_database_privilege('public', current_database(), 'connect') as granted;

@@ -139,13 +139,11 @@ neo_finding neo_doctor_check_connection_limit(neo_doctor_context *p, const char 
     long long threads = reported_number(p, "threads"), each = reported_number(p, "connections"),
               processes = reported_number(p, "processes");
     each = each < threads + 2 ? each : threads + 2;
-    if (neo_pg_exec(p->pg,
-                    "select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int",
-                    0, NULL, p->pool, &rows) != NEO_PG_OK) {
+    if (neo_pg_exec(p->pg, NEO_DOCTOR_CONNECTIONS_SQL, 0, NULL, p->pool, &rows) != NEO_PG_OK) {
         *found = rows.message;
         return NEO_FINDING_FAILED;
     }
-    long long limit = atoll(neo_rows_value(&rows, 0, 0)), fits = limit / (each ? each : 1);
+    long long limit = atoll(neo_rows_value(&rows, 0, 3)), fits = limit / (each ? each : 1);
     *found = apr_psprintf(p->pool, "%d processes of %d connections need %d, PostgreSQL accepts %d", (int)processes, (int)each,
                           (int)(processes * each), (int)limit);
     p->fix = threads > 1

@@ -64,6 +64,20 @@ static void warn_about_webhooks(const status_view *l, const neo_json *counts)
                                     (long)failing));
 }
 
+static const char *view_connections(const status_view *l, neo_pg *pg)
+{
+    neo_rows rows;
+    if (neo_pg_exec(pg, NEO_DOCTOR_CONNECTIONS_SQL, 0, NULL, l->ctl->pool, &rows) != NEO_PG_OK)
+        return rows.message;
+    const char *used = neo_rows_value(&rows, 0, 2), *max = neo_rows_value(&rows, 0, 3);
+    show_number(l, "connections", atoll(used));
+    show_number(l, "connections_max", atoll(max));
+    if (!neo_rows_is_true(&rows, 0, 0))
+        add_warning(l, apr_psprintf(l->ctl->pool, "%s of PostgreSQL's %s connections are in use; " NEO_DOCTOR_CONNECTIONS_FIX,
+                                    used, max));
+    return NULL;
+}
+
 static const char *view_counts(const status_view *l, neo_pg *pg)
 {
     neo_rows rows;
@@ -76,11 +90,6 @@ static const char *view_counts(const status_view *l, neo_pg *pg)
     for (void *m = neo_json_first(counts); m; m = neo_json_next(counts, m))
         neo_json_set(l->shown, neo_json_member_key(m), neo_json_member_value(m));
     warn_about_webhooks(l, counts);
-    long long used = neo_json_integer(neo_json_get(counts, "connections"));
-    long long max = neo_json_integer(neo_json_get(counts, "connections_max"));
-    if (10 * used >= 9 * max)
-        add_warning(l, apr_psprintf(l->ctl->pool, "%ld of PostgreSQL's %ld connections are in use; " NEO_DOCTOR_CONNECTIONS_FIX,
-                                    (long)used, (long)max));
     if (neo_json_integer(neo_json_get(counts, "keys_overdue")) > 0)
         add_warning(l, "idempotency keys that expired an hour ago are not removed; start httpd, or see its error log");
     if (neo_json_integer(neo_json_get(counts, "whatsapp_stalled")) > 0)
@@ -163,8 +172,8 @@ static const char *view_event_log(const status_view *l, neo_pg *pg)
     return NULL;
 }
 
-static const char *(*const views[])(const status_view *l, neo_pg *pg) = {view_schema, view_counts,  view_queue,    view_hosts,
-                                                                         view_writes, view_servers, view_event_log};
+static const char *(*const views[])(const status_view *l, neo_pg *pg) = {
+    view_schema, view_counts, view_connections, view_queue, view_hosts, view_writes, view_servers, view_event_log};
 
 /* ---------------------------------------------------------------- the command */
 

@@ -18,9 +18,6 @@ select json_build_object(
     'whatsapp_stalled', h.stalled,
     'whatsapp_refused', h.refused,
     'whatsapp_refusals', h.refusals,
-    'connections', (select sum(numbackends) from pg_stat_database),
-    'connections_max',
-    current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
     'keys_overdue', (
         select count(*)
         from (select from neoapi.idempotency_key where expires_at < now() - interval '1 hour' limit 100000) k))

@@ -146,6 +146,19 @@ def test_doctor_counts_all_connections_for_every_role(own_database):
     assert int(found.split()[0]) > 5, found
 
 
+def test_reserved_connections_are_not_counted_as_free(own_database):
+    """PostgreSQL has the setting since version 16; here a function returns it."""
+    def shown():
+        return json.loads(own_database.run("--json", "status")[1])["connections_max"]
+
+    free = shown()
+    own_database.sql("create schema fake; grant usage on schema fake to public;"
+                     "create function fake.current_setting(name text, missing_ok boolean) returns text return '7';"
+                     f"alter database {own_database.name} set search_path = fake, pg_catalog, public")
+    assert shown() == free - 7
+    assert f"of {free - 7} in use" in examined(own_database)[1]["connections"]["found"]
+
+
 def test_doctor_finds_a_missing_schema(cluster, db):
     status, checks = examined(db, dsn=cluster.admin_dsn)
     assert status == 1 and checks["schema"]["found"] == "no schema"
