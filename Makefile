@@ -271,7 +271,7 @@ coverage: ## measure the coverage of the sources by the tests of `make check`; i
 check-all: ## check, then the rest: sanitizers, slow and timing tests, browsers, fuzz corpora, linters, coverage
 	@sh tests/check.sh all
 
-check-rest: ## check-all without check
+check-rest: ## check-all without check and coverage
 	@sh tests/check.sh rest
 
 # ---------------------------------------------------------------- packages, and the demo

@@ -4,7 +4,7 @@
 #
 #   check.sh        before a commit: build, unit tests, the end-to-end tests of the API
 #   check.sh all    everything: the same, then sanitizers, coverage, slow and timing tests, browsers, linters, fuzz corpora
-#   check.sh rest   `all` without the steps of `check.sh`
+#   check.sh rest   `all` without the steps of `check.sh` and without coverage
 #
 # CPU-bound steps run in the background of the end-to-end tests; their output follows. No step runs during the tests that measure times.
 set -u

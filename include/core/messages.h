@@ -65,7 +65,8 @@
       "The system clock stepped, or differs from the database's, by more than a second; ids and timestamps do not follow it.", \
       "synchronize the clocks of the hosts and of the database's server, for example with chrony")                             \
     X(STREAM_ABORTED, "NEO0210", WARNING, "An export ended before it was complete; the client can tell.",                      \
-      "no action needed if the client disconnected or was too slow; it starts the export again")                               \
+      "no action needed, unless the database failed or NeoAPIExportTimeout is too short; a client whose credential is valid "  \
+      "starts the export again")                                                                                               \
     X(STATEMENT_TIMEOUT, "NEO0211", ERROR,                                                                                     \
       "The database cancelled a statement after its statement_timeout; the request was answered with 503.",                    \
       "look for locks, slow disks and other load in PostgreSQL")                                                               \

@@ -212,12 +212,13 @@ static const check checks[] = {
     {"runtime role excess privileges", NEEDS_SCHEMA, role_excess_sql, NULL,
      "revoke what was granted by hand; sql/ has the grants that are needed"},
     {"webhook partitions", NEEDS_SCHEMA, partitions_sql, NULL,
-     "start httpd, which creates them in advance, or run neoapictl migrate"},
+     "start httpd, which creates them in advance, or run neoapictl migrate; if httpd is running, see its error log"},
     {"event log", NEEDS_SCHEMA, NULL, check_event_log,
      "end the transaction: select pg_terminate_backend(PID), or commit or roll back what is prepared; readers see later events "
      "only then"},
     {"event epoch", NEEDS_SCHEMA_ON_PRIMARY, NULL, check_event_epoch,
-     "start httpd, which begins one within a minute, or run neoapictl migrate; readers of the event log must export again"},
+     "start httpd, which begins one within a minute, or run neoapictl migrate; if httpd is running, see its error log; readers "
+     "of the event log must export again"},
     {"representations", NEEDS_SCHEMA, NULL, check_representations,
      "make it again with an update of the row that changes nothing (set id = id), and report it"},
     {"indexes", NEEDS_SCHEMA, indexes_sql, NULL, "reindex index concurrently neoapi.INDEX"},

@@ -251,6 +251,7 @@ neo_finding neo_doctor_check_running(neo_doctor_context *p, const char **found)
              : processes.sessions ? "no process listens for credential changes, because httpd connects through a connection "
                                     "pooler; every request reads its credential"
                                   : "no httpd is connected to the database";
-    p->fix = is_here ? "see httpd's error log" : "start httpd with NeoAPI On";
+    p->fix = is_here ? "see httpd's error log"
+                     : "start httpd with NeoAPI On; if it is running, see its error log: the database may refuse its role";
     return count || processes.sessions ? NEO_FINDING_OK : is_here ? NEO_FINDING_FAILED : NEO_FINDING_PENDING;
 }

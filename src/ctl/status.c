@@ -155,7 +155,8 @@ static const char *view_servers(const status_view *l, neo_pg *pg)
     show_number(l, "listening_processes", found.listeners);
     show_number(l, "sessions", found.sessions);
     if (!found.listeners && !found.sessions)
-        add_warning(l, "no httpd is connected; start httpd, or see its error log");
+        add_warning(
+            l, "no httpd is connected; start httpd; if it is running, see its error log: the database may refuse its role");
     return NULL;
 }
 
