@@ -46,7 +46,7 @@ typedef struct neo_site {
     const neo_concurrency *concurrency;
     neo_credential_cache *credential_cache;
     neo_create_queues *create_queues; /* NULL: none */
-    neo_static_document openapi;      /* set by neo_service_prepare, with the next */
+    neo_static_document openapi;      /* neo_service_prepare sets it and `pages` */
     const neo_static_document *pages; /* in the order of neo_docs */
 } neo_site;
 

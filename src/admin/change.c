@@ -10,8 +10,8 @@
 
 /* ---------------------------------------------------------------- creating */
 
-/* The organizations of a token are rows of another table. */
-static int are_organizations(const neo_noun *noun, const neo_admin_setting *setting)
+/* Whether the setting is the list of a token's organizations, which are rows of another table. */
+static int is_organization_list(const neo_noun *noun, const neo_admin_setting *setting)
 {
     return noun == &neo_noun_token && strcmp(setting->column, "allowed_organization_ids") == 0;
 }
@@ -22,7 +22,7 @@ static const char *set_organizations(neo_pg *pg, const neo_noun *noun, const cha
     neo_rows rows;
     const char *error = NULL;
     for (int i = 0; i < settings->nelts && !error; i++)
-        if (are_organizations(noun, &APR_ARRAY_IDX(settings, i, neo_admin_setting))) {
+        if (is_organization_list(noun, &APR_ARRAY_IDX(settings, i, neo_admin_setting))) {
             const char *values[] = {id, APR_ARRAY_IDX(settings, i, neo_admin_setting).value};
             error =
                 neo_admin_exec(pg, "delete from neoapi.token_organization where credential_id = $1", 1, values, pool, &rows);
@@ -41,7 +41,7 @@ const char *neo_admin_create(neo_pg *pg, const neo_noun *noun, const apr_array_h
     neo_buf_init(&parameters, pool, 128);
     for (int i = 0; i < settings->nelts; i++) {
         const neo_admin_setting *s = &APR_ARRAY_IDX(settings, i, neo_admin_setting);
-        if (are_organizations(noun, s))
+        if (is_organization_list(noun, s))
             continue;
         values[used++] = s->value;
         neo_buf_printf(&columns, "%s%s", used > 1 ? ", " : "", s->column);
@@ -89,7 +89,7 @@ static const char *update_row(neo_pg *pg, const neo_noun *noun, const char *id, 
     values[0] = id;
     for (int i = 0; i < settings->nelts; i++) {
         const neo_admin_setting *s = &APR_ARRAY_IDX(settings, i, neo_admin_setting);
-        if (!are_organizations(noun, s)) {
+        if (!is_organization_list(noun, s)) {
             values[used++] = s->value;
             neo_buf_printf(&sql, ", %s = $%d", s->column, used);
         }

@@ -28,7 +28,7 @@ static neo_parameter field_parameter(const neo_noun_field *field, neo_use use, a
     return p;
 }
 
-/* Adds the fields of whose flags those in `mask` are `flags`. */
+/* Adds the fields whose flags that are in `mask` are `flags`. */
 static void add_parameters(apr_array_header_t *list, const neo_ctl_command *command, unsigned int mask, unsigned int flags)
 {
     for (const neo_noun_field *f = command->noun->fields; f->column; f++)
@@ -36,7 +36,7 @@ static void add_parameters(apr_array_header_t *list, const neo_ctl_command *comm
             APR_ARRAY_PUSH(list, neo_parameter) = field_parameter(f, command->use, list->pool);
 }
 
-static const neo_parameter *terminated(apr_array_header_t *list)
+static const neo_parameter *terminate(apr_array_header_t *list)
 {
     if (list->nelts)
         APR_ARRAY_PUSH(list, neo_parameter) = (neo_parameter){0};
@@ -60,8 +60,8 @@ static void derive_parameters(neo_ctl_command *command, apr_pool_t *pool)
     for (const neo_parameter *own = command->options; own && own->name; own++)
         APR_ARRAY_PUSH(options, neo_parameter) = *own;
     if (!command->arguments)
-        command->arguments = terminated(arguments);
-    command->options = terminated(options);
+        command->arguments = terminate(arguments);
+    command->options = terminate(options);
 }
 
 /* ---------------------------------------------------------------- create and list */

@@ -104,7 +104,7 @@ static const struct {
     [NEO_KIND_FILE] = {"FILE", .check = check_some},
     [NEO_KIND_FOLDER] = {"DIR", .check = check_some},
     [NEO_KIND_CONNINFO] = {"CONNINFO", .check = check_some},
-    /* stricter than PostgreSQL's rule, so that names need no quotes in service files and other texts */
+    /* The rule is stricter than PostgreSQL's, so that names need no quotes in service files and other texts. */
     [NEO_KIND_IDENTIFIER] = {"NAME", NOT_IDENTIFIER, 1, 63, .characters = NAME_CHARACTERS, .check = check_start},
     [NEO_KIND_TENANT_ID] = {"TENANT", .prefix = "tnt_"},
     [NEO_KIND_ORGANIZATION_ID] = {"ORGANIZATION", .prefix = "org_"},

@@ -26,7 +26,7 @@
 #define HEARTBEAT_TIMEOUT_S 3
 #define RECONNECT_DELAY_MS  1000
 #define WRITES_POLL_MS      20 /* while outdated writes are in progress */
-#define NO_ERROR            (-1)
+#define NO_ERROR            NEO_MESSAGES
 
 _Static_assert(HEARTBEAT_MS / 1000 + HEARTBEAT_TIMEOUT_S < NEO_CREDENTIAL_CACHE_TTL_S,
                "the cache is confirmed before it expires, even if a heartbeat takes its whole timeout");
@@ -43,8 +43,8 @@ struct neo_listener {
     neo_ms next_heartbeat;
     const char *host;
     atomic_int is_drained;
-    char position[16]; /* is confirmed when no outdated write is in progress; "" if there is none */
-    int last_error;    /* an error is not logged again every second */
+    char position[16];      /* is confirmed when no outdated write is in progress; "" if there is none */
+    neo_message last_error; /* an error is not logged again every second */
 };
 
 static void wake(void *baton)
@@ -62,7 +62,7 @@ static void wait_for(neo_listener *listener, int socket, int milliseconds)
 }
 
 /* The message for an old or missing schema, or NO_ERROR. */
-static int schema_error(neo_pg *pg, apr_pool_t *pool)
+static neo_message schema_error(neo_pg *pg, apr_pool_t *pool)
 {
     int version;
     if (neo_schema_version(pg, pool, &version) != NEO_PG_OK || version >= neo_schema_needed())
@@ -198,7 +198,7 @@ static void run_connection(neo_listener *listener, apr_pool_t *pool)
     neo_pg *pg = neo_database_acquire(listener->database, &lease, &listener->log_context, pool);
     if (!pg)
         return;
-    int error = schema_error(pg, pool);
+    neo_message error = schema_error(pg, pool);
     neo_pg_status status = error == NO_ERROR ? neo_claim_owner_register(pg, pool) : NEO_PG_SCHEMA;
     apr_pool_t *scratch; /* `pool` cannot be cleared: it may hold the connection */
     apr_pool_create(&scratch, pool);
@@ -207,7 +207,7 @@ static void run_connection(neo_listener *listener, apr_pool_t *pool)
     if (error == NO_ERROR && status == NEO_PG_FAILED)
         error = NEO_LOG_NOT_LISTENING;
     if (error != NO_ERROR && error != listener->last_error)
-        neo_log((neo_message)error, &listener->log_context, "%s", neo_messages[error].meaning);
+        neo_log(error, &listener->log_context, "%s", neo_messages[error].meaning);
     listener->last_error = error;
     if (status == NEO_PG_OK)
         listen_on(listener, pg, scratch);

@@ -25,9 +25,9 @@ scan as materialized (
     and t.created_at >= (select since from log)
     order by t.id limit 101),
 head as (
-    select case when s.n = 101 then s.last else greatest(l.start collate "C", l.stop) end as position, s.n = 101 as has_more,
+    select case when s.has_more then s.last else greatest(l.start collate "C", l.stop) end as position, s.has_more,
         l.is_current, l.is_issued and l.since is not null as is_valid
-    from log l, (select count(*) as n, max(id) as last from scan) s);
+    from log l, (select count(*) = 101 as has_more, max(id) as last from scan) s);
 
 -- An event of an organization, if its type is one of {types}; null: any. The marks determine its partitions.
 -- read: read

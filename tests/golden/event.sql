@@ -82,9 +82,11 @@ scan as materialized (
     order by t.id
     limit 101),
 head as (
-    select case when s.n = 101 then s.last else greatest(l.start collate "C", l.stop) end as position, s.n = 101 as has_more, l.is_current,
-        l.is_issued and l.since is not null as is_valid
-    from log l, (select count(*) as n, max(id) as last from scan) s)
+    select case when s.has_more then s.last else greatest(l.start collate "C", l.stop) end as position, s.has_more, l.is_current, l.is_issued
+        and l.since is not null as is_valid
+    from log l, (
+        select count(*) = 101 as has_more, max(id) as last
+        from scan) s)
 select p.answer, h.*
 from head h
 left join (
