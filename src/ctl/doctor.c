@@ -335,17 +335,6 @@ static void report_finding(const neo_doctor_context *p, neo_json *list, const ch
         printf("%-8s %s: %s\n", "", advice, neo_ctl_one_line(fix, p->pool));
 }
 
-static neo_finding run_check(neo_doctor_context *p, neo_json *list, const check *c)
-{
-    const char *found = unmet_need(p, c);
-    p->fix = NULL;
-    neo_finding finding = found ? NEO_FINDING_SKIPPED : evaluate(p, c, &found);
-    if (finding == NEO_FINDING_FAILED && c->need == NEEDS_SCHEMA_STEP)
-        finding = NEO_FINDING_PENDING;
-    report_finding(p, list, c, finding, found);
-    return finding;
-}
-
 static neo_ctl_exit run_doctor(neo_ctl *ctl)
 {
     int failed = 0;
@@ -354,8 +343,15 @@ static neo_ctl_exit run_doctor(neo_ctl *ctl)
     neo_doctor_read_httpd(&p);
     const char *given = neo_ctl_value(ctl, "key-file"), *configured = neo_json_string_at(p.site, "key_file");
     p.key_file = given ? given : configured ? configured : NEO_DOCTOR_KEY_FILE;
-    for (apr_size_t i = 0; i < sizeof checks / sizeof *checks; i++)
-        failed += run_check(&p, list, &checks[i]) == NEO_FINDING_FAILED;
+    for (const check *c = checks; c < checks + sizeof checks / sizeof *checks; c++) {
+        const char *found = unmet_need(&p, c);
+        p.fix = NULL;
+        neo_finding finding = found ? NEO_FINDING_SKIPPED : evaluate(&p, c, &found);
+        if (finding == NEO_FINDING_FAILED && c->need == NEEDS_SCHEMA_STEP)
+            finding = NEO_FINDING_PENDING;
+        report_finding(&p, list, c, finding, found);
+        failed += finding == NEO_FINDING_FAILED;
+    }
     memset(&p.keys, 0, sizeof p.keys);
     if (ctl->json)
         neo_ctl_print(ctl, list);

@@ -74,12 +74,6 @@ neo_json *neo_openapi_content(const neo_openapi_builder *builder, const char *sc
 
 /* ---------------------------------------------------------------- texts */
 
-static const char *sample_id(const neo_resource *resource, apr_pool_t *pool)
-{
-    const neo_field *id = neo_field_named(resource->fields, "id");
-    return id ? neo_json_string(neo_openapi_json(pool, "%s", id->example)) : NULL;
-}
-
 /* The value of a name between braces; NULL if it stays as it is. */
 static const char *find_placeholder(const neo_openapi_builder *builder, const neo_resource *resource, const char *name)
 {
@@ -102,7 +96,8 @@ static const char *find_placeholder(const neo_openapi_builder *builder, const ne
     if (strcmp(name, "Collection") == 0)
         return apr_pstrcat(builder->pool, (char[]){(char)apr_toupper(*resource->collection), '\0'}, resource->collection + 1,
                            NULL);
-    return strcmp(name, "sample_id") == 0 ? sample_id(resource, builder->pool) : NULL;
+    const neo_field *id = strcmp(name, "sample_id") == 0 ? neo_field_named(resource->fields, "id") : NULL;
+    return id ? neo_json_string(neo_openapi_json(builder->pool, "%s", id->example)) : NULL;
 }
 
 const char *neo_openapi_fill(const neo_openapi_builder *builder, const char *text, const neo_resource *resource)

@@ -201,16 +201,6 @@ static void add_success(const neo_openapi_builder *builder, neo_json *responses,
 
 /* ---------------------------------------------------------------- operations */
 
-/* createBroker, listBrokers, getPrincipal, retryDelivery */
-static const char *operation_id(const neo_openapi_builder *builder, const neo_operation *operation,
-                                const neo_resource *resource)
-{
-    const char *noun = !strstr(operation->path, "{collection}")                         ? ""
-                       : operation->accepts & (NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_BATCH) ? "{Collection}"
-                                                                                        : "{Resource}";
-    return neo_openapi_fill(builder, apr_pstrcat(builder->pool, operation->verb, noun, NULL), resource);
-}
-
 static neo_json *make_operation(const neo_openapi_builder *builder, const neo_operation *operation,
                                 const neo_resource *resource)
 {
@@ -228,7 +218,12 @@ static neo_json *make_operation(const neo_openapi_builder *builder, const neo_op
     neo_json_set(made, "tags", tags);
     neo_openapi_text(made, "summary", neo_openapi_fill(builder, operation->summary, resource), pool);
     neo_openapi_text(made, "description", neo_openapi_fill(builder, doc, resource), pool);
-    neo_openapi_text(made, "operationId", operation_id(builder, operation, resource), pool);
+    const char *noun = !strstr(operation->path, "{collection}")                         ? ""
+                       : operation->accepts & (NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_BATCH) ? "{Collection}"
+                                                                                        : "{Resource}";
+    const char *id =
+        apr_pstrcat(pool, operation->verb, noun, NULL); /* createBroker, listBrokers, getPrincipal, retryDelivery */
+    neo_openapi_text(made, "operationId", neo_openapi_fill(builder, id, resource), pool);
     if (operation->access == NEO_ACCESS_PUBLIC)
         neo_json_set(made, "security", neo_json_make_array(pool));
     if (neo_json_size(parameters))

@@ -136,15 +136,6 @@ static neo_json *make_examples(const neo_openapi_builder *builder, const neo_ope
 
 /* ---------------------------------------------------------------- responses */
 
-static unsigned long long codes_with_status(const neo_operation *operation, const neo_resource *resource, int status)
-{
-    unsigned long long codes = neo_operation_problems(operation, resource);
-    for (neo_code code = 0; code < NEO_CODES; code++)
-        if (neo_code_row(code)->status != status)
-            codes &= ~NEO_PROBLEM_BIT(code);
-    return codes;
-}
-
 /* The reason and every code. All collections share it, so that their resource is a placeholder. */
 static const char *describe_codes(const neo_operation *operation, const neo_resource *resource, const char *reason,
                                   unsigned long long codes, apr_pool_t *pool)
@@ -184,8 +175,12 @@ static neo_json *make_response(const neo_openapi_builder *builder, const neo_ope
 void neo_openapi_problems(const neo_openapi_builder *builder, neo_json *responses, const neo_operation *operation,
                           const neo_resource *resource)
 {
+    unsigned long long all = neo_operation_problems(operation, resource);
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-        unsigned long long codes = codes_with_status(operation, resource, reasons[i].status);
+        unsigned long long codes = 0;
+        for (neo_code code = 0; code < NEO_CODES; code++)
+            if (neo_code_row(code)->status == reasons[i].status)
+                codes |= all & NEO_PROBLEM_BIT(code);
         if (codes)
             neo_json_set(responses, apr_itoa(builder->pool, reasons[i].status),
                          neo_openapi_share(builder, apr_psprintf(builder->pool, "Error%d", reasons[i].status),
