@@ -8,7 +8,6 @@
  *
  * An operation with an external id finds its resource when its turn comes; so does an upsert or merge, which otherwise creates
  * it. If another transaction creates the resource at the same time, the batch begins again. */
-#include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 

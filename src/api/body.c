@@ -8,15 +8,6 @@
 #include "call.h"
 #include "core/json.h"
 
-/* The media type without its parameters, in lower case. */
-static const char *parse_media_type(const char *header, apr_pool_t *pool)
-{
-    char *type = apr_pstrmemdup(pool, header, strcspn(header, "; \t"));
-    for (char *c = type; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
-    return type;
-}
-
 /* An input filter of the host that decodes bodies has removed the header. */
 static neo_problem *check_coding(neo_call *call)
 {
@@ -31,9 +22,9 @@ static neo_problem *check_coding(neo_call *call)
 static neo_problem *check_media_type(neo_call *call)
 {
     const char *header = neo_call_header(call, "Content-Type");
-    const char *type = header ? parse_media_type(header, call->pool) : "";
+    const char *type = header ? apr_pstrmemdup(call->pool, header, strcspn(header, "; \t")) : "";
     int may_patch = call->match.operation->accepts & NEO_ACCEPTS_MERGE_PATCH;
-    if (strcmp(type, "application/json") == 0 || (may_patch && strcmp(type, "application/merge-patch+json") == 0))
+    if (strcasecmp(type, "application/json") == 0 || (may_patch && strcasecmp(type, "application/merge-patch+json") == 0))
         return NULL;
     return neo_problem_make(call->pool, NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE, "Unsupported Content-Type. Allowed: %s.",
                             may_patch ? "application/json, application/merge-patch+json" : "application/json");

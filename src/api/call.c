@@ -7,8 +7,6 @@
 
 #include "pg/error.h"
 
-#define RETRY_SECONDS 5 /* Retry-After while the database is unavailable */
-
 void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response)
 {
     *response = (neo_response){.headers = response->headers};
@@ -29,25 +27,17 @@ void neo_call_set_header(neo_call *call, const char *name, const char *value)
 
 /* ---------------------------------------------------------------- problems */
 
-neo_problem *neo_call_unavailable(neo_call *call, const char *detail)
+neo_problem *neo_call_try_later(neo_call *call, neo_code code, int seconds, const char *detail)
 {
-    neo_problem *problem = neo_problem_make(call->pool, NEO_INTERNAL_UNAVAILABLE, "%s", detail);
-    problem->retry_after = RETRY_SECONDS;
+    neo_problem *problem = neo_problem_make(call->pool, code, "%s", detail);
+    problem->retry_after = seconds;
     return problem;
 }
 
 static neo_problem *not_executed(neo_call *call)
 {
-    return neo_call_unavailable(call, "The database is unavailable; nothing was changed. Try again.");
-}
-
-static neo_problem *not_answered(neo_call *call)
-{
-    return neo_call_unavailable(
-        call, call->idempotency ? "The database did not answer; the request may have been executed. Repeat it with the "
-                                  "same Idempotency-Key, or read the resource first."
-                                : "The database did not answer; the request may have been executed. Read the resource "
-                                  "before you repeat it.");
+    return neo_call_try_later(call, NEO_INTERNAL_UNAVAILABLE, NEO_CALL_RETRY_SECONDS,
+                              "The database is unavailable; nothing was changed. Try again.");
 }
 
 /* A refused or aborted write was not executed; only if the answer is missing, it may have been. */
@@ -55,26 +45,15 @@ static neo_problem *database_unavailable(neo_call *call, const neo_rows *rows)
 {
     const neo_operation *operation = call->match.operation;
     int is_undone = !operation || operation->access != NEO_ACCESS_WRITE || (rows && rows->is_undone);
-    neo_problem *problem = is_undone ? not_executed(call) : not_answered(call);
+    const char *detail = call->idempotency
+                             ? "The database did not answer; the request may have been executed. Repeat it with the same "
+                               "Idempotency-Key, or read the resource first."
+                             : "The database did not answer; the request may have been executed. Read the resource before "
+                               "you repeat it.";
+    neo_problem *problem =
+        is_undone ? not_executed(call) : neo_call_try_later(call, NEO_INTERNAL_UNAVAILABLE, NEO_CALL_RETRY_SECONDS, detail);
     if (rows && rows->error && rows->error->retry_after)
         problem->retry_after = rows->error->retry_after;
-    return problem;
-}
-
-static neo_problem *time_limit_exceeded(neo_call *call)
-{
-    neo_problem *problem = neo_problem_make(call->pool, NEO_INTERNAL_QUERY_TIMEOUT,
-                                            "The query took too long. Narrow it: add filters, or use a longer q.");
-    problem->retry_after = RETRY_SECONDS;
-    return problem;
-}
-
-static neo_problem *cancelled(neo_call *call)
-{
-    neo_problem *problem =
-        neo_problem_make(call->pool, NEO_INTERNAL_STATEMENT_TIMEOUT,
-                         "The request took too long in the database and was cancelled; nothing was changed.");
-    problem->retry_after = RETRY_SECONDS;
     return problem;
 }
 
@@ -117,14 +96,6 @@ neo_problem *neo_call_limit_reached(neo_call *call, neo_code code, const char *l
     return problem;
 }
 
-/* Both fields of the error are optional in PostgreSQL's protocol. */
-static neo_problem *limit_of_table_reached(neo_call *call, const neo_rows *rows)
-{
-    if (!rows || !rows->constraint || !rows->detail)
-        return neo_problem_internal(call->pool);
-    return neo_call_limit_reached(call, NEO_CONFLICT_LIMIT_REACHED, rows->constraint, atoi(rows->detail));
-}
-
 neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows)
 {
     switch (status) {
@@ -132,10 +103,17 @@ neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_row
     case NEO_PG_FK_VIOLATION:
         return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE,
                                 "Another resource refers to this %s; remove the reference first.", call->match.resource->name);
-    case NEO_PG_LIMIT_REACHED: return limit_of_table_reached(call, rows);
+    case NEO_PG_LIMIT_REACHED:
+        if (!rows || !rows->constraint || !rows->detail) /* both are optional in PostgreSQL's protocol */
+            return neo_problem_internal(call->pool);
+        return neo_call_limit_reached(call, NEO_CONFLICT_LIMIT_REACHED, rows->constraint, atoi(rows->detail));
     case NEO_PG_UNAVAILABLE: return database_unavailable(call, rows);
-    case NEO_PG_TIME_LIMIT: return time_limit_exceeded(call);
-    case NEO_PG_TIMEOUT: return cancelled(call);
+    case NEO_PG_TIME_LIMIT:
+        return neo_call_try_later(call, NEO_INTERNAL_QUERY_TIMEOUT, NEO_CALL_RETRY_SECONDS,
+                                  "The query took too long. Narrow it: add filters, or use a longer q.");
+    case NEO_PG_TIMEOUT:
+        return neo_call_try_later(call, NEO_INTERNAL_STATEMENT_TIMEOUT, NEO_CALL_RETRY_SECONDS,
+                                  "The request took too long in the database and was cancelled; nothing was changed.");
     case NEO_PG_RETRY:
     case NEO_PG_SCHEMA: return not_executed(call);
     default: return neo_problem_internal(call->pool);

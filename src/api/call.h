@@ -46,8 +46,10 @@ typedef struct neo_call {
 
 void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response);
 
-/* A 503 internal.unavailable with Retry-After. */
-neo_problem *neo_call_unavailable(neo_call *call, const char *detail);
+#define NEO_CALL_RETRY_SECONDS 5 /* Retry-After while the database is unavailable */
+
+/* A problem with Retry-After. */
+neo_problem *neo_call_try_later(neo_call *call, neo_code code, int seconds, const char *detail);
 
 const char *neo_call_header(const neo_call *call, const char *name);
 /* Sets a header of the response, also of one with a problem. */
@@ -113,8 +115,6 @@ void neo_call_count_failed_lookup(neo_call *call);
 
 /* ---------------------------------------------------------------- identify.c */
 
-/* Sets call->principal to the credential in the request, or returns the problem of a request without a valid one. */
-neo_problem *neo_call_authenticate(neo_call *call);
 /* Identifies the credential again, unless it is still cached: it may have been revoked, or have lost the organization or the
  * scope. Returns NULL if it may continue. Sets call->principal to the credential as it is now. */
 neo_problem *neo_call_confirm(neo_call *call);
@@ -131,6 +131,8 @@ neo_problem *neo_call_check_tag(neo_call *call, const char *wanted, neo_text cur
 
 /* ---------------------------------------------------------------- query.c */
 
+/* Whether the parameter is true. Adds the error of another value than true and false to the problem. */
+int neo_call_read_boolean(const neo_call *call, const char *name, neo_problem **problem);
 /* All values of a parameter that takes several, ended by NULL: from commas, from repetitions, or both. NULL if there are none.
  */
 const char *const *neo_call_values(const neo_call *call, const char *name, int *count);
@@ -236,10 +238,6 @@ neo_problem *neo_call_read_conditions(neo_call *call, neo_selection *selection);
 neo_problem *neo_call_read_import(const neo_call *call, int *is_import);
 /* Validates the body as history: sets *clean, and the times of `row`. */
 neo_problem *neo_call_check_history(neo_call *call, neo_json **clean, neo_new *row);
-
-/* ---------------------------------------------------------------- docs.c */
-
-void neo_docs_prepare(neo_site *site, apr_pool_t *pool);
 
 /* ---------------------------------------------------------------- steps of the pipeline */
 

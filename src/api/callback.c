@@ -198,15 +198,6 @@ static void log_not_signed(const neo_call *call, const neo_rows *numbers, int ro
                 neo_rows_value(numbers, row, NEO_NUMBER_ID), neo_rows_value(numbers, row, NEO_NUMBER_PHONE_NUMBER_ID));
 }
 
-/* The callback of a known number does not count as a request of the address: it may come from Meta, with a wrong secret
- * stored here. */
-static reply refuse_signature(neo_call *call, const neo_rows *numbers, int row)
-{
-    neo_call_count_unsigned(call, unsigned_cost(call->raw.len));
-    log_not_signed(call, numbers, row);
-    return FORBIDDEN;
-}
-
 /* If the number is unknown, Meta must not repeat the callback for days. That it is signed with the secret of a number
  * of the same app shows that it is Meta's; otherwise it counts like one that is not signed. */
 static reply ignore_number(neo_call *call, const char *number, const unsigned char given[NEO_SHA256_SIZE])
@@ -328,7 +319,8 @@ static reply read_items(neo_call *call, const char *signer)
     return items->nelts ? record(call, items, signer) : OK;
 }
 
-/* Before the signature is verified, the body is only searched for ids. */
+/* Before the signature is verified, the body is only searched for ids. The callback of a known number does not count as a
+ * request of the address: it may come from Meta, with a wrong secret stored here. */
 static reply receive(neo_call *call)
 {
     unsigned char given[NEO_SHA256_SIZE];
@@ -350,9 +342,11 @@ static reply receive(neo_call *call)
     if (signer)
         return read_items(call, signer);
     int row = find_unsigned_number(call, &numbers, ids);
-    if (row >= 0)
-        return refuse_signature(call, &numbers, row);
-    return ids[0] ? ignore_number(call, ids[0], given) : refuse_callback(call);
+    if (row < 0)
+        return ids[0] ? ignore_number(call, ids[0], given) : refuse_callback(call);
+    neo_call_count_unsigned(call, unsigned_cost(call->raw.len));
+    log_not_signed(call, &numbers, row);
+    return FORBIDDEN;
 }
 
 /* ---------------------------------------------------------------- the request */

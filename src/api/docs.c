@@ -2,8 +2,6 @@
 /* Serves openapi.yaml and the documentation pages (see openapi/docs.h). */
 #include "openapi/docs.h"
 
-#include <apr_strings.h>
-
 #include "api/routing.h"
 #include "call.h"
 #include "core/encode.h"
@@ -26,7 +24,7 @@ static void make_page(neo_static_document *page, neo_text body, int is_compresse
         page->gzip = neo_gzip(body, pool);
 }
 
-void neo_docs_prepare(neo_site *site, apr_pool_t *pool)
+void neo_service_prepare(neo_site *site, apr_pool_t *pool)
 {
     neo_static_document *pages = apr_pcalloc(pool, (apr_size_t)neo_docs_count * sizeof *pages);
     make_page(&site->openapi, neo_openapi_yaml(neo_operations(), site->base_url, site->docs_url, pool), 0, pool);
@@ -49,19 +47,6 @@ static neo_problem *get_openapi(neo_call *call, neo_result *result)
     return NULL;
 }
 
-static void set_document_headers(neo_call *call, const neo_doc *document)
-{
-    if (document->is_immutable)
-        neo_call_set_header(call, "Cache-Control", "public, max-age=31536000, immutable");
-    neo_call_set_header(call, "Content-Security-Policy", document->calls_api ? POLICY_OF_REFERENCE : POLICY);
-    neo_call_set_header(call, "Referrer-Policy", "no-referrer");
-    neo_call_set_header(call, "Cross-Origin-Opener-Policy", "same-origin");
-    if (document->coding) {
-        neo_call_set_header(call, "Content-Encoding", document->coding);
-        neo_call_set_header(call, "Vary", "Accept-Encoding");
-    }
-}
-
 static neo_problem *get_document(neo_call *call, neo_result *result)
 {
     const neo_doc *document = neo_docs_at(call->request->path);
@@ -71,7 +56,15 @@ static neo_problem *get_document(neo_call *call, neo_result *result)
         return NULL;
     }
     set_document(result, &call->site->pages[document - neo_docs], document->media_type);
-    set_document_headers(call, document);
+    if (document->is_immutable)
+        neo_call_set_header(call, "Cache-Control", "public, max-age=31536000, immutable");
+    neo_call_set_header(call, "Content-Security-Policy", document->calls_api ? POLICY_OF_REFERENCE : POLICY);
+    neo_call_set_header(call, "Referrer-Policy", "no-referrer");
+    neo_call_set_header(call, "Cross-Origin-Opener-Policy", "same-origin");
+    if (document->coding) {
+        neo_call_set_header(call, "Content-Encoding", document->coding);
+        neo_call_set_header(call, "Vary", "Accept-Encoding");
+    }
     return NULL;
 }
 

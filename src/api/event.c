@@ -56,37 +56,23 @@ static int read_direction(neo_call *call, neo_problem **problem)
     return follows;
 }
 
-static void read_wait(neo_call *call, following *f, neo_problem **problem)
-{
-    const char *text = apr_table_get(call->query, "wait");
-    long long wait = 0;
-    if (text && (!neo_integer_parse(text, &wait) || wait < 0 || wait > MAX_WAIT)) {
-        add_error(call, "wait", "must be an integer from 0 to " APR_STRINGIFY(MAX_WAIT), problem);
-        return;
-    }
-    f->until = neo_steady_ms() + wait * 1000;
-}
-
 static neo_problem *read_following(neo_call *call, following *f)
 {
     neo_problem *problem = neo_listing_read(call, &f->list);
     const char *name = apr_table_get(call->query, "cursor") ? "cursor" : "after", *after = apr_table_get(call->query, name);
+    const char *text = apr_table_get(call->query, "wait");
+    long long wait = 0;
     f->after = after ? after : "";
     if (*f->after && strcmp(f->after, NOW) != 0 && !is_position(f->after))
         add_error(call, name, "must be X-Events-Position of a response, the id of an event, now, or empty", &problem);
-    read_wait(call, f, &problem);
+    if (text && (!neo_integer_parse(text, &wait) || wait < 0 || wait > MAX_WAIT))
+        add_error(call, "wait", "must be an integer from 0 to " APR_STRINGIFY(MAX_WAIT), &problem);
+    else
+        f->until = neo_steady_ms() + wait * 1000;
     return problem;
 }
 
 /* ---------------------------------------------------------------- pages */
-
-static neo_problem *expired(neo_call *call)
-{
-    neo_problem *problem = NULL;
-    neo_problem_field(&problem, call->pool, NEO_VALIDATION_POSITION_EXPIRED, "", "after",
-                      "is older than the oldest event, or was issued before a restore of the database; export again");
-    return problem;
-}
 
 static neo_pg_status fetch_following(neo_call *call, neo_pg *pg, const following *f, neo_rows *rows)
 {
@@ -110,19 +96,10 @@ static neo_problem *fetch_current(neo_call *call, const following *f, neo_rows *
     neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, rows);
-    return neo_rows_is_true(rows, 0, NEO_FOLLOWED_IS_VALID) ? NULL : expired(call);
-}
-
-/* The position after the page: that of its last event if more matching events follow. */
-static const char *position_after(neo_call *call, const neo_page *page, int is_full)
-{
-    return is_full ? neo_call_representation_id(neo_rows_text(page->rows, page->count - 1, NEO_FOLLOWED_ANSWER), call->pool)
-                   : neo_rows_value(page->rows, 0, NEO_FOLLOWED_POSITION);
-}
-
-static int is_empty(const neo_rows *rows)
-{
-    return !neo_rows_value(rows, 0, NEO_FOLLOWED_ANSWER) && !neo_rows_is_true(rows, 0, NEO_FOLLOWED_HAS_MORE);
+    if (!neo_rows_is_true(rows, 0, NEO_FOLLOWED_IS_VALID))
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_POSITION_EXPIRED, "", "after",
+                          "is older than the oldest event, or was issued before a restore of the database; export again");
+    return problem;
 }
 
 /* Fetches a page. While it is empty and there is time, waits for events and fetches again. Each fetch confirms the credential.
@@ -133,7 +110,8 @@ static neo_problem *fetch_awaited(neo_call *call, following *f, neo_rows *rows)
     for (;;) {
         unsigned int generation = neo_credential_cache_generation(call->site->credential_cache);
         neo_problem *problem = fetch_current(call, f, rows);
-        if (problem || !is_empty(rows) || neo_steady_ms() >= f->until)
+        if (problem || neo_rows_value(rows, 0, NEO_FOLLOWED_ANSWER) || neo_rows_is_true(rows, 0, NEO_FOLLOWED_HAS_MORE) ||
+            neo_steady_ms() >= f->until)
             return problem;
         f->after = neo_rows_value(rows, 0, NEO_FOLLOWED_POSITION);
         neo_event_wait wait = {call->actor.tenant, call->actor.organization, f->after, generation, f->until};
@@ -145,6 +123,7 @@ static neo_problem *fetch_awaited(neo_call *call, following *f, neo_rows *rows)
     }
 }
 
+/* The position after the page is that of its last event if more matching events follow. */
 static neo_problem *follow_log(neo_call *call, following *f, neo_result *result)
 {
     neo_rows rows;
@@ -157,7 +136,9 @@ static neo_problem *follow_log(neo_call *call, following *f, neo_result *result)
                      .count = is_full ? f->list.limit : found,
                      .cursors = cursors,
                      .has_more = is_full || neo_rows_is_true(&rows, 0, NEO_FOLLOWED_HAS_MORE)};
-    const char *position = cursors[1] = position_after(call, &page, is_full);
+    const char *position = cursors[1] =
+        is_full ? neo_call_representation_id(neo_rows_text(&rows, page.count - 1, NEO_FOLLOWED_ANSWER), call->pool)
+                : neo_rows_value(&rows, 0, NEO_FOLLOWED_POSITION);
     neo_call_set_header(call, "X-Events-Position", position);
     if (page.has_more)
         neo_listing_link(call, &f->list, apr_pstrcat(call->pool, "&order=asc&after=", position, NULL));

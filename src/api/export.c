@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exports: a whole list in one snapshot, as lines of JSON that are read while they are sent. */
-#include <apr_strings.h>
 #include <string.h>
 
 #include "call.h"
@@ -32,18 +31,6 @@ static void end_snapshot(export *e)
     e->pg = NULL;
 }
 
-static void set_part(export *e, const neo_rows *rows)
-{
-    neo_buf out;
-    neo_buf_init(&out, e->part_pool, ROW_SIZE * (apr_size_t)(rows->count + 1));
-    for (int i = 0; i < rows->count; i++) {
-        neo_text row = neo_rows_text(rows, i, 0);
-        neo_buf_add(&out, row.ptr, row.len);
-        neo_buf_putc(&out, '\n');
-    }
-    e->part = neo_buf_text(&out);
-}
-
 /* Reads the next part, which is empty at the end. The connection is released with the last one. */
 static neo_pg_status read_part(export *e, neo_rows *rows)
 {
@@ -53,7 +40,14 @@ static neo_pg_status read_part(export *e, neo_rows *rows)
     neo_pg_status status = neo_snapshot_fetch(e->pg, e->part_pool, rows);
     if (status != NEO_PG_OK)
         return status;
-    set_part(e, rows);
+    neo_buf out;
+    neo_buf_init(&out, e->part_pool, ROW_SIZE * (apr_size_t)(rows->count + 1));
+    for (int i = 0; i < rows->count; i++) {
+        neo_text row = neo_rows_text(rows, i, 0);
+        neo_buf_add(&out, row.ptr, row.len);
+        neo_buf_putc(&out, '\n');
+    }
+    e->part = neo_buf_text(&out);
     if (rows->count < NEO_SNAPSHOT_ROWS)
         end_snapshot(e);
     return NEO_PG_OK;
@@ -114,12 +108,10 @@ static neo_problem *acquire_connection(export *e)
     const neo_request *request = e->call.request;
     int is_full = 0;
     e->pg = request->host->acquire_long(request->context, &is_full);
-    if (!is_full)
-        return e->pg ? NULL : neo_call_failed(&e->call, NEO_PG_UNAVAILABLE, NULL);
-    neo_problem *problem = neo_problem_make(e->call.pool, NEO_INTERNAL_UNAVAILABLE,
-                                            "The server has as many exports in progress as it allows. Try again later.");
-    problem->retry_after = RETRY_SECONDS;
-    return problem;
+    if (is_full)
+        return neo_call_try_later(&e->call, NEO_INTERNAL_UNAVAILABLE, RETRY_SECONDS,
+                                  "The server has as many exports in progress as it allows. Try again later.");
+    return e->pg ? NULL : neo_call_failed(&e->call, NEO_PG_UNAVAILABLE, NULL);
 }
 
 static neo_problem *begin_snapshot(export *e)
@@ -134,11 +126,9 @@ static neo_problem *begin_snapshot(export *e)
         neo_call_set_header(call, "X-Events-Position", snapshot.position);
         return NULL;
     }
-    neo_problem *problem = neo_problem_make(call->pool, NEO_RATE_LIMIT_EXPORTS, "The %s in progress.",
-                                            snapshot.is_within_organization ? "tenant's organizations have three exports"
-                                                                            : "organization has two exports");
-    problem->retry_after = RETRY_SECONDS;
-    return problem;
+    return neo_call_try_later(call, NEO_RATE_LIMIT_EXPORTS, RETRY_SECONDS,
+                              snapshot.is_within_organization ? "The tenant's organizations have three exports in progress."
+                                                              : "The organization has two exports in progress.");
 }
 
 /* Reads the first part, so that an early failure gets an error response. The request itself is counted for this part. */
@@ -153,33 +143,23 @@ static neo_problem *read_first(export *e, const neo_selection *selection)
     return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, &rows);
 }
 
-static export *make_export(const neo_call *call)
-{
-    export *e = apr_pcalloc(call->pool, sizeof *e);
-    e->stream = (neo_stream){next, close_stream, e};
-    e->call = *call;
-    apr_pool_create(&e->part_pool, call->pool);
-    return e;
-}
-
 /* The end of an HTTP/1.0 response without a length looks like that of one that was aborted. */
-static neo_problem *refuse_http_1_0(neo_call *call)
-{
-    neo_problem *problem = neo_problem_make(call->pool, NEO_VALIDATION_MALFORMED_REQUEST,
-                                            "An export needs HTTP/1.1 or later. A proxy may have used HTTP/1.0.");
-    problem->status = 505;
-    return problem;
-}
-
 neo_problem *neo_call_export(neo_call *call, neo_result *result)
 {
     neo_selection selection;
     neo_problem *problem = neo_call_read_conditions(call, &selection);
     if (problem)
         return problem;
-    if (!call->request->can_stream)
-        return refuse_http_1_0(call);
-    export *e = make_export(call);
+    if (!call->request->can_stream) {
+        problem = neo_problem_make(call->pool, NEO_VALIDATION_MALFORMED_REQUEST,
+                                   "An export needs HTTP/1.1 or later. A proxy may have used HTTP/1.0.");
+        problem->status = 505;
+        return problem;
+    }
+    export *e = apr_pcalloc(call->pool, sizeof *e);
+    e->stream = (neo_stream){next, close_stream, e};
+    e->call = *call;
+    apr_pool_create(&e->part_pool, call->pool);
     int is_head = strcmp(call->request->method, "HEAD") == 0;
     problem = acquire_connection(e);
     if (!problem)

@@ -6,17 +6,13 @@
 #include "schema/business_rules.h"
 #include "schema/import.h"
 
-#define PARAMETER "import"
-#define ROLE      "org_admin"
+#define ROLE "org_admin"
 
 neo_problem *neo_call_read_import(const neo_call *call, int *is_import)
 {
-    const char *value = apr_table_get(call->query, PARAMETER);
     neo_problem *problem = NULL;
-    *is_import = value && strcmp(value, "true") == 0;
-    if (value && !*is_import && strcmp(value, "false") != 0)
-        neo_problem_field(&problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", PARAMETER, "must be true or false");
-    else if (*is_import && strcmp(call->principal->role, ROLE) != 0)
+    *is_import = neo_call_read_boolean(call, "import", &problem);
+    if (*is_import && strcmp(call->principal->role, ROLE) != 0)
         problem = neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS,
                                    "Only a credential with the role " ROLE " can import history; this one has the role %s.",
                                    call->principal->role);

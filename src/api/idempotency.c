@@ -53,19 +53,6 @@ neo_problem *neo_call_limit_stored(neo_call *call)
                                                                   call->principal->idempotency_bytes);
 }
 
-static neo_problem *replay(neo_call *call, neo_pg *pg, neo_completer complete, const neo_idempotency_answer *stored,
-                           neo_result *result)
-{
-    *result = (neo_result){.status = stored->status, .body = stored->body, .is_replayed = 1};
-    if (stored->secret) {
-        const char *id = neo_call_representation_id(stored->body, call->pool);
-        result->secret = neo_secret_open(&call->site->keys, id, stored->secret, call->pool);
-        if (!result->secret)
-            return neo_problem_internal(call->pool);
-    }
-    return complete ? complete(call, pg, &result->body) : NULL;
-}
-
 neo_problem *neo_call_replay(neo_call *call, neo_pg *pg, neo_completer complete, neo_result *result, int *is_free)
 {
     neo_idempotency_state state = NEO_IDEMPOTENCY_FREE;
@@ -77,7 +64,16 @@ neo_problem *neo_call_replay(neo_call *call, neo_pg *pg, neo_completer complete,
     if (state == NEO_IDEMPOTENCY_MISMATCH)
         return neo_problem_make(call->pool, NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED,
                                 "This Idempotency-Key was used for a different request.");
-    return *is_free ? NULL : replay(call, pg, complete, &stored, result);
+    if (*is_free)
+        return NULL;
+    *result = (neo_result){.status = stored.status, .body = stored.body, .is_replayed = 1};
+    if (stored.secret) {
+        const char *id = neo_call_representation_id(stored.body, call->pool);
+        result->secret = neo_secret_open(&call->site->keys, id, stored.secret, call->pool);
+        if (!result->secret)
+            return neo_problem_internal(call->pool);
+    }
+    return complete ? complete(call, pg, &result->body) : NULL;
 }
 
 /* Decides what follows from an attempt that returned no rows. If the key exists, its response is replayed, even on a unique

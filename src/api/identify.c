@@ -82,35 +82,29 @@ static neo_problem *verify_secret(neo_call *call, const char *secret, const neo_
     return accept_secret(call, *credential, secret) ? NULL : invalid(call);
 }
 
-static neo_problem *authenticate(neo_call *call, const neo_credential **credential)
+/* Sets call->principal to the credential in the request, or returns the problem of a request without a valid one. */
+static neo_problem *authenticate(neo_call *call)
 {
     const char *secret = neo_call_header(call, "X-API-Key");
     if (!secret || !*secret)
         return neo_problem_make(call->pool, NEO_UNAUTHORIZED_AUTH_REQUIRED,
                                 "Send an API key or a personal access token in the header X-API-Key.");
-    *credential = neo_credential_cache_get_verified(call->site->credential_cache, secret, call->pool);
-    neo_problem *problem = *credential ? NULL : verify_secret(call, secret, credential);
-    if (!problem && (*credential)->is_revoked)
+    const neo_credential *found = neo_credential_cache_get_verified(call->site->credential_cache, secret, call->pool);
+    neo_problem *problem = found ? NULL : verify_secret(call, secret, &found);
+    if (problem)
+        return problem;
+    if (found->is_revoked)
         return neo_problem_make(call->pool, NEO_UNAUTHORIZED_REVOKED_CREDENTIAL, "This credential was revoked.");
-    return problem;
-}
-
-neo_problem *neo_call_authenticate(neo_call *call)
-{
-    const neo_credential *credential = NULL;
-    neo_problem *refusal = authenticate(call, &credential);
-    if (!refusal) {
-        call->principal = credential;
-        call->request->host->on_authenticated(call->request->context, credential);
-    }
-    return refusal;
+    call->principal = found;
+    call->request->host->on_authenticated(call->request->context, found);
+    return NULL;
 }
 
 /* A request without a valid credential is counted against the rate limit of its address before it is refused. If the database
  * is unavailable, no credential can be verified, and the request is not counted. */
 neo_problem *neo_call_identify(neo_call *call)
 {
-    neo_problem *refusal = neo_call_authenticate(call);
+    neo_problem *refusal = authenticate(call);
     neo_problem *problem = neo_call_limit_rate(call, refusal && neo_problem_status(refusal) >= 500 ? 0 : 1);
     return problem || call->match.is_public ? problem : refusal;
 }
@@ -123,27 +117,22 @@ static const char *find_accessible(const neo_credential *principal, const char *
     return NULL;
 }
 
-static neo_problem *organization_required(neo_call *call)
-{
-    neo_problem *problem = NULL;
-    neo_problem_field(&problem, call->pool, NEO_VALIDATION_ORGANIZATION_REQUIRED, "", ORGANIZATION,
-                      "is required: the token has access to several organizations, which GET /me lists");
-    return problem;
-}
-
 /* A credential's only organization, or the one in X-Organization-ID. */
 neo_problem *neo_call_choose_organization(neo_call *call)
 {
     const neo_credential *principal = call->principal;
+    neo_problem *problem = NULL;
     if (!principal || call->match.operation->access == NEO_ACCESS_PUBLIC)
         return NULL;
-    const char *asked = neo_call_header(call, ORGANIZATION), *organization;
-    if (asked)
-        organization = find_accessible(principal, asked);
-    else if (principal->organization_count > 1 && call->match.operation->access != NEO_ACCESS_ANY)
-        return organization_required(call);
-    else
-        organization = principal->organization_count ? principal->organizations[0] : NULL;
+    const char *asked = neo_call_header(call, ORGANIZATION);
+    const char *organization = asked                           ? find_accessible(principal, asked)
+                               : principal->organization_count ? principal->organizations[0]
+                                                               : NULL;
+    if (!asked && principal->organization_count > 1 && call->match.operation->access != NEO_ACCESS_ANY) {
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_ORGANIZATION_REQUIRED, "", ORGANIZATION,
+                          "is required: the token has access to several organizations, which GET /me lists");
+        return problem;
+    }
     if (!organization)
         return neo_problem_make(call->pool, NEO_FORBIDDEN_ORGANIZATION,
                                 asked ? "The credential has no access to the organization in " ORGANIZATION "."
@@ -172,15 +161,6 @@ neo_problem *neo_call_check_scope(neo_call *call)
 }
 
 /* A token may have got other organizations, of which the first would be chosen. */
-static neo_problem *check_organization(neo_call *call, const char *before)
-{
-    neo_problem *problem = neo_call_choose_organization(call);
-    if (problem || strcmp(call->actor.organization, before) == 0)
-        return problem;
-    return neo_problem_make(call->pool, NEO_FORBIDDEN_ORGANIZATION,
-                            "The credential has lost its access to the organization during the request.");
-}
-
 neo_problem *neo_call_confirm(neo_call *call)
 {
     neo_credential_cache *cache = call->site->credential_cache;
@@ -189,9 +169,12 @@ neo_problem *neo_call_confirm(neo_call *call)
         neo_credential_cache_refresh_write(cache, call->write);
     if (neo_credential_cache_has_verified(cache, neo_call_header(call, "X-API-Key"), call->principal))
         return NULL;
-    neo_problem *problem = neo_call_authenticate(call);
+    neo_problem *problem = authenticate(call);
     if (!problem)
-        problem = check_organization(call, organization);
+        problem = neo_call_choose_organization(call);
+    if (!problem && strcmp(call->actor.organization, organization) != 0)
+        problem = neo_problem_make(call->pool, NEO_FORBIDDEN_ORGANIZATION,
+                                   "The credential has lost its access to the organization during the request.");
     return problem ? problem : neo_call_check_scope(call);
 }
 

@@ -14,7 +14,6 @@
 #include <apr_siphash.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <string.h>
 
 #define BUCKET_SLOTS 8  /* a caller can be in any slot of its bucket */
 #define CLOCK_SKEW_S 60 /* by which the times of two requests may differ when they are counted */

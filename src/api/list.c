@@ -85,42 +85,27 @@ static void read_all_filters(neo_call *call, neo_listing *list, neo_problem **pr
     }
 }
 
-/* The names of the orders that the operation accepts, ended by NULL. */
-static const char *const *order_names(const neo_call *call)
-{
-    int has_columns = call->match.operation->accepts & NEO_ACCEPTS_SORT;
-    apr_array_header_t *names = apr_array_make(call->pool, 5, sizeof(const char *));
-    for (const neo_order *o = neo_orders; o->name; o++)
-        if (has_columns || !o->column)
-            APR_ARRAY_PUSH(names, const char *) = o->name;
-    APR_ARRAY_PUSH(names, const char *) = NULL;
-    return (const char *const *)names->elts;
-}
-
 /* The default order is not part of cursors and links, so that it is the same whether it is sent or not. */
 static void read_sort(neo_call *call, neo_listing *list, neo_problem **problem)
 {
-    const char *text = apr_table_get(call->query, "sort"), *const *names = order_names(call);
+    const char *text = apr_table_get(call->query, "sort");
+    apr_array_header_t *names = apr_array_make(call->pool, 5, sizeof(const char *));
     list->order = neo_orders;
-    for (int i = 0; text && names[i]; i++)
-        if (strcmp(names[i], text) == 0) {
-            while (strcmp(list->order->name, text) != 0)
-                list->order++;
-            if (i)
+    for (const neo_order *o = neo_orders; text && o->name; o++) {
+        if (o->column && !(call->match.operation->accepts & NEO_ACCEPTS_SORT))
+            continue;
+        APR_ARRAY_PUSH(names, const char *) = o->name;
+        if (strcmp(o->name, text) == 0) {
+            list->order = o;
+            if (o != neo_orders)
                 neo_buf_puts(&list->filters, apr_pstrcat(call->pool, "&sort=", text, NULL));
             return;
         }
+    }
+    APR_ARRAY_PUSH(names, const char *) = NULL;
     if (text)
         neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", "sort", "must be %s",
-                          neo_join_alternatives(names, call->pool));
-}
-
-static int read_count(neo_call *call, neo_problem **problem)
-{
-    const char *text = apr_table_get(call->query, "count");
-    if (text && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-        neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", "count", "must be true or false");
-    return text && strcmp(text, "true") == 0;
+                          neo_join_alternatives((const char *const *)names->elts, call->pool));
 }
 
 neo_problem *neo_listing_read(neo_call *call, neo_listing *list)
@@ -129,7 +114,7 @@ neo_problem *neo_listing_read(neo_call *call, neo_listing *list)
     list->limit = read_limit(call, &problem);
     read_all_filters(call, list, &problem);
     read_sort(call, list, &problem);
-    list->has_total = read_count(call, &problem);
+    list->has_total = neo_call_read_boolean(call, "count", &problem);
     list->fields = neo_call_read_fields(call, &problem);
     return problem;
 }
@@ -194,13 +179,6 @@ void neo_listing_link(neo_call *call, const neo_listing *list, const char *at)
     neo_call_set_header(call, "Link", link.ptr);
 }
 
-static void set_total(neo_call *call, const neo_rows *rows)
-{
-    const char *total = rows->count ? neo_rows_value(rows, 0, NEO_PAGE_TOTAL) : "0";
-    neo_call_set_header(call, "X-Total-Count",
-                        atoi(total) > NEO_MAX_TOTAL ? APR_STRINGIFY(NEO_MAX_TOTAL) "+" : apr_pstrdup(call->pool, total));
-}
-
 static neo_place read_place(const neo_call *call, const neo_listing *list, const neo_rows *rows, int row)
 {
     neo_place place = {.position = list->order->column ? atoll(neo_rows_value(rows, row, NEO_PAGE_POSITION)) : 0};
@@ -225,8 +203,11 @@ static neo_text make_page(neo_call *call, const neo_listing *list, const neo_row
                         cursors);
     if (page.has_more)
         neo_listing_link(call, list, apr_pstrcat(call->pool, "&cursor=", cursors[1], NULL));
-    if (list->has_total)
-        set_total(call, rows);
+    if (list->has_total) {
+        const char *total = rows->count ? neo_rows_value(rows, 0, NEO_PAGE_TOTAL) : "0";
+        neo_call_set_header(call, "X-Total-Count",
+                            atoi(total) > NEO_MAX_TOTAL ? APR_STRINGIFY(NEO_MAX_TOTAL) "+" : apr_pstrdup(call->pool, total));
+    }
     return neo_page_body(call, &page);
 }
 

@@ -8,17 +8,6 @@ static void add_text(neo_buf *out, const char *name, const char *value)
     neo_buf_json(out, value);
 }
 
-static void add_organizations(neo_buf *out, const neo_credential *principal)
-{
-    neo_buf_puts(out, ",\"allowed_organization_ids\":[");
-    for (int i = 0; i < principal->organization_count; i++) {
-        if (i)
-            neo_buf_putc(out, ',');
-        neo_buf_json(out, principal->organizations[i]);
-    }
-    neo_buf_putc(out, ']');
-}
-
 static neo_problem *describe_principal(neo_call *call, neo_result *result)
 {
     const neo_credential *principal = call->principal;
@@ -31,7 +20,12 @@ static neo_problem *describe_principal(neo_call *call, neo_result *result)
     if (principal->is_token) {
         add_text(&out, "user_id", principal->user);
         add_text(&out, "email", principal->email);
-        add_organizations(&out, principal);
+        neo_buf_puts(&out, ",\"allowed_organization_ids\":[");
+        for (int i = 0; i < principal->organization_count; i++) {
+            neo_buf_puts(&out, i ? "," : "");
+            neo_buf_json(&out, principal->organizations[i]);
+        }
+        neo_buf_putc(&out, ']');
     } else {
         add_text(&out, "role", principal->role);
         neo_buf_puts(&out, ",\"scopes\":");

@@ -86,11 +86,6 @@ static const char *decode(const char *text, apr_pool_t *pool)
     return decoded;
 }
 
-static const char *shown_name(const char *name, apr_pool_t *pool)
-{
-    return neo_utf8_length(name) <= 60 ? name : apr_psprintf(pool, "a name of %d bytes", (int)strlen(name));
-}
-
 /* Adds the value, or the values separated by commas. Each is decoded separately, so that an encoded comma is part of a
  * value. */
 static void add_values(neo_call *call, const char *name, char *text, int kind, neo_problem **problem)
@@ -119,8 +114,9 @@ static void read_pair(neo_call *call, char *pair, neo_problem **problem)
     if (!name)
         neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", "query", MALFORMED);
     else if (kind == UNKNOWN)
-        neo_problem_field(problem, pool, NEO_VALIDATION_UNKNOWN_PARAMETER, "", shown_name(name, pool), "%s",
-                          unknown_parameter(call));
+        neo_problem_field(problem, pool, NEO_VALIDATION_UNKNOWN_PARAMETER, "",
+                          neo_utf8_length(name) <= 60 ? name : apr_psprintf(pool, "a name of %d bytes", (int)strlen(name)),
+                          "%s", unknown_parameter(call));
     else if (kind == SINGLE && apr_table_get(call->query, name))
         neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", name, "must be sent only once");
     else
@@ -141,6 +137,14 @@ const char *const *neo_call_values(const neo_call *call, const char *name, int *
     }
     values[*count] = NULL;
     return values;
+}
+
+int neo_call_read_boolean(const neo_call *call, const char *name, neo_problem **problem)
+{
+    const char *text = apr_table_get(call->query, name);
+    if (text && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+        neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", name, "must be true or false");
+    return text && strcmp(text, "true") == 0;
 }
 
 neo_problem *neo_call_read_query(neo_call *call)

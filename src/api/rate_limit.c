@@ -110,9 +110,7 @@ void neo_call_count_unsigned(const neo_call *call, int cost)
 
 static neo_problem *exceeded(neo_call *call, const neo_allowance *allowance, const char *detail)
 {
-    neo_problem *problem = neo_problem_make(call->pool, NEO_RATE_LIMIT_EXCEEDED, "%s", detail);
-    problem->retry_after = neo_allowance_wait(allowance);
-    return problem;
+    return neo_call_try_later(call, NEO_RATE_LIMIT_EXCEEDED, neo_allowance_wait(allowance), detail);
 }
 
 /* How many requests a refused one counts as. The body of a batch is read to know it, but not more often than the plan allows

@@ -13,29 +13,19 @@
 
 /* ---------------------------------------------------------------- references by external id */
 
-/* The external id of a reference, if it can be one; otherwise NULL, and the validation refuses the value. */
-static const char *read_external_reference(const neo_resource *kind, const neo_json *value)
-{
-    int is_one = neo_json_get_kind(value) == NEO_JSON_OBJECT && neo_json_size(value) == 1;
-    return is_one && neo_has_external_id(kind) ? neo_json_string_at(value, "external_id") : NULL;
-}
-
-/* An external id that no resource has becomes an id that no resource has: of the year 10889, as in no ULID that is issued or
- * imported. So it is refused like any unknown id, also by rules and with idempotency keys. */
-static const char *unknown_id(const neo_resource *kind, int number, apr_pool_t *pool)
-{
-    return apr_psprintf(pool, "%s7zzzzzzzzzzzzzzzzzzz%06d", kind->prefix, number);
-}
-
 typedef struct {
     apr_array_header_t *all;
     apr_pool_t *pool;
 } replacement;
 
+/* Without an external id, the validation refuses the value. An external id that no resource has becomes an id that no resource
+ * has: of the year 10889, as in no ULID that is issued or imported. So it is refused like any unknown id, also by rules and
+ * with idempotency keys. */
 static neo_json *replace_reference(void *data, const neo_resource *kind, neo_json *value)
 {
     const replacement *r = data;
-    const char *external_id = read_external_reference(kind, value);
+    int is_one = neo_json_get_kind(value) == NEO_JSON_OBJECT && neo_json_size(value) == 1 && neo_has_external_id(kind);
+    const char *external_id = is_one ? neo_json_string_at(value, "external_id") : NULL;
     if (!external_id)
         return value;
     for (int i = 0; i < r->all->nelts; i++) {
@@ -43,7 +33,7 @@ static neo_json *replace_reference(void *data, const neo_resource *kind, neo_jso
         if (one->resource == kind && strcmp(one->external_id, external_id) == 0)
             return neo_json_make_string(one->id, r->pool);
     }
-    const char *unknown = unknown_id(kind, r->all->nelts, r->pool);
+    const char *unknown = apr_psprintf(r->pool, "%s7zzzzzzzzzzzzzzzzzzz%06d", kind->prefix, r->all->nelts);
     APR_ARRAY_PUSH(r->all, neo_external_id) = (neo_external_id){kind, external_id, unknown};
     return neo_json_make_string(unknown, r->pool);
 }
@@ -84,29 +74,21 @@ neo_problem *neo_call_resolve_references(neo_call *call, neo_pg *pg, neo_json **
 /* ---------------------------------------------------------------- rules */
 
 /* The values that are taken over from related resources are subject to the rules of the body as well. */
-static neo_problem *fill_and_check(const neo_rule_input *input, apr_pool_t *pool)
-{
-    const neo_resource *resource = input->resource;
-    neo_problem *problem = NULL;
-    if (input->after && resource->fill) {
-        resource->fill(input, pool);
-        resource->rule(resource, input->after, &problem, pool);
-    }
-    return problem ? problem : neo_rules_check(input, pool);
-}
-
 neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_problem **refusal, neo_rows *rows)
 {
-    neo_pg_status status = NEO_PG_OK;
+    const neo_resource *resource = input->resource;
+    int needs_input = neo_rules_need_input(input);
+    neo_pg_status status = needs_input ? neo_rule_input_read(pg, &call->actor, input, call->pool, rows) : NEO_PG_OK;
     *refusal = NULL;
-    if (!neo_rules_need_input(input)) {
-        *refusal = neo_rules_check(input, call->pool);
+    if (status != NEO_PG_OK)
         return status;
+    if (needs_input && input->after && resource->fill) {
+        resource->fill(input, call->pool);
+        resource->rule(resource, input->after, refusal, call->pool);
     }
-    status = neo_rule_input_read(pg, &call->actor, input, call->pool, rows);
-    if (status == NEO_PG_OK)
-        *refusal = fill_and_check(input, call->pool);
-    return status;
+    if (!*refusal)
+        *refusal = neo_rules_check(input, call->pool);
+    return NEO_PG_OK;
 }
 
 neo_pg_status neo_call_check_change(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_change *row, neo_problem **refusal,

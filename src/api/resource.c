@@ -46,12 +46,6 @@ static const char *join_names(const apr_array_header_t *names, apr_pool_t *pool)
     return all;
 }
 
-static int may_read(const neo_call *call, const char *kind)
-{
-    const neo_resource *resource = neo_resource_named(kind);
-    return resource && call->principal->scopes & NEO_SCOPE_READ(resource->area);
-}
-
 /* `users` as in sql/reference.h. Ids are named only of the kinds that the credential may read. */
 neo_problem *neo_call_in_use(neo_call *call, const char *users)
 {
@@ -60,20 +54,15 @@ neo_problem *neo_call_in_use(neo_call *call, const char *users)
     char *rest = apr_pstrdup(pool, users), *path;
     while ((path = strsep(&rest, ","))) {
         const char *kind = strsep(&path, " "), *id = strsep(&path, " ");
+        const neo_resource *resource = neo_resource_named(kind);
         APR_ARRAY_PUSH(kinds, const char *) = apr_pstrcat(pool, strchr("aeiou", *kind) ? "an " : "a ", kind, NULL);
-        if (may_read(call, kind))
+        if (resource && call->principal->scopes & NEO_SCOPE_READ(resource->area))
             APR_ARRAY_PUSH(ids, const char *) = apr_pstrcat(pool, id, " (", path, ")", NULL);
     }
     return neo_problem_make(pool, NEO_CONFLICT_IN_USE,
                             "The %s cannot be deleted while %s %s to it. Remove the references first%s%s.",
                             call->match.resource->name, join_names(kinds, pool), kinds->nelts > 1 ? "refer" : "refers",
                             ids->nelts ? ", such as " : "", join_names(ids, pool));
-}
-
-/* NULL if the resource was deleted. */
-static neo_problem *check_use(neo_call *call, const neo_rows *rows)
-{
-    return has_refusals(rows) ? neo_call_in_use(call, neo_rows_value(rows, 0, NEO_WRITTEN_REFUSAL)) : NULL;
 }
 
 /* ---------------------------------------------------------------- create */
@@ -370,9 +359,12 @@ static neo_problem *delete_row(neo_call *call, neo_pg *pg, const char *version, 
         return refusal;
     neo_pg_status status = neo_table_delete(pg, call->match.resource, &call->actor, call->match.id, version, call->pool, &rows);
     neo_problem *problem = check_written(call, status, &rows, &is_written);
-    if (!problem && is_written && !(problem = check_use(call, &rows)))
-        result->status = 204;
-    return problem;
+    if (problem || !is_written)
+        return problem;
+    if (has_refusals(&rows))
+        return neo_call_in_use(call, neo_rows_value(&rows, 0, NEO_WRITTEN_REFUSAL));
+    result->status = 204;
+    return NULL;
 }
 
 neo_problem *neo_call_patch(neo_call *call, neo_result *result)

@@ -20,11 +20,6 @@ void neo_service_make_statements(apr_pool_t *pool)
     neo_routes_make(pool);
 }
 
-void neo_service_prepare(neo_site *site, apr_pool_t *pool)
-{
-    neo_docs_prepare(site, pool);
-}
-
 /* ---------------------------------------------------------------- steps */
 
 static neo_problem *match_operation(neo_call *call)
@@ -55,7 +50,8 @@ static neo_problem *check_keys(neo_call *call)
     if (call->site->keys.count || call->match.is_public)
         return NULL;
     neo_log(NEO_LOG_NO_KEYS, call->request->log_context, "no encryption key");
-    return neo_call_unavailable(call, neo_code_row(NEO_INTERNAL_UNAVAILABLE)->meaning);
+    return neo_call_try_later(call, NEO_INTERNAL_UNAVAILABLE, NEO_CALL_RETRY_SECONDS,
+                              neo_code_row(NEO_INTERNAL_UNAVAILABLE)->meaning);
 }
 
 static neo_problem *dispatch(neo_call *call)
@@ -97,20 +93,15 @@ static int match_reading(const neo_call *call, neo_match *match)
     }
 }
 
-/* Whether other errors of the request only matter if the resource in its path exists. */
-static int depends_on_resource(const neo_call *call, const neo_problem *problem)
-{
-    int status = neo_problem_status(problem);
-    return (status == 400 || status == 415) && call->actor.organization && !call->match.operation->status_existing;
-}
-
 /* A resource that the organization does not have is a 404, whatever other errors the request has. The resource is read here,
  * after the other error, so that requests without an error need no additional query. */
 static neo_problem *prefer_not_found(neo_call *call, neo_problem *problem)
 {
     neo_call reading = *call;
     neo_result ignored = {0};
-    if (!depends_on_resource(call, problem) || !match_reading(call, &reading.match))
+    int status = neo_problem_status(problem);
+    if ((status != 400 && status != 415) || !call->actor.organization || call->match.operation->status_existing ||
+        !match_reading(call, &reading.match))
         return problem;
     reading.query = apr_table_make(call->pool, 1);
     reading.query_problem = NULL;
@@ -174,15 +165,8 @@ static void respond_problem(neo_call *call, const neo_problem *problem)
         neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, shown.retry_after));
 }
 
-/* Responses with an ETag may be cached but must be revalidated; all others are no-store, unless the action has decided. */
-static void set_cache_control(neo_call *call)
-{
-    const apr_table_t *headers = call->response->headers;
-    if (!apr_table_get(headers, "Cache-Control"))
-        neo_call_set_header(call, "Cache-Control", apr_table_get(headers, "ETag") ? "private, no-cache" : "no-store");
-}
-
-/* Makes the response of the problem, or of the result if there is none. */
+/* Makes the response of the problem, or of the result if there is none. A response with an ETag may be cached but must be
+ * revalidated; all others are no-store, unless the action has decided. */
 static void respond(neo_call *call, const neo_problem *problem)
 {
     neo_response *response = call->response;
@@ -196,7 +180,8 @@ static void respond(neo_call *call, const neo_problem *problem)
         else if (call->result.body.ptr)
             respond_with_body(call, &call->result);
     }
-    set_cache_control(call);
+    if (!apr_table_get(response->headers, "Cache-Control"))
+        neo_call_set_header(call, "Cache-Control", apr_table_get(response->headers, "ETag") ? "private, no-cache" : "no-store");
     response->route = neo_route_number(&call->match);
     if (call->principal) {
         response->principal = call->principal->id;

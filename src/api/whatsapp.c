@@ -162,16 +162,6 @@ static const char *fetch_template(neo_call *call, const neo_rows *begun, const n
     return text;
 }
 
-/* The text that the contact reads; NULL if it is not known. */
-static const char *rendered(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const neo_json *clean,
-                            const char *token, const neo_reply *reply)
-{
-    const char *text = neo_rows_value(begun, 0, NEO_CONVERSATION_TEMPLATE_TEXT);
-    if (!neo_rows_is_true(begun, 0, NEO_CONVERSATION_HAS_TEMPLATE) && reply->verdict == NEO_VERDICT_ACCEPTED)
-        text = fetch_template(call, begun, start, token);
-    return text ? neo_template_fill(text, neo_json_get(clean, "template_parameters"), call->pool) : NULL;
-}
-
 /* ---------------------------------------------------------------- recording the outcome */
 
 static const char *const outcomes[] = {
@@ -180,26 +170,20 @@ static const char *const outcomes[] = {
     [NEO_VERDICT_OPTED_OUT] = "opted_out",
 };
 
-/* The detail says whether to wait or to ask the administrator; the cause is in the error log only. */
-static neo_problem *unavailable(neo_call *call, const neo_reply *reply)
-{
-    int is_token_readable = reply->title || reply->details;
-    neo_problem *problem = neo_problem_make(
-        call->pool, NEO_INTERNAL_PROVIDER_UNAVAILABLE,
-        reply->verdict == NEO_VERDICT_FORBIDDEN || !is_token_readable
-            ? "Nothing was sent: the organization's number cannot send until an administrator has corrected its configuration."
-            : "WhatsApp is unavailable; nothing was sent. Try again later.");
-    problem->retry_after = RETRY_SECONDS;
-    return problem;
-}
-
-/* Returns NULL if the message was sent, may have been sent, or failed for good: then the message is the response. */
+/* Returns NULL if the message was sent, may have been sent, or failed for good: then the message is the response. If it could
+ * not be sent, the detail says whether to wait or to ask the administrator; the cause is in the error log only. */
 static neo_problem *reply_problem(neo_call *call, const neo_reply *reply)
 {
     neo_problem *problem = NULL;
+    int is_token_readable = reply->title || reply->details; /* see reply_title */
     switch (reply->verdict) {
     case NEO_VERDICT_LATER:
-    case NEO_VERDICT_FORBIDDEN: return unavailable(call, reply);
+    case NEO_VERDICT_FORBIDDEN:
+        return neo_call_try_later(call, NEO_INTERNAL_PROVIDER_UNAVAILABLE, RETRY_SECONDS,
+                                  reply->verdict == NEO_VERDICT_FORBIDDEN || !is_token_readable
+                                      ? "Nothing was sent: the organization's number cannot send until an administrator has "
+                                        "corrected its configuration."
+                                      : "WhatsApp is unavailable; nothing was sent. Try again later.");
     case NEO_VERDICT_TEMPLATE:
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_TEMPLATE_REJECTED, "whatsapp",
                           reply->is_about_parameters ? "template_parameters" : "template_name",
@@ -257,8 +241,12 @@ static neo_problem *send_message(neo_call *call, const neo_rows *begun, const ne
     const char *token = open_token(call, begun);
     post_message(call, begun, start, clean, token, &reply);
     log_reply(call, neo_rows_value(begun, 0, NEO_CONVERSATION_NUMBER), start->message, &reply);
-    const char *body = rendered(call, begun, start, clean, token, &reply);
-    neo_problem *problem = end_message(call, start->message, &reply, body, &ended);
+    const char *text = neo_rows_value(begun, 0, NEO_CONVERSATION_TEMPLATE_TEXT);
+    if (!neo_rows_is_true(begun, 0, NEO_CONVERSATION_HAS_TEMPLATE) && reply.verdict == NEO_VERDICT_ACCEPTED)
+        text = fetch_template(call, begun, start, token);
+    if (text) /* that the contact reads */
+        text = neo_template_fill(text, neo_json_get(clean, "template_parameters"), call->pool);
+    neo_problem *problem = end_message(call, start->message, &reply, text, &ended);
     if (!problem)
         problem = reply_problem(call, &reply);
     if (!problem)

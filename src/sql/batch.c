@@ -3,7 +3,6 @@
 #include "sql/batch.h"
 
 #include <apr_strings.h>
-#include <string.h>
 
 #include "schema/references.h"
 #include "sql/reference.h"

@@ -353,15 +353,6 @@ const char *neo_page_sql(const neo_listed *listed, const char *limit, const char
     return page_sql(&f);
 }
 
-/* Preparing saves parsing, which pays only for texts that recur: those with one value for each filter. */
-static int is_usual(const neo_selection *selection)
-{
-    for (int i = 0; i < selection->count; i++)
-        if (selection->conditions[i].count > 1)
-            return 0;
-    return 1;
-}
-
 int neo_selection_is_plain(const neo_selection *selection)
 {
     return !selection->count && selection->order == neo_orders && !selection->has_total;
@@ -395,7 +386,9 @@ neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *con
                            const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
 {
     filtering f;
-    int is_prepared = is_usual(selection);
+    int is_prepared = 1; /* saves parsing, which pays only for texts that recur: those with one value for each filter */
+    for (int i = 0; i < selection->count; i++)
+        is_prepared &= selection->conditions[i].count <= 1;
     init_with_values(&f, listed, values, count, selection, pool);
     f.limit = apr_pstrcat(pool, parameter(&f, apr_itoa(pool, selection->limit)), "::int", NULL);
     f.before = selection->before ? parameter(&f, selection->before) : NULL;

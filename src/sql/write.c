@@ -13,7 +13,6 @@
 #include "schema/references.h"
 #include "sql/column.h"
 #include "sql/event.h"
-#include "sql/idempotency.h"
 #include "sql/reference.h"
 #include "sql/representation.h"
 
