@@ -117,38 +117,6 @@ static int job_named(const char *name)
     return job;
 }
 
-/* Adds the jobs that the deployment has not run yet. */
-static int add_jobs(neo_pg *pg, apr_pool_t *pool)
-{
-    neo_rows rows;
-    return neo_pg_run(pg, NEO_BIND(add_jobs, job_names(pool)), pool, &rows) == NEO_PG_OK;
-}
-
-/* Claims a job that is due, so that no other process gets it for LEASE_S, or until record_run. Returns COUNT if none is due,
- * and sets *next to the milliseconds until the next one is; -1 if it is not known. */
-static int claim_due(neo_jobs *jobs, neo_pg *pg, neo_ms *next)
-{
-    neo_rows rows;
-    if (neo_pg_run(pg, NEO_BIND(claim_job, job_names(jobs->pool), APR_STRINGIFY(LEASE_S)), jobs->pool, &rows) != NEO_PG_OK)
-        return COUNT;
-    const char *name = neo_rows_value(&rows, 0, CLAIMED_NAME);
-    *next = number_at(&rows, 0, CLAIMED_NEXT);
-    if (!name && *next < 0) /* there is no row, for example after a restore */
-        jobs->are_added = 0;
-    return name ? job_named(name) : COUNT;
-}
-
-/* Records a run of `duration` milliseconds; the job is due again in `interval` seconds. If it fails, it is due after the lease.
- */
-static void record_run(neo_pg *pg, int job, int is_success, neo_ms duration, int interval, apr_pool_t *pool)
-{
-    neo_rows rows;
-    (void)!neo_pg_run(pg,
-                      NEO_BIND(record_job, .name = table[job].name, .is_success = is_success ? "true" : "false",
-                               .duration = apr_itoa(pool, (int)duration), .interval = apr_itoa(pool, interval)),
-                      pool, &rows);
-}
-
 const char *neo_job_description(const char *name)
 {
     int job = job_named(name);
@@ -205,32 +173,49 @@ static step_result run_steps(neo_jobs *jobs, int job)
     return result;
 }
 
+/* If the job fails, it is due again after the lease. */
 static void run_job(neo_jobs *jobs, int job)
 {
     neo_ms begun = neo_steady_ms();
     jobs->run_end = begun + MAX_RUN_MS;
     const step_result result = run_steps(jobs, job);
     neo_pg *pg = jobs->host.acquire(jobs->host.context);
+    neo_rows rows;
     int is_success = result.status == NEO_PG_OK, interval = is_success && result.has_more ? 0 : table[job].interval;
     if (pg) {
-        record_run(pg, job, is_success, neo_steady_ms() - begun, interval, jobs->pool);
+        (void)!neo_pg_run(pg,
+                          NEO_BIND(record_job, .name = table[job].name, .is_success = is_success ? "true" : "false",
+                                   .duration = apr_itoa(jobs->pool, (int)(neo_steady_ms() - begun)),
+                                   .interval = apr_itoa(jobs->pool, interval)),
+                          jobs->pool, &rows);
         jobs->host.release(jobs->host.context, pg);
     }
     if (result.is_queued)
         jobs->host.notify_dispatcher(jobs->host.context);
 }
 
-/* Claims a job. Returns COUNT if none is due, and sets *next to the time until one may be. */
+/* Adds the jobs that the deployment has not run yet, and claims one that is due, so that no other process gets it for LEASE_S,
+ * or until its run is recorded. Returns COUNT if none is due, and sets *next to the milliseconds until the next one is; -1 if
+ * it is not known. */
 static int claim_job(neo_jobs *jobs, neo_ms *next)
 {
     neo_pg *pg = jobs->host.acquire(jobs->host.context);
+    neo_rows rows;
     int job = COUNT;
     *next = -1;
     if (!pg)
         return COUNT;
-    jobs->are_added = jobs->are_added || add_jobs(pg, jobs->pool);
-    if (jobs->are_added)
-        job = claim_due(jobs, pg, next);
+    const char *names = job_names(jobs->pool);
+    if (!jobs->are_added)
+        jobs->are_added = neo_pg_run(pg, NEO_BIND(add_jobs, names), jobs->pool, &rows) == NEO_PG_OK;
+    if (jobs->are_added && neo_pg_run(pg, NEO_BIND(claim_job, names, APR_STRINGIFY(LEASE_S)), jobs->pool, &rows) == NEO_PG_OK) {
+        const char *name = neo_rows_value(&rows, 0, CLAIMED_NAME);
+        *next = number_at(&rows, 0, CLAIMED_NEXT);
+        if (name)
+            job = job_named(name);
+        else if (*next < 0) /* there is no row, for example after a restore */
+            jobs->are_added = 0;
+    }
     jobs->host.release(jobs->host.context, pg);
     apr_pool_clear(jobs->pool);
     return job;

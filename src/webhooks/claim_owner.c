@@ -68,11 +68,6 @@ neo_pg_status neo_claim_owner_register(neo_pg *pg, apr_pool_t *pool)
         pool, &rows);
 }
 
-static int has_ended(int pid)
-{
-    return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
-}
-
 neo_pg_status neo_claim_owner_free_ended(neo_pg *pg, int seconds, apr_pool_t *pool, int *freed)
 {
     neo_rows known, rows;
@@ -81,10 +76,12 @@ neo_pg_status neo_claim_owner_free_ended(neo_pg *pg, int seconds, apr_pool_t *po
         return NEO_PG_OK;
     const char *sql = apr_psprintf(pool, "select id, pid from neoapi.claim_owner where pid_namespace = '%s'", pid_namespace);
     neo_pg_status status = neo_pg_exec_once(pg, sql, seconds, pool, &known);
-    for (int i = 0; status == NEO_PG_OK && i < known.count; i++)
-        if (has_ended(atoi(neo_rows_value(&known, i, 1)))) {
-            status = neo_pg_run_as(pg, NEO_PG_ONCE, NEO_BIND(free_claims, .owner = neo_rows_value(&known, i, 0)), pool, &rows);
-            *freed += status == NEO_PG_OK ? atoi(neo_rows_value(&rows, 0, 0)) : 0;
-        }
+    for (int i = 0; status == NEO_PG_OK && i < known.count; i++) {
+        int pid = atoi(neo_rows_value(&known, i, 1)), has_ended = pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+        if (!has_ended)
+            continue;
+        status = neo_pg_run_as(pg, NEO_PG_ONCE, NEO_BIND(free_claims, .owner = neo_rows_value(&known, i, 0)), pool, &rows);
+        *freed += status == NEO_PG_OK ? atoi(neo_rows_value(&rows, 0, 0)) : 0;
+    }
     return status;
 }

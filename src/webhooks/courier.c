@@ -169,19 +169,6 @@ static void send_batch(neo_courier *c)
     }
 }
 
-static neo_claim_request make_request(neo_courier *c)
-{
-    neo_claim_request request = {
-        .lease = 2 * c->settings.timeout + LEASE_MARGIN_S,
-        .max = c->settings.concurrency - c->in_flight.count,
-        .per_subscription = c->settings.per_subscription,
-        .cursor = c->cursor,
-        .claim = neo_claim_owner_new_claim(),
-    };
-    neo_in_flight_fill_request(&c->in_flight, &request, c->next_claim_pool);
-    return request;
-}
-
 static void start_claim(neo_courier *c)
 {
     neo_ms now = neo_steady_ms();
@@ -193,17 +180,15 @@ static void start_claim(neo_courier *c)
     if (!acquire_for(c, QUERY_CLAIM))
         return;
     apr_pool_clear(c->next_claim_pool);
-    c->request = make_request(c);
+    c->request = (neo_claim_request){
+        .lease = 2 * c->settings.timeout + LEASE_MARGIN_S,
+        .max = c->settings.concurrency - c->in_flight.count,
+        .per_subscription = c->settings.per_subscription,
+        .cursor = c->cursor,
+        .claim = neo_claim_owner_new_claim(),
+    };
+    neo_in_flight_fill_request(&c->in_flight, &c->request, c->next_claim_pool);
     c->pending = neo_outbox_claim(c->pg, &c->request, c->next_claim_pool);
-}
-
-/* The number of deliveries at the beginning that belong to the same subscription. */
-static int run_length(const neo_due_delivery *due, int count)
-{
-    int i = 1;
-    while (i < count && strcmp(due[i].subscription, due->subscription) == 0)
-        i++;
-    return i;
 }
 
 /* The state of a delivery's subscription at the time of the claim. */
@@ -226,7 +211,8 @@ static int is_at_limit(const neo_courier *c, const neo_due_delivery *due, int co
             return 1;
     for (int at = 0, run; at < count; at += run) {
         neo_subscription_load load = find_load(c, &due[at]);
-        run = run_length(due + at, count - at);
+        for (run = 1; at + run < count && strcmp(due[at + run].subscription, due[at].subscription) == 0;)
+            run++;
         if (run + load.count >= load.limit)
             return 1;
     }
@@ -321,7 +307,7 @@ static neo_ms time_to_poll(const neo_courier *c, int free_slots)
 {
     neo_ms at = c->is_woken ? 0 : c->next_poll;
     if (c->timers.count)
-        at = neo_earlier(at, neo_timers_next(&c->timers));
+        at = neo_earlier(at, c->timers.at[0]);
     return free_slots < (c->settings.concurrency + 3) / 4 ? neo_later(at, c->last_claim + REFILL_INTERVAL_MS) : at;
 }
 

@@ -35,19 +35,6 @@ enum { DEFERRED_COLUMNS = 4 };
 
 enum { LOAD_SUBSCRIPTIONS, LOAD_COUNTS, LOAD_LIMITS, LOAD_COLUMNS };
 
-static void add_loads(const neo_claim_request *request, neo_buf arrays[LOAD_COLUMNS])
-{
-    for (int i = 0; i < request->load_count; i++) {
-        const neo_subscription_load *load = &request->loads[i];
-        neo_array_add_plain(&arrays[LOAD_SUBSCRIPTIONS], load->subscription);
-        neo_array_add_number(&arrays[LOAD_COUNTS], load->count);
-        /* The limit is not less than the count, because no number of free slots may be negative. */
-        neo_array_add_number(&arrays[LOAD_LIMITS], load->limit > load->count ? load->limit : load->count);
-    }
-    for (int i = 0; i < LOAD_COLUMNS; i++)
-        neo_array_end(&arrays[i]);
-}
-
 static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
 {
     *due = (neo_due_delivery){
@@ -83,15 +70,21 @@ neo_pending_query neo_outbox_claim(neo_pg *pg, const neo_claim_request *request,
     for (int i = 0; i < LOAD_COLUMNS; i++)
         neo_buf_init(&loads[i], pool, 64);
     neo_buf_printf(&number, "%lld", request->claim);
-    add_loads(request, loads);
+    for (int i = 0; i < request->load_count; i++) {
+        const neo_subscription_load *load = &request->loads[i];
+        neo_array_add_plain(&loads[LOAD_SUBSCRIPTIONS], load->subscription);
+        neo_array_add_number(&loads[LOAD_COUNTS], load->count);
+        /* The limit is not less than the count, because no number of free slots may be negative. */
+        neo_array_add_number(&loads[LOAD_LIMITS], load->limit > load->count ? load->limit : load->count);
+    }
     const claim_values values = {.claim = number.ptr,
                                  .lease = apr_itoa(pool, request->lease),
                                  .max = apr_itoa(pool, request->max),
                                  .per_subscription = apr_itoa(pool, request->per_subscription),
                                  .cursor = request->cursor,
-                                 .subscriptions = loads[LOAD_SUBSCRIPTIONS].ptr,
-                                 .counts = loads[LOAD_COUNTS].ptr,
-                                 .limits = loads[LOAD_LIMITS].ptr};
+                                 .subscriptions = neo_array_end(&loads[LOAD_SUBSCRIPTIONS]),
+                                 .counts = neo_array_end(&loads[LOAD_COUNTS]),
+                                 .limits = neo_array_end(&loads[LOAD_LIMITS])};
     return send_query(pg, &claim_sql, apr_pmemdup(pool, &values, sizeof values));
 }
 
@@ -135,25 +128,21 @@ static void add_outcome(neo_buf columns[COLUMNS], const neo_outcome *o)
     neo_array_add_plain(COLUMN(delays), delay);
 }
 
-static void add_health_change(neo_buf columns[COLUMNS], const neo_health_change *change)
-{
-    static const char *const names[] = {[NEO_HEALTH_OK] = "ok", [NEO_HEALTH_FAILING] = "failing", [NEO_HEALTH_GONE] = "gone"};
-    neo_array_add_plain(COLUMN(health_organizations), change->organization);
-    neo_array_add_plain(COLUMN(health_subscriptions), change->subscription);
-    neo_array_add_plain(COLUMN(health), names[change->health]);
-}
-
 neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, const neo_health_change *changes,
                                       int change_count, apr_pool_t *pool)
 {
+    static const char *const names[] = {[NEO_HEALTH_OK] = "ok", [NEO_HEALTH_FAILING] = "failing", [NEO_HEALTH_GONE] = "gone"};
     neo_buf columns[COLUMNS];
     const char **values = apr_palloc(pool, sizeof(complete_values));
     for (int i = 0; i < COLUMNS; i++)
         neo_buf_init(&columns[i], pool, (apr_size_t)count * 32 + 2);
     for (int i = 0; i < count; i++)
         add_outcome(columns, &outcomes[i]);
-    for (int i = 0; i < change_count; i++)
-        add_health_change(columns, &changes[i]);
+    for (int i = 0; i < change_count; i++) {
+        neo_array_add_plain(COLUMN(health_organizations), changes[i].organization);
+        neo_array_add_plain(COLUMN(health_subscriptions), changes[i].subscription);
+        neo_array_add_plain(COLUMN(health), names[changes[i].health]);
+    }
     for (int i = 0; i < COLUMNS; i++)
         values[i] = neo_array_end(&columns[i]);
     return send_query(pg, &complete_sql, values);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/crypto.h"
-#include "core/id.h"
 #include "core/log.h"
 
 void neo_results_clear(neo_results *results, int max)
@@ -68,23 +67,19 @@ neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_de
     return o;
 }
 
-/* The error that the subscriber sees. It does not reveal whether a name exists in this host's network. */
-static const char *shown_error(const char *error)
-{
-    int has_no_address = error && (strcmp(error, "blocked_address") == 0 || strcmp(error, "name_not_resolved") == 0);
-    return has_no_address ? "no_public_address" : error;
-}
-
+/* The error does not show the subscriber whether a name exists in this host's network. */
 void neo_results_add(neo_results *results, const neo_in_flight_delivery *delivery, const neo_send_result *result,
                      const int *delays, int count)
 {
+    const char *error = result->error;
     int is_last = delivery->number >= count;
+    int has_no_address = error && (strcmp(error, "blocked_address") == 0 || strcmp(error, "name_not_resolved") == 0);
     neo_health health = NEO_HEALTH_OK;
     neo_outcome *o = neo_results_add_unsent(results, delivery);
     o->started = result->started;
     o->duration = result->duration;
     o->http_status = result->http_status;
-    o->error = shown_error(result->error);
+    o->error = has_no_address ? "no_public_address" : error;
     o->excerpt = result->excerpt ? apr_pstrdup(results->pool, result->excerpt) : NULL;
     if (neo_send_is_success(result))
         o->end = "success";
@@ -138,11 +133,6 @@ void neo_results_set_timers(const neo_results *results, neo_timers *timers)
         if (!o->end)
             add_timer(timers, now + (neo_ms)(o->delay * 1000) + 1);
     }
-}
-
-neo_ms neo_timers_next(const neo_timers *timers)
-{
-    return timers->count ? timers->at[0] : 0;
 }
 
 static void remove_first_timer(neo_timers *timers)

@@ -30,11 +30,8 @@ neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_de
 
 typedef struct neo_timers {
     int count;
-    neo_ms at[NEO_MAX_TIMERS];
+    neo_ms at[NEO_MAX_TIMERS]; /* the first is the earliest */
 } neo_timers;
-
-/* Returns the earliest time, 0 if there is none. */
-neo_ms neo_timers_next(const neo_timers *timers);
 
 /* Removes the times up to `now`. */
 void neo_timers_expire(neo_timers *timers, neo_ms now);

@@ -67,12 +67,6 @@ static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_s
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-static void capture_head(CURL *curl, neo_received_head *head)
-{
-    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, neo_received_header);
-    curl_easy_setopt(curl, CURLOPT_HEADERDATA, head);
-}
-
 /* Keeps the excerpt, and aborts the transfer of a body that is too long. */
 static size_t on_body(char *data, size_t size, size_t count, void *to)
 {
@@ -91,17 +85,6 @@ static int on_progress(void *to, curl_off_t total, curl_off_t now, curl_off_t up
     return (version == CURL_HTTP_VERSION_1_0 || version == CURL_HTTP_VERSION_1_1) && neo_received_too_much(&t->received);
 }
 
-static long connect_timeout(int timeout)
-{
-    return timeout < CONNECT_TIMEOUT_S ? timeout : CONNECT_TIMEOUT_S;
-}
-
-/* Until 8.14, libcurl processes endless empty DATA frames within one call, which stops the thread and all its deliveries. */
-static int has_safe_http2(void)
-{
-    return curl_version_info(CURLVERSION_NOW)->version_num >= 0x080E00;
-}
-
 static CURLcode require_alternative_names(CURL *curl, void *ssl_context, void *data)
 {
     (void)curl;
@@ -110,20 +93,32 @@ static CURLcode require_alternative_names(CURL *curl, void *ssl_context, void *d
     return CURLE_OK;
 }
 
+/* What requests to receivers and to the provider have in common. */
+static void set_common_options(CURL *curl, int allows_http, int timeout, const char *agent, neo_received_head *head)
+{
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, allows_http ? "http,https" : "https");
+    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(curl, CURLOPT_SSL_CTX_FUNCTION, require_alternative_names);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)(timeout < CONNECT_TIMEOUT_S ? timeout : CONNECT_TIMEOUT_S));
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)timeout);
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, agent);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, neo_received_header);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, head);
+}
+
+/* Until 8.14, libcurl processes endless empty DATA frames of HTTP/2 within one call, which stops the thread and all its
+ * deliveries. */
 static void set_options(transfer *t)
 {
     const neo_sender_settings *s = &t->sender->settings;
     CURL *curl = t->curl;
+    int has_safe_http2 = curl_version_info(CURLVERSION_NOW)->version_num >= 0x080E00;
+    set_common_options(curl, s->allows_http, s->timeout, "neoapi-webhooks/" NEO_VERSION, &t->received.head);
     curl_easy_setopt(curl, CURLOPT_PRIVATE, t);
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L); /* otherwise a timeout waits for a name server that does not respond */
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, s->allows_http ? "http,https" : "https");
-    curl_easy_setopt(curl, CURLOPT_PROXY, "");
-    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, has_safe_http2() ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(curl, CURLOPT_SSL_CTX_FUNCTION, require_alternative_names);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, connect_timeout(s->timeout));
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)s->timeout);
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, has_safe_http2 ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, t);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
@@ -131,8 +126,6 @@ static void set_options(transfer *t)
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, t);
-    capture_head(curl, &t->received.head);
-    curl_easy_setopt(curl, CURLOPT_USERAGENT, "neoapi-webhooks/" NEO_VERSION);
     curl_easy_setopt(curl, CURLOPT_POST, 1L);
     if (s->ca_bundle)
         curl_easy_setopt(curl, CURLOPT_CAINFO, s->ca_bundle);
@@ -255,16 +248,6 @@ static void finish_transfer(neo_sender *sender, CURL *curl, CURLcode code)
     recycle(t);
 }
 
-static void finish_all(neo_sender *sender)
-{
-    int left;
-    for (CURLMsg *message; (message = curl_multi_info_read(sender->multi, &left));)
-        if (message->msg == CURLMSG_DONE) {
-            finish_transfer(sender, message->easy_handle, message->data.result);
-            sender->has_progress = 1;
-        }
-}
-
 /* ---------------------------------------------------------------- events */
 
 /* libcurl reports its sockets and timeouts, and is called for ready sockets only: polling hundreds of them each time would cost
@@ -294,15 +277,6 @@ static int on_timer(CURLM *multi, long milliseconds, void *data)
     return 0;
 }
 
-static void drive_timeout(neo_sender *sender)
-{
-    int running;
-    if (sender->next_timeout == NEVER || neo_steady_ms() < sender->next_timeout)
-        return;
-    sender->next_timeout = NEVER;
-    curl_multi_socket_action(sender->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-}
-
 static void drive_socket(neo_sender *sender, const struct epoll_event *event)
 {
     uint64_t wakes;
@@ -318,11 +292,18 @@ static void drive_socket(neo_sender *sender, const struct epoll_event *event)
 static void process_ready(neo_sender *sender)
 {
     struct epoll_event events[MAX_EVENTS];
-    int count = epoll_wait(sender->epoll, events, MAX_EVENTS, 0);
+    int count = epoll_wait(sender->epoll, events, MAX_EVENTS, 0), running, left;
     for (int i = 0; i < count; i++)
         drive_socket(sender, &events[i]);
-    drive_timeout(sender);
-    finish_all(sender);
+    if (sender->next_timeout != NEVER && neo_steady_ms() >= sender->next_timeout) {
+        sender->next_timeout = NEVER;
+        curl_multi_socket_action(sender->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    }
+    for (CURLMsg *message; (message = curl_multi_info_read(sender->multi, &left));)
+        if (message->msg == CURLMSG_DONE) {
+            finish_transfer(sender, message->easy_handle, message->data.result);
+            sender->has_progress = 1;
+        }
 }
 
 static void wait_for_events(neo_sender *sender, int milliseconds, int socket)
@@ -388,20 +369,12 @@ static struct curl_slist *make_headers(const neo_provider_request *request, apr_
 static void set_request_once(CURL *curl, const neo_provider_request *request, struct curl_slist *headers,
                              struct curl_slist *addresses, response_reader *reader)
 {
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(curl, CURLOPT_PROXY, "");
-    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    set_common_options(curl, 1, request->timeout, "mod-neoapi/" NEO_VERSION, &reader->head);
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
     curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, 1L);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, connect_timeout(request->timeout));
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)request->timeout);
-    curl_easy_setopt(curl, CURLOPT_USERAGENT, "mod-neoapi/" NEO_VERSION);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, read_response);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, reader);
-    curl_easy_setopt(curl, CURLOPT_SSL_CTX_FUNCTION, require_alternative_names);
-    capture_head(curl, &reader->head);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     if (request->body.ptr) {
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body.ptr);
@@ -414,20 +387,10 @@ static void set_request_once(CURL *curl, const neo_provider_request *request, st
 }
 
 /* The outcome is "not sent" only if no byte of the request was sent. */
-static void finish_request_once(CURL *curl, CURLcode code, const response_reader *reader, neo_provider_response *response)
-{
-    long sent = 0;
-    curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
-    int has_response = code == CURLE_OK && reader->head.status;
-    response->outcome = has_response ? NEO_PROVIDER_RESPONDED : sent > 0 ? NEO_PROVIDER_NO_RESPONSE : NEO_PROVIDER_NOT_SENT;
-    response->error = has_response ? NULL : transfer_error(curl, code);
-    response->http_status = has_response ? reader->head.status : 0;
-    response->body = neo_buf_text(&reader->body);
-}
-
 void neo_sender_request_once(const neo_provider_request *request, apr_pool_t *pool, neo_provider_response *response)
 {
     response_reader reader = {.head = {0}};
+    long sent = 0;
     neo_buf_init(&reader.body, pool, 2048);
     *response = (neo_provider_response){.outcome = NEO_PROVIDER_NOT_SENT, .error = "no_memory", .body = {"", 0}};
     CURL *curl = curl_easy_init();
@@ -436,7 +399,13 @@ void neo_sender_request_once(const neo_provider_request *request, apr_pool_t *po
     struct curl_slist *headers = make_headers(request, pool);
     struct curl_slist *addresses = request->address ? curl_slist_append(NULL, request->address) : NULL;
     set_request_once(curl, request, headers, addresses, &reader);
-    finish_request_once(curl, curl_easy_perform(curl), &reader, response);
+    CURLcode code = curl_easy_perform(curl);
+    curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
+    int has_response = code == CURLE_OK && reader.head.status;
+    response->outcome = has_response ? NEO_PROVIDER_RESPONDED : sent > 0 ? NEO_PROVIDER_NO_RESPONSE : NEO_PROVIDER_NOT_SENT;
+    response->error = has_response ? NULL : transfer_error(curl, code);
+    response->http_status = has_response ? reader.head.status : 0;
+    response->body = neo_buf_text(&reader.body);
     curl_slist_free_all(headers);
     curl_slist_free_all(addresses);
     curl_easy_cleanup(curl);
@@ -460,12 +429,6 @@ static apr_status_t destroy_sender(void *data)
     return APR_SUCCESS;
 }
 
-static int add_wake_event(neo_sender *sender)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = sender->wake};
-    return epoll_ctl(sender->epoll, EPOLL_CTL_ADD, sender->wake, &event) == 0;
-}
-
 neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done done, apr_pool_t *pool)
 {
     neo_sender *sender = apr_pcalloc(pool, sizeof *sender);
@@ -474,7 +437,9 @@ neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done
     sender->next_timeout = NEVER;
     sender->epoll = epoll_create1(EPOLL_CLOEXEC);
     sender->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(sender->multi = curl_multi_init()) || !add_wake_event(sender)) {
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = sender->wake};
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(sender->multi = curl_multi_init()) ||
+        epoll_ctl(sender->epoll, EPOLL_CTL_ADD, sender->wake, &event) != 0) {
         neo_log(NEO_LOG_NO_CURL, NULL, "libcurl cannot be initialized, so this process delivers no webhooks");
         return NULL;
     }
