@@ -56,6 +56,10 @@ apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *st
 /* At most `count` items from `first` on as JSON for the database (see sql/0004_whatsapp.sql). */
 neo_text neo_callback_items_json(const apr_array_header_t *items, int first, int count, apr_pool_t *pool);
 
+/* At most `max` bytes of a text, cut between characters, with spaces for control characters other than those in `kept`; NULL if
+ * the text is empty. */
+const char *neo_clip(const char *text, apr_size_t max, const char *kept, apr_pool_t *pool);
+
 /* The texts with which a contact opts out of messages, or in again. */
 #define NEO_OPT_OUT_TEXT_MAX 200 /* bytes; a longer text is not one of them */
 

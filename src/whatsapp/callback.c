@@ -4,7 +4,6 @@
 
 #include <apr_hash.h>
 #include <apr_strings.h>
-#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +73,7 @@ static neo_text repaired(neo_text raw, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- members */
 
-/* Returns at most `max` bytes of a text, cut between characters; NULL if the text is empty. */
-static const char *clip(const char *text, apr_size_t max, apr_pool_t *pool)
+const char *neo_clip(const char *text, apr_size_t max, const char *kept, apr_pool_t *pool)
 {
     if (!text || !*text)
         return NULL;
@@ -85,7 +83,7 @@ static const char *clip(const char *text, apr_size_t max, apr_pool_t *pool)
             len--;
     char *copy = apr_pstrmemdup(pool, text, len);
     for (char *c = copy; *c; c++)
-        if (((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 0x7F)
+        if (((unsigned char)*c < ' ' || *c == 0x7F) && !strchr(kept, *c))
             *c = ' ';
     return copy;
 }
@@ -95,7 +93,7 @@ static const char *text_at(const neo_json *value, const char *path, apr_size_t m
 {
     for (const char *dot; value && (dot = strchr(path, '.')); path = dot + 1)
         value = neo_json_get(value, apr_pstrmemdup(pool, path, (apr_size_t)(dot - path)));
-    return value ? clip(neo_json_string(neo_json_get(value, path)), max, pool) : NULL;
+    return value ? neo_clip(neo_json_string(neo_json_get(value, path)), max, "\n\t", pool) : NULL;
 }
 
 /* Returns an id, or NULL if it is too long or has spaces or control characters. */
@@ -219,14 +217,6 @@ static void set_media(neo_callback_item *item, const neo_json *message, apr_pool
         }
 }
 
-/* Types that are not known yet are accepted if they are a word. */
-static const char *read_type(const neo_json *message, apr_pool_t *pool)
-{
-    const char *type = id_at(message, "type", pool);
-    int is_word = type && strlen(type) <= MAX_WORD && strspn(type, "abcdefghijklmnopqrstuvwxyz_") == strlen(type);
-    return is_word ? type : "unsupported";
-}
-
 /* ---------------------------------------------------------------- one change */
 
 typedef struct {
@@ -266,11 +256,6 @@ static int set_contact(const reader *r, neo_callback_item *item, const neo_json 
     return item->wa_id || item->bsuid;
 }
 
-static void add_item(const reader *r, const neo_callback_item *item)
-{
-    APR_ARRAY_PUSH(r->items, neo_callback_item) = *item;
-}
-
 /* A system message can announce that its sender has a new number. */
 static void read_number_change(const reader *r, const neo_json *message, const neo_callback_item *from)
 {
@@ -288,15 +273,7 @@ static void read_number_change(const reader *r, const neo_json *message, const n
     change.at = from->at;
     int is_same = change.new_wa_id && from->wa_id && strcmp(change.new_wa_id, from->wa_id) == 0;
     if (change.new_bsuid || (change.new_wa_id && !is_same)) /* other system messages change no ids */
-        add_item(r, &change);
-}
-
-/* The message that an edit or a revocation changes. */
-static const char *referred_by(const neo_json *message, const char *type, apr_pool_t *pool)
-{
-    int is_change = strcmp(type, "edit") == 0 || strcmp(type, "revoke") == 0;
-    const neo_json *object = is_change ? neo_json_get(message, type) : NULL;
-    return object ? id_at(object, "original_message_id", pool) : NULL;
+        APR_ARRAY_PUSH(r->items, neo_callback_item) = change;
 }
 
 static int read_message(const reader *r, const neo_json *message)
@@ -304,16 +281,21 @@ static int read_message(const reader *r, const neo_json *message)
     neo_callback_item item = {.kind = NEO_ITEM_MESSAGE, .phone_number_id = r->number, .id = id_at(message, "id", r->pool)};
     if (!item.id || !set_contact(r, &item, message, "from", "from_user_id"))
         return 0;
-    item.type = read_type(message, r->pool);
+    item.type = id_at(message, "type", r->pool);
+    /* types that are not known yet are accepted if they are a word */
+    if (!item.type || strlen(item.type) > MAX_WORD || item.type[strspn(item.type, "abcdefghijklmnopqrstuvwxyz_")])
+        item.type = "unsupported";
     item.body = message_text(message, item.type, r->pool);
-    item.refers_to = referred_by(message, item.type, r->pool);
+    int is_change = strcmp(item.type, "edit") == 0 || strcmp(item.type, "revoke") == 0;
+    const neo_json *change = is_change ? neo_json_get(message, item.type) : NULL;
+    item.refers_to = change ? id_at(change, "original_message_id", r->pool) : NULL;
     item.is_group = id_at(message, "group_id", r->pool) != NULL;
     /* Buttons and lists have labels such as "Cancelar", and what is said in a group is not said to the organization. */
     if (strcmp(item.type, "text") == 0 && item.body && !item.is_group)
         item.preference = neo_preference_of_text(item.body, r->stop_texts, r->pool);
     item.at = read_timestamp(message);
     set_media(&item, message, r->pool);
-    add_item(r, &item);
+    APR_ARRAY_PUSH(r->items, neo_callback_item) = item;
     read_number_change(r, message, &item);
     return 1;
 }
@@ -337,7 +319,7 @@ static int read_status(const reader *r, const neo_json *reported)
     item.at = read_timestamp(reported);
     if (strcmp(item.status, "failed") == 0)
         set_item_error(&item, reported, r->pool);
-    add_item(r, &item);
+    APR_ARRAY_PUSH(r->items, neo_callback_item) = item;
     return 1;
 }
 
@@ -354,7 +336,7 @@ static int read_preference(const reader *r, const neo_json *reported)
     if (!item.preference || !set_contact(r, &item, reported, "wa_id", "user_id"))
         return 0;
     item.at = read_timestamp(reported);
-    add_item(r, &item);
+    APR_ARRAY_PUSH(r->items, neo_callback_item) = item;
     return 1;
 }
 

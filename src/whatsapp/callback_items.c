@@ -44,14 +44,6 @@ const char *const *neo_callback_candidates(neo_text raw, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- items as JSON */
 
-static void put_text(neo_buf *out, const char *name, const char *value)
-{
-    if (!value)
-        return;
-    neo_buf_printf(out, ",\"%s\":", name);
-    neo_buf_json(out, value);
-}
-
 static void put_item(neo_buf *out, const neo_callback_item *item, int number)
 {
     static const char *const kinds[] = {"message", "status", "preference", "number_changed"};
@@ -77,7 +69,10 @@ static void put_item(neo_buf *out, const neo_callback_item *item, int number)
     neo_buf_printf(out, "{\"n\":%d,\"kind\":\"%s\",\"has_media\":%s,\"is_group\":%s", number, kinds[item->kind],
                    item->has_media ? "true" : "false", item->is_group ? "true" : "false");
     for (apr_size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        put_text(out, texts[i].name, texts[i].value);
+        if (texts[i].value) {
+            neo_buf_printf(out, ",\"%s\":", texts[i].name);
+            neo_buf_json(out, texts[i].value);
+        }
     if (item->has_error)
         neo_buf_printf(out, ",\"error_code\":%d", item->error_code);
     if (item->at)

@@ -2,7 +2,6 @@
 /* Recognizes opt-outs in the text of a message (see whatsapp/callback.h). */
 #include "whatsapp/callback.h"
 
-#include <apr_strings.h>
 #include <ctype.h>
 #include <string.h>
 

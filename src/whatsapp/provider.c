@@ -6,6 +6,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "whatsapp/callback.h"
+
 #define MAX_TEXT      300 /* bytes of a message of the provider */
 #define MAX_ID        255
 #define MIN_TOKEN_LEN 16 /* characters; the provider's tokens are longer */
@@ -18,22 +20,18 @@ static void set_string(neo_json *object, const char *name, const char *value, ap
     neo_json_set(object, name, neo_json_make_string(value, pool));
 }
 
-static neo_json *make_parameter(const char *text, apr_pool_t *pool)
-{
-    neo_json *parameter = neo_json_make_object(pool);
-    set_string(parameter, "type", "text", pool);
-    set_string(parameter, "text", text, pool);
-    return parameter;
-}
-
 /* The parameters of the template's body; NULL if there are none. */
 static neo_json *make_components(const neo_json *texts, apr_pool_t *pool)
 {
     neo_json *components = neo_json_make_array(pool), *body = neo_json_make_object(pool), *list = neo_json_make_array(pool);
     if (!texts || !neo_json_size(texts))
         return NULL;
-    for (apr_size_t i = 0; i < neo_json_size(texts); i++)
-        neo_json_append(list, make_parameter(neo_json_string(neo_json_at(texts, i)), pool));
+    for (apr_size_t i = 0; i < neo_json_size(texts); i++) {
+        neo_json *parameter = neo_json_make_object(pool);
+        set_string(parameter, "type", "text", pool);
+        set_string(parameter, "text", neo_json_string(neo_json_at(texts, i)), pool);
+        neo_json_append(list, parameter);
+    }
     set_string(body, "type", "body", pool);
     neo_json_set(body, "parameters", list);
     neo_json_append(components, body);
@@ -133,25 +131,9 @@ static const char *without_token(const char *text, const char *token, int is_sus
     return out.ptr;
 }
 
-/* Returns at most `max` bytes of a text without control characters; NULL if the text is empty. */
-static const char *clean(const char *text, apr_size_t max, apr_pool_t *pool)
-{
-    apr_size_t len = text ? strlen(text) : 0;
-    if (len == 0)
-        return NULL;
-    if (len > max)
-        for (len = max; len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80;)
-            len--;
-    char *copy = apr_pstrmemdup(pool, text, len);
-    for (char *c = copy; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7F)
-            *c = ' ';
-    return copy;
-}
-
 static const char *read_text(const neo_json *object, const char *name, apr_size_t max, apr_pool_t *pool)
 {
-    return clean(object ? neo_json_string(neo_json_get(object, name)) : NULL, max, pool);
+    return neo_clip(object ? neo_json_string(neo_json_get(object, name)) : NULL, max, "", pool);
 }
 
 /* Returns NULL if the id is too long to store. */
@@ -203,9 +185,9 @@ static int read_error(const neo_json *error, int http_status, const char *token,
         return 0;
     judge(error, http_status, reply);
     for (int i = 0; i < 3; i++) /* the token is removed before cutting, which could leave half of it */
-        *stored[i] = texts[i]
-                         ? clean(without_token(texts[i], token, reply->verdict == NEO_VERDICT_FORBIDDEN, pool), MAX_TEXT, pool)
-                         : NULL;
+        if (texts[i])
+            *stored[i] =
+                neo_clip(without_token(texts[i], token, reply->verdict == NEO_VERDICT_FORBIDDEN, pool), MAX_TEXT, "", pool);
     reply->title = reply->title ? reply->title : "The provider gave no reason.";
     return 1;
 }
