@@ -14,6 +14,7 @@
 # shellcheck disable=SC2034,SC2154 # variables are shared with the sourced files and, through eval, with the templates
 set -eu
 umask 022
+PATH=$PATH:/usr/sbin:/sbin
 here=$(cd "$(dirname "$0")" && pwd)
 conf=$(cd "$here/../../conf/cluster" && pwd)
 data=$(cd "$here/../demo" && pwd)
@@ -229,7 +230,7 @@ up() {
     find_place
     MODULE=$build/mod_neoapi.so CTL=$build/neoapictl
     for program in "$MODULE" "$CTL"; do [ -r "$program" ] || die "$program is missing: make"; done
-    for program in patroni etcd haproxy pgbouncer; do command -v $program >/dev/null || die "$program is not installed: make deps"; done
+    for program in patroni etcd haproxy pgbouncer; do command -v $program >/dev/null || die "$program is not installed: sh tests/deploy/packages.sh run cluster"; done
     find_programs
     cd / # the servers' users may not be able to enter where we are
     exec 8>"$state/lock"

@@ -27,6 +27,7 @@ run   openssl
 run   ca-certificates
 run   python3
 cluster patroni
+cluster python3-etcd
 cluster etcd-server etcd
 cluster haproxy     haproxy
 cluster pgbouncer   pgbouncer
@@ -143,7 +144,7 @@ wanted=$(missing "$@" | tr '\n' ' ')
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then
         say "missing: $wanted"
-        say "There is no sudo here: ask an administrator to run 'make deps', or apt-get install with these packages."
+        say "There is no sudo here: ask an administrator to run 'sh tests/deploy/packages.sh $*', or apt-get install with these packages."
         exit 1
     fi
     say "sudo apt-get install $wanted"
