@@ -68,15 +68,7 @@ neo_json *neo_openapi_template(const neo_openapi_builder *builder, const char *n
 neo_json *neo_openapi_add_template(const neo_openapi_builder *builder, const char *kind, const char *name,
                                    const neo_resource *resource);
 
-/* Response headers, in addition to X-Request-ID and enum neo_response_headers. The introduction says that every response has
- * those of the rate limit; only 429 lists them, because each list takes 130 bytes in every response. */
-enum neo_header {
-    NEO_HEADER_REPLAYED = 64,
-    NEO_HEADER_CHALLENGE = 128,
-    NEO_HEADER_RATE_LIMIT = 256,
-};
-
-/* The `headers` of a response. */
+/* The `headers` of a response: a set of enum neo_response_headers. */
 neo_json *neo_openapi_headers(const neo_openapi_builder *builder, unsigned int set);
 
 /* ---------------------------------------------------------------- schemas and examples */

@@ -34,7 +34,8 @@ enum neo_accepts {
     NEO_ACCEPTS_FIELDS = 8192,     /* fields in the query; only for responses with the resource */
 };
 
-/* Headers of a successful response. */
+/* Headers of a response, beside X-Request-ID. Every response has those of the rate limit; only 429 lists them, because each
+ * list takes 130 bytes in the OpenAPI document. */
 enum neo_response_headers {
     NEO_RESPONSE_ETAG = 1,
     NEO_RESPONSE_LOCATION = 2,
@@ -42,6 +43,9 @@ enum neo_response_headers {
     NEO_RESPONSE_POSITION = 8,     /* X-Events-Position */
     NEO_RESPONSE_TOTAL = 16,       /* with count=true */
     NEO_RESPONSE_RETRY_AFTER = 32, /* if it must not wait */
+    NEO_RESPONSE_REPLAYED = 64,    /* of a repeated request with an Idempotency-Key */
+    NEO_RESPONSE_CHALLENGE = 128,
+    NEO_RESPONSE_RATE_LIMIT = 256,
 };
 
 #define NEO_PROBLEM_BIT(code) (1ULL << (code))

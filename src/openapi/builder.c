@@ -151,19 +151,19 @@ static const struct {
     const char *name, *component;
 } headers[] = {
     {0, "X-Request-ID", "RequestId"},
-    {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Limit", "Limit"},
-    {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Remaining", "Remaining"},
-    {NEO_HEADER_RATE_LIMIT, "X-RateLimit-Reset", "Reset"},
-    {NEO_HEADER_RATE_LIMIT, "RateLimit-Policy", "RateLimitPolicy"},
-    {NEO_HEADER_RATE_LIMIT, "RateLimit", "RateLimit"},
+    {NEO_RESPONSE_RATE_LIMIT, "X-RateLimit-Limit", "Limit"},
+    {NEO_RESPONSE_RATE_LIMIT, "X-RateLimit-Remaining", "Remaining"},
+    {NEO_RESPONSE_RATE_LIMIT, "X-RateLimit-Reset", "Reset"},
+    {NEO_RESPONSE_RATE_LIMIT, "RateLimit-Policy", "RateLimitPolicy"},
+    {NEO_RESPONSE_RATE_LIMIT, "RateLimit", "RateLimit"},
     {NEO_RESPONSE_ETAG, "ETag", "ETag"},
     {NEO_RESPONSE_LOCATION, "Location", "Location"},
     {NEO_RESPONSE_POSITION, "X-Events-Position", "EventsPosition"},
     {NEO_RESPONSE_LINK, "Link", "Link"},
     {NEO_RESPONSE_TOTAL, "X-Total-Count", "TotalCount"},
-    {NEO_HEADER_REPLAYED, "Idempotent-Replayed", "IdempotentReplayed"},
+    {NEO_RESPONSE_REPLAYED, "Idempotent-Replayed", "IdempotentReplayed"},
     {NEO_RESPONSE_RETRY_AFTER, "Retry-After", "RetryAfter"},
-    {NEO_HEADER_CHALLENGE, "WWW-Authenticate", "Challenge"},
+    {NEO_RESPONSE_CHALLENGE, "WWW-Authenticate", "Challenge"},
 };
 
 neo_json *neo_openapi_headers(const neo_openapi_builder *builder, unsigned int set)

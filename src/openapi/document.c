@@ -171,7 +171,7 @@ static neo_json *make_success(const neo_openapi_builder *builder, const neo_oper
     const char *answer = existed ? operation->answer_existing : operation->answer;
     unsigned int headers = operation->response_headers & ~(existed ? (unsigned int)NEO_RESPONSE_LOCATION : 0u);
     if (operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY)
-        headers |= NEO_HEADER_REPLAYED;
+        headers |= NEO_RESPONSE_REPLAYED;
     neo_openapi_text(success, "description", neo_openapi_fill(builder, answer, resource), pool);
     neo_json_set(success, "headers", neo_openapi_headers(builder, headers));
     if (operation->media_type) {

@@ -17,10 +17,10 @@ static const struct {
     int status;
     const char *reason;
     int has_example;
-    unsigned int headers; /* of enum neo_response_headers or neo_header */
+    unsigned int headers; /* of enum neo_response_headers */
 } reasons[] = {
     {400, "Bad Request", 1, 0},
-    {401, "Unauthorized", 0, NEO_HEADER_CHALLENGE},
+    {401, "Unauthorized", 0, NEO_RESPONSE_CHALLENGE},
     {403, "Forbidden", 0, 0},
     {404, "Not Found", 1, 0},
     {405, "Method Not Allowed", 0, 0},
@@ -29,7 +29,7 @@ static const struct {
     {412, "Precondition Failed", 0, 0},
     {413, "Content Too Large", 0, 0},
     {415, "Unsupported Media Type", 0, 0},
-    {429, "Too Many Requests", 1, NEO_RESPONSE_RETRY_AFTER | NEO_HEADER_RATE_LIMIT},
+    {429, "Too Many Requests", 1, NEO_RESPONSE_RETRY_AFTER | NEO_RESPONSE_RATE_LIMIT},
     {500, "Internal Server Error", 0, 0},
     {503, "Service Unavailable", 0, NEO_RESPONSE_RETRY_AFTER},
 };
