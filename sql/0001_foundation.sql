@@ -238,6 +238,25 @@ end $$;
 revoke execute on function neoapi.probe_write from public;
 grant execute on function neoapi.probe_write to :runtime;
 
+-- ---------------------------------------------------------------- the database's servers
+
+-- The server that answers, and the replicas that are connected to it; name is null if the owner may not see more of a replica. Security
+-- definer: this needs pg_read_all_stats, which neoapictl setup grants to the owner. The runtime role would see all roles' statements with it.
+create function neoapi.servers()
+    returns table (name text, address text, role text, state text, sync_state text, lag_bytes bigint, lag_ms bigint)
+    language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    select coalesce(nullif(current_setting('cluster_name'), ''), 'database'), host(inet_server_addr()) || ':' || inet_server_port(),
+        case when pg_is_in_recovery() then 'standby' else 'primary' end, null, null, null::bigint, null::bigint
+    union all
+    select case when state is not null then application_name end, host(client_addr), 'replica', state, sync_state,
+        pg_wal_lsn_diff(case when pg_is_in_recovery() then pg_last_wal_receive_lsn() else pg_current_wal_lsn() end, replay_lsn)::bigint,
+        (extract(epoch from replay_lag) * 1000)::bigint
+    from pg_stat_replication
+    where state is distinct from 'backup'
+$$;
+revoke execute on function neoapi.servers from public;
+grant execute on function neoapi.servers to :runtime;
+
 -- ---------------------------------------------------------------- background jobs
 
 -- The schedule of the jobs of src/jobs/jobs.c, and the results of their last runs. A process that runs a job first sets due_at to the

@@ -126,7 +126,8 @@
     OTHER(JOB(succeeded), .unit = NEO_UNIX_MS, .name = "job_last_success_timestamp_seconds",                                   \
           .help = "End of the last successful run; 0: none yet.")                                                              \
     OTHER(JOB(duration), .unit = NEO_MILLISECONDS, .name = "job_last_duration_seconds", .help = "Duration of the last run.")   \
-    OTHER(.put_lines = neo_report_job_lines)
+    OTHER(.put_lines = neo_report_job_lines)                                                                                 \
+    OTHER(.put_lines = neo_report_deployment_lines)
 /* clang-format on */
 
 #endif

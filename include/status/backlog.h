@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The length of the deployment's webhook queue, the lag of the event log, and the background jobs. The cost does not depend on
- * the length. */
+/* The length of the deployment's webhook queue, the lag of the event log, the background jobs, and the deployment's hosts and
+ * servers. The cost does not depend on the length. */
 #ifndef NEO_STATUS_BACKLOG_H
 #define NEO_STATUS_BACKLOG_H
 
@@ -22,6 +22,7 @@ typedef struct neo_backlog {
     long long messages_stalled;  /* WhatsApp messages that have been pending for over ten minutes */
     neo_job_status jobs[NEO_MAX_JOBS];
     int job_count;
+    char deployment[8192]; /* JSON (see status/deployment.h); "" if it is longer */
 } neo_backlog;
 
 /* Failures are logged. `backlog` has the last result, or zeros; `elapsed`: milliseconds since then. */

@@ -4,6 +4,7 @@
 #define NEO_STATUS_REPORT_H
 
 #include "api/routing.h"
+#include "core/json.h"
 #include "core/metrics.h"
 #include "core/receivers.h"
 #include "status/backlog.h"
@@ -24,6 +25,7 @@ typedef struct neo_report {
     long long backlog_read_at; /* 0: never */
     const char *backlog_error; /* why it could not be read again, or NULL */
     const char *write_error;   /* why the database cannot execute writes, or NULL */
+    neo_json *deployment;      /* see status/deployment.h; NULL if it is unknown or too long */
 
     /* Set by neo_report_read. */
     long long started, since;

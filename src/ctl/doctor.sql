@@ -76,7 +76,7 @@ select count(*) = 0, coalesce('missing: ' || string_agg(thing, ', '), 'complete'
     and not has_table_privilege($1, c.oid, p)
     union all select 'usage of event_number' where not has_sequence_privilege($1, 'neoapi.event_number', 'usage')
     union all select 'execute of ' || f
-    from unnest(array['maintain_partitions(int, int)', 'check_event_epoch()', 'probe_write()', 'secret_hashes(text)']) f
+    from unnest(array['maintain_partitions(int, int)', 'check_event_epoch()', 'probe_write()', 'servers()', 'secret_hashes(text)']) f
     where not has_function_privilege($1, 'neoapi.' || f, 'execute')) as things;
 
 -- name: role_excess

@@ -72,6 +72,17 @@ static const char *hide_details(setup *s, const char *role)
                       apr_psprintf(s->pool, "alter role %s set log_error_verbosity = 'terse'", quoted_name(s, role)), 0, NULL);
 }
 
+/* For neoapi.servers. Without the privilege to grant it, the status page says what is missing. */
+static const char *show_replicas(setup *s)
+{
+    const char *error = setup_exec(s, "cannot read the connected role's privileges",
+                                   "select pg_has_role('pg_read_all_stats', 'member with admin option')", 0, NULL);
+    if (error || !neo_rows_is_true(&s->rows, 0, 0))
+        return error;
+    return setup_exec(s, "cannot let the owner see the replicas",
+                      apr_pstrcat(s->pool, "grant pg_read_all_stats to ", quoted_name(s, s->owner), NULL), 0, NULL);
+}
+
 /* Unless the administrator is a superuser, only members of the owner can act as it. */
 static const char *join_owner(setup *s)
 {
@@ -203,6 +214,8 @@ static const char *grant_runtime_access(setup *s)
 static const char *make_roles(setup *s)
 {
     const char *error = make_role(s, s->owner, "nologin");
+    if (!error)
+        error = show_replicas(s);
     if (!error)
         error = make_role(s, s->runtime, "login");
     if (!error)

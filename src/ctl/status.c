@@ -15,6 +15,7 @@
 #include "sql/event_log.h"
 #include "sql/migrate.h"
 #include "status/backlog.h"
+#include "status/deployment.h"
 
 typedef struct {
     const neo_ctl *ctl;
@@ -121,13 +122,16 @@ static const char *view_queue(const status_view *l, neo_pg *pg)
     return NULL;
 }
 
-static const char *view_hosts(const status_view *l, neo_pg *pg)
+static const char *view_deployment(const status_view *l, neo_pg *pg)
 {
-    neo_rows rows;
-    if (neo_pg_exec(pg, host_warnings_sql, 0, NULL, l->ctl->pool, &rows) != NEO_PG_OK)
-        return rows.message;
-    for (int i = 0; i < rows.count; i++)
-        add_warning(l, neo_rows_value(&rows, i, 0));
+    neo_text text;
+    if (neo_deployment_read(pg, l->ctl->pool, &text) != NEO_PG_OK)
+        return "the hosts and the database's servers cannot be read";
+    neo_json *deployment = neo_deployment_parse(text, l->ctl->pool), *warnings = neo_json_get(deployment, "warnings");
+    for (apr_size_t i = 0; i < neo_json_size(warnings); i++)
+        add_warning(l, neo_json_string(neo_json_at(warnings, i)));
+    neo_json_remove(deployment, "warnings");
+    neo_json_set(l->shown, "deployment", deployment);
     return NULL;
 }
 
@@ -174,7 +178,7 @@ static const char *view_event_log(const status_view *l, neo_pg *pg)
 }
 
 static const char *(*const views[])(const status_view *l, neo_pg *pg) = {
-    view_schema, view_counts, view_connections, view_queue, view_hosts, view_writes, view_servers, view_event_log};
+    view_schema, view_counts, view_connections, view_queue, view_deployment, view_writes, view_servers, view_event_log};
 
 /* ---------------------------------------------------------------- the command */
 
@@ -182,11 +186,20 @@ static void print(const status_view *l)
 {
     const neo_ctl *ctl = l->ctl;
     apr_size_t count = neo_json_size(l->warnings);
+    neo_json *deployment = neo_json_get(l->shown, "deployment");
     neo_json_set(l->shown, "state", neo_json_make_string(count ? "warning" : "ok", ctl->pool));
     if (ctl->json)
         neo_json_set(l->shown, "warnings", l->warnings);
+    else
+        neo_json_remove(l->shown, "deployment");
     if (ctl->json || !ctl->quiet)
         neo_ctl_print(ctl, l->shown);
+    for (int i = 0; !ctl->json && !ctl->quiet && i < 2; i++) {
+        puts("");
+        neo_ctl_print(ctl, neo_json_get(deployment, i ? "servers" : "hosts"));
+    }
+    if (neo_json_string_at(deployment, "note"))
+        neo_ctl_say(ctl, "%s", neo_json_string_at(deployment, "note"));
     for (apr_size_t i = 0; i < count && !ctl->json; i++)
         printf("%s %s\n", neo_ctl_styled(stdout, NEO_CTL_BAD, "warning:", ctl->pool),
                neo_json_string(neo_json_at(l->warnings, i)));
@@ -218,7 +231,7 @@ static const neo_parameter options[] = {
 };
 
 const neo_ctl_command neo_ctl_status[] = {
-    {"status", NULL, "Show a summary: row counts, webhook queue, connected processes, warnings.",
+    {"status", NULL, "Show a summary: row counts, webhook queue, connected processes, hosts, database servers, warnings.",
      "The exit status is 0 without warnings, 3 with warnings, and 1 if the database cannot be used. --quiet prints only "
      "warnings.",
      NULL, options, run_status, NULL, 0},

@@ -27,18 +27,3 @@ from (
         count(*) filter (where is_active and failing_since is not null) as failing,
         coalesce(extract(epoch from now() - min(failing_since) filter (where is_active))::bigint, 0) as failing_seconds
     from neoapi.webhook_subscription) w, neoapi.whatsapp_health() h;
-
--- Warnings about hosts, as sentences.
--- name: host_warnings
-select format('host %s has not been seen since %s; start httpd, or: neoapictl host remove %1$s', name, neoapi.format_timestamp(seen_at))
-from neoapi.host
-where seen_at < now() - interval '1 minute' and drained_at is null
-union all
-select format('hosts have different versions: %s', string_agg(distinct version, ', '))
-from neoapi.host
-where seen_at >= now() - interval '1 minute'
-having count(distinct version) > 1
-union all
-select format('host %s has been drained since %s; to use it again: neoapictl undrain --host %1$s', name, neoapi.format_timestamp(drained_at))
-from neoapi.host
-where drained_at < now() - interval '1 hour';

@@ -11,6 +11,7 @@
 #include "httpd/log.h"
 #include "httpd/shared_memory.h"
 #include "sql/migrate.h"
+#include "status/deployment.h"
 
 #define SECOND_US        1000000LL
 #define FRESH_US         SECOND_US        /* a result is used without a new query */
@@ -193,6 +194,9 @@ void neo_db_probe_report(request_rec *r, neo_report *report)
     report->backlog = result.backlog;
     report->backlog_read_at = result.read_at;
     report->backlog_error = public_error(&result);
+    if (!report->backlog_error)
+        report->deployment =
+            neo_deployment_parse((neo_text){report->backlog.deployment, strlen(report->backlog.deployment)}, r->pool);
     report->write_error = report->backlog_error ? report->backlog_error : probe_writes(r, &target);
 }
 

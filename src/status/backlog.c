@@ -9,6 +9,7 @@
 #include "core/id.h"
 #include "sql/event_log.h"
 #include "status/backlog.sql.h"
+#include "status/deployment.h"
 
 enum { PENDING, ESTIMATE, DUE, SUBSCRIPTIONS, OVERDUE, OLDEST, MESSAGES_STALLED, FAILING, DISABLED };
 
@@ -65,5 +66,10 @@ neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, 
     backlog->failing = count_at(&rows, FAILING);
     backlog->disabled = count_at(&rows, DISABLED);
     status = neo_jobs_read(pg, pool, backlog->jobs, &backlog->job_count);
+    neo_text deployment;
+    if (status == NEO_PG_OK)
+        status = neo_deployment_read(pg, pool, &deployment);
+    if (status == NEO_PG_OK && deployment.len < sizeof backlog->deployment)
+        memcpy(backlog->deployment, deployment.ptr, deployment.len);
     return status == NEO_PG_OK ? read_log(pg, pool, &last, elapsed, backlog) : status;
 }

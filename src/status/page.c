@@ -234,6 +234,7 @@ void neo_report_page(const neo_report *report, int refresh, neo_buf *out)
     neo_metric_put_all(report, out, put_tile);
     neo_buf_puts(out, "</dl>\n");
     neo_report_charts(report, out);
+    neo_report_deployment(report, out);
     put_routes(report, out);
     neo_buf_puts(out, "<section><h2>Database</h2>\n<table><thead><tr><th scope=\"col\">Last hour</th><th "
                       "scope=\"col\">Count</th><th scope=\"col\">Median</th>"

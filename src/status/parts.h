@@ -48,6 +48,8 @@ void neo_report_route_times(const neo_report *report, neo_buf *out);
 void neo_report_route_lines(const neo_report *report, neo_buf *out);
 void neo_report_receiver_lines(const neo_report *report, neo_buf *out);
 void neo_report_job_lines(const neo_report *report, neo_buf *out);
+void neo_report_deployment(const neo_report *report, neo_buf *out);
+void neo_report_deployment_lines(const neo_report *report, neo_buf *out);
 
 /* HTML: 1,234,567; 0.35 ms, 12 ms, 1.5 s; 3 s, 12 min, 5 h, 3 days. */
 void neo_report_count(neo_buf *out, uint64_t count);

@@ -319,3 +319,25 @@ def test_doctor_does_not_take_a_standby_for_a_pooler(module_instance, ctl):
     with standby(module_instance) as dsn:
         found = failed_checks(ctl, "--database", dsn)
         assert set(found) == {"primary"} and "target_session_attrs" in found["primary"]["fix"], found
+
+
+def servers(ctl):
+    return ctl.json("status")["deployment"]["servers"]
+
+
+def test_replicas_are_shown_with_their_lag(module_instance, ctl, pages):
+    owner = module_instance.sql("select pg_get_userbyid(nspowner) from pg_namespace where nspname = 'neoapi'")[0][0]
+    assert [server["role"] for server in servers(ctl)] == ["primary"]
+    with standby(module_instance):
+        found = eventually(lambda: len(now := servers(ctl)) == 2 and now[1]["lag_bytes"] == 0 and now[1], "the replica has replayed all")
+        assert (found["name"], found["role"], found["state"], found["sync_state"]) == ("walreceiver", "replica", "streaming", "async")
+        assert "walreceiver" in eventually(lambda: pages.counters().get("DatabaseServer walreceiver") and pages.page().text, "the page")
+        assert re.search(r"^walreceiver .* replica +streaming +async +0 ", ctl.ok("status"), re.M)
+        module_instance.sql(f"revoke pg_read_all_stats from {owner}")
+        try:
+            note = f"Connected replicas: 1. To show them, run as a PostgreSQL administrator: grant pg_read_all_stats to {owner}"
+            shown = ctl.json("status")["deployment"]
+            assert shown["note"] == note and len(shown["servers"]) == 1 and note in ctl.ok("status")
+            eventually(lambda: note in pages.page().text, "the page says what is missing")
+        finally:
+            module_instance.sql(f"grant pg_read_all_stats to {owner}")

@@ -21,6 +21,10 @@ CONF = HERE + """
     SetHandler neoapi-health
     Require all granted
 </Location>
+<Location "/neoapi-status">
+    SetHandler neoapi-status
+    Require all granted
+</Location>
 """
 NAME = "second"
 
@@ -75,6 +79,15 @@ def test_every_host_records_itself(ctl, second):
         assert (host["delivers"], host["drained_at"], host["requests"], host["attempts"]) == (True, None, 0, 0)
         assert abs(host["clock_ahead_ms"]) < 1000
     assert len({host["version"] for host in found.values()}) == 1
+
+
+def test_status_shows_the_hosts(module_instance, ctl, second):
+    eventually(lambda: len(ctl("status")[1]["deployment"]["hosts"]) == 2, "both are shown")
+    shown = {host["name"]: host for host in ctl("status")[1]["deployment"]["hosts"]}[NAME]
+    assert (shown["delivers"], shown["drained"], shown["version"]) == (True, False, hosts(ctl)[NAME]["version"])
+    assert abs(shown["clock_ahead_ms"]) < 1000 and shown["seconds_since_contact"] < 60
+    page = requests.get(second.url.replace("public/v1/", "neoapi-status"), verify=second.ca, timeout=TIMEOUT_S).text
+    assert f'<tr><th scope="row">{NAME}</th><td data-name="Version">{shown["version"]}</td>' in page
 
 
 def test_a_drained_host_is_not_ready_until_it_is_undrained(module_instance, ctl, second, undrained):
@@ -136,7 +149,9 @@ def test_a_drained_host_ends_its_deliveries_and_begins_none(module_instance, ctl
 
 def test_status_warns_of_a_host_that_is_not_seen(module_instance, ctl):
     module_instance.sql("insert into neoapi.host (name, version, seen_at, clock_ahead_ms, delivers, requests, attempts)"
-                        " values ('gone', '0.0.9', now() - interval '2 minutes', 0, true, 3, 0)")
+                        " values ('gone', '0.0.9', now() - interval '2 minutes', 0, true, 3, 0), ('fast', '0.0.9', now(), 6000, true, 0, 0)")
+    assert any("the clock of host fast is 6000 ms ahead of" in line for line in ctl("status")[1]["warnings"])
+    assert ctl("host", "remove", "fast")[0] == 0
     assert any("host gone has not been seen" in line for line in ctl("status")[1]["warnings"])
     assert ctl("drain", "--host", "gone")[0] == 0, "it has nothing in progress"
     module_instance.sql("update neoapi.host set seen_at = now() - interval '8 days' where name = 'gone'")

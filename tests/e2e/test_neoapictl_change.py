@@ -223,7 +223,7 @@ def test_status_shows_counts_and_connected_servers(ctl, admin_factory, own_api):
     assert (now["tenants"], now["keys"]) == (before["tenants"] + 1, before["keys"] + 1)
     assert now["listening_processes"] >= 1 and now["hosts"] == 1
     text = ctl.ok("status")
-    assert re.search(r"^tenants +\d+$", text, re.M) and "no warnings" in text
+    assert re.search(r"^tenants +\d+$", text, re.M) and "no warnings" in text and re.search(r"^NAME +ADDRESS +ROLE ", text, re.M)
     assert ctl.ok("--quiet", "status") == ""
 
 

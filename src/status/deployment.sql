@@ -1,0 +1,33 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The hosts and the database's servers as JSON, with warnings as sentences (see deployment.c).
+-- name: deployment
+with host as (
+    select name, version, greatest(extract(epoch from now() - seen_at), 0)::bigint as seconds_since_contact, delivers,
+        clock_ahead_ms, drained_at
+    from neoapi.host),
+server as (select * from neoapi.servers()),
+warning (sentence) as (
+    select format('host %s has not been seen for %s seconds; start httpd, or: neoapictl host remove %1$s', name, seconds_since_contact)
+    from host where seconds_since_contact > 60 and drained_at is null
+    union all
+    select format('hosts have different versions: %s', string_agg(distinct version, ', '))
+    from host where seconds_since_contact <= 60 having count(distinct version) > 1
+    union all
+    select format('the clock of host %s is %s ms %s the database''s; synchronize the clocks', name, abs(clock_ahead_ms),
+        case when clock_ahead_ms > 0 then 'ahead of' else 'behind' end)
+    from host where abs(clock_ahead_ms) > 5000 and seconds_since_contact <= 60
+    union all
+    select format('host %s has been drained since %s; to use it again: neoapictl undrain --host %1$s', name,
+        neoapi.format_timestamp(drained_at))
+    from host where drained_at < now() - interval '1 hour')
+select json_build_object(
+    'hosts', coalesce((
+        select json_agg(json_build_object('name', name, 'version', version, 'seconds_since_contact', seconds_since_contact,
+            'delivers', delivers, 'clock_ahead_ms', clock_ahead_ms, 'drained', drained_at is not null) order by name)
+        from host), '[]'),
+    'servers', coalesce((select json_agg(s order by role, name, address) from server s where name is not null), '[]'),
+    'note', (
+        select format('Connected replicas: %s. To show them, run as a PostgreSQL administrator: grant pg_read_all_stats to %I', count(*),
+            (select pg_get_userbyid(nspowner) from pg_namespace where nspname = 'neoapi'))
+        from server where name is null having count(*) > 0),
+    'warnings', coalesce((select json_agg(sentence) from warning), '[]'));
