@@ -246,8 +246,11 @@ const neo_resource *neo_effect_target(const neo_resource *resource);
 /* The name of the table. */
 const char *neo_table_name(const neo_resource *resource);
 
-/* Whether the response to its creation has a secret. */
-int neo_has_secret(const neo_resource *resource);
+/* The field whose secret only the response to its creation has; NULL if there is none. */
+const neo_field *neo_secret_field(const neo_resource *resource);
+
+/* The names of the fields that all responses can have, ended by NULL. */
+const char *const *neo_response_field_names(const neo_resource *resource, apr_pool_t *pool);
 
 /* Whether clients can give the resource an id of theirs. */
 int neo_has_external_id(const neo_resource *resource);

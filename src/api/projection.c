@@ -8,17 +8,6 @@
 
 #define MAX_NAMES 100
 
-/* The fields that responses can have, ended by NULL. */
-static const char *const *field_names(const neo_call *call)
-{
-    apr_array_header_t *names = apr_array_make(call->pool, 50, sizeof(const char *));
-    for (const neo_field *f = call->match.resource->fields; f->name; f++)
-        if (!(f->flags & (NEO_SECRET | NEO_EXPORT_ONLY)))
-            APR_ARRAY_PUSH(names, const char *) = f->name;
-    APR_ARRAY_PUSH(names, const char *) = NULL;
-    return (const char *const *)names->elts;
-}
-
 static int has_name(const char *const *names, const char *name, apr_size_t len)
 {
     while (*names && !(strlen(*names) == len && memcmp(*names, name, len) == 0))
@@ -32,7 +21,7 @@ const char *const *neo_call_read_fields(const neo_call *call, neo_problem **prob
     const char *const *values = neo_call_values(call, "fields", &count);
     if (!count)
         return NULL;
-    const char *const *allowed = field_names(call);
+    const char *const *allowed = neo_response_field_names(call->match.resource, call->pool);
     if (count > MAX_NAMES)
         neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", "fields", "must have at most %d names",
                           MAX_NAMES);

@@ -67,15 +67,6 @@ neo_problem *neo_call_in_use(neo_call *call, const char *users)
 
 /* ---------------------------------------------------------------- create */
 
-/* NULL if the resource has no secret. */
-static const char *new_secret(const neo_call *call)
-{
-    for (const neo_field *f = call->match.resource->fields; f->name; f++)
-        if (f->flags & NEO_SECRET)
-            return neo_webhook_secret_make(call->pool);
-    return NULL;
-}
-
 /* Some resources' ids have a suffix that must be unique in the organization. */
 static int is_id_taken(const neo_call *call, const neo_rows *rows)
 {
@@ -180,7 +171,7 @@ static neo_problem *create_row(neo_call *call, neo_pg *pg, neo_new *row, neo_res
 
 neo_problem *neo_call_create(neo_call *call, neo_result *result)
 {
-    neo_new row = {.secret = new_secret(call)};
+    neo_new row = {.secret = neo_secret_field(call->match.resource) ? neo_webhook_secret_make(call->pool) : NULL};
     neo_problem *problem = check_new(call, &row.body, &row);
     return problem ? problem : neo_call_create_shared(call, create_row, &row, result);
 }

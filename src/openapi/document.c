@@ -108,9 +108,8 @@ static void add_fields_parameter(const neo_openapi_builder *builder, const neo_r
 {
     neo_json *parameter = neo_openapi_add_template(builder, "parameters", "{resource}_fields", resource);
     neo_json *names = neo_json_get(neo_json_get(neo_json_get(parameter, "schema"), "items"), "enum");
-    for (const neo_field *f = resource->fields; f->name; f++)
-        if (!(f->flags & (NEO_SECRET | NEO_EXPORT_ONLY)))
-            neo_json_append(names, neo_json_make_string(f->name, builder->pool));
+    for (const char *const *name = neo_response_field_names(resource, builder->pool); *name; name++)
+        neo_json_append(names, neo_json_make_string(*name, builder->pool));
 }
 
 static neo_json *make_parameters(const neo_openapi_builder *builder, const neo_operation *operation,

@@ -20,7 +20,7 @@ int neo_openapi_has_schema(const neo_resource *resource, neo_shape shape)
 {
     if (shape == NEO_SHAPE_EVENT)
         return resource->has_events;
-    return shape != NEO_SHAPE_CREATED || neo_has_secret(resource);
+    return shape != NEO_SHAPE_CREATED || neo_secret_field(resource);
 }
 
 int neo_openapi_has_field(const neo_field *field, neo_shape shape)

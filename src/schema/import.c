@@ -42,12 +42,12 @@ const neo_resource **neo_import_order(apr_pool_t *pool)
 {
     int count = 0, done = 0, wanted = 0;
     while (neo_import_kinds[count])
-        wanted += !neo_has_secret(neo_import_kinds[count++]);
+        wanted += !neo_secret_field(neo_import_kinds[count++]);
     const neo_resource **order = apr_pcalloc(pool, (apr_size_t)(count + 1) * sizeof *order);
     for (int must_be_ready = 1; done < wanted;) {
         int before = done;
         for (const neo_resource *const *r = neo_import_kinds; *r; r++)
-            if (!neo_has_secret(*r) && !has_resource(order, *r) && (!must_be_ready || is_ready(*r, order))) {
+            if (!neo_secret_field(*r) && !has_resource(order, *r) && (!must_be_ready || is_ready(*r, order))) {
                 order[done++] = *r;
                 must_be_ready = 1;
             }

@@ -95,12 +95,22 @@ int neo_has_external_id(const neo_resource *resource)
     return resource->fields && neo_field_named(resource->fields, "external_id");
 }
 
-int neo_has_secret(const neo_resource *resource)
+const neo_field *neo_secret_field(const neo_resource *resource)
 {
     for (const neo_field *f = resource->fields; f->name; f++)
         if (f->flags & NEO_SECRET)
-            return 1;
-    return 0;
+            return f;
+    return NULL;
+}
+
+const char *const *neo_response_field_names(const neo_resource *resource, apr_pool_t *pool)
+{
+    apr_array_header_t *names = apr_array_make(pool, 50, sizeof(const char *));
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (!(f->flags & (NEO_SECRET | NEO_EXPORT_ONLY)))
+            APR_ARRAY_PUSH(names, const char *) = f->name;
+    APR_ARRAY_PUSH(names, const char *) = NULL;
+    return (const char *const *)names->elts;
 }
 
 const neo_field *neo_field_of_unique_index(const neo_resource *resource, const char *index, const char **status)

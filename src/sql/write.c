@@ -61,14 +61,6 @@ static int is_service_column(const neo_field *field)
     return 0;
 }
 
-static const neo_field *find_secret_field(const neo_resource *resource)
-{
-    for (const neo_field *f = resource->fields; f->name; f++)
-        if (f->flags & NEO_SECRET)
-            return f;
-    return NULL;
-}
-
 static int is_parameter(const neo_field *field)
 {
     return !(field->flags & NEO_SERVER);
@@ -133,7 +125,7 @@ static apr_array_header_t *make_settings(const neo_resource *resource, int is_up
         else if (field || !is_import)
             add_setting(settings, name, values[is_update][is_import], field);
     }
-    if (find_secret_field(resource) && !is_update)
+    if (neo_secret_field(resource) && !is_update)
         add_setting(settings, "secret", "{secret}", NULL);
     if (options & NEW)
         add_setting(settings, "representation", "item.representation", NULL);
@@ -259,7 +251,7 @@ static void add_before(neo_buf *sql, const neo_resource *resource, unsigned int 
 static void add_returning(neo_buf *sql, const neo_resource *resource, unsigned int options)
 {
     neo_buf_puts(sql, options & NEW ? " returning t.id" : " returning t.id, t.representation");
-    if (find_secret_field(resource))
+    if (neo_secret_field(resource))
         neo_buf_puts(sql, ", t.secret");
     for (const neo_field *f = resource->fields; f->name && !(options & NEW); f++)
         if (f->flags & NEO_IN_EVENT && strcmp(f->name, "id") != 0)
@@ -391,7 +383,7 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
                        " (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)"
                        " select {organization}, {credential}, {key}::uuid, decode({hash}, 'hex'), 201, representation, %s,"
                        " now() + interval '24 hours' from %s)",
-                       find_secret_field(resource) ? "secret" : "null", from);
+                       neo_secret_field(resource) ? "secret" : "null", from);
     add_answer(&sql, resource, "created", "representation", options);
     if (refers && !is_group)
         add_refusals(&sql, "path", apr_pstrcat(pool, "missing where ", is_free, NULL));

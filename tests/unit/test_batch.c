@@ -147,6 +147,6 @@ TEST(a_problem_within_a_batch_has_the_path_of_its_operation)
 TEST(no_resource_with_batches_has_a_secret_which_only_single_writes_handle)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
-        assert_false((*r)->has_batch && neo_has_secret(*r));
-    assert_true(neo_has_secret(&neo_webhook));
+        assert_false((*r)->has_batch && neo_secret_field(*r));
+    assert_non_null(neo_secret_field(&neo_webhook));
 }
