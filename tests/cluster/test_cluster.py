@@ -2,11 +2,12 @@
 """Kills each node of a cluster under writes and reads, and starts it again: test_cluster.py BUILD [NODE...]
 
 Prints for each node the longest time without a write and without a read, and the requests that failed. Fails if an acknowledged write is lost,
-if a request fails with another status than 502 or 503 with Retry-After, or if requests do not succeed again. "restart" is no node: it restarts
-both hosts one after the other, as for an upgrade, and no request may fail.
+if a request fails with another status than 502 or 503 with Retry-After, or if requests do not succeed again. "upgrade" is no node: it migrates
+the schema to a newer version while both hosts run, then restarts one after the other with the newer module, and no request may fail.
 """
 import json
 import os
+import re
 import shlex
 import socket
 import ssl
@@ -20,8 +21,12 @@ import uuid
 from collections import Counter
 from pathlib import Path
 
+os.environ["NEOAPI_TEST_BUILD"] = sys.argv[1]
+sys.path.append(str(Path(__file__).parents[1] / "e2e"))
+from next_version import NEXT, NextVersion  # noqa: E402
+
 SCRIPT = Path(__file__).with_name("cluster.sh")
-NODES = "primary etcd1 db2 haproxy1 pgbouncer2 host1 host2 haproxy primary restart".split()
+NODES = "primary etcd1 db2 haproxy1 pgbouncer2 host1 host2 haproxy primary upgrade".split()
 RECOVERY_S, STEADY_S = 60, 5
 
 
@@ -111,14 +116,28 @@ def print_result(name, clients, took):
           f"{', '.join(f'{count} x {failure}' for failure, count in failures.items()) or 'none'}", flush=True)
 
 
-def restart(cluster):
-    """Drains each host, restarts it and puts it back. Returns what is wrong."""
+def replace(path, pattern, text):
+    path.write_text(re.sub(pattern, text, path.read_text()))
+
+
+def upgrade(cluster):
+    """Migrates the schema with a newer neoapictl, then drains each host, starts it with the newer module and puts it back. Returns what is
+    wrong."""
     def neoapictl(*arguments):
-        subprocess.run([cluster.env()["NEOAPI_CTL"], "--quiet", *arguments], check=True, stdout=subprocess.DEVNULL, timeout=RECOVERY_S)
+        subprocess.run([program, "--quiet", *arguments], check=True, stdout=subprocess.DEVNULL, timeout=RECOVERY_S)
+    place, program = cluster.directory / "newer", Path(cluster.env()["NEOAPI_CTL"])
+    place.mkdir()
+    newer = NextVersion(place, ("next", NEXT), has_website=True)
+    replace(program, "exec '.*?'", f"exec '{newer.ctl}'")
     begun, clients = time.monotonic(), start_clients(cluster)
+    neoapictl("migrate")
+    written = len(clients[0].ids)
+    while len(clients[0].ids) < written + 100 and not clients[0].failures:
+        time.sleep(0.1)
     for node in ("host1", "host2"):
         neoapictl("drain", "--host", node, "--notice", "3")
         cluster.run("kill", node)
+        replace(cluster.directory / node / "httpd.conf", '".*/mod_neoapi.so"', f'"{newer.module}"')
         neoapictl("undrain", "--host", node)  # now, because "start" waits until it is ready
         cluster.run("start", node)
         log = cluster.directory / f"log/{node}.access.log"
@@ -128,8 +147,11 @@ def restart(cluster):
                 sys.exit(f"{node} gets no requests")
             time.sleep(0.1)
     stop_clients(clients)
-    print_result("restart", clients, time.monotonic() - begun)
-    return [f"restart: {failure}" for client in clients for failure in client.failures] + check("restart", clients, True)
+    print_result("upgrade", clients, time.monotonic() - begun)
+    for name in ("NEOAPI_HOST_1_URL", "NEOAPI_HOST_2_URL"):  # the newer module has this field
+        clients[0].env["NEOAPI_URL"] = cluster.env()[name]
+        clients[0].ids.append(clients[0].send("brokers", {"name": "Ana", "website": "https://ana.example.com"})["id"])
+    return [f"upgrade: {failure}" for client in clients for failure in client.failures] + check("upgrade", clients, True)
 
 
 def fail_over(cluster, name):
@@ -172,7 +194,7 @@ def main():
         print(f"the cluster is ready after {time.monotonic() - begun:.0f} s")
         print("killed          without writes and reads   start   writes   failed requests")
         for name in sys.argv[2:] or NODES:
-            errors += restart(cluster) if name == "restart" else check(*fail_over(cluster, name))
+            errors += upgrade(cluster) if name == "upgrade" else check(*fail_over(cluster, name))
     finally:
         cluster.run("remove")
     sys.exit("\n".join(errors) or 0)

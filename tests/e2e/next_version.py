@@ -9,8 +9,9 @@ from deployment import BUILD, IS_SANITIZED, TIMEOUT_S, ROOT
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if IS_SANITIZED else []
 COUNTERS = ["--coverage"] if BUILD.name == "coverage" else []  # which the objects of that build need
 
-# A new field as described in CONTRIBUTING: a row in src/resources/broker.c and a column. Also a constraint that is checked on every
-# row, and a new table.
+# A new field as described in CONTRIBUTING: a row in src/resources/broker.c and a column. Also what else a migration may do while hosts
+# of this version run: an index, a constraint that is checked on every row, a column with a default, a new table, another body of a
+# function.
 BROKER = "src/resources/broker.c"
 ROW = """    {.name = "website",
      .type = NEO_STRING,
@@ -22,6 +23,12 @@ ROW = """    {.name = "website",
 BEFORE = '    {.name = "phone",\n'
 NEXT = """
 alter table neoapi.broker add column website text check (length(website) <= 200);
+create index broker_website_idx on neoapi.broker (organization_id, website, id);
+alter table neoapi.credential add column next_limit int not null default 10;
+create or replace function neoapi.folded(name text) returns text language plpgsql immutable strict parallel safe as $$
+begin
+    return lower(public.unaccent('public.unaccent'::regdictionary, name || ''));
+end $$;
 create table neoapi.next_one (organization_id text not null, id text not null, primary key (organization_id, id));
 grant select on neoapi.next_one to :runtime;
 """
