@@ -84,6 +84,12 @@
       "password in DBDParams, and reload PostgreSQL")                                                                          \
     X(NO_DATABASE, "NEO0217", ERROR, "The database in DBDParams does not exist; requests get 503.",                            \
       "correct DBDParams, or create the database with: neoapictl setup")                                                       \
+    X(REPLACED, "NEO0218", ERROR,                                                                                              \
+      "A new connection led to a database server that has been replaced: its event log has an older epoch than one that this " \
+      "host has seen, for example because a former primary is writable again. It is not used; requests get 503.",              \
+      "stop that server, or make it a standby of the new primary; httpd needs no restart. If its data are those to continue "  \
+      "with, for example because its files were restored from a snapshot, stop the other one and run neoapictl events "        \
+      "new-epoch on it")                                                                                                       \
     X(NO_CURL, "NEO0301", ERROR, "libcurl cannot be initialized; this process delivers no webhooks.",                          \
       "restart httpd; if it persists, check the available memory")                                                             \
     X(SUBSCRIPTION_ENDED, "NEO0302", WARNING, "A webhook subscription was deactivated because its receiver is gone.",          \

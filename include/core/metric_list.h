@@ -54,6 +54,9 @@
     GAUGE(connections, "database_connections_max", "Maximum number of connections: DBDMax of all processes.",                  \
           "ConnectionsMax")                                                                                                    \
     COUNTER(NO_CONNECTION, "database_unavailable_total", "Failures to get a connection.", "ConnectionsFailed")                 \
+    COUNTER(REPLACED, "database_replaced_total", "Connections closed because they led to a database server that has been "     \
+            "replaced.", "ReplacedServer", .alarm = NEO_SHOWN_IF_SET, .tile = "Replaced database server, last hour",           \
+            .text = "{REPLACED}</b> connections closed; stop the former primary")                                              \
     HISTOGRAM(CONNECTION_WAIT, "database_wait_seconds", "Time waiting for a connection.", "ConnectionWaitMsLastHour",          \
               .row = "Waiting for a connection", .section = "database connection waits")                                       \
     HISTOGRAM(CONNECTION_USE, "database_use_seconds", "Time using a connection.", "ConnectionUseMsLastHour",                   \

@@ -19,6 +19,10 @@ neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const c
  * the role is not a member of the owner. */
 neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **error);
 
+/* Looks for another server of the connection string that accepts writes. Returns a sentence about it, or NULL. Its remedy is
+ * that of NEO_SQLSTATE_REPLACED. */
+const char *neo_ctl_find_second_primary(const neo_ctl *ctl, neo_pg *pg);
+
 /* Runs a statement that returns no rows. Returns NULL, or an error. */
 const char *neo_ctl_exec(const neo_ctl *ctl, neo_pg *pg, const char *sql);
 

@@ -45,10 +45,18 @@ typedef struct neo_db_probes {
     neo_db_probe queue, schema, writes;
 } neo_db_probes;
 
+/* The highest rank of the databases that this host has seen behind a DBDParams (see httpd/replaced.h). */
+typedef struct neo_seen_rank {
+    unsigned int params; /* a checksum of DBDParams; 0: the entry is free */
+    unsigned int generation;
+    long long rank;
+} neo_seen_rank;
+
 typedef struct neo_shared_metrics {
     neo_metrics *metrics;
     neo_receivers *receivers;
     neo_db_probes *probes;       /* NEO_MAX_DATABASES of them (see httpd/db_probe.h) */
+    neo_seen_rank *ranks;        /* NEO_MAX_DATABASES of them */
     neo_process *process;        /* this process's */
     neo_concurrency concurrency; /* with this process's cells */
 } neo_shared_metrics;

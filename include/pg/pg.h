@@ -104,12 +104,33 @@ typedef struct neo_pg_watch {
 } neo_pg_watch;
 void neo_pg_set_watch(neo_pg *pg, neo_pg_watch *watch); /* NULL: every error is logged */
 
+/* Checks whether statements may be sent to a server. It is called before the first statement over a connection, also one that
+ * was opened again, and before each statement outside a transaction until it sets *verified to a number other than 0 that it
+ * recognizes. If it returns false, the connection is closed; statements then fail with the SQLSTATE NEO_SQLSTATE_REPLACED
+ * unless a new connection is accepted. */
+#define NEO_SQLSTATE_REPLACED "NEO02"
+typedef int neo_pg_verifier(neo_pg *pg, void *baton, unsigned int *verified);
+void neo_pg_set_verifier(neo_pg *pg, neo_pg_verifier *verifier, void *baton);
+
+/* Calls the verifier if there is one. Returns false if neither this connection nor a new one is accepted. */
+int neo_pg_verify(neo_pg *pg);
+
+/* Why the last new connection was refused, also by the verifier. */
+const struct neo_pg_error *neo_pg_refusal(const neo_pg *pg);
+
+/* Lets the verifier check an accepted connection again, behind which a pooler may have changed the server. */
+void neo_pg_suspect(neo_pg *pg);
+
 /* A pointer for the owner of the connection. */
 void neo_pg_set_user_data(neo_pg *pg, void *user_data);
 void *neo_pg_user_data(const neo_pg *pg);
 
 /* Opens a connection that is closed with the pool. Returns NULL and sets *error to libpq's message on failure. */
 neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **error);
+
+/* Opens a connection like `pg` to the n-th server of the list in its connection string, whatever that accepts. Sets *host to
+ * its name, NULL if there are not so many; then, and if it does not connect within two seconds, returns NULL. */
+neo_pg *neo_pg_connect_nth(const neo_pg *pg, int n, apr_pool_t *pool, const char **host, const char **error);
 
 /* Whether a connection string has a password. */
 int neo_pg_has_password(const char *conninfo);

@@ -48,6 +48,12 @@ typedef struct neo_log_holder {
 
 NEO_MUSTCHECK neo_pg_status neo_log_holder_read(neo_pg *pg, apr_pool_t *pool, neo_log_holder *holder);
 
+/* Reads a database's rank among those that have been the deployment's, within `seconds`. Of two databases, the one with the
+ * higher rank has replaced the other one. An odd rank is that of a promoted or restored database, which will begin a later
+ * epoch. */
+#define NEO_LOG_NO_RANK (-1) /* a standby, or the schema is missing or old */
+NEO_MUSTCHECK neo_pg_status neo_log_rank_read(neo_pg *pg, int seconds, apr_pool_t *pool, long long *rank);
+
 /* Sets *is_current if this database, not one that it is a copy of, wrote the log's epoch, and *begun_at to its beginning. A
  * position is valid in the epoch in which it was issued. */
 NEO_MUSTCHECK neo_pg_status neo_log_epoch_read(neo_pg *pg, apr_pool_t *pool, int *is_current, const char **begun_at);

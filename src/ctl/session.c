@@ -8,6 +8,7 @@
 
 #include "ctl/output.h"
 #include "pg/error.h"
+#include "sql/event_log.h"
 #include "sql/migrate.h"
 
 /* Whether libpq knows the service. Port 0 is invalid, so that it fails before it connects. */
@@ -93,6 +94,45 @@ const char *neo_ctl_exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
 {
     neo_rows rows;
     return neo_pg_exec(pg, sql, 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
+}
+
+/* A server of the connection string. */
+typedef struct {
+    const char *host, *started; /* two names of one server have the same start */
+    int accepts_writes;
+    long long rank;
+} server;
+
+#define RANK_TIMEOUT_S 3
+
+static int describe(neo_pg *pg, apr_pool_t *pool, server *found)
+{
+    neo_rows rows;
+    if (neo_pg_exec_once(
+            pg, "select extract(epoch from pg_postmaster_start_time()), not current_setting('transaction_read_only')::boolean",
+            RANK_TIMEOUT_S, pool, &rows) != NEO_PG_OK)
+        return 0;
+    found->started = neo_rows_value(&rows, 0, 0);
+    found->accepts_writes = neo_rows_is_true(&rows, 0, 1);
+    return neo_log_rank_read(pg, RANK_TIMEOUT_S, pool, &found->rank) != NEO_PG_UNAVAILABLE;
+}
+
+const char *neo_ctl_find_second_primary(const neo_ctl *ctl, neo_pg *pg)
+{
+    server ours, other;
+    const char *error;
+    if (!describe(pg, ctl->pool, &ours))
+        return NULL;
+    for (int n = 0;; n++) {
+        neo_pg *peer = neo_pg_connect_nth(pg, n, ctl->pool, &other.host, &error);
+        if (!other.host)
+            return NULL;
+        if (peer && describe(peer, ctl->pool, &other) && other.accepts_writes && strcmp(other.started, ours.started) != 0)
+            return apr_psprintf(ctl->pool, "two servers accept writes: this one, and %s%s", other.host,
+                                other.rank > ours.rank   ? ", which has replaced it"
+                                : other.rank < ours.rank ? ", which it has replaced"
+                                                         : "");
+    }
 }
 
 static const char *set_owner_role(neo_pg *pg, apr_pool_t *pool)

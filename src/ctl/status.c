@@ -142,6 +142,10 @@ static const char *view_writes(const status_view *l, neo_pg *pg)
     neo_json_set(l->shown, "accepts_writes", neo_json_make_boolean(accepts_writes, l->ctl->pool));
     if (!accepts_writes)
         add_warning(l, apr_psprintf(l->ctl->pool, "%s; %s", rows.error->sentence, neo_pg_error_fix(rows.error)));
+    const char *second = neo_ctl_find_second_primary(l->ctl, pg);
+    if (second)
+        add_warning(l,
+                    apr_psprintf(l->ctl->pool, "%s; %s", second, neo_pg_error_fix(neo_pg_error_find(NEO_SQLSTATE_REPLACED))));
     return NULL;
 }
 

@@ -123,6 +123,7 @@ static int record_host(const neo_listener *listener, neo_pg *pg, neo_ms clock_ah
 static int check_host(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
+    neo_pg_suspect(pg);
     neo_ms started = neo_steady_ms();
     const char *sql = apr_psprintf(pool, heartbeat_sql, neo_pg_literal(pg, listener->host, pool));
     if (neo_pg_exec_once(pg, sql, HEARTBEAT_TIMEOUT_S, pool, &rows) != NEO_PG_OK)

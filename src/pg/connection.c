@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections: opening, resetting and waiting; notifications; what libpq computes with a connection (see pg/pg.h). */
 #include <apr_strings.h>
+#include <apr_tables.h>
 #include <errno.h>
 #include <libpq-events.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@ static int on_event(PGEventId id, void *info, void *data)
         if (pg) {
             memset(&pg->prepared, 0, sizeof pg->prepared);
             *pg->refusal = '\0';
+            pg->verified = 0;
         }
     } else if (id == PGEVT_CONNDESTROY)
         free(PQinstanceData(((PGEventConnDestroy *)info)->conn, on_event));
@@ -50,6 +53,12 @@ void neo_pg_set_watch(neo_pg *pg, neo_pg_watch *watch)
     pg->watch = watch;
 }
 
+void neo_pg_set_verifier(neo_pg *pg, neo_pg_verifier *verifier, void *baton)
+{
+    pg->verifier = verifier;
+    pg->verifier_baton = baton;
+}
+
 void neo_pg_set_user_data(neo_pg *pg, void *user_data)
 {
     pg->user_data = user_data;
@@ -66,9 +75,8 @@ static apr_status_t close_connection(void *conn)
     return APR_SUCCESS;
 }
 
-neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **error)
+static neo_pg *adopt(PGconn *conn, apr_pool_t *pool, const char **error)
 {
-    PGconn *conn = PQconnectdb(conninfo);
     if (!conn)
         abort();
     apr_pool_cleanup_register(pool, conn, close_connection, apr_pool_cleanup_null);
@@ -76,6 +84,42 @@ neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **erro
     if (!pg)
         *error = apr_pstrdup(pool, PQerrorMessage(conn));
     return pg;
+}
+
+neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **error)
+{
+    return adopt(PQconnectdb(conninfo), pool, error);
+}
+
+/* The n-th part of a list, or NULL. */
+static const char *list_part(const char *list, int n, apr_pool_t *pool)
+{
+    for (; list && n; n--)
+        list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL;
+    return list ? apr_pstrmemdup(pool, list, strcspn(list, ",")) : NULL;
+}
+
+/* Of equal keywords the last one applies. A port can be that of all servers. */
+neo_pg *neo_pg_connect_nth(const neo_pg *pg, int n, apr_pool_t *pool, const char **host, const char **error)
+{
+    static const char *const last[][2] = {{"service", ""}, {"target_session_attrs", "any"}, {"connect_timeout", "2"}, {0}};
+    PQconninfoOption *options = PQconninfo(pg->conn);
+    apr_array_header_t *names = apr_array_make(pool, 64, sizeof(char *)), *values = apr_array_make(pool, 64, sizeof(char *));
+    *host = NULL;
+    for (const PQconninfoOption *o = options; o && o->keyword; o++) {
+        int is_host = strcmp(o->keyword, "host") == 0, is_list = is_host || strcmp(o->keyword, "hostaddr") == 0;
+        const char *part = is_list || strcmp(o->keyword, "port") == 0 ? list_part(o->val, n, pool) : NULL;
+        *host = is_host ? part : *host;
+        APR_ARRAY_PUSH(names, const char *) = apr_pstrdup(pool, o->keyword);
+        APR_ARRAY_PUSH(values, const char *) = part || is_list ? part : apr_pstrdup(pool, o->val);
+    }
+    PQconninfoFree(options);
+    for (int i = 0; i < 4; i++) {
+        APR_ARRAY_PUSH(names, const char *) = last[i][0];
+        APR_ARRAY_PUSH(values, const char *) = last[i][1];
+    }
+    return *host ? adopt(PQconnectdbParams((const char *const *)names->elts, (const char *const *)values->elts, 0), pool, error)
+                 : NULL;
 }
 
 int neo_pg_has_password(const char *conninfo)
@@ -110,6 +154,39 @@ int neo_pg_reconnect(neo_pg *pg)
     int is_connected = PQstatus(pg->conn) == CONNECTION_OK;
     neo_message_find_state(is_connected ? "" : PQerrorMessage(pg->conn), pg->refusal);
     return is_connected;
+}
+
+/* The verifier's own statements are not verified. A transaction may have failed, or have a snapshot from before. */
+int neo_pg_is_accepted(neo_pg *pg)
+{
+    neo_pg_verifier *verifier = pg->mode == NEO_PG_REQUEST ? pg->verifier : NULL;
+    if (!verifier)
+        return 1;
+    pg->verifier = NULL;
+    int is_accepted = verifier(pg, pg->verifier_baton, &pg->verified);
+    pg->verifier = verifier;
+    if (!is_accepted && PQstatus(pg->conn) == CONNECTION_OK) {
+        shutdown(PQsocket(pg->conn), SHUT_RDWR);
+        while (PQstatus(pg->conn) == CONNECTION_OK && PQconsumeInput(pg->conn))
+            continue;
+        apr_cpystrn(pg->refusal, NEO_SQLSTATE_REPLACED, sizeof pg->refusal);
+    }
+    return PQstatus(pg->conn) == CONNECTION_OK;
+}
+
+const neo_pg_error *neo_pg_refusal(const neo_pg *pg)
+{
+    return neo_pg_error_find(pg->refusal);
+}
+
+void neo_pg_suspect(neo_pg *pg)
+{
+    pg->verified = pg->verified ? UINT_MAX - 1 : 0;
+}
+
+int neo_pg_verify(neo_pg *pg)
+{
+    return neo_pg_is_accepted(pg) || (neo_pg_reconnect(pg) && neo_pg_is_accepted(pg));
 }
 
 /* ---------------------------------------------------------------- waiting for results */

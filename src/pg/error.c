@@ -18,6 +18,8 @@ static const neo_pg_error errors[] = {
     {"23505", NEO_PG_UNIQUE_VIOLATION, NEO_LOG_STATEMENT_FAILED, NULL, 0},
     {"23503", NEO_PG_FK_VIOLATION, NEO_LOG_STATEMENT_FAILED, NULL, 0},
     {"NEO01", NEO_PG_LIMIT_REACHED, NEO_LOG_STATEMENT_FAILED, NULL, 0},
+    {NEO_SQLSTATE_REPLACED, NEO_PG_UNAVAILABLE, NEO_LOG_REPLACED, "the database server has been replaced by another one",
+     SOON_S},
     {"53100", NEO_PG_UNAVAILABLE, NEO_LOG_DISK_FULL, "the database's disk is full", LATER_S},
     {"53300", NEO_PG_UNAVAILABLE, NEO_LOG_CONNECTION_LIMIT, "the database has no free connection slot", SOON_S},
     {"25006", NEO_PG_UNAVAILABLE, NEO_LOG_READ_ONLY, "the database refuses writes: it is a standby or read-only", SOON_S},

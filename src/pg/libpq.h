@@ -12,9 +12,9 @@
 #define NEO_PG_FILLED (NEO_PG_TABLE / 4 * 3)
 
 /* Seconds. Longer than the recommended statement_timeout, so that a server that works ends the statement itself. */
-#define NEO_PG_TIMEOUT_S  11
-#define NEO_PG_NO_TIMEOUT -1
-#define NEO_PG_SNAPSHOT_S 60 /* the server's time limit for each statement in a snapshot */
+#define NEO_PG_TIMEOUT_S       11
+#define NEO_PG_NO_TIMEOUT      -1
+#define NEO_PG_SNAPSHOT_S      60 /* the server's time limit for each statement in a snapshot */
 
 /* The statements that a connection has: a hash table of their fingerprints with linear probing. The lowest bit of an entry says
  * whether the server has the statement. */
@@ -27,8 +27,11 @@ struct neo_pg {
     PGconn *conn;
     void *log_context;
     void *user_data;
-    neo_pg_watch *watch;             /* NULL: every error is logged */
-    char refusal[NEO_SQLSTATE_SIZE]; /* the SQLSTATE with which the server refused the last new connection; "" if it did not */
+    neo_pg_watch *watch;       /* NULL: every error is logged */
+    neo_pg_verifier *verifier; /* NULL: there is none */
+    void *verifier_baton;
+    unsigned int verified;           /* the verifier's; 0 after the connection was opened */
+    char refusal[NEO_SQLSTATE_SIZE]; /* the SQLSTATE with which the last new connection was refused; "" if it was not */
     int timed_out;                   /* the last statement timed out */
     neo_pg_mode mode;                /* NEO_PG_REQUEST, or that of the open transaction */
     struct {
@@ -63,6 +66,7 @@ void neo_rows_report(neo_pg *pg, neo_pg_status status, const neo_rows *rows, apr
 
 int neo_pg_is_alive(neo_pg *pg); /* sends no query */
 int neo_pg_reconnect(neo_pg *pg);
+int neo_pg_is_accepted(neo_pg *pg); /* calls the verifier; false if it has closed the connection */
 
 /* Waits up to `timeout` seconds and returns the last result, or NULL. *completed: the server reported the command complete,
  * which it does before it commits; an error without that means that nothing was committed. */

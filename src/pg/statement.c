@@ -19,9 +19,9 @@ static const struct {
     int reconnects; /* a lost connection is replaced before or between attempts */
     failure failure;
 } modes[NEO_PG_MODES] = {
-    [NEO_PG_REQUEST] = {2, NEO_PG_TIMEOUT_S, 1, LOG},       [NEO_PG_OPTIONAL] = {2, NEO_PG_TIMEOUT_S, 1, RETURN_UNDONE},
+    [NEO_PG_REQUEST] = {2, NEO_PG_TIMEOUT_S, 1, LOG},        [NEO_PG_OPTIONAL] = {2, NEO_PG_TIMEOUT_S, 1, RETURN_UNDONE},
     [NEO_PG_UNLOGGED] = {2, NEO_PG_TIMEOUT_S, 1, RETURN},   [NEO_PG_ADMIN] = {10, NEO_PG_NO_TIMEOUT, 0, RETURN},
-    [NEO_PG_ONCE] = {1, NEO_PG_TIMEOUT_S, 0, RETURN},       [NEO_PG_TRANSACTION] = {1, NEO_PG_TIMEOUT_S, 0, BEGIN_AGAIN},
+    [NEO_PG_ONCE] = {1, NEO_PG_TIMEOUT_S, 0, RETURN},        [NEO_PG_TRANSACTION] = {1, NEO_PG_TIMEOUT_S, 0, BEGIN_AGAIN},
     [NEO_PG_SNAPSHOT] = {1, NEO_PG_SNAPSHOT_S + 1, 0, LOG},
 };
 
@@ -171,6 +171,10 @@ static PGresult *execute_with_retries(neo_pg *pg, neo_pg_mode mode, const neo_st
         /* A write must not be sent over a lost connection, so it is looked at before; a read is sent again. */
         if (modes[mode].reconnects && (statement->writes || attempt > 0) && !neo_pg_is_alive(pg) && !neo_pg_reconnect(pg))
             break;
+        if (!neo_pg_is_accepted(pg)) {
+            is_retry = modes[mode].reconnects;
+            continue;
+        }
         if (!is_text(pg, statement))
             result = prepare(pg, statement, &failed);
         if (failed) { /* it can be repeated, because nothing was executed */
@@ -266,7 +270,7 @@ void neo_pg_send(neo_pg *pg, const neo_statement *statement, const char *const *
 {
     int failed = 0;
     pg->sent.statement = NULL;
-    if (!neo_pg_is_alive(pg) && !neo_pg_reconnect(pg))
+    if ((!neo_pg_is_alive(pg) && !neo_pg_reconnect(pg)) || !neo_pg_verify(pg))
         return;
     PQclear(prepare(pg, statement, &failed));
     if (failed || !send_statement(pg, statement, values))

@@ -68,6 +68,15 @@ neo_pg_status neo_log_holder_read(neo_pg *pg, apr_pool_t *pool, neo_log_holder *
     return status;
 }
 
+neo_pg_status neo_log_rank_read(neo_pg *pg, int seconds, apr_pool_t *pool, long long *rank)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_pg_exec_once(pg, rank_sql, seconds, pool, &rows);
+    const char *value = status == NEO_PG_OK && rows.count ? neo_rows_value(&rows, 0, 0) : NULL;
+    *rank = value ? atoll(value) : NEO_LOG_NO_RANK;
+    return status;
+}
+
 neo_pg_status neo_log_epoch_read(neo_pg *pg, apr_pool_t *pool, int *is_current, const char **begun_at)
 {
     neo_rows rows;

@@ -67,6 +67,13 @@ from (
     from pg_prepared_xacts) h
 order by age(h.transaction) desc limit 1;
 
+-- The rank of this database among those that have been the deployment's: twice the number of its epoch, and one more if another
+-- database wrote that epoch, because this one has been promoted or restored since and begins a later one. Null on a standby.
+-- Not prepared, because it has a time limit of its own.
+-- name: rank
+select case when not pg_is_in_recovery() then 2 * number::bigint + (identity <> neoapi.event_identity())::int end
+from neoapi.event_epoch;
+
 -- Whether the current epoch was written by this database, and when it began.
 -- name: epoch
 select identity = neoapi.event_identity(), neoapi.format_timestamp(begun_at) from neoapi.event_epoch;

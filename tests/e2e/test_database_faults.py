@@ -4,9 +4,7 @@ status page and neoapictl name the cause and the remedy; clients learn only that
 
 import contextlib
 import json
-import os
 import re
-import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -21,6 +19,7 @@ from client import Api, refused
 from ctl_instance import Ctl
 from deployment import sanitizer_settings
 from preload import FullDisk, SlowConnect
+from standby import standby
 from wait import eventually
 from webhook_fixtures import module_admin_factory, running_instance  # noqa: F401 (a fixture)
 
@@ -284,40 +283,9 @@ def test_neoapictl_does_not_take_a_read_only_database_for_a_pooler(module_instan
         assert READ_ONLY in ctl.refused("reencrypt", "--key-file", str(module_instance.state / "neoapi.key"))
 
 
-@contextlib.contextmanager
-def standby(instance):
-    """A standby of the instance's PostgreSQL. Yields its connection string for neoapictl."""
-    programs = Path(instance.sql("select setting from pg_config where name = 'BINDIR'")[0][0])
-    as_postgres = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    primary = {part.split("=")[0]: part.split("=")[1] for part in instance.admin_dsn.split()}
-    rules = Path(instance.sql("show hba_file")[0][0])
-    kept = rules.read_text()
-    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="neoapi-standby.") as name:
-        place = Path(name)
-        if as_postgres:
-            subprocess.run(["chown", "postgres:", name], check=True)
-        data = place / "data"
-        rules.write_text("local replication all peer map=neoapi\n" + kept)
-        instance.sql("select pg_reload_conf()")
-        try:
-            subprocess.run([*as_postgres, programs / "pg_basebackup", "-D", data, "-R", "-X", "stream", "--checkpoint=fast", "-h",
-                            primary["host"], "-p", primary["port"], "-U", "postgres"], check=True)
-            run = [*as_postgres, programs / "pg_ctl", "-s", "-w", "-D", data]
-            subprocess.run([*run, "start", "-o", f"-c listen_addresses= -k {name}", "-l", place / "log"], check=True,
-                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            try:
-                place.chmod(0o755)
-                yield f"host={name} port={primary['port']} dbname=neoapi user=postgres"
-            finally:
-                subprocess.run([*run, "stop", "-m", "immediate"], check=True)
-        finally:
-            rules.write_text(kept)
-            instance.sql("select pg_reload_conf()")
-
-
 def test_doctor_does_not_take_a_standby_for_a_pooler(module_instance, ctl):
-    with standby(module_instance) as dsn:
-        found = failed_checks(ctl, "--database", dsn)
+    with standby(module_instance) as replica:
+        found = failed_checks(ctl, "--database", replica.dsn)
         assert set(found) == {"primary"} and "target_session_attrs" in found["primary"]["fix"], found
 
 

@@ -3,6 +3,7 @@
 #include "fake_pg.h"
 
 #include "core/log.h"
+#include "pg/error.h"
 
 #define MAX_STEPS 8
 
@@ -384,4 +385,46 @@ TEST(a_background_threads_error_is_logged_when_it_begins)
     (void)!fake_client_run(c);
     neo_log_to(NULL);
     assert_int_equal(logged, 5);
+}
+
+/* ---------------------------------------------------------------- verified connections */
+
+/* Refuses as many connections as *left says. */
+static int verify(neo_pg *pg, void *left, unsigned int *verified)
+{
+    (void)pg;
+    if (*verified)
+        return 1;
+    *verified = 1;
+    return (*(int *)left)-- <= 0;
+}
+
+TEST(a_statement_is_sent_only_over_an_accepted_connection)
+{
+    script s = {.steps = {row}, .count = 1};
+    fake_client *c = client_of(&s, 1, *state);
+    int left = 1;
+    neo_pg_set_verifier(c->pg, verify, &left);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(fake_client_run(c), NEO_PG_OK);
+    assert_int_equal(c->server->connections, 2);
+    assert_int_equal(c->server->executed, 2);
+}
+
+TEST(a_statement_is_not_sent_if_no_connection_is_accepted)
+{
+    script s = {.steps = {row}, .count = 1};
+    fake_client *c = client_of(&s, 1, *state);
+    int left = 100;
+    neo_pg_set_verifier(c->pg, verify, &left);
+    assert_int_equal(fake_client_run(c), NEO_PG_UNAVAILABLE);
+    assert_int_equal(c->rows.is_undone, 1);
+    assert_string_equal(c->rows.error->class, NEO_SQLSTATE_REPLACED);
+    neo_pg_send(c->pg, c->statement, fake_values);
+    assert_int_equal(neo_pg_receive(c->pg, c->statement, fake_values, c->pool, &c->rows), NEO_PG_UNAVAILABLE);
+    assert_int_equal(neo_pg_verify(c->pg), 0);
+    assert_ptr_equal(neo_pg_refusal(c->pg), c->rows.error);
+    left = 0;
+    assert_int_equal(fake_client_run(c), NEO_PG_OK);
+    assert_int_equal(c->server->executed, 1);
 }

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A former primary that is writable again, and is the first in DBDParams: once a host has seen its successor, it gets no row from there."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import psycopg2
+import pytest
+from admin_factory import AdminFactory
+from admin_pages import CONF, AdminPages
+from client import Api, refused
+from ctl_instance import Ctl
+from httpd import Httpd
+from standby import standby
+from wait import eventually, together
+
+REPLACED = "not ready: the database server has been replaced by another one\n"
+NAMES = ("one", "two")
+LISTENING = "from pg_locks join pg_stat_activity using (pid) where locktype = 'advisory' and usename = 'neoapi'"
+SESSIONS = "select count(*) from pg_stat_activity where usename = 'neoapi'"
+DISCONNECT = "select pg_terminate_backend(pid, 10000) from pg_stat_activity where usename = 'neoapi'"
+
+
+@pytest.fixture
+def former(new_instance):
+    """The former primary; its own httpd is stopped."""
+    instance = new_instance()
+    instance.command("stop-httpd")
+    return instance
+
+
+@pytest.fixture
+def credential(former):
+    return AdminFactory(former).key()
+
+
+@pytest.fixture
+def successor(former, credential):
+    with standby(former) as replica:
+        yield replica
+
+
+@pytest.fixture
+def dsn(former, successor):
+    """Both servers, the former primary first."""
+    return f"host={former.state}/socket,{successor.host} port={successor.port} dbname=neoapi target_session_attrs=read-write"
+
+
+@pytest.fixture
+def hosts(former, dsn, tmp_path):
+    """Two hosts of the deployment."""
+    started = []
+    try:
+        for name in NAMES:
+            (tmp_path / name).mkdir()
+            conf = f"NeoAPIHostName {name}\n" + CONF.replace("${INSTANCE}", str(former.state))
+            started.append(Httpd(former, tmp_path / name, ("DocumentRoot .*", conf),
+                                 ("DBDParams .*", f'DBDParams "{dsn} user=neoapi application_name={name} connect_timeout=3"')).start())
+        yield started
+    finally:
+        for httpd in started:
+            httpd.stop()
+
+
+def brokers(server):
+    return server.sql("select count(*) from neoapi.broker")[0][0]
+
+
+def create(host, credential):
+    return Api(host, credential).post("brokers", {"name": "Ana"})
+
+
+def create_many(hosts, credential):
+    return together(*[lambda host=host: [create(host, credential) for _ in range(5)] for host in hosts for _ in range(4)])
+
+
+def await_writes(hosts, credential):
+    for host in hosts:
+        eventually(lambda: create(host, credential).status_code == 201, "writes succeed")
+
+
+def fail_over(former, successor, hosts, credential):
+    """Promotes the standby, and starts the former primary again after both hosts have found the new one."""
+    await_writes(hosts, credential)
+    former.command("stop-db")
+    successor.promote()
+    await_writes(hosts, credential)
+    former.command("start-db")
+
+
+def doctor(former, dsn):
+    code, out, err = Ctl(former).run("--json", "doctor", "--httpd-conf", "/nowhere", "--database", f"{dsn} user=postgres")
+    assert code == 1 and not err, (out, err)
+    return {row["check"]: row for row in json.loads(out)}["primary"]
+
+
+def warnings(former, dsn):
+    code, out, err = Ctl(former).run("--json", "status", "--database", f"{dsn} user=postgres")
+    assert code == 3 and not err, (out, err)
+    return json.loads(out)["warnings"]
+
+
+def test_a_former_primary_that_is_writable_again_gets_no_rows(former, successor, dsn, hosts, credential):
+    fail_over(former, successor, hosts, credential)
+    processes = [Path(f"/proc/{host.process.pid}/task/{host.process.pid}/children").read_text() for host in hosts]
+    rows = brokers(former)
+    successor.sql(DISCONNECT)
+    for answers in create_many(hosts, credential):
+        for answer in answers:
+            refused(answer, 503, "internal.unavailable")
+            assert answer.headers["Retry-After"] == "5"
+    assert brokers(former) == rows
+    for host in hosts:
+        pages = AdminPages(host)
+        assert pages.health() == pages.health("?write") == (503, REPLACED)
+        assert "NEO0218: " in host.log and "new-epoch" in host.log
+        assert pages.counters()["ReplacedServer"] > 0 and "Replaced database server" in pages.page().text
+        assert REPLACED[len("not ready: "):-1] in pages.page().text
+    found = doctor(former, dsn)
+    assert found["result"] == "failed" and successor.host in found["found"] and "new-epoch" in found["fix"], found
+    assert any(successor.host in line and "which has replaced it" in line for line in warnings(former, dsn))
+
+    former.command("stop-db")
+    created = brokers(successor)
+    await_writes(hosts, credential)
+    assert brokers(successor) >= created + 2
+    assert processes == [Path(f"/proc/{host.process.pid}/task/{host.process.pid}/children").read_text() for host in hosts]
+
+
+def test_a_host_that_starts_asks_all_servers(former, successor, dsn, hosts, credential):
+    fail_over(former, successor, hosts, credential)
+    for host in hosts:
+        host.stop()
+        host.start()
+        eventually(lambda: AdminPages(host).health() == (503, REPLACED), "it has compared them")
+    rows = brokers(former)
+    assert {answer.status_code for answers in create_many(hosts, credential) for answer in answers} == {503}
+    assert brokers(former) == rows
+    former.command("stop-db")
+    await_writes(hosts, credential)
+
+
+def test_connections_to_the_former_primary_are_closed_when_its_successor_is_seen(former, successor, dsn, hosts, credential):
+    """The former primary stays alive. Its socket is hidden, and one listener of each host loses its connection, so that a process of
+    each host finds the successor."""
+    await_writes(hosts, credential)
+    create_many(hosts, credential)
+    with contextlib.closing(psycopg2.connect(former.admin_dsn)) as direct, direct.cursor() as cursor:
+        direct.autocommit = True
+
+        def value(text):
+            cursor.execute(text)
+            return cursor.fetchall()[0][0]
+        socket = Path(f"{former.state}/socket/.s.PGSQL.{successor.port}")
+        successor.promote()
+        socket.rename(socket.with_name("hidden"))
+        try:
+            for name in NAMES:
+                assert value(f"select pg_terminate_backend(min(pid), 10000) {LISTENING} and application_name = '{name}'")
+            eventually(lambda: not value(f"select count(*) {LISTENING}"), "the listeners of the other processes have left, too")
+            rows = value("select count(*) from neoapi.broker")
+            assert value(SESSIONS), "connections are still open"
+            answers = sum(create_many(hosts, credential), [])
+            assert {answer.status_code for answer in answers} == {201}
+            assert value("select count(*) from neoapi.broker") == rows and brokers(successor) >= rows + len(answers)
+        finally:
+            socket.with_name("hidden").rename(socket)
+
+
+def test_the_former_primary_is_used_again_after_a_new_epoch(former, successor, dsn, hosts, credential):
+    fail_over(former, successor, hosts, credential)
+    successor.sql(DISCONNECT)
+    for host in hosts:
+        refused(create(host, credential), 503, "internal.unavailable")
+    Ctl(former).ok("events", "new-epoch", "--database", former.admin_dsn)
+    await_writes(hosts, credential)
