@@ -66,7 +66,7 @@ typedef enum neo_pg_mode {
     NEO_PG_REQUEST,  /* within NEO_PG_TIMEOUT_S; it is repeated once, over a new connection if need be; failures are logged */
     NEO_PG_OPTIONAL, /* like NEO_PG_REQUEST for a statement whose work can be done otherwise: after an error it returns
                       * NEO_PG_RETRY without logging it if the statement certainly changed nothing */
-    NEO_PG_UNLOGGED, /* like NEO_PG_REQUEST, without logging failures */
+    NEO_PG_PROBE,    /* like NEO_PG_REQUEST, within 3 seconds and without logging failures */
     NEO_PG_ADMIN,    /* without a timeout, over the same connection, not logged; repeated after serialization failures and
                       * deadlocks unless a transaction is open or it may be several statements */
     NEO_PG_ONCE,     /* over the same connection, not logged, never repeated */

@@ -14,6 +14,7 @@
 /* Seconds. Longer than the recommended statement_timeout, so that a server that works ends the statement itself. */
 #define NEO_PG_TIMEOUT_S       11
 #define NEO_PG_NO_TIMEOUT      -1
+#define NEO_PG_PROBE_TIMEOUT_S 3
 #define NEO_PG_SNAPSHOT_S      60 /* the server's time limit for each statement in a snapshot */
 
 /* The statements that a connection has: a hash table of their fingerprints with linear probing. The lowest bit of an entry says

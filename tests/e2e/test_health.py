@@ -12,6 +12,7 @@ import pytest
 from webhook_fixtures import admin, module_admin_factory, module_instance  # noqa: F401 (fixtures)
 from admin_pages import CONF as SEEING
 from admin_pages import AdminPages
+from standby import standby
 from test_failures import database_processes
 from wait import TIMEOUT_S, eventually, together
 
@@ -64,6 +65,35 @@ def test_a_read_only_database_is_ready_but_not_for_writes(module_instance, admin
     finally:
         set_read_only("reset default_transaction_read_only")
     eventually(lambda: admin_pages.health("?write") == (200, "ready\n"), "it accepts writes again")
+
+
+@pytest.mark.slow
+def test_writes_that_wait_for_a_frozen_synchronous_standby_are_not_ready(module_instance, admin_pages):
+    def set_synchronous(names):
+        module_instance.sql(f"alter system set synchronous_standby_names = '{names}'")
+        module_instance.sql("select pg_reload_conf()")
+
+    with standby(module_instance) as replica:
+        set_synchronous("*")
+        eventually(lambda: module_instance.sql("select sync_state from pg_stat_replication") == [("sync",)], "it is synchronous")
+        eventually(lambda: admin_pages.health("?write") == (200, "ready\n"), "writes are confirmed")
+        frozen = database_processes(replica)
+        for pid in frozen:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            def ask():
+                began = time.monotonic()
+                found = admin_pages.health("?write")
+                assert time.monotonic() - began < 8, "a probe waits for 3 seconds"
+                return found
+            eventually(lambda: ask() == (503, "not ready: the database cannot be reached or does not respond\n"),
+                       "writes are not confirmed")
+            assert admin_pages.health() == (200, "ready\n")
+        finally:
+            for pid in frozen:
+                os.kill(pid, signal.SIGCONT)
+            eventually(lambda: admin_pages.health("?write") == (200, "ready\n"), "writes are confirmed again")
+            set_synchronous("")
 
 
 @pytest.mark.slow
