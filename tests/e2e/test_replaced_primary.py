@@ -175,3 +175,18 @@ def test_the_former_primary_is_used_again_after_a_new_epoch(former, successor, d
         refused(create(host, credential), 503, "internal.unavailable")
     Ctl(former).ok("events", "new-epoch", "--database", former.admin_dsn)
     await_writes(hosts, credential)
+
+
+def test_a_former_primary_behind_a_pooler_is_noticed_over_open_connections(new_instance):
+    """Its older epoch appears over the connections that were accepted."""
+    instance = new_instance()
+    api, rows = Api(instance, AdminFactory(instance).key()), "select count(*) from neoapi.broker"
+    assert api.post("brokers", {"name": "Ana"}).status_code == 201
+    instance.sql("update neoapi.event_epoch set number = number - 1")
+    eventually(lambda: api.get("brokers").status_code == 503, "a listener has noticed it")
+    before = instance.sql(rows)
+    for answers in together(*[lambda: [api.post("brokers", {"name": "Ana"}) for _ in range(5)]] * 4):
+        assert {answer.status_code for answer in answers} == {503}
+    assert instance.sql(rows) == before and "NEO0218: " in instance.error_log
+    instance.sql("update neoapi.event_epoch set number = number + 1")
+    eventually(lambda: api.post("brokers", {"name": "Ana"}).status_code == 201, "the primary is used again")
