@@ -129,7 +129,7 @@ void *neo_pg_user_data(const neo_pg *pg);
 neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **error);
 
 /* Opens a connection like `pg` to the n-th server of the list in its connection string, whatever that accepts. Sets *host to
- * its name, NULL if there are not so many; then, and if it does not connect within two seconds, returns NULL. */
+ * its name, NULL if there are not so many, or only one; then, and if it does not connect within two seconds, returns NULL. */
 neo_pg *neo_pg_connect_nth(const neo_pg *pg, int n, apr_pool_t *pool, const char **host, const char **error);
 
 /* Whether a connection string has a password. */

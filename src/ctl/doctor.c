@@ -68,10 +68,11 @@ static neo_finding check_primary(neo_doctor_context *p, const char **found)
     }
     p->is_read_only = neo_rows_is_true(&rows, 0, 0);
     *found = p->is_read_only ? "read-only" : "writable";
-    const char *second = p->is_read_only ? NULL : neo_ctl_find_second_primary(p->ctl, p->pg);
+    int is_replaced;
+    const char *second = p->is_read_only ? NULL : neo_ctl_find_second_primary(p->ctl, p->pg, &is_replaced);
     if (second) {
         *found = second;
-        p->fix = neo_pg_error_fix(neo_pg_error_find(NEO_SQLSTATE_REPLACED));
+        p->fix = neo_messages[NEO_LOG_REPLACED].fix;
     }
     return neo_doctor_finding(!p->is_read_only && !second);
 }

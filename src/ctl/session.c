@@ -117,22 +117,31 @@ static int describe(neo_pg *pg, apr_pool_t *pool, server *found)
     return neo_log_rank_read(pg, RANK_TIMEOUT_S, pool, &found->rank) != NEO_PG_UNAVAILABLE;
 }
 
-const char *neo_ctl_find_second_primary(const neo_ctl *ctl, neo_pg *pg)
+const char *neo_ctl_find_second_primary(const neo_ctl *ctl, neo_pg *pg, int *is_replaced)
 {
     server ours, other;
     const char *error;
-    if (!describe(pg, ctl->pool, &ours))
-        return NULL;
+    *is_replaced = 0;
     for (int n = 0;; n++) {
         neo_pg *peer = neo_pg_connect_nth(pg, n, ctl->pool, &other.host, &error);
-        if (!other.host)
+        if (!other.host || (n == 0 && !describe(pg, ctl->pool, &ours)))
             return NULL;
-        if (peer && describe(peer, ctl->pool, &other) && other.accepts_writes && strcmp(other.started, ours.started) != 0)
-            return apr_psprintf(ctl->pool, "two servers accept writes: this one, and %s%s", other.host,
-                                other.rank > ours.rank   ? ", which has replaced it"
-                                : other.rank < ours.rank ? ", which it has replaced"
-                                                         : "");
+        if (!peer || !describe(peer, ctl->pool, &other) || !other.accepts_writes || strcmp(other.started, ours.started) == 0)
+            continue;
+        int is_known = ours.rank != NEO_LOG_NO_RANK && other.rank != NEO_LOG_NO_RANK;
+        *is_replaced = is_known && other.rank > ours.rank;
+        return apr_psprintf(ctl->pool, "two servers accept writes: this one, and %s%s", other.host,
+                            *is_replaced                         ? ", which has replaced it"
+                            : is_known && other.rank < ours.rank ? ", which it has replaced"
+                                                                 : "");
     }
+}
+
+static const char *check_primary(const neo_ctl *ctl, neo_pg *pg)
+{
+    int is_replaced;
+    const char *second = neo_ctl_find_second_primary(ctl, pg, &is_replaced);
+    return is_replaced ? apr_psprintf(ctl->pool, "%s; fix: %s", second, neo_messages[NEO_LOG_REPLACED].fix) : NULL;
 }
 
 static const char *set_owner_role(neo_pg *pg, apr_pool_t *pool)
@@ -167,6 +176,14 @@ static const char *check_schema_version(neo_pg *pg, apr_pool_t *pool)
 }
 
 neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **error)
+{
+    neo_pg *pg = neo_ctl_open_any(ctl, error);
+    if (pg)
+        *error = check_primary(ctl, pg);
+    return *error ? NULL : pg;
+}
+
+neo_pg *neo_ctl_open_any(const neo_ctl *ctl, const char **error)
 {
     neo_pg *pg = neo_ctl_connect(ctl, neo_ctl_conninfo(ctl), error);
     if (pg)

@@ -142,10 +142,10 @@ static const char *view_writes(const status_view *l, neo_pg *pg)
     neo_json_set(l->shown, "accepts_writes", neo_json_make_boolean(accepts_writes, l->ctl->pool));
     if (!accepts_writes)
         add_warning(l, apr_psprintf(l->ctl->pool, "%s; %s", rows.error->sentence, neo_pg_error_fix(rows.error)));
-    const char *second = neo_ctl_find_second_primary(l->ctl, pg);
+    int is_replaced;
+    const char *second = neo_ctl_find_second_primary(l->ctl, pg, &is_replaced);
     if (second)
-        add_warning(l,
-                    apr_psprintf(l->ctl->pool, "%s; %s", second, neo_pg_error_fix(neo_pg_error_find(NEO_SQLSTATE_REPLACED))));
+        add_warning(l, apr_psprintf(l->ctl->pool, "%s; %s", second, neo_messages[NEO_LOG_REPLACED].fix));
     return NULL;
 }
 
@@ -215,7 +215,7 @@ static neo_ctl_exit run_status(neo_ctl *ctl)
 {
     const char *error;
     status_view l = {ctl, neo_json_make_object(ctl->pool), neo_json_make_array(ctl->pool)};
-    neo_pg *pg = neo_ctl_open(ctl, &error);
+    neo_pg *pg = neo_ctl_open_any(ctl, &error);
     if (pg)
         error = neo_ctl_exec(ctl, pg, NEO_CTL_LIMIT_STATEMENTS);
     for (apr_size_t i = 0; !error && i < sizeof views / sizeof *views; i++)

@@ -109,7 +109,7 @@ neo_pg *neo_pg_connect_nth(const neo_pg *pg, int n, apr_pool_t *pool, const char
     for (const PQconninfoOption *o = options; o && o->keyword; o++) {
         int is_host = strcmp(o->keyword, "host") == 0, is_list = is_host || strcmp(o->keyword, "hostaddr") == 0;
         const char *part = is_list || strcmp(o->keyword, "port") == 0 ? list_part(o->val, n, pool) : NULL;
-        *host = is_host ? part : *host;
+        *host = is_host && o->val && strchr(o->val, ',') ? part : *host;
         APR_ARRAY_PUSH(names, const char *) = apr_pstrdup(pool, o->keyword);
         APR_ARRAY_PUSH(values, const char *) = part || is_list ? part : apr_pstrdup(pool, o->val);
     }

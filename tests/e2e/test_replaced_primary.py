@@ -121,6 +121,9 @@ def test_a_former_primary_that_is_writable_again_gets_no_rows(former, successor,
     assert found["result"] == "failed" and successor.host in found["found"] and "new-epoch" in found["fix"], found
     assert any(successor.host in line and "which has replaced it" in line for line in warnings(former, dsn))
 
+    both = f"{dsn} user=postgres"
+    assert successor.host in Ctl(former).refused("key", "revoke", credential.id, "--database", both)
+
     former.command("stop-db")
     created = brokers(successor)
     await_writes(hosts, credential)
