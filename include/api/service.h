@@ -67,6 +67,11 @@ typedef struct neo_host {
     neo_pg *(*acquire)(void *context); /* a connection until release; NULL if the database is unavailable */
     /* The same for a connection that is held while the client reads; *is_full: as many are as the host allows. */
     neo_pg *(*acquire_long)(void *context, int *is_full);
+    /* A connection to a replica that has all that was committed when this is called, until release. NULL: use another one. A
+     * statement that fails on it must be executed on the primary. `is_long`: it is held while the client reads. */
+    neo_pg *(*acquire_read)(void *context, int is_long);
+    /* Whether all that was read over it since then is visible on the primary. If not, the primary must be read. */
+    int (*confirm_read)(void *context);
     void (*release)(void *context, neo_pg *pg);
     void (*notify_dispatcher)(void *context); /* there are new deliveries */
     /* Sends `body` to `path` ("<phone_number_id>/messages") of WhatsApp's provider with POST, or GET if it is NULL, at most

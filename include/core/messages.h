@@ -90,6 +90,8 @@
       "stop that server, or make it a standby of the new primary; httpd needs no restart. If its data are those to continue "  \
       "with, for example because its files were restored from a snapshot, stop the other one and run neoapictl events "        \
       "new-epoch on it")                                                                                                       \
+    X(READ_REPLICA, "NEO0219", WARNING, "No replica can answer reads; the primary answers them.",                              \
+      "check that NeoAPIReadDSN leads to running replicas of the primary that do not lag; neoapictl doctor names the cause")   \
     X(NO_CURL, "NEO0301", ERROR, "libcurl cannot be initialized; this process delivers no webhooks.",                          \
       "restart httpd; if it persists, check the available memory")                                                             \
     X(SUBSCRIPTION_ENDED, "NEO0302", WARNING, "A webhook subscription was deactivated because its receiver is gone.",          \

@@ -63,6 +63,9 @@
               .row = "Using a connection", .section = "database connection uses")                                              \
     VALUE(write_error, report->write_error != NULL, NULL, NULL, NULL, STRING(write_error), .tile = "Database",                 \
           .text = "no writes</b> {write_error}", .alarm = NEO_SHOWN_IF_SET)                                                    \
+    COUNTER(REPLICA_READS, "list_reads_total", "Exports and searching lists with NeoAPIReadDSN, by their server.", \
+            "ListsFromReplica", .labels = "server=\"replica\"")                                                                \
+    COUNTER(PRIMARY_READS, "list_reads_total", NULL, "ListsFromPrimary", .labels = "server=\"primary\"")                       \
     COUNTER(CREATE_STATEMENTS, "create_statements_total", "Statements of creates that can share one.", "CreateStatements")     \
     COUNTER(CREATE_ROWS, "create_rows_total", "Rows of these statements.", "CreateRows")                                       \
     COUNTER(CREATE_SLOTS, "create_slots_total", "Slots that the resource had at each of these statements.", NULL)              \

@@ -12,6 +12,7 @@
 #include "httpd/database.h"
 #include "httpd/dispatcher.h"
 #include "httpd/listener.h"
+#include "httpd/read_pool.h"
 
 extern module AP_MODULE_DECLARE_DATA neoapi_module;
 
@@ -20,6 +21,7 @@ typedef struct neo_server_config {
     const char *base_url;
     const char *docs_url;
     const char *key_file;
+    const char *read_dsn;      /* NULL if not set */
     long long max_body;        /* bytes; each number is -1 if it is not set */
     long long cursor_lifetime; /* seconds */
     long long exports;         /* concurrent, in each process */
@@ -42,7 +44,8 @@ typedef struct neo_server_config {
     apr_array_header_t *stop_texts; /* const char *: normalized texts */
     apr_array_header_t *roots;      /* const char *: the locations with NeoAPI On; each ends in a slash */
     neo_site *site;                 /* NULL if no location has NeoAPI On */
-    neo_database *database;         /* these four are created in each child process */
+    neo_database *database;         /* these five are created in each child process */
+    neo_read_pool *reads;           /* NULL without NeoAPIReadDSN */
     neo_listener *listener;         /* NULL if another virtual host's is shared */
     neo_dispatcher *dispatcher;     /* NULL if this host does not deliver */
     neo_event_waiters *event_waiters;

@@ -14,6 +14,9 @@ typedef struct neo_exchange {
     neo_database *database;
     neo_db_lease lease;
     neo_db_lease long_lease; /* held while the client reads */
+    neo_pg *replica;         /* the connection to a replica in use; NULL: none */
+    neo_read_connection *read_connection;
+    int is_long_read; /* it is held while the client reads */
     neo_dispatcher *dispatcher;
     int has_read_body, is_at_end; /* the body was read; it has ended or cannot be read further */
 } neo_exchange;

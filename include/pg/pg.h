@@ -127,6 +127,12 @@ void *neo_pg_user_data(const neo_pg *pg);
 
 /* Opens a connection that is closed with the pool. Returns NULL and sets *error to libpq's message on failure. */
 neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **error);
+/* The same to a replica, whose statements only read and can be executed on the primary instead: they have three seconds, a lost
+ * connection is not replaced, and failures are not logged. Without a connect_timeout, connecting has three seconds, too. */
+neo_pg *neo_pg_connect_replica(const char *conninfo, apr_pool_t *pool, const char **error);
+
+/* Whether the connection is open and in no transaction. Sends nothing. */
+int neo_pg_is_idle(neo_pg *pg);
 
 /* Opens a connection like `pg` to the n-th server of the list in its connection string, whatever that accepts. Sets *host to
  * its name, NULL if there are not so many, or only one; then, and if it does not connect within two seconds, returns NULL. */

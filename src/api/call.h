@@ -59,7 +59,10 @@ void neo_call_set_header(neo_call *call, const char *name, const char *value);
  * (see neo_call_confirm), because time may have passed since it was identified, while the request waited for its body, an
  * event or a connection. */
 neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg);
-/* The same for an operation on the resource in the path. A malformed id is a 404. */
+/* The same with a connection to a replica for statements that only read; NULL: none can execute them now. `is_long`: it is held
+ * while the client reads. If a statement fails, it must be executed on the primary. */
+neo_problem *neo_call_acquire_read(neo_call *call, int is_long, neo_pg **pg);
+/* The same as neo_call_acquire for an operation on the resource in the path. A malformed id is a 404. */
 neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg);
 /* Enters a neo_write_in_progress, unless it is entered, and confirms the credential. neo_call_acquire and neo_call_release do
  * this for a connection; a request whose row another one may write does it itself. */

@@ -103,10 +103,12 @@ static void close_stream(neo_stream *stream)
 
 /* ---------------------------------------------------------------- the start */
 
-static neo_problem *acquire_connection(export *e)
+static neo_problem *acquire_connection(export *e, int is_replica)
 {
     const neo_request *request = e->call.request;
     int is_full = 0;
+    if (is_replica)
+        return neo_call_acquire_read(&e->call, 1, &e->pg);
     e->pg = request->host->acquire_long(request->context, &is_full);
     if (is_full)
         return neo_call_try_later(&e->call, NEO_INTERNAL_UNAVAILABLE, RETRY_SECONDS,
@@ -143,6 +145,29 @@ static neo_problem *read_first(export *e, const neo_selection *selection)
     return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, &rows);
 }
 
+/* On a replica if one is ready, otherwise on the primary; also if the replica fails before anything is sent, for example
+ * because of a conflict with what it replays. */
+static neo_problem *start(export *e, const neo_selection *selection)
+{
+    neo_problem *problem = NULL;
+    int is_head = strcmp(e->call.request->method, "HEAD") == 0;
+    for (int is_replica = 1; is_replica >= 0; is_replica--) {
+        problem = acquire_connection(e, is_replica);
+        if (!problem && !e->pg)
+            continue;
+        if (!problem)
+            problem = begin_snapshot(e);
+        if (!problem && is_replica && !e->call.request->host->confirm_read(e->call.request->context))
+            problem = neo_call_failed(&e->call, NEO_PG_UNAVAILABLE, NULL);
+        if (!problem && !is_head)
+            problem = read_first(e, selection);
+        if (!problem || neo_problem_status(problem) < 500)
+            break;
+        end_snapshot(e);
+    }
+    return problem;
+}
+
 /* The end of an HTTP/1.0 response without a length looks like that of one that was aborted. */
 neo_problem *neo_call_export(neo_call *call, neo_result *result)
 {
@@ -160,12 +185,7 @@ neo_problem *neo_call_export(neo_call *call, neo_result *result)
     e->stream = (neo_stream){next, close_stream, e};
     e->call = *call;
     apr_pool_create(&e->part_pool, call->pool);
-    int is_head = strcmp(call->request->method, "HEAD") == 0;
-    problem = acquire_connection(e);
-    if (!problem)
-        problem = begin_snapshot(e);
-    if (!problem && !is_head)
-        problem = read_first(e, &selection);
+    problem = start(e, &selection);
     if (problem)
         close_stream(&e->stream);
     else

@@ -203,6 +203,21 @@ neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg)
     return problem;
 }
 
+/* A credential must not be read from a replica, so call->pg is not set: a revocation could be missed. The event log and what
+ * belongs to another resource are read from the primary: only that knows where the log ends, and commits of claims of
+ * deliveries become visible before they are flushed. */
+neo_problem *neo_call_acquire_read(neo_call *call, int is_long, neo_pg **pg)
+{
+    const neo_request *request = call->request;
+    const neo_operation *operation = call->match.operation;
+    int is_possible = operation->access == NEO_ACCESS_READ && !operation->prefix;
+    *pg = is_possible ? request->host->acquire_read(request->context, is_long) : NULL;
+    neo_problem *problem = *pg ? neo_call_confirm(call) : NULL;
+    if (problem)
+        neo_call_release(call, *pg);
+    return problem;
+}
+
 neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg)
 {
     const neo_match *match = &call->match;

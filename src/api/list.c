@@ -220,27 +220,48 @@ neo_selection neo_listing_selection(const neo_listing *list)
                            .has_total = list->has_total};
 }
 
+/* From a replica if one is ready, otherwise from the primary. For a page that an index gives, the primary would do hardly more
+ * than to tell its position. */
+static neo_problem *fetch_page(neo_call *call, neo_page_fetcher fetch, const neo_selection *selection, neo_rows *rows)
+{
+    neo_pg *pg = NULL;
+    neo_pg_status status = NEO_PG_UNAVAILABLE;
+    neo_problem *problem = neo_selection_is_plain(selection) ? NULL : neo_call_acquire_read(call, 0, &pg);
+    if (!problem && pg) {
+        status = fetch(call, pg, selection, rows);
+        if (status == NEO_PG_OK && !call->request->host->confirm_read(call->request->context))
+            status = NEO_PG_RETRY;
+        neo_call_release(call, pg);
+    }
+    if (problem || status == NEO_PG_OK)
+        return problem;
+    if (status != NEO_PG_TIME_LIMIT) {
+        if ((problem = neo_call_acquire(call, &pg)))
+            return problem;
+        status = fetch(call, pg, selection, rows);
+        neo_call_release(call, pg);
+    }
+    return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, rows);
+}
+
 neo_problem *neo_list_with(neo_call *call, neo_page_fetcher fetch, neo_result *result)
 {
     neo_listing list;
-    neo_pg *pg;
     neo_rows rows;
     neo_place before;
     const char *cursor = apr_table_get(call->query, "cursor");
     neo_problem *problem = neo_listing_read(call, &list);
     if (!problem && cursor)
         problem = neo_cursor_open(call, list.filters.ptr, cursor, id_prefix(call), &before);
-    if (problem || (problem = neo_call_acquire(call, &pg)))
+    if (problem)
         return problem;
     neo_selection selection = neo_listing_selection(&list);
     if (cursor) {
         selection.before = before.id;
         selection.position = apr_psprintf(call->pool, "%" APR_INT64_T_FMT, (apr_int64_t)before.position);
     }
-    neo_pg_status status = fetch(call, pg, &selection, &rows);
-    neo_call_release(call, pg);
-    if (status != NEO_PG_OK)
-        return neo_call_failed(call, status, &rows);
+    if ((problem = fetch_page(call, fetch, &selection, &rows)))
+        return problem;
     *result = (neo_result){.status = 200, .body = make_page(call, &list, &rows, !cursor)};
     return NULL;
 }

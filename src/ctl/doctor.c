@@ -245,6 +245,8 @@ static const check checks[] = {
     {"virtual host", NEEDS_HTTPD, NULL, neo_doctor_check_site, NULL},
     {"certificate", NEEDS_SITE, NULL, neo_doctor_check_certificate, NULL},
     {"httpd database", NEEDS_SITE_AND_CONNECTION, NULL, neo_doctor_check_database, NULL},
+    {"read replica", NEEDS_SITE_AND_CONNECTION, NULL, neo_doctor_check_replica,
+     "check NeoAPIReadDSN, pg_stat_replication on the primary, and the replica's log; meanwhile the primary answers all reads"},
     {"connection limit", NEEDS_SITE_AND_CONNECTION, NULL, neo_doctor_check_connection_limit, NULL},
     {"httpd", NEEDS_NOTHING, NULL, neo_doctor_check_running, NULL},
     {"request", NEEDS_SITE, NULL, neo_doctor_check_request, NULL},

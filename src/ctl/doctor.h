@@ -6,6 +6,7 @@
 #include "core/secret.h"
 #include "ctl/command.h"
 #include "sql/migrate.h"
+#include "sql/replica.h"
 
 #define NEO_DOCTOR_KEY_FILE        "/etc/neoapi/key"
 #define NEO_DOCTOR_CONNECTIONS_FIX "increase max_connections in postgresql.conf, reduce DBDMax, or use PgBouncer"
@@ -32,6 +33,7 @@ typedef struct neo_doctor_context {
     neo_json *site;                      /* the first virtual host in it; NULL if none has NeoAPI On */
     const char *httpd_error, *httpd_fix; /* why httpd does not accept its configuration; NULL if it does */
     const char *httpd_skipped;           /* why it could not be checked; NULL if it was */
+    neo_position position;               /* of the primary, for the check of a replica */
     const char *fix;                     /* replaces the fix of the check's row, or NULL */
 } neo_doctor_context;
 
@@ -69,6 +71,7 @@ neo_finding neo_doctor_check_running(neo_doctor_context *doctor, const char **fo
 
 /* Checks of what httpd does: they connect as its user, and send requests to it. */
 neo_finding neo_doctor_check_database(neo_doctor_context *doctor, const char **found);
+neo_finding neo_doctor_check_replica(neo_doctor_context *doctor, const char **found);
 neo_finding neo_doctor_check_request(neo_doctor_context *doctor, const char **found);
 neo_finding neo_doctor_check_plain_http(neo_doctor_context *doctor, const char **found);
 

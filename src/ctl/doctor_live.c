@@ -14,7 +14,8 @@
 #include "pg/error.h"
 #include "webhooks/sender.h"
 
-#define REQUEST_TIMEOUT_S 15 /* longer than a statement */
+#define REQUEST_TIMEOUT_S 15   /* longer than a statement */
+#define REPLAY_LIMIT_MS   5000 /* for a replica that lags */
 #define HTTP_PORT         80
 #define MAX_ANSWER        4096
 
@@ -25,17 +26,27 @@ static int member_number(const neo_json *object, const char *name)
 
 /* ---------------------------------------------------------------- the database, as httpd's user */
 
+typedef const char *describe_server(const neo_doctor_context *p, neo_pg *pg);
+
 /* Identifies the server and the database. */
-static const char *identify_server(neo_pg *pg, apr_pool_t *pool)
+static const char *identify_server(const neo_doctor_context *p, neo_pg *pg)
 {
     neo_rows rows;
     const char *sql = "select current_database() || ' of the server started at ' || pg_postmaster_start_time()";
-    return neo_pg_exec(pg, sql, 0, NULL, pool, &rows) == NEO_PG_OK ? neo_rows_value(&rows, 0, 0) : rows.message;
+    return neo_pg_exec(pg, sql, 0, NULL, p->pool, &rows) == NEO_PG_OK ? neo_rows_value(&rows, 0, 0) : rows.message;
+}
+
+/* Why the server cannot be used as a replica; "" if it can. */
+static const char *find_replica_fault(const neo_doctor_context *p, neo_pg *pg)
+{
+    (void)neo_position_await(pg, &p->position, REPLAY_LIMIT_MS, p->pool);
+    const char *fault = neo_position_fault(pg, &p->position, p->pool);
+    return fault ? fault : "";
 }
 
 /* In a child process: becomes httpd's user, connects, and writes the class of the error (empty: none), a space, and the message
- * or the identity. Peer authentication and password files depend on the user. */
-static void connect_as_httpd(const neo_doctor_context *p, const char *params, int out)
+ * or the description. Peer authentication and password files depend on the user. */
+static void connect_as_httpd(const neo_doctor_context *p, const char *params, describe_server *describe, int out)
 {
     const char *class = "08", *text;
     gid_t gid = (gid_t)member_number(p->httpd, "gid");
@@ -47,14 +58,14 @@ static void connect_as_httpd(const neo_doctor_context *p, const char *params, in
         neo_pg *pg = neo_pg_connect(params, p->pool, &text);
         const neo_pg_error *error = pg ? NULL : neo_pg_connect_error(params);
         class = pg ? "" : error && *error->class ? error->class : class;
-        text = pg ? identify_server(pg, p->pool) : text;
+        text = pg ? describe(p, pg) : text;
     }
     const char *line = apr_pstrcat(p->pool, class, " ", text, NULL);
     _exit(write(out, line, strlen(line)) < 0);
 }
 
 /* What the child process wrote; "" if it cannot be started. */
-static char *ask_as_httpd(const neo_doctor_context *p, const char *params)
+static char *ask_as_httpd(const neo_doctor_context *p, const char *params, describe_server *describe)
 {
     int ends[2];
     ssize_t got = 0;
@@ -64,7 +75,7 @@ static char *ask_as_httpd(const neo_doctor_context *p, const char *params)
         return answer;
     pid_t child = fork();
     if (child == 0)
-        connect_as_httpd(p, params, ends[1]);
+        connect_as_httpd(p, params, describe, ends[1]);
     close(ends[1]);
     while (child > 0 && len < MAX_ANSWER - 1 &&
            ((got = read(ends[0], answer + len, MAX_ANSWER - 1 - len)) > 0 || errno == EINTR))
@@ -78,7 +89,7 @@ static char *ask_as_httpd(const neo_doctor_context *p, const char *params)
 neo_finding neo_doctor_check_database(neo_doctor_context *p, const char **found)
 {
     const char *params = neo_json_string_at(p->site, "database"), *user = neo_json_string_at(p->httpd, "user");
-    char *class = ask_as_httpd(p, params ? params : ""), *theirs = strchr(class, ' ');
+    char *class = ask_as_httpd(p, params ? params : "", identify_server), *theirs = strchr(class, ' ');
     *found = "no process can be started to check it";
     if (!theirs)
         return NEO_FINDING_SKIPPED;
@@ -88,13 +99,31 @@ neo_finding neo_doctor_check_database(neo_doctor_context *p, const char **found)
         p->fix = neo_pg_error_fix(neo_pg_error_find(class));
         return NEO_FINDING_FAILED;
     }
-    const char *ours = identify_server(p->pg, p->pool);
+    const char *ours = identify_server(p, p->pg);
     *found = apr_psprintf(p->pool, "%s can connect; DBDParams and neoapictl use the same one", user);
     if (strcmp(theirs, ours) == 0)
         return NEO_FINDING_OK;
     *found = apr_psprintf(p->pool, "httpd uses %s, neoapictl %s", theirs, ours);
     p->fix = "make DBDParams and neoapictl's --database, NEOAPI_DATABASE or service file name the same database";
     return NEO_FINDING_FAILED;
+}
+
+neo_finding neo_doctor_check_replica(neo_doctor_context *p, const char **found)
+{
+    const char *dsn = neo_json_string_at(p->site, "replica");
+    *found = "NeoAPIReadDSN is not set";
+    if (!dsn)
+        return NEO_FINDING_OK;
+    *found = "the primary's position in the write-ahead log cannot be read";
+    if (!neo_position_read(p->pg, &p->position, p->pool))
+        return NEO_FINDING_SKIPPED;
+    const char *class = ask_as_httpd(p, dsn, find_replica_fault), *fault = strchr(class, ' ');
+    *found = fault ? fault + 1 : "no process can be started to check it";
+    if (fault && !fault[1]) {
+        *found = "has replayed what the primary had written";
+        return NEO_FINDING_OK;
+    }
+    return fault ? NEO_FINDING_FAILED : NEO_FINDING_SKIPPED;
 }
 
 /* ---------------------------------------------------------------- requests to httpd */

@@ -86,7 +86,7 @@ void *neo_server_config_merge(apr_pool_t *pool, void *base, void *own)
             own_value >= 0 ? own_value : *number_member((neo_server_config *)base, ranges[i].member);
     }
     INHERIT(base_url), INHERIT(docs_url), INHERIT(key_file), INHERIT(webhook_delays), INHERIT(webhook_ca_bundle);
-    INHERIT(whatsapp_url), INHERIT(whatsapp_version), INHERIT(host_name);
+    INHERIT(whatsapp_url), INHERIT(whatsapp_version), INHERIT(host_name), INHERIT(read_dsn);
     config->webhook_allowed = apr_array_append(pool, b->webhook_allowed, o->webhook_allowed);
     config->stop_texts = apr_array_append(pool, b->stop_texts, o->stop_texts);
     config->roots = apr_array_append(pool, b->roots, o->roots); /* locations outside virtual hosts apply to all of them */
@@ -229,6 +229,13 @@ static const char *set_host_name(cmd_parms *cmd, void *data, const char *name)
                : "NeoAPIHostName must be 1 to 200 bytes of UTF-8";
 }
 
+static const char *set_read_dsn(cmd_parms *cmd, void *data, const char *dsn)
+{
+    (void)data;
+    *text_member(cmd) = dsn;
+    return *dsn ? NULL : "NeoAPIReadDSN must be a libpq connection string, such as \"service=neoapi-read\"";
+}
+
 static const char *set_path(cmd_parms *cmd, void *data, const char *path)
 {
     (void)data;
@@ -301,6 +308,7 @@ const command_rec neo_directives[] = {
     TAKE1("NeoAPIDocsURL", set_docs_url, MEMBER(docs_url), "the URL of the documentation"),
     TAKE1("NeoAPIHostName", set_host_name, MEMBER(host_name), "the name of this host for neoapictl"),
     TAKE1("NeoAPIKeyFile", set_path, MEMBER(key_file), "the file with the deployment's encryption keys"),
+    TAKE1("NeoAPIReadDSN", set_read_dsn, MEMBER(read_dsn), "the connection string of the replicas that may answer reads"),
     TAKE1("NeoAPIMaxBody", set_number, NULL, "maximum size of a request body, in bytes"),
     TAKE1("NeoAPICursorLifetime", set_number, NULL, "lifetime of pagination cursors, in seconds"),
     TAKE1("NeoAPIExports", set_number, NULL, "maximum number of exports in progress per process"),

@@ -64,6 +64,7 @@ static neo_json *describe_site(const server_rec *server, apr_pool_t *pool)
     /* It may contain a password, as the configuration that its reader can read does. doctor connects with it and does not print
      * it. */
     set_text(site, "database", neo_config_directive(server, "DBDParams", pool), pool);
+    set_text(site, "replica", config->read_dsn, pool);
     return site;
 }
 

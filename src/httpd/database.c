@@ -23,7 +23,7 @@
 
 #define QUEUE_MS  2000 /* the time limit of a request that waits for a connection */
 #define MIN_QUEUE 32   /* requests that may wait; with many connections, two for each */
-#define RESERVED  2    /* connections, for the listener and the dispatcher */
+#define RESERVED  2    /* connections, for the listener and the dispatcher; with replicas one more, to ask for the position */
 
 /* The queue of the requests. mod_dbd's own has no limits. */
 typedef struct {
@@ -76,11 +76,11 @@ static apr_status_t destroy_database(void *data)
     return APR_SUCCESS;
 }
 
-static void init_queue(queue *q, int max_connections, int max_long_held)
+static void init_queue(queue *q, int max_connections, int max_long_held, int has_replicas)
 {
-    int threads = 0;
+    int threads = 0, reserved = has_replicas ? RESERVED + 1 : RESERVED;
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
-    q->free = max_connections > RESERVED ? max_connections - RESERVED : 1;
+    q->free = max_connections > reserved ? max_connections - reserved : 1;
     int half = threads > 1 ? q->free / 2 : 1;
     q->max_long_held = max_long_held < half ? max_long_held : half;
     q->max_waiting = 2 * q->free > MIN_QUEUE ? 2 * q->free : MIN_QUEUE;
@@ -130,7 +130,7 @@ static void leave_long_held(queue *q)
 }
 
 neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, const char *params, int max_connections,
-                                int max_long_held)
+                                int max_long_held, int has_replicas)
 {
     neo_database *database = apr_pcalloc(pchild, sizeof *database);
     database->server = server;
@@ -140,9 +140,19 @@ neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, const ch
     __atomic_fetch_add(&neo_shared_metrics_get()->process->connections, max_connections, __ATOMIC_RELAXED);
     neo_mutex_init(&database->mutex);
     neo_mutex_init(&database->lookup);
-    init_queue(&database->queue, max_connections, max_long_held);
+    init_queue(&database->queue, max_connections, max_long_held, has_replicas);
     apr_pool_cleanup_register(pchild, database, destroy_database, apr_pool_cleanup_null);
     return database;
+}
+
+int neo_database_enter_long_held(neo_database *database)
+{
+    return enter_long_held(&database->queue);
+}
+
+void neo_database_leave_long_held(neo_database *database)
+{
+    leave_long_held(&database->queue);
 }
 
 /* Connects once more with libpq, because apr_dbd does not report SQLSTATE. */

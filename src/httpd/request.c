@@ -5,6 +5,7 @@
 #include <apr_portable.h>
 #include <apr_strings.h>
 #include <http_core.h>
+#include <http_log.h>
 #include <http_protocol.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -30,6 +31,8 @@
 #define HTTP2_BODY_S     10
 #define HTTP2_MAX_BODY_S 60
 #define HTTP2_MIN_RATE   500 /* bytes per second */
+
+APLOG_USE_MODULE(neoapi);
 
 static const char *header(void *context, const char *name)
 {
@@ -66,9 +69,17 @@ static void log_no_connection(neo_exchange *exchange)
             error->sentence);
 }
 
+/* With LogLevel debug, responses say which server was read. */
+static void show_source(const neo_exchange *exchange)
+{
+    if (APLOGrdebug(exchange->r))
+        apr_table_setn(exchange->r->headers_out, "X-Read-From", exchange->replica ? "replica" : "primary");
+}
+
 static neo_pg *acquire(void *context)
 {
     neo_exchange *exchange = context;
+    show_source(exchange);
     neo_pg *pg = neo_database_acquire(exchange->database, &exchange->lease, &exchange->log_context, exchange->r->pool);
     if (!pg && !exchange->lease.was_busy)
         log_no_connection(exchange);
@@ -80,6 +91,7 @@ static neo_pg *acquire(void *context)
 static neo_pg *acquire_long(void *context, int *is_full)
 {
     neo_exchange *exchange = context;
+    show_source(exchange);
     exchange->long_lease.is_long_held = 1;
     neo_pg *pg = neo_database_acquire(exchange->database, &exchange->long_lease, &exchange->log_context, exchange->r->pool);
     *is_full = exchange->long_lease.was_full;
@@ -88,9 +100,47 @@ static neo_pg *acquire_long(void *context, int *is_full)
     return pg;
 }
 
+static void count_read(neo_counter server)
+{
+    neo_metrics_count(neo_shared_metrics_get()->metrics, server, 1);
+}
+
+static neo_pg *acquire_read(void *context, int is_long)
+{
+    neo_exchange *exchange = context;
+    neo_read_pool *reads = exchange->config->reads;
+    if (!reads || (is_long && !neo_database_enter_long_held(exchange->database)))
+        return NULL;
+    exchange->replica = neo_read_pool_acquire(reads, &exchange->read_connection, exchange->r->pool);
+    exchange->is_long_read = exchange->replica && is_long;
+    if (is_long && !exchange->replica)
+        neo_database_leave_long_held(exchange->database);
+    if (!exchange->replica)
+        count_read(NEO_COUNT_PRIMARY_READS);
+    show_source(exchange);
+    return exchange->replica;
+}
+
+static int confirm_read(void *context)
+{
+    neo_exchange *exchange = context;
+    int is_confirmed =
+        neo_read_pool_is_confirmed(exchange->config->reads, exchange->read_connection, &exchange->lease, exchange->r->pool);
+    count_read(is_confirmed ? NEO_COUNT_REPLICA_READS : NEO_COUNT_PRIMARY_READS);
+    return is_confirmed;
+}
+
 static void release(void *context, neo_pg *pg)
 {
-    neo_database_release(((neo_exchange *)context)->database, pg);
+    neo_exchange *exchange = context;
+    if (pg != exchange->replica) {
+        neo_database_release(exchange->database, pg);
+        return;
+    }
+    neo_read_pool_release(exchange->config->reads, exchange->read_connection);
+    exchange->replica = NULL;
+    if (exchange->is_long_read)
+        neo_database_leave_long_held(exchange->database);
 }
 
 static int await_event(void *context, const neo_event_wait *wait)
@@ -337,8 +387,8 @@ static apr_status_t end_request(void *process)
 
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root)
 {
-    static const neo_host host = {
-        header, body, on_authenticated, acquire, acquire_long, release, notify_dispatcher, call_provider, await_event};
+    static const neo_host host = {header,       body,    on_authenticated,  acquire,       acquire_long, acquire_read,
+                                  confirm_read, release, notify_dispatcher, call_provider, await_event};
     neo_exchange *exchange = apr_pcalloc(r->pool, sizeof *exchange);
     size_t root_len = strlen(root);
     neo_process *process = neo_shared_metrics_get()->process;

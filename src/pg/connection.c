@@ -122,6 +122,19 @@ neo_pg *neo_pg_connect_nth(const neo_pg *pg, int n, apr_pool_t *pool, const char
                  : NULL;
 }
 
+/* What `dbname` expands to replaces what comes before it. */
+neo_pg *neo_pg_connect_replica(const char *conninfo, apr_pool_t *pool, const char **error)
+{
+    static const char *const keywords[] = {"connect_timeout", "dbname", NULL};
+    const char *const values[] = {APR_STRINGIFY(NEO_PG_PROBE_TIMEOUT_S), conninfo, NULL};
+    neo_pg *pg = adopt(PQconnectdbParams(keywords, values, 1), pool, error);
+    if (pg)
+        pg->is_replica = 1;
+    else
+        *error = neo_one_line(*error, pool);
+    return pg;
+}
+
 int neo_pg_has_password(const char *conninfo)
 {
     PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
@@ -143,6 +156,11 @@ int neo_pg_is_alive(neo_pg *pg)
         if (!PQconsumeInput(pg->conn))
             return 0;
     return PQstatus(pg->conn) == CONNECTION_OK;
+}
+
+int neo_pg_is_idle(neo_pg *pg)
+{
+    return neo_pg_is_alive(pg) && PQtransactionStatus(pg->conn) == PQTRANS_IDLE;
 }
 
 /* Only verbose messages have the SQLSTATE of a refused connection. */

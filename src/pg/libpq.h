@@ -34,6 +34,7 @@ struct neo_pg {
     unsigned int verified;           /* the verifier's; 0 after the connection was opened */
     char refusal[NEO_SQLSTATE_SIZE]; /* the SQLSTATE with which the last new connection was refused; "" if it was not */
     int timed_out;                   /* the last statement timed out */
+    int is_replica;                  /* see neo_pg_connect_replica */
     neo_pg_mode mode;                /* NEO_PG_REQUEST, or that of the open transaction */
     struct {
         const neo_statement *statement; /* NULL: none was sent, so neo_pg_receive runs it */

@@ -25,6 +25,11 @@ static const struct {
     [NEO_PG_SNAPSHOT] = {1, NEO_PG_SNAPSHOT_S + 1, 0, LOG},
 };
 
+static int may_reconnect(const neo_pg *pg, neo_pg_mode mode)
+{
+    return modes[mode].reconnects && !pg->is_replica;
+}
+
 /* ---------------------------------------------------------------- identity */
 
 static void set_fingerprint(neo_statement *statement)
@@ -149,7 +154,7 @@ static int can_retry(neo_pg *pg, neo_pg_mode mode, const neo_statement *statemen
     }
     if (neo_state_is_class(state, "40001") || neo_state_is_class(state, "40P01")) /* rolled back */
         return (!is_text(pg, statement) || statement->params) && PQtransactionStatus(pg->conn) != PQTRANS_INERROR;
-    if (!modes[mode].reconnects)
+    if (!may_reconnect(pg, mode))
         return 0;
     if (neo_state_is_class(state, "25006")) /* the primary became a standby: a new connection may find the new primary */
         return neo_pg_reconnect(pg);
@@ -169,7 +174,7 @@ static PGresult *execute_with_retries(neo_pg *pg, neo_pg_mode mode, const neo_st
         PQclear(result);
         result = NULL;
         /* A write must not be sent over a lost connection, so it is looked at before; a read is sent again. */
-        if (modes[mode].reconnects && (statement->writes || attempt > 0) && !neo_pg_is_alive(pg) && !neo_pg_reconnect(pg))
+        if (may_reconnect(pg, mode) && (statement->writes || attempt > 0) && !neo_pg_is_alive(pg) && !neo_pg_reconnect(pg))
             break;
         if (!neo_pg_is_accepted(pg)) {
             is_retry = modes[mode].reconnects;
@@ -216,10 +221,10 @@ static neo_pg_status read_outcome(neo_pg *pg, neo_pg_mode mode, const neo_statem
 {
     neo_pg_status status = neo_result_read(pg, result, pool, rows);
     rows->is_undone |= status != NEO_PG_OK && is_undone;
-    if (modes[mode].failure == RETURN)
-        return status;
     if (status == NEO_PG_TIMEOUT && (statement->time_limit || mode == NEO_PG_SNAPSHOT))
         status = NEO_PG_TIME_LIMIT;
+    if (modes[mode].failure == RETURN || pg->is_replica)
+        return status;
     if (status != NEO_PG_OK && modes[mode].failure == BEGIN_AGAIN && can_begin_again(pg, statement, rows, pool))
         return NEO_PG_RETRY;
     /* An error with an SQLSTATE over a connection that is still open comes from a server that has rolled back. */
@@ -235,8 +240,8 @@ static neo_pg_status read_outcome(neo_pg *pg, neo_pg_mode mode, const neo_statem
 static neo_pg_status run_within(neo_pg *pg, neo_pg_mode mode, const neo_statement *statement, const char *const *values,
                                 int timeout, apr_pool_t *pool, neo_rows *rows)
 {
-    int is_undone;
-    PGresult *result = execute_with_retries(pg, mode, statement, values, timeout, &is_undone);
+    int is_undone, limit = pg->is_replica && mode != NEO_PG_SNAPSHOT ? NEO_PG_PROBE_TIMEOUT_S : timeout;
+    PGresult *result = execute_with_retries(pg, mode, statement, values, limit, &is_undone);
     return read_outcome(pg, mode, statement, result, is_undone, pool, rows);
 }
 

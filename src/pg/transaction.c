@@ -36,11 +36,11 @@ neo_pg_status neo_pg_savepoint(neo_pg *pg, int is_rollback, apr_pool_t *pool, ne
                          pool, rows);
 }
 
-/* Resets a connection that is still in a transaction. */
+/* Resets a connection that is still in a transaction; one to a replica is closed by its owner. */
 static void leave_transaction(neo_pg *pg)
 {
     pg->mode = NEO_PG_REQUEST;
-    if (PQstatus(pg->conn) == CONNECTION_OK && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
+    if (!pg->is_replica && PQstatus(pg->conn) == CONNECTION_OK && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
         PQreset(pg->conn);
 }
 

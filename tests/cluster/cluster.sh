@@ -24,7 +24,7 @@ for part in deploy/common deploy/postgresql deploy/apache demo/data; do
 done
 
 nodes='etcd1 etcd2 etcd3 db1 db2 db3 haproxy1 haproxy2 pgbouncer1 pgbouncer2 host1 host2 haproxy'
-ports='PG_PORT PATRONI_PORT ETCD_PORT ETCD_PEER_PORT PRIMARY_PORT PGBOUNCER_PORT HTTPD_PORT'
+ports='PG_PORT PATRONI_PORT ETCD_PORT ETCD_PEER_PORT PRIMARY_PORT PGBOUNCER_PORT HTTPD_PORT REPLICA_PORT'
 passwords='SUPERUSER_PASSWORD REPLICATION_PASSWORD ADMIN_PASSWORD PASSWORD'
 
 # Sets what a node has of its own: address, port, template in conf/cluster, command, and the URL that answers when it is ready.

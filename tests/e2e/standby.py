@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -12,11 +13,30 @@ from wait import eventually
 
 
 class Standby:
-    """`state` is its directory, `host` that of its socket, `dsn` is for a superuser."""
+    """`state` is its directory, `host` that of its socket. `dsn` is for a superuser, `runtime_dsn` for the runtime role."""
 
-    def __init__(self, host, port):
-        self.state, self.host, self.port = Path(host), host, port
-        self.dsn = f"host={host} port={port} dbname=neoapi user=postgres"
+    def __init__(self, instance, host):
+        self.primary = {part.split("=")[0]: part.split("=")[1] for part in instance.admin_dsn.split()}
+        self.state, self.host, self.port = Path(host), host, self.primary["port"]
+        self.dsn, self.runtime_dsn = (f"host={host} port={self.port} dbname=neoapi user={role}" for role in ("postgres", "neoapi"))
+        self.programs = Path(instance.sql("select setting from pg_config where name = 'BINDIR'")[0][0])
+        self.as_postgres = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+
+    def run(self, program, *args):
+        subprocess.run([*self.as_postgres, self.programs / program, "-D", self.state / "pg", *args], check=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def copy(self):
+        self.run("pg_basebackup", "-R", "-X", "stream", "--checkpoint=fast", "-h", self.primary["host"], "-p", self.port, "-U",
+                 "postgres")
+
+    def start(self, *settings):
+        options = " ".join(f"-c {setting}" for setting in ("listen_addresses=", *settings))
+        self.run("pg_ctl", "-s", "-w", "start", "-o", f"{options} -k {self.host}", "-l", self.state / "log")
+        self.state.chmod(0o755)
+
+    def stop(self):
+        self.run("pg_ctl", "-s", "-w", "stop", "-m", "immediate")
 
     def sql(self, text, *values):
         with contextlib.closing(psycopg2.connect(self.dsn)) as connection, connection.cursor() as cursor:
@@ -28,33 +48,53 @@ class Standby:
         assert self.sql("select pg_promote()") == [(True,)]
         eventually(lambda: self.sql("select not pg_is_in_recovery()") == [(True,)], "it is promoted")
 
+    def signal(self, number):
+        """To all processes of the server."""
+        parent = int((self.state / "pg/postmaster.pid").read_text().split()[0])
+        with open(f"/proc/{parent}/task/{parent}/children") as children:
+            pids = [parent, *(int(pid) for pid in children.read().split())]
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    @contextlib.contextmanager
+    def frozen(self):
+        self.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.signal(signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def paused(self):
+        """It receives the write-ahead log, but does not replay it."""
+        self.sql("select pg_wal_replay_pause()")
+        try:
+            eventually(lambda: self.sql("select pg_get_wal_replay_pause_state()") == [("paused",)], "replay is paused")
+            yield
+        finally:
+            self.sql("select pg_wal_replay_resume()")
+
 
 @contextlib.contextmanager
 def standby(instance):
     """Starts one, and removes it at the end of the `with` block."""
-    programs = Path(instance.sql("select setting from pg_config where name = 'BINDIR'")[0][0])
-    as_postgres = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    primary = {part.split("=")[0]: part.split("=")[1] for part in instance.admin_dsn.split()}
     rules = Path(instance.sql("show hba_file")[0][0])
     kept = rules.read_text()
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="neoapi-standby.") as name:
-        place = Path(name)
-        if as_postgres:
+        replica = Standby(instance, name)
+        if replica.as_postgres:
             subprocess.run(["chown", "postgres:", name], check=True)
-        data = place / "pg"
         rules.write_text("local replication all peer map=neoapi\n" + kept)
         instance.sql("select pg_reload_conf()")
         try:
-            subprocess.run([*as_postgres, programs / "pg_basebackup", "-D", data, "-R", "-X", "stream", "--checkpoint=fast", "-h",
-                            primary["host"], "-p", primary["port"], "-U", "postgres"], check=True)
-            run = [*as_postgres, programs / "pg_ctl", "-s", "-w", "-D", data]
-            subprocess.run([*run, "start", "-o", f"-c listen_addresses= -k {name}", "-l", place / "log"], check=True,
-                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            replica.copy()
+            replica.start()
             try:
-                place.chmod(0o755)
-                yield Standby(name, primary["port"])
+                yield replica
             finally:
-                subprocess.run([*run, "stop", "-m", "immediate"], check=True)
+                if (replica.state / "pg/postmaster.pid").exists():
+                    replica.stop()
         finally:
             rules.write_text(kept)
             with contextlib.suppress(psycopg2.OperationalError):  # it was stopped

@@ -38,8 +38,8 @@ def test_doctor_passes_without_faults(db, key_file, as_runtime):
     dsn = db.runtime_dsn if as_runtime else db.dsn
     status, checks = examined(db, "--key-file", str(key_file), dsn=dsn)
     steps = [checks.pop(name) for name in ("API keys", "httpd")]
-    for name in ("httpd configuration", "virtual host", "certificate", "httpd database", "connection limit", "request",
-                 "requests without TLS"):
+    for name in ("httpd configuration", "virtual host", "certificate", "httpd database", "read replica", "connection limit",
+                 "request", "requests without TLS"):
         assert checks.pop(name)["result"] == "skipped"
     assert status == 0 and {row["result"] for row in checks.values()} == {"ok"}, checks
     assert all(row["result"] == "ok" or row["fix"] for row in steps)

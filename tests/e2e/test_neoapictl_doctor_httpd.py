@@ -16,6 +16,7 @@ import pytest
 from ctl_database import new_database, db, own_database  # noqa: F401 (fixtures)
 from deployment import BUILD, TIMEOUT_S, ROOT
 from psycopg2.extensions import make_dsn
+from standby import standby
 from wait import eventually
 
 # httpd cannot load a sanitized module by itself.
@@ -118,6 +119,26 @@ def test_doctor_suggests_each_command_of_the_readme(layout):
     assert found["virtual host"] == {**found["virtual host"], "result": "pending", "fix": site}
     assert [found[name]["result"] for name in CHECKS] == ["ok", "pending", "skipped"]
     assert found["httpd"]["result"] == "failed"  # without a database
+
+
+def test_a_replica_that_cannot_be_used_is_found(layout, own_database, instance):
+    layout.finish().env["NEOAPI_DATABASE"] = own_database.dsn
+    layout.edit("dbname=neoapi", own_database.runtime_dsn.replace("'", ""))
+    assert layout.found("read replica")["found"] == "NeoAPIReadDSN is not set"
+    with standby(instance) as replica:
+        dsn = make_dsn(own_database.runtime_dsn, host=replica.host).replace("'", "")
+        layout.edit("#NeoAPIReadDSN \"service=neoapi-read", f'NeoAPIReadDSN "{dsn}')
+        row = layout.found("read replica")
+        assert row["result"] == "ok", row
+        with replica.paused():
+            own_database.sql("create table public.later ()")
+            row = layout.found("read replica")
+            assert row["result"] == "failed" and row["found"].startswith("it lags behind the primary by "), row
+        replica.promote()
+        row = layout.found("read replica")
+        assert row["found"] == "it is not a replica, but accepts writes" and "NeoAPIReadDSN" in row["fix"], row
+    row = layout.found("read replica")
+    assert row["result"] == "failed" and "socket" in row["found"], row
 
 
 def test_a_complete_site_passes(layout, own_database):

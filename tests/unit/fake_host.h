@@ -28,6 +28,8 @@ typedef struct {
     const char *body;   /* NULL: none was sent */
     neo_problem *fault; /* the problem of reading the body; NULL: none */
     neo_pg *pg;         /* NULL: the database is unavailable */
+    neo_pg *replica;    /* NULL: none is ready */
+    int is_replica_ahead;
     int acquired, in_use, bodies_read;
     apr_size_t max; /* the limit that the service passed */
     const char *address;
@@ -80,10 +82,24 @@ static inline neo_pg *fake_acquire_long(void *context, int *is_full)
     return fake_acquire(context);
 }
 
+static inline neo_pg *fake_acquire_read(void *context, int is_long)
+{
+    fake_host *host = context;
+    (void)is_long;
+    assert_int_equal(host->in_use, 0);
+    host->in_use += host->replica != NULL;
+    return host->replica;
+}
+
+static inline int fake_confirm_read(void *context)
+{
+    return !((fake_host *)context)->is_replica_ahead;
+}
+
 static inline void fake_release(void *context, neo_pg *pg)
 {
     fake_host *host = context;
-    assert_ptr_equal(pg, host->pg);
+    assert_true(pg == host->pg || pg == host->replica);
     assert_int_equal(host->in_use, 1);
     host->in_use--;
 }
@@ -197,9 +213,17 @@ static inline fake_key *token_of(int count, apr_pool_t *pool)
 /* Sends a request, whose host and context it sets; returns the status. */
 static inline int ask_request(neo_site *site, fake_host *host, neo_request *request)
 {
-    static const neo_host functions = {
-        fake_header, fake_body, fake_on_authenticated, fake_acquire, fake_acquire_long, fake_release, fake_notify_dispatcher,
-        NULL,        NULL};
+    static const neo_host functions = {fake_header,
+                                       fake_body,
+                                       fake_on_authenticated,
+                                       fake_acquire,
+                                       fake_acquire_long,
+                                       fake_acquire_read,
+                                       fake_confirm_read,
+                                       fake_release,
+                                       fake_notify_dispatcher,
+                                       NULL,
+                                       NULL};
     request->host = &functions;
     request->context = host;
     host->response.headers = apr_table_make(request->pool, 12);

@@ -66,6 +66,42 @@ static void assert_error(fixture *s, const char *query, const char *code, const 
     assert_int_equal(s->host->acquired, before); /* it is refused without a query */
 }
 
+/* ---------------------------------------------------------------- replicas */
+
+TEST(a_replica_answers_a_list_and_the_primary_if_it_fails)
+{
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state), *replica = fixture_with(s->key, *state);
+    s->host->replica = replica->host->pg;
+    assert_int_equal(list(s, "count=true", *state), 200);
+    assert_int_equal(s->host->acquired, 0);
+    replica->error = "40001"; /* a conflict with recovery */
+    assert_int_equal(list(s, "creci=1", *state), 200);
+    assert_int_equal(s->host->acquired, 1);
+    replica->error = NULL;
+    s->host->is_replica_ahead = 1;
+    assert_int_equal(list(s, "creci=1", *state), 200);
+    assert_int_equal(s->host->acquired, 2);
+}
+
+TEST(a_list_that_a_replica_finds_too_expensive_is_not_repeated)
+{
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state), *replica = fixture_with(s->key, *state);
+    s->host->replica = replica->host->pg;
+    replica->error = "57014";
+    assert_refused(s->site, s->host, "GET", "brokers?count=true", 503, "internal.query_timeout", *state);
+    assert_int_equal(s->host->acquired, 0);
+}
+
+TEST(a_replica_is_not_asked_for_what_costs_the_primary_little)
+{
+    fixture *s = fixture_with(key_of("org_viewer", *state), *state), *replica = fixture_with(s->key, *state);
+    s->host->replica = replica->host->pg;
+    (void)ask(s->site, s->host, "GET", "brokers/" FIRST, *state);
+    assert_int_equal(s->host->acquired, 1);
+    assert_int_equal(list(s, "limit=1", *state), 200);
+    assert_int_equal(s->host->acquired, 2);
+}
+
 /* ---------------------------------------------------------------- queries */
 
 TEST(valid_queries_are_accepted)

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections to replicas (NeoAPIReadDSN), for reads that may be executed on one. A thread opens them, so that no request waits
+ * for a replica that does not respond. */
+#ifndef NEO_HTTPD_READ_POOL_H
+#define NEO_HTTPD_READ_POOL_H
+
+#include "httpd/database.h"
+
+typedef struct neo_read_pool neo_read_pool;
+typedef struct neo_read_connection neo_read_connection;
+
+/* Call it in a child process. At most `max_connections` are opened. `primary` must have been made for a process with replicas.
+ * Returns NULL if `dsn` is NULL. */
+neo_read_pool *neo_read_pool_start(apr_pool_t *pchild, server_rec *server, neo_database *primary, const char *dsn,
+                                   int max_connections);
+
+/* A connection to a replica that has replayed all that the primary had committed when this function was called. NULL: none is
+ * idle, has replayed that within milliseconds, or can be reached. *acquired is for neo_read_pool_release. */
+neo_pg *neo_read_pool_acquire(neo_read_pool *reads, neo_read_connection **acquired, apr_pool_t *pool);
+
+/* Whether all that was read over the connection is visible on the primary. Otherwise a later read from that would go back. In a
+ * transaction, call it after the first statement. */
+int neo_read_pool_is_confirmed(neo_read_pool *reads, neo_read_connection *acquired, neo_db_lease *lease, apr_pool_t *pool);
+void neo_read_pool_release(neo_read_pool *reads, neo_read_connection *acquired);
+
+#endif
