@@ -321,8 +321,8 @@ cluster-status: ## show the cluster's nodes, and which server is the primary
 cluster-remove: ## stop the cluster and delete its data
 	@$(CLUSTER) remove '$(BUILD)/cluster'
 
-cluster-test: all ## kill each node of a cluster of its own under load; check that no write is lost (CLUSTER_NODES="primary etcd1 ...")
-	@/usr/bin/python3 -B tests/cluster/test_cluster.py '$(BUILD)' $(CLUSTER_NODES)
+cluster-test: all ## cause faults in a cluster of its own under load; check that no write is lost (CLUSTER_FAULTS="primary partition ...")
+	@/usr/bin/python3 -B tests/cluster/test_cluster.py '$(BUILD)' $(CLUSTER_FAULTS)
 
 # ---------------------------------------------------------------- the Debian package
 

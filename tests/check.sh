@@ -50,6 +50,7 @@ finish_beside() {
 computing() {
     step 'layers and texts' sh tests/lint/check.sh . layers texts
     step 'unit tests' make -s "$jobs" unit
+    step "checker of a cluster's history" /usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/cluster/test_history.py
     step 'shipped configuration' sh tests/deploy/check-conf.sh build/mod_neoapi.so
 }
 

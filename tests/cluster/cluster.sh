@@ -7,9 +7,11 @@
 #   cluster.sh up DIR BUILD      creates what is missing, starts what is not running; can be repeated
 #   cluster.sh start DIR NODE    a node is etcd1 to etcd3, db1 to db3, haproxy1, haproxy2, pgbouncer1, pgbouncer2, host1, host2 or haproxy
 #   cluster.sh kill DIR NODE     SIGKILL for every process of the node; the node "primary" is the server that leads
+#   cluster.sh freeze DIR NODE   SIGSTOP for every process of the node; thaw DIR NODE ends it
 #   cluster.sh status DIR        prints which nodes are ready
 #   cluster.sh remove DIR        stops every node and deletes everything
 #
+# NEOAPI_CLUSTER_NAMESPACES: three network namespaces, /proc/PID/ns/net, for etcd1 with db1 and so on; test_cluster.py makes them.
 # NEOAPI_CLUSTER_PORT is the port of HAProxy on 127.0.0.1 (9443). As root, Apache's children run as www-data, everything else as postgres.
 # shellcheck disable=SC2034,SC2154 # variables are shared with the sourced files and, through eval, with the templates
 set -eu
@@ -129,12 +131,15 @@ node_pids() {
 launch() {
     describe "$1"
     if node_pid "$1" >/dev/null; then return 0; fi
-    as_user=
+    as_user='' inside=''
     case $1 in host?) ;; *) if is_root; then as_user='setpriv --reuid=postgres --regid=postgres --init-groups'; fi ;; esac
+    case $NEOAPI_CLUSTER_NAMESPACES:$1 in
+        ?*:db? | ?*:etcd?) inside="nsenter --net=$(echo "$NEOAPI_CLUSTER_NAMESPACES" | cut -d ' ' -f "$number")" ;;
+    esac
     (
         umask 027
         # shellcheck disable=SC2086 # commands with arguments
-        setsid $as_user env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 $command "$state/$1/$template" \
+        setsid $inside $as_user env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 $command "$state/$1/$template" \
             </dev/null >>"$state/log/$1.log" 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
         echo $! >"$state/run/$1.pid"
     )
@@ -175,13 +180,19 @@ primary() {
     return 1
 }
 
-kill_node() {
-    # Stopped first, so that no process of the node starts another one or notices the end of another one.
+# Stops all processes of a node, and those that they have started meanwhile. Sets $pids.
+freeze() {
     pids=$(node_pids "$1")
     [ -n "$pids" ] || die "$1 is not running"
     # shellcheck disable=SC2086 # a list of numbers
     kill -STOP $pids
     pids=$(node_pids "$1")
+    # shellcheck disable=SC2086
+    kill -STOP $pids
+}
+
+kill_node() {
+    freeze "$1" # so that no process of the node starts another one or notices the end of another one
     # shellcheck disable=SC2086
     kill -KILL $pids
     # shellcheck disable=SC2086
@@ -319,6 +330,7 @@ usage() {
 [ $# -ge 2 ] || usage
 action=$1
 dir=$(absolute "$2")
+: "${NEOAPI_CLUSTER_NAMESPACES:=}"
 argument=${3:-}
 # Settings come from the cluster, and the caller's libpq variables are for another database.
 for name in PORT MODULE CTL APACHE PGBIN $ports $passwords $(env | sed -n 's/^\(PG[A-Z]*\)=.*/\1/p'); do unset "$name"; done
@@ -351,6 +363,8 @@ case $action in
         kill_node "$node"
         say "$node is killed"
         ;;
+    freeze) freeze "$argument" ;;
+    thaw) node_pids "$argument" | xargs kill -CONT ;;
     status) print_status ;;
     remove)
         cd /

@@ -1,144 +1,158 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills each node of a cluster under writes and reads, and starts it again: test_cluster.py BUILD [NODE...]
+"""Causes faults in a cluster under load and mends them: test_cluster.py BUILD [FAULT...]
 
-Prints for each node the longest time without a write and without a read, and the requests that failed. Fails if an acknowledged write is lost,
-if a request fails with another status than 502 or 503 with Retry-After, or if requests do not succeed again. "upgrade" is no node: it migrates
-the schema to a newer version while both hosts run, then restarts one after the other with the newer module, and no request may fail.
+Prints for each fault the longest time without a write, a read and a delivery, and the requests that failed. Fails if the clients' history is
+wrong (history.py), if a request fails with another status than 502 or 503 with Retry-After, if requests do not succeed again, if an event is
+not delivered, or if a host accepts a revoked key. "upgrade" migrates the schema to a newer version while both hosts run, then restarts one
+after the other with the newer module, and no request may fail.
 """
-import json
 import os
-import re
-import shlex
-import socket
-import ssl
-import subprocess
+import signal
 import sys
-import threading
 import time
-import urllib.error
-import urllib.request
-import uuid
 from collections import Counter
 from pathlib import Path
 
 os.environ["NEOAPI_TEST_BUILD"] = sys.argv[1]
 sys.path.append(str(Path(__file__).parents[1] / "e2e"))
+from clients import Changer, Client, Creator, Follower, Reader, Revoked, Webhooks  # noqa: E402
+from faults import FAULTS, Cluster, in_private_network, machines, replace  # noqa: E402
+from history import Request, check_keys, check_log, check_registers  # noqa: E402
 from next_version import NEXT, NextVersion  # noqa: E402
 
-SCRIPT = Path(__file__).with_name("cluster.sh")
-NODES = "primary etcd1 db2 haproxy1 pgbouncer2 host1 host2 haproxy primary upgrade".split()
-RECOVERY_S, STEADY_S = 60, 5
+RECOVERY_S, STEADY_S, BROKERS = 60, 5, 4
+UNCONFIRMED_S = 15  # for which a host that has not confirmed a revocation may accept the key
+LOSES_WRITES = ("asynchronous", "asynchronous-lag")
+CONNECTION_ERRORS = {"ConnectionRefusedError", "ConnectionResetError", "RemoteDisconnected", "SSLEOFError"}
 
 
-class Client(threading.Thread):
-    """Repeats one request until it succeeds, then the next one, and notes the successes and failures."""
+class Load:
+    """Clients at work during a fault."""
 
-    def __init__(self, env, is_writer):
-        super().__init__(daemon=True)
-        self.env, self.is_writer = env, is_writer
-        self.context = ssl.create_default_context(cafile=env["NEOAPI_CA"])
-        self.ids, self.failures, self.gap, self.last, self.is_stopping = [], Counter(), 0.0, time.monotonic(), False
+    def __init__(self, cluster, webhooks):
+        self.cluster, self.webhooks, self.history, env = cluster, webhooks, [], cluster.env()
+        setup = Client(env)
+        brokers = [setup.send("brokers", {"name": "First name"})[0] for _ in range(BROKERS)]
+        now = time.monotonic()
+        self.history += [Request(one["id"], True, one["name"], now, now, one["updated_at"]) for one in brokers]
+        self.brokers = [one["id"] for one in brokers]
+        self.creator, self.follower = Creator(env), Follower(env)
+        self.writers = [self.creator, Changer(env, self.brokers, self.history), Changer(env, self.brokers, self.history)]
+        self.readers = [Reader(env, self.brokers, self.history), Reader(env, self.brokers, self.history)]
+        self.revoked = self.revoke(env)
+        webhooks.gap, webhooks.last = 0, now
+        self.served = [*self.writers, *self.readers, self.follower]
+        for client in (*self.served, *self.revoked):
+            client.last = time.monotonic()
+            client.start()
+        time.sleep(1)
 
-    def send(self, path, body=None, key=None):
-        headers = {"X-API-Key": self.env["NEOAPI_KEY"], "Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}
-        request = urllib.request.Request(self.env["NEOAPI_URL"] + path, json.dumps(body).encode() if body else None, headers)
-        with urllib.request.urlopen(request, timeout=20, context=self.context) as response:
-            return json.load(response)
+    def revoke(self, env):
+        """A client of each host, with a key that both have accepted and that is revoked now."""
+        _, key = self.cluster.neoapictl("key", "create", "revoked", "--organization", env["NEOAPI_ORG"], "--role", "org_viewer")
+        clients = [Revoked(env, env[host], key["secret"]) for host in ("NEOAPI_HOST_1_URL", "NEOAPI_HOST_2_URL")]
+        for client in clients:
+            client.send("me")
+        status, _ = self.cluster.neoapictl("key", "revoke", key["id"])
+        for client in clients:
+            client.since = time.monotonic() + (UNCONFIRMED_S if status else 0)
+        if status:
+            print("                  a host has not confirmed the revocation within three seconds")
+        return clients
 
-    def attempt(self, key):
-        """Returns whether the request succeeded."""
-        try:
-            if self.is_writer:
-                self.ids.append(self.send("brokers", {"name": "Ana", "external_id": key}, key)["id"])
-            else:
-                self.send("me")
-            return True
-        except urllib.error.HTTPError as error:
-            name = f"{error.code}{'' if error.headers['Retry-After'] else ' without Retry-After'}"
-        except (OSError, ValueError) as error:
-            name = type(getattr(error, "reason", error)).__name__
-        self.failures[name] += 1
-        return False
+    def are_served(self, since):
+        return all(client.last > since for client in self.served)
 
-    def run(self):
-        while not self.is_stopping:
-            key = str(uuid.uuid4())
-            while not self.attempt(key) and not self.is_stopping:
-                time.sleep(0.05)
-            now = time.monotonic()
-            self.gap, self.last = max(self.gap, now - self.last), now
-            time.sleep(0.02)
+    def await_service(self, since):
+        until = time.monotonic() + RECOVERY_S
+        while not self.are_served(since) and time.monotonic() < until:
+            time.sleep(0.1)
+        return [] if self.are_served(since) else ["requests do not succeed again"]
 
+    def stop(self):
+        for client in (*self.served, *self.revoked):
+            client.is_stopping = True
+        for client in (*self.served, *self.revoked):
+            client.join(RECOVERY_S)
 
-class Cluster:
-    def __init__(self, build):
-        self.build, self.directory = build, build / "cluster-test"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = str(free.getsockname()[1])
+    def failures(self):
+        return sum((client.failures for client in self.served), Counter())
 
-    def run(self, command, *arguments):
-        """Runs cluster.sh. Its output goes to a file, because a pipe would stay open with the servers."""
-        with open(self.build / "cluster-test.log", "a+", encoding="utf-8") as log:
-            begun = log.tell()
-            done = subprocess.run(["sh", SCRIPT, command, self.directory, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                  env={**os.environ, "NEOAPI_CLUSTER_PORT": self.port}, timeout=600)
-            log.seek(begun)
-            said = log.read()
-        if done.returncode:
-            sys.exit(f"cluster.sh {command} {' '.join(map(str, arguments))} failed:\n{said}")
-        return said
+    def await_deliveries(self, events):
+        """Returns the events that are not delivered."""
+        until = time.monotonic() + RECOVERY_S
+        while events - self.webhooks.deliveries.keys() and time.monotonic() < until:
+            time.sleep(0.1)
+        return events - self.webhooks.deliveries.keys()
 
-    def env(self):
-        return dict(word.split("=", 1) for word in shlex.split((self.directory / "env").read_text()))
+    def check(self):
+        """Returns what is wrong with the history, and what else is."""
+        server = self.cluster.server("leader")
+        last = [Reader(self.cluster.env(), [broker], self.history) for broker in self.brokers]
+        for reader in last:
+            reader.step()
+        stored = [tuple(line.split("|")) for line in self.cluster.psql(
+            server, f"select external_id, id from neoapi.broker where name = '{self.creator.name}'")]
+        events = [line.split("|") for line in self.cluster.psql(
+            server, "select id, resource_id, type in ('broker.created', 'broker.updated') from neoapi.event order by id")]
+        ours = {*self.brokers, *(id for _, id in stored)}
+        self.events = {id for id, resource, is_subscribed in events if resource in ours and is_subscribed == "t"}
+        history = (check_registers(self.history) + check_keys(self.creator.results, stored)
+                   + check_log(self.follower.runs, [id for id, _, _ in events]))
+        others = [f"{id} is not delivered" for id in self.await_deliveries(self.events)]
+        if self.webhooks.forged:
+            others.append(f"{self.webhooks.forged} deliveries have a wrong signature")
+        return history, others + ["a revoked key is accepted" for client in self.revoked if client.accepted]
 
-
-def start_clients(cluster):
-    """A writer and a reader, at work."""
-    clients = [Client(cluster.env(), is_writer) for is_writer in (True, False)]
-    for client in clients:
-        client.start()
-    time.sleep(1)
-    return clients
-
-
-def stop_clients(clients):
-    for client in clients:
-        client.is_stopping = True
-    for client in clients:
-        client.join(RECOVERY_S)
-
-
-def print_result(name, clients, took):
-    writes, reads = clients
-    failures = writes.failures + reads.failures
-    print(f"{name:14} {writes.gap:8.1f} {reads.gap:8.1f}   {took:6.1f}   {len(writes.ids):6}   "
-          f"{', '.join(f'{count} x {failure}' for failure, count in failures.items()) or 'none'}", flush=True)
-
-
-def replace(path, pattern, text):
-    path.write_text(re.sub(pattern, text, path.read_text()))
+    def print_result(self, name):
+        gaps = (max(client.gap for client in self.writers), max(client.gap for client in self.readers), self.webhooks.gap)
+        failures = ", ".join(f"{count} x {failure}" for failure, count in self.failures().items())
+        acknowledged = sum(request.is_write and request.end < float("inf") for request in self.history) + len(self.creator.results)
+        doubled = sum(self.webhooks.deliveries[id] - 1 for id in self.events if id in self.webhooks.deliveries)
+        print(f"{name:18}{''.join(f'{gap:8.1f}' for gap in gaps)}   {acknowledged:6} {len(self.history):6} {len(self.events):6} {doubled:7}   "
+              f"{failures or 'none'}", flush=True)
 
 
-def upgrade(cluster):
+def observe(cluster, webhooks, name):
+    """Causes a fault, waits until requests succeed, and mends it. Returns what is wrong."""
+    load = Load(cluster, webhooks)
+    with FAULTS[name](cluster):
+        begun = time.monotonic()
+        while time.monotonic() < begun + STEADY_S or not load.are_served(time.monotonic() - 3):
+            if time.monotonic() > begun + (STEADY_S if name == "haproxy" else RECOVERY_S):
+                break
+            time.sleep(0.1)
+    errors = load.await_service(time.monotonic())
+    load.stop()
+    cluster.await_roles("leader", "replica", "sync_standby")
+    history, others = load.check()
+    load.print_result(name)
+    if name in LOSES_WRITES:
+        print(f"                  {sum('is lost' in error for error in history)} creates are lost; the history has {len(history)} errors")
+    else:
+        errors += history
+    allowed = {"502", "503"} | (CONNECTION_ERRORS if name == "haproxy" else set())
+    errors += [failure for failure in load.failures() if failure not in allowed]
+    return [f"{name}: {error}" for error in errors + others]
+
+
+def upgrade(cluster, webhooks):
     """Migrates the schema with a newer neoapictl, then drains each host, starts it with the newer module and puts it back. Returns what is
     wrong."""
-    def neoapictl(*arguments):
-        subprocess.run([program, "--quiet", *arguments], check=True, stdout=subprocess.DEVNULL, timeout=RECOVERY_S)
     place, program = cluster.directory / "newer", Path(cluster.env()["NEOAPI_CTL"])
     place.mkdir()
     newer = NextVersion(place, ("next", NEXT), has_website=True)
     replace(program, "exec '.*?'", f"exec '{newer.ctl}'")
-    begun, clients = time.monotonic(), start_clients(cluster)
-    neoapictl("migrate")
-    written = len(clients[0].ids)
-    while len(clients[0].ids) < written + 100 and not clients[0].failures:
+    load = Load(cluster, webhooks)
+    cluster.neoapictl("migrate")
+    written = len(load.creator.results)
+    while len(load.creator.results) < written + 100 and not load.failures():
         time.sleep(0.1)
     for node in ("host1", "host2"):
-        neoapictl("drain", "--host", node, "--notice", "3")
+        cluster.neoapictl("drain", "--host", node, "--notice", "3")
         cluster.run("kill", node)
         replace(cluster.directory / node / "httpd.conf", '".*/mod_neoapi.so"', f'"{newer.module}"')
-        neoapictl("undrain", "--host", node)  # now, because "start" waits until it is ready
+        cluster.neoapictl("undrain", "--host", node)  # now, because "start" waits until it is ready
         cluster.run("start", node)
         log = cluster.directory / f"log/{node}.access.log"
         size, until = log.stat().st_size, time.monotonic() + RECOVERY_S
@@ -146,57 +160,43 @@ def upgrade(cluster):
             if time.monotonic() > until:
                 sys.exit(f"{node} gets no requests")
             time.sleep(0.1)
-    stop_clients(clients)
-    print_result("upgrade", clients, time.monotonic() - begun)
+    load.stop()
+    history, others = load.check()
+    load.print_result("upgrade")
     for name in ("NEOAPI_HOST_1_URL", "NEOAPI_HOST_2_URL"):  # the newer module has this field
-        clients[0].env["NEOAPI_URL"] = cluster.env()[name]
-        clients[0].ids.append(clients[0].send("brokers", {"name": "Ana", "website": "https://ana.example.com"})["id"])
-    return [f"upgrade: {failure}" for client in clients for failure in client.failures] + check("upgrade", clients, True)
+        Client(cluster.env(), cluster.env()[name]).send("brokers", {"name": "Ana", "website": "https://ana.example.com"})
+    return [f"upgrade: {error}" for error in [*load.failures(), *history, *others]]
 
 
-def fail_over(cluster, name):
-    """Kills the node, waits until requests succeed again, and starts it. Returns the clients."""
-    clients = start_clients(cluster)
-    node = cluster.run("kill", name).split()[1]
-    killed = time.monotonic()
-    while any(client.last < time.monotonic() - 0.5 or time.monotonic() < killed + STEADY_S for client in clients):
-        if time.monotonic() > killed + (5 if node == "haproxy" else RECOVERY_S):
-            break
-        time.sleep(0.1)
-    begun = time.monotonic()
-    cluster.run("start", node)
-    started = time.monotonic()
-    while any(client.last < started for client in clients) and time.monotonic() < started + RECOVERY_S:
-        time.sleep(0.1)
-    recovered = all(client.last > started for client in clients)
-    stop_clients(clients)
-    print_result(name if name == node else f"{name} ({node})", clients, started - begun)
-    return node, clients, recovered
-
-
-def check(node, clients, recovered):
-    """Returns what is wrong."""
-    allowed = {"502", "503"} | ({"ConnectionRefusedError", "ConnectionResetError", "RemoteDisconnected", "SSLEOFError"} if node == "haproxy" else set())
-    errors = [f"{node}: {failure}" for client in clients for failure in client.failures if failure not in allowed]
-    for broker in clients[0].ids:
-        try:
-            clients[0].send(f"brokers/{broker}")
-        except urllib.error.HTTPError as error:
-            errors.append(f"{node}: broker {broker} is lost: {error.code}")
-    return errors + ([] if recovered else [f"{node}: requests do not succeed again"])
-
-
-def main():
-    cluster, errors = Cluster(Path(sys.argv[1]).resolve()), []
-    begun = time.monotonic()
+def run(cluster, names):
+    begun, errors, webhooks = time.monotonic(), [], Webhooks()
     try:
         cluster.run("up", cluster.build)
         print(f"the cluster is ready after {time.monotonic() - begun:.0f} s")
-        print("killed          without writes and reads   start   writes   failed requests")
-        for name in sys.argv[2:] or NODES:
-            errors += upgrade(cluster) if name == "upgrade" else check(*fail_over(cluster, name))
+        with webhooks.receiver:
+            webhooks.subscribe(Client(cluster.env()))
+            print("fault                writes   reads  events   writes  reads+ events doubled   failed requests\n"
+                  "                       seconds without          number of        deliveries")
+            for name in names:
+                if name == "partition" and not cluster.namespaces:
+                    print("partition         skipped: needs root, ip and unshare")
+                    continue
+                cluster.await_roles("leader", "replica", "sync_standby")
+                errors += upgrade(cluster, webhooks) if name == "upgrade" else observe(cluster, webhooks, name)
     finally:
         cluster.run("remove")
+    print(f"{time.monotonic() - begun:.0f} s")
+    return errors + cluster.errors
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # the cluster is removed
+    build, names = Path(sys.argv[1]).resolve(), sys.argv[2:] or [*FAULTS, "upgrade"]
+    if in_private_network():
+        with machines() as namespaces:
+            errors = run(Cluster(build, namespaces), names)
+    else:
+        errors = run(Cluster(build), names)
     sys.exit("\n".join(errors) or 0)
 
 

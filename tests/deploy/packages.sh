@@ -31,6 +31,7 @@ cluster python3-etcd
 cluster etcd-server etcd
 cluster haproxy     haproxy
 cluster pgbouncer   pgbouncer
+cluster iproute2    ip
 unit  libcmocka-dev
 check python3-pytest
 check python3-pytest-xdist
