@@ -40,7 +40,7 @@ typedef struct neo_site {
     int export_timeout;                   /* seconds */
     int allows_http;                      /* webhook subscriptions may have http URLs */
     int groups_writes;                    /* concurrent creates share statements */
-    const apr_array_header_t *stop_texts; /* WhatsApp's opt-out texts; see neo_preference_of_text */
+    const apr_array_header_t *stop_texts; /* WhatsApp's opt-out texts; see neo_read_preference */
     neo_limiter *credentials;
     neo_limiter *addresses;
     const neo_concurrency *concurrency;

@@ -234,7 +234,7 @@ int neo_resource_index(const neo_resource *resource);
 extern const neo_filter neo_common_filters[];
 
 /* Look-ups by name; NULL if there is none. */
-const neo_resource *neo_resource_of_collection(const char *collection);
+const neo_resource *neo_find_collection(const char *collection);
 const neo_resource *neo_resource_named(const char *name);
 const neo_field *neo_field_named(const neo_field *fields, const char *name);
 const neo_filter *neo_filter_in(const neo_filter *filters, const char *name);
@@ -257,7 +257,7 @@ int neo_has_external_id(const neo_resource *resource);
 
 /* The field of a unique index, which is named <table>_<field>_key, or <table>_<status>_<field>_key if only rows with that
  * status are in it; then *status is set, else NULL. NULL for an index with another name. */
-const neo_field *neo_field_of_unique_index(const neo_resource *resource, const char *index, const char **status);
+const neo_field *neo_unique_field(const neo_resource *resource, const char *index, const char **status);
 
 /* Whether the filter accepts several values, separated by commas. */
 int neo_filter_accepts_several(const neo_filter *filter);

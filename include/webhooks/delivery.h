@@ -15,10 +15,10 @@ NEO_MUSTCHECK neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor
 NEO_MUSTCHECK neo_pg_status neo_delivery_read(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *id,
                                               apr_pool_t *pool, neo_rows *rows);
 
-/* Queues a new delivery, of the event of the delivery `of`; NULL: of a new event webhook.test. One row: the answer, and the
- * number of deliveries; none if `of` does not exist, or the idempotency key does. */
+/* Queues a new delivery of the event of the delivery `original`, or of a new event webhook.test if that is NULL. Returns a row
+ * with the answer and the number of deliveries, or none if `original` does not exist or the idempotency key does. */
 NEO_MUSTCHECK neo_pg_status neo_delivery_make(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
-                                              const char *subscription, const char *of, apr_pool_t *pool, neo_rows *rows);
+                                              const char *subscription, const char *original, apr_pool_t *pool, neo_rows *rows);
 
 /* Sends events again that have not arrived (see neoapi.webhook_recover); `body` is a valid neo_recovery. One row as above, none
  * if the idempotency key exists. */

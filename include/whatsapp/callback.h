@@ -49,7 +49,7 @@ typedef struct neo_callback_item {
 const char *const *neo_callback_candidates(neo_text raw, apr_pool_t *pool);
 
 /* The items of a callback, in order: an array of neo_callback_item. On error NULL, and *error is set. *dropped: the number of
- * messages, statuses and preferences that could not be understood. `stop_texts`: see neo_preference_of_text. */
+ * messages, statuses and preferences that could not be understood. `stop_texts`: see neo_read_preference. */
 apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *stop_texts, apr_pool_t *pool, const char **error,
                                       int *dropped);
 
@@ -69,6 +69,6 @@ const char *neo_opt_out_normalize(const char *text, apr_pool_t *pool);
 
 /* "stop" if the whole text is one of the built-in texts or of `more` (elements: const char *, plain), "resume" if it is one of
  * those; otherwise NULL. `more` may be NULL. */
-const char *neo_preference_of_text(const char *text, const apr_array_header_t *more, apr_pool_t *pool);
+const char *neo_read_preference(const char *text, const apr_array_header_t *more, apr_pool_t *pool);
 
 #endif

@@ -265,21 +265,21 @@ static const char *remove_conversations(neo_pg *pg, const char *id, apr_pool_t *
 static const char *remove_row(neo_pg *pg, const neo_noun *noun, const char *id, int with_conversations, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *values[] = {id}, *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", noun->table, noun->key,
+    const char *values[] = {id}, *clause = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", noun->table, noun->key,
                                                         noun->condition ? noun->condition : "");
     const char *error =
-        neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", of_row), 1, values, pool, noun->missing);
+        neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", clause), 1, values, pool, noun->missing);
     if (!error && with_conversations)
         error = remove_conversations(pg, id, pool);
     if (!error && (noun == &neo_noun_key || noun == &neo_noun_token))
-        error = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s and revoked_at is not null", of_row), 1, values,
+        error = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s and revoked_at is not null", clause), 1, values,
                                       pool, "it is not revoked; revoke it first");
     if (!error)
         error = why_not_removable(pg, noun, id, pool);
     for (apr_size_t i = 0; i < sizeof belongings / sizeof *belongings && !error; i++)
         if (belongings[i].noun == noun)
             error = neo_admin_exec(pg, belongings[i].sql, 1, values, pool, &rows);
-    return error ? error : neo_admin_exec(pg, apr_psprintf(pool, "delete %s", of_row), 1, values, pool, &rows);
+    return error ? error : neo_admin_exec(pg, apr_psprintf(pool, "delete %s", clause), 1, values, pool, &rows);
 }
 
 const char *neo_admin_remove(neo_pg *pg, const neo_noun *noun, const char *id, int with_conversations, apr_pool_t *pool)

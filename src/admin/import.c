@@ -190,7 +190,7 @@ static const char *check_index(const neo_import *import, const neo_resource *kin
 {
     neo_rows rows;
     const char *status, *name = neo_rows_value(index, row, 0);
-    const neo_field *field = neo_field_of_unique_index(kind, name, &status);
+    const neo_field *field = neo_unique_field(kind, name, &status);
     const char *sql = neo_import_duplicates_sql(kind, neo_rows_value(index, row, 1), neo_rows_value(index, row, 2),
                                                 neo_rows_value(index, row, 3), pool);
     const char *error = exec(import, sql, 1, &import->organization, pool, &rows);

@@ -74,7 +74,7 @@ static const char *add_row_count(neo_purge *purge, const char *name, const char 
 
 /* The rows that are removed at the end, with a tenant and with one organization. */
 static const struct {
-    const char *name, *of_tenant, *of_organization;
+    const char *name, *tenant_sql, *organization_sql;
 } accounts[] = {
     {"api_key", "select count(*) from neoapi.credential where tenant_id = $1 and organization_id is not null",
      "select count(*) from neoapi.credential where organization_id = $1"},
@@ -100,7 +100,7 @@ const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what)
                               purge->organizations, *what, pool);
     }
     for (apr_size_t i = 0; !error && !purge->is_data_only && i < sizeof accounts / sizeof *accounts; i++) {
-        const char *sql = purge->tenant ? accounts[i].of_tenant : accounts[i].of_organization;
+        const char *sql = purge->tenant ? accounts[i].tenant_sql : accounts[i].organization_sql;
         if (sql)
             error =
                 add_row_count(purge, accounts[i].name, sql, purge->tenant ? purge->tenant : purge->organization, *what, pool);

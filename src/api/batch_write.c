@@ -137,7 +137,7 @@ static neo_pg_status write_rows(neo_work *w, neo_method method, int is_strict, c
 static int is_made_by_another(const neo_work *w, const neo_item *i)
 {
     const char *status, *constraint = w->failure.constraint;
-    const neo_field *field = constraint ? neo_field_of_unique_index(w->resource, constraint, &status) : NULL;
+    const neo_field *field = constraint ? neo_unique_field(w->resource, constraint, &status) : NULL;
     return neo_batch_may_create(i->operation) && field && strcmp(field->name, "external_id") == 0;
 }
 

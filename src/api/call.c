@@ -61,7 +61,7 @@ static neo_problem *duplicate(neo_call *call, const char *constraint)
 {
     const neo_resource *resource = call->match.resource;
     const char *status;
-    const neo_field *field = constraint ? neo_field_of_unique_index(resource, constraint, &status) : NULL;
+    const neo_field *field = constraint ? neo_unique_field(resource, constraint, &status) : NULL;
     if (!field)
         return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE,
                                 "Another %s of the organization has the same value in a unique field.", resource->name);
@@ -81,7 +81,7 @@ void neo_call_find_duplicate(neo_call *call, neo_pg *pg, const neo_rows *failed,
     neo_rows rows;
     if (problem->kind != NEO_CONFLICT_DUPLICATE || !problem->field)
         return;
-    const neo_field *field = neo_field_of_unique_index(call->match.resource, failed->constraint, &status);
+    const neo_field *field = neo_unique_field(call->match.resource, failed->constraint, &status);
     neo_unique_value value = {field, neo_json_string(neo_json_get(body, field->name)), status};
     if (value.value && neo_table_find(pg, call->match.resource, &call->actor, &value, id, call->pool, &rows) == NEO_PG_OK &&
         rows.count)

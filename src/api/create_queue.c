@@ -88,9 +88,9 @@ static void remove_at(neo_create_queue *queue, neo_group_member **at, neo_group_
     member->waited = apr_time_now() - member->joined;
 }
 
-static void hold(slot *slot_of_leader, const neo_group_member *leader)
+static void hold(slot *taken, const neo_group_member *leader)
 {
-    *slot_of_leader = (slot){leader, neo_steady_ms()};
+    *taken = (slot){leader, neo_steady_ms()};
 }
 
 static slot *free_slot(neo_create_queue *queue)

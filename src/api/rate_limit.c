@@ -115,7 +115,7 @@ static neo_problem *exceeded(neo_call *call, const neo_allowance *allowance, con
 
 /* How many requests a refused one counts as. The body of a batch is read to know it, but not more often than the plan allows
  * requests: beyond that, the cost is the greatest one. A body that cannot be read costs one. */
-static int cost_of_refused(const neo_call *call)
+static int refusal_cost(const neo_call *call)
 {
     neo_text body;
     neo_allowance reads;
@@ -152,7 +152,7 @@ neo_problem *neo_call_limit_rate(neo_call *call, int requests)
     if (!allowance->is_exceeded)
         return NULL;
     if (call->principal)
-        check_again(call, cost_of_refused(call));
+        check_again(call, refusal_cost(call));
     return exceeded(
         call, allowance,
         apr_psprintf(call->pool, "Rate limit of %d requests per %d s exceeded%s.", allowance->limit,

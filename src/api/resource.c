@@ -127,7 +127,7 @@ static neo_problem *check_new(neo_call *call, neo_json **clean, neo_new *row)
 }
 
 /* A request that the rules refuse now may have been executed before, with the same idempotency key. */
-static neo_problem *check_rules_of_new(neo_call *call, neo_pg *pg, neo_new *row, neo_result *result)
+static neo_problem *check_new_row(neo_call *call, neo_pg *pg, neo_new *row, neo_result *result)
 {
     neo_rule_input input = {.resource = call->match.resource, .id = "", .after = row->body, .is_history = row->times != NULL};
     neo_problem *refusal, *problem;
@@ -149,7 +149,7 @@ static neo_problem *check_and_insert(neo_call *call, neo_pg *pg, neo_new *row, n
     int attempt = 0;
     *rows = (neo_rows){0};
     do {
-        problem = check_rules_of_new(call, pg, row, result);
+        problem = check_new_row(call, pg, row, result);
         if (problem || result->is_replayed)
             return problem;
         problem = neo_call_write_idempotent(call, pg, &(neo_idempotent){.write = insert, .baton = row}, rows, result);

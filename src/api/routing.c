@@ -46,7 +46,7 @@ static parts split_path(const char *path, apr_pool_t *pool)
             return (parts){.count = 0};
         split.segments[split.count++] = at;
     }
-    split.resource = neo_resource_of_collection(split.segments[0]);
+    split.resource = neo_find_collection(split.segments[0]);
     return split;
 }
 

@@ -70,7 +70,7 @@ static void fetch(void)
         abort();
 }
 
-static thread_context *context_of_thread(void)
+static thread_context *own_context(void)
 {
     pthread_once(&fetched, fetch);
     thread_context *ctx = pthread_getspecific(contexts);
@@ -100,7 +100,7 @@ __attribute__((destructor)) static void unload(void)
 
 void neo_random(void *out, apr_size_t len)
 {
-    thread_context *ctx = context_of_thread();
+    thread_context *ctx = own_context();
     int is_long = len > NONCE_SIZE; /* a secret: not from the prefetched bytes, which stay in memory */
     if ((is_long || ctx->random_left < len) &&
         RAND_bytes(is_long ? out : ctx->random, (int)(is_long ? len : sizeof ctx->random)) != 1)
@@ -115,14 +115,14 @@ void neo_random(void *out, apr_size_t len)
 
 void neo_sha256(const void *data, apr_size_t len, unsigned char out[NEO_SHA256_SIZE])
 {
-    EVP_MD_CTX *ctx = context_of_thread()->digest;
+    EVP_MD_CTX *ctx = own_context()->digest;
     if (!EVP_DigestInit_ex(ctx, sha256, NULL) || !EVP_DigestUpdate(ctx, data, len) || !EVP_DigestFinal_ex(ctx, out, NULL))
         abort();
 }
 
 void neo_sha256_pieces(const neo_text *pieces, int count, unsigned char out[NEO_SHA256_SIZE])
 {
-    EVP_MD_CTX *ctx = context_of_thread()->digest;
+    EVP_MD_CTX *ctx = own_context()->digest;
     int ok = EVP_DigestInit_ex(ctx, sha256, NULL);
     for (int i = 0; ok && i < count; i++) {
         unsigned char len[8];
@@ -136,7 +136,7 @@ void neo_sha256_pieces(const neo_text *pieces, int count, unsigned char out[NEO_
 
 void neo_hmac_sha256(const void *key, apr_size_t len, const neo_text *pieces, int count, unsigned char out[NEO_SHA256_SIZE])
 {
-    EVP_MAC_CTX *ctx = context_of_thread()->mac;
+    EVP_MAC_CTX *ctx = own_context()->mac;
     OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)"SHA256", 0),
                            OSSL_PARAM_construct_end()};
     size_t written;
@@ -162,7 +162,7 @@ int neo_equal_constant_time(const void *a, const void *b, apr_size_t len)
 
 apr_size_t neo_seal(const neo_keys *keys, neo_text context, const void *data, apr_size_t len, unsigned char *out)
 {
-    thread_context *own = context_of_thread();
+    thread_context *own = own_context();
     EVP_CIPHER_CTX *ctx = own->sealing;
     int knows = own->has_key && memcmp(own->key, keys->key[0], NEO_KEY_SIZE) == 0;
     unsigned char *nonce = out + 1, *body = nonce + NONCE_SIZE, *tag = body + len;
@@ -183,7 +183,7 @@ apr_size_t neo_seal(const neo_keys *keys, neo_text context, const void *data, ap
 
 static int open_with(const unsigned char *key, neo_text context, const unsigned char *sealed, int len, unsigned char *out)
 {
-    EVP_CIPHER_CTX *ctx = context_of_thread()->cipher;
+    EVP_CIPHER_CTX *ctx = own_context()->cipher;
     const unsigned char *nonce = sealed + 1, *body = nonce + NONCE_SIZE;
     unsigned char tag[TAG_SIZE];
     int n, rest;

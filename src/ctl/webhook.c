@@ -50,7 +50,7 @@ static neo_pg *open_subscription(const neo_ctl *ctl, subscription *found, const 
     return *error ? NULL : pg;
 }
 
-static const char *read_deliveries(const neo_ctl *ctl, neo_pg *pg, const subscription *of, neo_json *list)
+static const char *read_deliveries(const neo_ctl *ctl, neo_pg *pg, const subscription *target, neo_json *list)
 {
     neo_rows rows;
     const char *error = NULL, *status = neo_ctl_value(ctl, "status");
@@ -60,7 +60,7 @@ static const char *read_deliveries(const neo_ctl *ctl, neo_pg *pg, const subscri
                                .order = &neo_orders[NEO_NEWEST_FIRST],
                                .limit = atoi(neo_ctl_value(ctl, "limit"))};
     const char *answer = apr_pstrcat(ctl->pool, "(", delivery_sql, ")", NULL);
-    if (neo_delivery_list(pg, &of->actor, of->id, answer, &selection, ctl->pool, &rows) != NEO_PG_OK)
+    if (neo_delivery_list(pg, &target->actor, target->id, answer, &selection, ctl->pool, &rows) != NEO_PG_OK)
         return rows.message;
     for (int i = 0; !error && i < rows.count; i++)
         neo_json_append(list, neo_json_parse(neo_rows_text(&rows, i, 0), ctl->pool, &error));
@@ -70,11 +70,11 @@ static const char *read_deliveries(const neo_ctl *ctl, neo_pg *pg, const subscri
 static neo_ctl_exit run_deliveries(neo_ctl *ctl)
 {
     const char *error;
-    subscription of;
+    subscription target;
     neo_json *list = neo_json_make_array(ctl->pool);
-    neo_pg *pg = open_subscription(ctl, &of, &error);
+    neo_pg *pg = open_subscription(ctl, &target, &error);
     if (pg)
-        error = read_deliveries(ctl, pg, &of, list);
+        error = read_deliveries(ctl, pg, &target, list);
     return neo_ctl_finish(ctl, error, list);
 }
 
@@ -89,10 +89,10 @@ static const char *read_answer(neo_pg_status status, const neo_rows *rows, apr_p
     return error;
 }
 
-static neo_ctl_exit print_answer(const neo_ctl *ctl, const char *error, neo_json *answer, const subscription *of)
+static neo_ctl_exit print_answer(const neo_ctl *ctl, const char *error, neo_json *answer, const subscription *target)
 {
     neo_ctl_exit status = neo_ctl_finish(ctl, error, answer);
-    if (status == NEO_CTL_OK && !of->is_active)
+    if (status == NEO_CTL_OK && !target->is_active)
         neo_ctl_say(ctl, "The subscription is inactive: pending deliveries wait until it is active again.");
     return status;
 }
@@ -102,25 +102,25 @@ static neo_ctl_exit run_retry(neo_ctl *ctl)
     const char *error, *delivery = neo_ctl_value(ctl, "delivery");
     neo_json *answer = NULL;
     neo_rows rows;
-    subscription of = {0};
+    subscription target = {0};
     neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
-        error = find_subscription(ctl, pg, owner_sql, delivery, "no such delivery; see: neoapictl webhook deliveries", &of);
+        error = find_subscription(ctl, pg, owner_sql, delivery, "no such delivery; see: neoapictl webhook deliveries", &target);
     if (!error)
-        error =
-            read_answer(neo_delivery_make(pg, &of.actor, NULL, of.id, delivery, ctl->pool, &rows), &rows, ctl->pool, &answer);
-    return print_answer(ctl, error, answer, &of);
+        error = read_answer(neo_delivery_make(pg, &target.actor, NULL, target.id, delivery, ctl->pool, &rows), &rows, ctl->pool,
+                            &answer);
+    return print_answer(ctl, error, answer, &target);
 }
 
 /* `body` is a valid neo_recovery and is changed. */
-static const char *recover_all(const neo_ctl *ctl, neo_pg *pg, const subscription *of, neo_json *body, neo_json **answer)
+static const char *recover_all(const neo_ctl *ctl, neo_pg *pg, const subscription *target, neo_json *body, neo_json **answer)
 {
     neo_rows rows;
     neo_json *position;
     long long recovered = 0;
     do {
-        const char *error =
-            read_answer(neo_delivery_recover(pg, &of->actor, NULL, of->id, body, ctl->pool, &rows), &rows, ctl->pool, answer);
+        const char *error = read_answer(neo_delivery_recover(pg, &target->actor, NULL, target->id, body, ctl->pool, &rows),
+                                        &rows, ctl->pool, answer);
         if (error)
             return error;
         recovered += neo_json_integer(neo_json_get(*answer, "recovered"));
@@ -156,15 +156,15 @@ static neo_ctl_exit run_recover(neo_ctl *ctl)
 {
     const char *error;
     neo_json *answer = NULL, *body = neo_json_make_object(ctl->pool);
-    subscription of = {0};
+    subscription target = {0};
     set_time(body, ctl, "since");
     set_time(body, ctl, "until");
     set_values(body, ctl, "statuses", "status");
     set_values(body, ctl, "event_types", "event");
-    neo_pg *pg = open_subscription(ctl, &of, &error);
+    neo_pg *pg = open_subscription(ctl, &target, &error);
     if (pg)
-        error = recover_all(ctl, pg, &of, body, &answer);
-    return print_answer(ctl, error, answer, &of);
+        error = recover_all(ctl, pg, &target, body, &answer);
+    return print_answer(ctl, error, answer, &target);
 }
 
 /* ---------------------------------------------------------------- tail */

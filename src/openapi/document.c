@@ -276,7 +276,7 @@ static int belongs_to(const neo_operation *operation, const neo_resource *resour
     const char *first = apr_pstrmemdup(pool, operation->path, strcspn(operation->path, "/"));
     if (strcmp(first, "{collection}") == 0)
         return resource && neo_operation_applies_to(operation, resource);
-    return (operation->resource ? operation->resource : neo_resource_of_collection(first)) == resource;
+    return (operation->resource ? operation->resource : neo_find_collection(first)) == resource;
 }
 
 static neo_json *make_paths(const neo_openapi_builder *builder)

@@ -50,7 +50,7 @@ static void add_roles_and_scopes(const neo_openapi_builder *builder)
 }
 
 /* The roles and their scopes, as a table for people. */
-static const char *description_of_roles(apr_pool_t *pool)
+static const char *describe_roles(apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 1024);
@@ -115,7 +115,7 @@ neo_json *neo_openapi_begin(neo_openapi_builder *builder)
     builder->components = neo_json_get(fixed, "components");
     builder->templates = neo_json_get(fixed, "templates");
     neo_openapi_text(neo_json_get(document, "info"), "description", neo_openapi_introduction, builder->pool);
-    neo_openapi_text(component(builder, "securitySchemes", "apiKey"), "description", description_of_roles(builder->pool),
+    neo_openapi_text(component(builder, "securitySchemes", "apiKey"), "description", describe_roles(builder->pool),
                      builder->pool);
     add_tags(builder, neo_json_get(document, "tags"));
     add_problem_types(builder);

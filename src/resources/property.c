@@ -258,18 +258,18 @@ static const neo_field fields[] = {
     {0},
 };
 
-static const char *const of_deal[] = {"status", NULL};
+static const char *const deal_status[] = {"status", NULL};
 
 static const neo_precondition preconditions[] = {
     {.when = NEO_ON_UPDATE,
-     .names = of_deal,
+     .names = deal_status,
      .code = NEO_CONFLICT_CONTRACT_ACTIVE,
      .is_time_rule = 1,
      .reads_if = "status",
      .check = neo_check_active_contract,
      .doc = "While a sale is `active` the property is `sold`, while a rental is `active` it is `rented`."},
     {.when = NEO_ON_UPDATE,
-     .names = of_deal,
+     .names = deal_status,
      .code = NEO_CONFLICT_PROPERTY_RESERVED,
      .is_time_rule = 1,
      .reads_if = "status",

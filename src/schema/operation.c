@@ -55,7 +55,7 @@ static const struct {
 };
 
 /* Errors of references and transitions. A body that is not the resource has neither. */
-static unsigned long long problems_of_resource(const neo_operation *operation, const neo_resource *resource)
+static unsigned long long resource_problems(const neo_operation *operation, const neo_resource *resource)
 {
     int is_written = operation->accepts & NEO_ACCEPTS_BODY && !operation->body;
     unsigned long long all = 0;
@@ -95,5 +95,5 @@ unsigned long long neo_operation_problems(const neo_operation *operation, const 
         all |= BIT(NEO_FORBIDDEN_PERMISSIONS) | BIT(NEO_VALIDATION_ORGANIZATION_REQUIRED);
     if (strstr(operation->path, "{id}"))
         all |= BIT(NEO_NOT_FOUND_RESOURCE);
-    return resource ? all | problems_of_resource(operation, resource) : all;
+    return resource ? all | resource_problems(operation, resource) : all;
 }

@@ -12,7 +12,7 @@ const neo_order neo_orders[] = {
     {0},
 };
 
-const neo_resource *neo_resource_of_collection(const char *collection)
+const neo_resource *neo_find_collection(const char *collection)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if (strcmp((*r)->collection, collection) == 0)
@@ -113,7 +113,7 @@ const char *const *neo_response_field_names(const neo_resource *resource, apr_po
     return (const char *const *)names->elts;
 }
 
-const neo_field *neo_field_of_unique_index(const neo_resource *resource, const char *index, const char **status)
+const neo_field *neo_unique_field(const neo_resource *resource, const char *index, const char **status)
 {
     const char *key = after(index, neo_table_name(resource));
     const neo_field *field = key ? find_key_field(resource->fields, key) : NULL;

@@ -23,14 +23,14 @@ neo_pg_status neo_delivery_read(neo_pg *pg, const neo_actor *actor, const char *
 }
 
 neo_pg_status neo_delivery_make(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
-                                const char *subscription, const char *of, apr_pool_t *pool, neo_rows *rows)
+                                const char *subscription, const char *original, apr_pool_t *pool, neo_rows *rows)
 {
     char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
     neo_ms_format(now, neo_now_ms());
     neo_id_issue_block(id_block, "whd_");
     return neo_pg_run(pg,
                       NEO_BIND(make, NEO_IDEMPOTENCY_VALUES(actor, idempotency), .actor = actor->name,
-                               .request = actor->request, .subscription = subscription, .delivery = of, .now = now,
+                               .request = actor->request, .subscription = subscription, .delivery = original, .now = now,
                                .id_block = id_block),
                       pool, rows);
 }

@@ -292,7 +292,7 @@ static int read_message(const reader *r, const neo_json *message)
     item.is_group = id_at(message, "group_id", r->pool) != NULL;
     /* Buttons and lists have labels such as "Cancelar", and what is said in a group is not said to the organization. */
     if (strcmp(item.type, "text") == 0 && item.body && !item.is_group)
-        item.preference = neo_preference_of_text(item.body, r->stop_texts, r->pool);
+        item.preference = neo_read_preference(item.body, r->stop_texts, r->pool);
     item.at = read_timestamp(message);
     set_media(&item, message, r->pool);
     APR_ARRAY_PUSH(r->items, neo_callback_item) = item;

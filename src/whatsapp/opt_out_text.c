@@ -92,7 +92,7 @@ const char *neo_opt_out_normalize(const char *text, apr_pool_t *pool)
     return plain;
 }
 
-const char *neo_preference_of_text(const char *text, const apr_array_header_t *more, apr_pool_t *pool)
+const char *neo_read_preference(const char *text, const apr_array_header_t *more, apr_pool_t *pool)
 {
     const char *plain = neo_opt_out_normalize(text, pool);
     for (apr_size_t i = 0; plain && i < sizeof texts / sizeof *texts; i++)

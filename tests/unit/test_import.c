@@ -209,5 +209,5 @@ TEST(exported_kinds_are_found_by_their_names_only)
     }
     assert_null(neo_import_kind_named("planet"));
     assert_null(neo_resource_named("lead")); /* not part of the API */
-    assert_null(neo_resource_of_collection("leads"));
+    assert_null(neo_find_collection("leads"));
 }

@@ -92,7 +92,7 @@ static const neo_resource *resource_of(const neo_operation *operation, const neo
     const char *first = apr_pstrmemdup(pool, operation->path, strcspn(operation->path, "/"));
     if (operation->resource)
         return operation->resource;
-    return strcmp(first, "{collection}") == 0 ? at_hand : neo_resource_of_collection(first);
+    return strcmp(first, "{collection}") == 0 ? at_hand : neo_find_collection(first);
 }
 
 static const char *lower(const char *text, apr_pool_t *pool)

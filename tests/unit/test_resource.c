@@ -118,13 +118,13 @@ TEST(resources_and_fields_are_found_by_name)
         assert_name((*r)->collection);
         assert_int_equal(strlen((*r)->prefix), NEO_PREFIX_LEN);
         assert_int_equal((*r)->prefix[NEO_PREFIX_LEN - 1], '_');
-        assert_ptr_equal(neo_resource_of_collection((*r)->collection), *r);
+        assert_ptr_equal(neo_find_collection((*r)->collection), *r);
         check_found_by_name((*r)->fields);
         for (const neo_resource *const *other = neo_resources; other < r; other++)
             assert_true(strcmp((*r)->prefix, (*other)->prefix) != 0 && strcmp((*r)->name, (*other)->name) != 0);
     }
-    assert_null(neo_resource_of_collection("broker"));
-    assert_null(neo_resource_of_collection(""));
+    assert_null(neo_find_collection("broker"));
+    assert_null(neo_find_collection(""));
 }
 
 static void assert_set_by_the_service(const neo_resource *resource, const char *name)
