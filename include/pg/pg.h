@@ -151,6 +151,8 @@ NEO_MUSTCHECK neo_pg_status neo_pg_run_as(neo_pg *pg, neo_pg_mode mode, const ne
 /* Runs SQL as NEO_PG_ADMIN; it may write. */
 NEO_MUSTCHECK neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
                                         neo_rows *rows);
+/* The same. Returns NULL, or the error's message. */
+const char *neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows);
 /* Runs SQL as NEO_PG_ONCE, and waits up to `seconds`. */
 NEO_MUSTCHECK neo_pg_status neo_pg_exec_once(neo_pg *pg, const char *sql, int seconds, apr_pool_t *pool, neo_rows *rows);
 

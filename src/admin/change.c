@@ -78,8 +78,8 @@ const char *neo_admin_create_credential(neo_pg *pg, const neo_noun *noun, apr_ar
 
 /* ---------------------------------------------------------------- changing */
 
-static const char *update_row(neo_pg *pg, const neo_noun *noun, const char *id, const apr_array_header_t *settings,
-                              apr_pool_t *pool)
+static const char *apply_settings(neo_pg *pg, const neo_noun *noun, const char *id, const apr_array_header_t *settings,
+                                  apr_pool_t *pool)
 {
     const char **values = apr_palloc(pool, (apr_size_t)(settings->nelts + 1) * sizeof *values), *error;
     int used = 1;
@@ -112,7 +112,7 @@ const char *neo_admin_change(neo_pg *pg, const neo_noun *noun, const char *id, c
 {
     neo_rows rows;
     const char *error = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
-    return error ? error : end_transaction(pg, update_row(pg, noun, id, settings, pool), pool);
+    return error ? error : end_transaction(pg, apply_settings(pg, noun, id, settings, pool), pool);
 }
 
 /* Why a credential was not rotated. */

@@ -35,12 +35,6 @@ struct neo_import {
     long long before; /* the last line of the previous batch */
 };
 
-static const char *exec(const neo_import *import, const char *sql, int params, const char *const *values, apr_pool_t *pool,
-                        neo_rows *rows)
-{
-    return neo_pg_exec(import->pg, sql, params, values, pool, rows) == NEO_PG_OK ? NULL : rows->message;
-}
-
 /* ---------------------------------------------------------------- begin */
 
 /* Retried, because the server needs a moment to notice that the connection of an interrupted import is lost. */
@@ -62,7 +56,8 @@ static const char *find_tenant(neo_import *import, apr_pool_t *pool)
     neo_rows rows;
     const char *error = neo_import_lock(import->pg, apr_pstrcat(pool, "{", import->organization, "}", NULL), pool);
     if (!error)
-        error = exec(import, "select tenant_id from neoapi.organization where id = $1", 1, &import->organization, pool, &rows);
+        error = neo_pg_query(import->pg, "select tenant_id from neoapi.organization where id = $1", 1, &import->organization,
+                             pool, &rows);
     if (error)
         return error;
     import->tenant = rows.count ? neo_rows_value(&rows, 0, 0) : NULL;
@@ -103,7 +98,7 @@ const char *neo_import_begin(neo_pg *pg, const char *organization, neo_import_ev
     import->find = neo_import_find_sql(import->kinds, pool);
     const char *error = find_tenant(import, pool);
     if (!error)
-        error = exec(import, begin_sql, 0, NULL, pool, &rows);
+        error = neo_pg_query(import->pg, begin_sql, 0, NULL, pool, &rows);
     *made = import;
     *tenant = import->tenant;
     return error;
@@ -133,7 +128,7 @@ const char *neo_import_find(neo_import *import, neo_import_lookup *lookups, int 
     }
     neo_buf_putc(&list, ']');
     const char *values[] = {import->organization, list.ptr};
-    const char *error = exec(import, import->find, 2, values, pool, &rows);
+    const char *error = neo_pg_query(import->pg, import->find, 2, values, pool, &rows);
     for (int r = 0; !error && r < rows.count; r++)
         lookups[atoi(neo_rows_value(&rows, r, 0))].id = neo_rows_value(&rows, r, 1);
     return error;
@@ -173,7 +168,7 @@ const char *neo_import_collect(neo_import *import, const neo_import_line *lines,
     neo_buf_puts(&rows, rows.len ? "]" : "[]");
     neo_buf_puts(&references, references.len ? "]" : "[]");
     const char *values[] = {rows.ptr, references.ptr};
-    return exec(import, collect_sql, 2, values, pool, &done);
+    return neo_pg_query(import->pg, collect_sql, 2, values, pool, &done);
 }
 
 /* ---------------------------------------------------------------- validate */
@@ -193,7 +188,7 @@ static const char *check_index(const neo_import *import, const neo_resource *kin
     const neo_field *field = neo_unique_field(kind, name, &status);
     const char *sql = neo_import_duplicates_sql(kind, neo_rows_value(index, row, 1), neo_rows_value(index, row, 2),
                                                 neo_rows_value(index, row, 3), pool);
-    const char *error = exec(import, sql, 1, &import->organization, pool, &rows);
+    const char *error = neo_pg_query(import->pg, sql, 1, &import->organization, pool, &rows);
     for (int r = 0; !error && r < rows.count; r++)
         report(data, atoll(neo_rows_value(&rows, r, 0)), field ? field->name : name,
                duplicate_message(&rows, r, kind->name, pool));
@@ -205,7 +200,7 @@ static const char *check_unique(const neo_import *import, const neo_resource *ki
 {
     neo_rows rows;
     const char *table = apr_psprintf(pool, "neoapi.%s", neo_table_name(kind));
-    const char *error = exec(import, unique_indexes_sql, 1, &table, pool, &rows);
+    const char *error = neo_pg_query(import->pg, unique_indexes_sql, 1, &table, pool, &rows);
     for (int r = 0; !error && r < rows.count; r++)
         error = check_index(import, kind, &rows, r, report, data, pool);
     return error;
@@ -214,7 +209,7 @@ static const char *check_unique(const neo_import *import, const neo_resource *ki
 static const char *check_ids(const neo_import *import, neo_import_report report, void *data, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *error = exec(import, duplicate_ids_sql, 0, NULL, pool, &rows);
+    const char *error = neo_pg_query(import->pg, duplicate_ids_sql, 0, NULL, pool, &rows);
     for (int r = 0; !error && r < rows.count; r++)
         report(data, atoll(neo_rows_value(&rows, r, 0)), "id", duplicate_message(&rows, r, "row", pool));
     return error;
@@ -223,7 +218,7 @@ static const char *check_ids(const neo_import *import, neo_import_report report,
 static const char *check_leads(const neo_import *import, neo_import_report report, void *data, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *error = exec(import, foreign_leads_sql, 1, &import->organization, pool, &rows);
+    const char *error = neo_pg_query(import->pg, foreign_leads_sql, 1, &import->organization, pool, &rows);
     for (int r = 0; !error && r < rows.count; r++)
         report(data, atoll(neo_rows_value(&rows, r, 0)), "id", "is used by a lead of another organization");
     return error;
@@ -232,7 +227,7 @@ static const char *check_leads(const neo_import *import, neo_import_report repor
 const char *neo_import_validate(neo_import *import, neo_import_report report, void *data, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *error = exec(import, index_sql, 0, NULL, pool, &rows);
+    const char *error = neo_pg_query(import->pg, index_sql, 0, NULL, pool, &rows);
     if (!error)
         error = check_ids(import, report, data, pool);
     if (!error)
@@ -241,7 +236,7 @@ const char *neo_import_validate(neo_import *import, neo_import_report report, vo
         if (!(*k)->import_function) /* which leaves what exists */
             error = check_unique(import, *k, report, data, pool);
     if (!error)
-        error = exec(import, neo_import_missing_sql(neo_import_kinds, pool), 1, &import->organization, pool, &rows);
+        error = neo_pg_query(import->pg, neo_import_missing_sql(neo_import_kinds, pool), 1, &import->organization, pool, &rows);
     for (int r = 0; !error && r < rows.count; r++)
         report(data, atoll(neo_rows_value(&rows, r, 0)), neo_rows_value(&rows, r, 1),
                "refers to a row that is neither in the file nor in the organization");
@@ -251,9 +246,9 @@ const char *neo_import_validate(neo_import *import, neo_import_report report, vo
 const char *neo_import_store_ids(neo_import *import, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *error = exec(import, store_ids_sql, 1, &import->organization, pool, &rows);
+    const char *error = neo_pg_query(import->pg, store_ids_sql, 1, &import->organization, pool, &rows);
     while (!error && strcmp(neo_rows_value(&rows, 0, 0), "0") != 0)
-        error = exec(import, store_ids_sql, 1, &import->organization, pool, &rows);
+        error = neo_pg_query(import->pg, store_ids_sql, 1, &import->organization, pool, &rows);
     return error;
 }
 

@@ -23,18 +23,13 @@ typedef struct {
     const char *whole; /* the table that it is a partition of, or itself */
 } table;
 
-static const char *exec(const neo_purge *purge, const char *sql, const char *value, apr_pool_t *pool, neo_rows *rows)
-{
-    return neo_pg_exec(purge->pg, sql, value ? 1 : 0, &value, pool, rows) == NEO_PG_OK ? NULL : rows->message;
-}
-
 /* ---------------------------------------------------------------- what is removed */
 
 static const char *find_owner(neo_purge *purge, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *error = purge->tenant ? exec(purge, find_tenant_sql, purge->tenant, pool, &rows)
-                                      : exec(purge, find_organization_sql, purge->organization, pool, &rows);
+    const char *error = purge->tenant ? neo_pg_query(purge->pg, find_tenant_sql, 1, &purge->tenant, pool, &rows)
+                                      : neo_pg_query(purge->pg, find_organization_sql, 1, &purge->organization, pool, &rows);
     if (error)
         return error;
     if (!rows.count)
@@ -66,7 +61,7 @@ static const char *add_row_count(neo_purge *purge, const char *name, const char 
                                  apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *error = exec(purge, sql, value, pool, &rows);
+    const char *error = neo_pg_query(purge->pg, sql, 1, &value, pool, &rows);
     if (!error)
         add_count(what, name, atoll(neo_rows_value(&rows, 0, 0)), pool);
     return error;
@@ -86,9 +81,9 @@ static const struct {
 const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what)
 {
     neo_rows rows;
-    const char *error = find_owner(purge, pool);
+    const char *error = find_owner(purge, pool), *only_data = purge->is_data_only ? "true" : "false";
     *what = neo_json_make_array(pool);
-    if (error || (error = exec(purge, tables_sql, purge->is_data_only ? "true" : "false", pool, &rows)))
+    if (error || (error = neo_pg_query(purge->pg, tables_sql, 1, &only_data, pool, &rows)))
         return error;
     purge->tables = apr_array_make(pool, rows.count, sizeof(table));
     for (int r = 0; !error && r < rows.count; r++) {
@@ -116,9 +111,9 @@ const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool)
     const char *error = neo_import_lock(purge->pg, purge->organizations, pool);
     if (error || purge->is_data_only)
         return error;
-    error = purge->tenant ? exec(purge, revoke_tenant_sql, purge->tenant, pool, &rows)
-                          : exec(purge, revoke_organization_sql, purge->organization, pool, &rows);
-    return error ? error : exec(purge, deactivate_subscriptions_sql, purge->organizations, pool, &rows);
+    error = purge->tenant ? neo_pg_query(purge->pg, revoke_tenant_sql, 1, &purge->tenant, pool, &rows)
+                          : neo_pg_query(purge->pg, revoke_organization_sql, 1, &purge->organization, pool, &rows);
+    return error ? error : neo_pg_query(purge->pg, deactivate_subscriptions_sql, 1, &purge->organizations, pool, &rows);
 }
 
 /* Rows that others have locked are left for the end, when a step that waits holds few locks itself. A row that was changed
@@ -182,7 +177,7 @@ const char *neo_purge_finish(neo_purge *purge, apr_pool_t *pool)
     if (purge->is_data_only)
         return NULL;
     if (!purge->tenant)
-        return exec(purge, finish_organization_sql, purge->organization, pool, &rows);
+        return neo_pg_query(purge->pg, finish_organization_sql, 1, &purge->organization, pool, &rows);
     /* An organization that was created meanwhile stays, and with it the tenant. */
     const char *values[] = {purge->tenant, purge->organizations};
     neo_pg_status status = neo_pg_exec(purge->pg, finish_tenant_sql, 2, values, pool, &rows);

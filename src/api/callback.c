@@ -351,7 +351,7 @@ static reply receive(neo_call *call)
 
 /* ---------------------------------------------------------------- the request */
 
-static reply handle(neo_call *call)
+static reply receive_callback(neo_call *call)
 {
     const char *method = call->request->method;
     int is_get = strcmp(method, "GET") == 0;
@@ -371,7 +371,7 @@ void neo_service_answer_callback(const neo_site *site, const neo_request *reques
 {
     neo_call call;
     neo_call_begin(&call, site, request, response);
-    reply answer = handle(&call);
+    reply answer = receive_callback(&call);
     neo_call_set_header(&call, "Cache-Control", "no-store");
     response->route = neo_callback_route_number();
     response->status = answer.status;

@@ -16,7 +16,7 @@
 
 /* The document is compressed once, at start-up: compressing the OpenAPI document takes 5 to 20 ms, and a request for it needs
  * no credential. */
-static void make_page(neo_static_document *page, neo_text body, int is_compressed, apr_pool_t *pool)
+static void fill_document(neo_static_document *page, neo_text body, int is_compressed, apr_pool_t *pool)
 {
     page->body = body;
     page->etag = neo_etag(body, pool);
@@ -27,11 +27,11 @@ static void make_page(neo_static_document *page, neo_text body, int is_compresse
 void neo_service_prepare(neo_site *site, apr_pool_t *pool)
 {
     neo_static_document *pages = apr_pcalloc(pool, (apr_size_t)neo_docs_count * sizeof *pages);
-    make_page(&site->openapi, neo_openapi_yaml(neo_operations(), site->base_url, site->docs_url, pool), 0, pool);
+    fill_document(&site->openapi, neo_openapi_yaml(neo_operations(), site->base_url, site->docs_url, pool), 0, pool);
     for (int i = 0; i < neo_docs_count; i++)
         if (!neo_docs[i].moved_to)
-            make_page(&pages[i], neo_docs_content(&neo_docs[i], neo_operations(), site->base_url, pool),
-                      neo_docs[i].coding != NULL, pool);
+            fill_document(&pages[i], neo_docs_content(&neo_docs[i], neo_operations(), site->base_url, pool),
+                          neo_docs[i].coding != NULL, pool);
     site->pages = pages;
 }
 

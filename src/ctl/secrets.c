@@ -55,7 +55,7 @@ static neo_ctl_secret *find_secret(neo_ctl_secret *secrets, const char *line)
     return NULL;
 }
 
-static const char *join_names(const neo_ctl_secret *secrets, apr_pool_t *pool)
+static const char *join_secret_names(const neo_ctl_secret *secrets, apr_pool_t *pool)
 {
     const char *names = "";
     for (const neo_ctl_secret *s = secrets; s->name; s++)
@@ -84,7 +84,7 @@ static const char *read_lines(neo_ctl_secret *secrets, const char *path, apr_poo
         neo_ctl_secret *secret = find_secret(secrets, line);
         if (!secret)
             return apr_psprintf(pool, "%s, line %d: must be %s, an equals sign and the value%s", shown, number,
-                                join_names(secrets, pool), unknown_name_in(line, pool));
+                                join_secret_names(secrets, pool), unknown_name_in(line, pool));
         if (secret->value)
             return apr_psprintf(pool, "%s, line %d: %s is given twice", shown, number, secret->name);
         secret->value = line + strlen(secret->name) + 1;

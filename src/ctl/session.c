@@ -93,7 +93,7 @@ neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **e
 const char *neo_ctl_exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
 {
     neo_rows rows;
-    return neo_pg_exec(pg, sql, 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
+    return neo_pg_query(pg, sql, 0, NULL, ctl->pool, &rows);
 }
 
 /* A server of the connection string. */
@@ -105,7 +105,7 @@ typedef struct {
 
 #define RANK_TIMEOUT_S 3
 
-static int describe(neo_pg *pg, apr_pool_t *pool, server *found)
+static int read_server(neo_pg *pg, apr_pool_t *pool, server *found)
 {
     neo_rows rows;
     if (neo_pg_exec_once(
@@ -124,9 +124,9 @@ const char *neo_ctl_find_second_primary(const neo_ctl *ctl, neo_pg *pg, int *is_
     *is_replaced = 0;
     for (int n = 0;; n++) {
         neo_pg *peer = neo_pg_connect_nth(pg, n, ctl->pool, &other.host, &error);
-        if (!other.host || (n == 0 && !describe(pg, ctl->pool, &ours)))
+        if (!other.host || (n == 0 && !read_server(pg, ctl->pool, &ours)))
             return NULL;
-        if (!peer || !describe(peer, ctl->pool, &other) || !other.accepts_writes || strcmp(other.started, ours.started) == 0)
+        if (!peer || !read_server(peer, ctl->pool, &other) || !other.accepts_writes || strcmp(other.started, ours.started) == 0)
             continue;
         int is_known = ours.rank != NEO_LOG_NO_RANK && other.rank != NEO_LOG_NO_RANK;
         *is_replaced = is_known && other.rank > ours.rank;
@@ -161,7 +161,7 @@ static const char *set_owner_role(neo_pg *pg, apr_pool_t *pool)
                             "the service neoapi_admin (see the example pg_service.conf), or use --database",
                             neo_rows_value(&rows, 0, 1), owner);
     const char *set = apr_pstrcat(pool, "set role ", neo_pg_identifier(pg, owner, pool), NULL);
-    return neo_pg_exec(pg, set, 0, NULL, pool, &rows) == NEO_PG_OK ? NULL : rows.message;
+    return neo_pg_query(pg, set, 0, NULL, pool, &rows);
 }
 
 static const char *check_schema_version(neo_pg *pg, apr_pool_t *pool)

@@ -59,7 +59,7 @@ static const char *check_start(const char *text, apr_pool_t *pool)
 }
 
 /* A DNS name. Lowercase only, as it is compared with certificates and URLs. */
-static const char *check_host(const char *text, apr_pool_t *pool)
+static const char *check_host_name(const char *text, apr_pool_t *pool)
 {
     static const char error[] = "must be the host name that clients use, in lowercase letters, such as api.example.com";
     apr_size_t label = 0, len = strlen(text);
@@ -119,7 +119,7 @@ static const struct {
     [NEO_KIND_TIME] = {"TIME", .check = check_date_time},
     [NEO_KIND_NUMBER_ID] = {"NUMBER", .prefix = "wan_"},
     [NEO_KIND_LEAD_ID] = {"LEAD", .prefix = "led_"},
-    [NEO_KIND_HOST] = {"NAME", .check = check_host},
+    [NEO_KIND_HOST] = {"NAME", .check = check_host_name},
     [NEO_KIND_PROVIDER_ID] = {"DIGITS", "must be 5 to 20 digits, as Meta shows it", 5, 20, .characters = "0123456789"},
 };
 

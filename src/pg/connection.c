@@ -69,7 +69,7 @@ void *neo_pg_user_data(const neo_pg *pg)
     return pg->user_data;
 }
 
-static apr_status_t close_connection(void *conn)
+static apr_status_t finish_connection(void *conn)
 {
     PQfinish(conn);
     return APR_SUCCESS;
@@ -79,7 +79,7 @@ static neo_pg *adopt(PGconn *conn, apr_pool_t *pool, const char **error)
 {
     if (!conn)
         abort();
-    apr_pool_cleanup_register(pool, conn, close_connection, apr_pool_cleanup_null);
+    apr_pool_cleanup_register(pool, conn, finish_connection, apr_pool_cleanup_null);
     neo_pg *pg = PQstatus(conn) == CONNECTION_OK ? neo_pg_attach(conn) : NULL;
     if (!pg)
         *error = apr_pstrdup(pool, PQerrorMessage(conn));

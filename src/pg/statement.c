@@ -263,6 +263,11 @@ neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *c
     return neo_pg_run_as(pg, NEO_PG_ADMIN, &statement, values, pool, rows);
 }
 
+const char *neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
+{
+    return neo_pg_exec(pg, sql, params, values, pool, rows) == NEO_PG_OK ? NULL : rows->message;
+}
+
 neo_pg_status neo_pg_exec_once(neo_pg *pg, const char *sql, int seconds, apr_pool_t *pool, neo_rows *rows)
 {
     const neo_statement statement = {.sql = sql, .writes = 1};
