@@ -23,8 +23,8 @@ const char *neo_import_lock(neo_pg *pg, const char *organizations, apr_pool_t *p
 /* Maps ids of the source to ids here. `id` is a new id, which is replaced if the row has one already. */
 typedef struct neo_import_lookup {
     const neo_resource *kind;
-    const char *given;       /* NULL: only the external_id is known */
-    const char *external_id; /* NULL: not known */
+    const char *given;       /* NULL if only the external_id is known */
+    const char *external_id; /* NULL if it is not known */
     const char *id;
 } neo_import_lookup;
 const char *neo_import_find(neo_import *import, neo_import_lookup *lookups, int count, apr_pool_t *pool);

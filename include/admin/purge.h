@@ -11,8 +11,8 @@
 
 typedef struct neo_purge {
     neo_pg *pg;
-    const char *tenant;       /* NULL: one organization is removed */
-    const char *organization; /* NULL: a tenant is removed */
+    const char *tenant;       /* NULL if one organization is removed */
+    const char *organization; /* NULL if a tenant is removed */
     int is_data_only;         /* the organization, its keys, tokens, subscriptions and numbers stay */
     /* set by neo_purge_begin */
     const char *name;

@@ -38,7 +38,7 @@ typedef enum neo_group_state {
 typedef struct neo_group_member {
     const void *baton;
     apr_pool_t *pool;
-    const char *credential, *key; /* its idempotency key; NULL: none. No group has two members with the same. */
+    const char *credential, *key; /* its idempotency key; NULL if there is none. No group has two members with the same. */
     neo_group_state state;
     neo_text answer;          /* of a created row; in the pool */
     long long joined, waited; /* microseconds */
@@ -50,7 +50,7 @@ typedef struct neo_group_member {
 /* A group and its outcome, for its leader. */
 typedef struct neo_group {
     int count;
-    neo_group_member *members[NEO_GROUP_MAX]; /* the leader is the first; NULL: it has left */
+    neo_group_member *members[NEO_GROUP_MAX]; /* the leader is the first; NULL if it has left */
     neo_group_state outcomes[NEO_GROUP_MAX];  /* one of the last three states; initially NEO_GROUP_ALONE */
     neo_text answers[NEO_GROUP_MAX];
 } neo_group;

@@ -14,18 +14,18 @@ typedef struct neo_credential {
     char id[NEO_ID_SIZE];
     unsigned char hash[NEO_SHA256_SIZE]; /* of the secret */
     unsigned char previous_hash[NEO_SHA256_SIZE];
-    neo_ms previous_until; /* the previous secret is valid until then; 0: there is none */
+    neo_ms previous_until; /* the previous secret is valid until then; 0 if there is none */
     int is_revoked;
     int is_token;
     const char *tenant;
     const char *role;
     neo_scopes scopes;
-    const char *user;                 /* of a token, else NULL */
-    const char *email;                /* of a token, else NULL */
+    const char *user;                 /* of a token, otherwise NULL */
+    const char *email;                /* of a token, otherwise NULL */
     const char *const *organizations; /* that it may access, in the order in which they were given; a key has one */
     int organization_count;
 #define NEO_PLAN_MEMBER(column, ...) int column;
-    NEO_PLAN_LIMITS(NEO_PLAN_MEMBER) /* 0: unlimited */
+    NEO_PLAN_LIMITS(NEO_PLAN_MEMBER) /* 0 if unlimited */
 } neo_credential;
 
 /* Sets *credential to NULL if no credential has the id. */

@@ -35,7 +35,8 @@ int neo_credential_cache_has_verified(neo_credential_cache *cache, const char *t
 void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_credential *credential, const char *text);
 
 /* The ids, separated by commas, of verified credentials that were used for the first time in this hour or since they were
- * cached, each once or more; NULL for none. Removes them: the caller must record them with neo_credential_record_use. */
+ * cached, each once or more; NULL if there is none. Removes them: the caller must record them with
+ * neo_credential_record_use. */
 const char *neo_credential_cache_take_used(neo_credential_cache *cache, apr_pool_t *pool);
 
 /* Get the generation before reading the database and pass it to put, which drops what was read before a change. */

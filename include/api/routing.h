@@ -16,7 +16,7 @@ typedef struct neo_match {
     const neo_resource *resource;   /* NULL if the path has none */
     const char *id;                 /* as sent, even if malformed; NULL if the path has none */
     const char *subresource_id;     /* as sent, even if malformed; or the external id; NULL if the path has neither */
-    const char *allow;              /* "GET, HEAD, OPTIONS, POST", if the path is found and has no such method; else NULL */
+    const char *allow; /* "GET, HEAD, OPTIONS, POST", if the path is found and has no such method; otherwise NULL */
 } neo_match;
 
 /* Routes a path below the base URL, "brokers/brk_…". HEAD is routed as GET. */

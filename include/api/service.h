@@ -45,7 +45,7 @@ typedef struct neo_site {
     neo_limiter *addresses;
     const neo_concurrency *concurrency;
     neo_credential_cache *credential_cache;
-    neo_create_queues *create_queues; /* NULL: none */
+    neo_create_queues *create_queues; /* NULL if there is none */
     neo_static_document openapi;      /* neo_service_prepare sets it and `pages` */
     const neo_static_document *pages; /* in the order of neo_docs */
 } neo_site;
@@ -88,7 +88,7 @@ typedef struct neo_request {
     const char *method;
     const char *path;     /* decoded, below the base: "brokers/brk_…" */
     const char *instance; /* the whole path, for problem details */
-    const char *query;    /* not decoded; NULL for none */
+    const char *query;    /* not decoded; NULL if there is none */
     const char *address;  /* the client's */
     int can_stream;       /* the client can distinguish a complete response without a length from an aborted one */
     const neo_host *host;
@@ -116,7 +116,7 @@ typedef struct neo_response {
     const char *media_type; /* NULL without a body */
     neo_text body;          /* belongs to the request's pool */
     neo_text gzip;          /* for clients that accept it; a NULL pointer: there is none */
-    neo_stream *stream;     /* instead of a body; else NULL */
+    neo_stream *stream;     /* instead of a body; otherwise NULL */
     apr_table_t *headers;   /* set by the host; the service adds headers, and sets all other members */
     int route;              /* see api/routing.h */
     const char *principal;  /* the id of the valid credential, or NULL */

@@ -19,7 +19,7 @@ typedef struct neo_slot_tuner {
     int rows, statements;           /* of this window */
     int concurrent;                 /* rows whose requests began while others were in progress */
     double times;                   /* of these rows together, in microseconds */
-    double scores[NEO_SLOT_LEVELS]; /* of each level, moving averages; less is better; 0: not known yet */
+    double scores[NEO_SLOT_LEVELS]; /* of each level, moving averages; less is better; 0 if it is not known yet */
 } neo_slot_tuner;
 
 /* `slots`: a fixed number, of which the next lower power of two is used; 0: the best one is searched for. */

@@ -55,7 +55,8 @@ void neo_clock_compare(neo_ms reference, neo_ms age);
 /* The number of steps of the system clock since the last call. */
 int neo_clock_take_steps(void);
 
-/* How far the system clock was ahead of the time at its last step; negative: behind it; 0: no step, or it was forgotten. */
+/* How far the system clock was ahead of the time at its last step; negative: behind it; 0 if there was none or it was
+ * forgotten. */
 neo_ms neo_clock_last_step(void);
 void neo_clock_forget_step(neo_ms step); /* it was recorded; a later one is kept */
 

@@ -57,7 +57,7 @@ typedef struct neo_route_counters {
 
 /* Gauges of one process, which fill a cache line. */
 typedef struct neo_process {
-    pid_t pid; /* 0: the slot is free */
+    pid_t pid; /* 0 if the slot is free */
     NEO_METRIC_LIST(NEO_METRIC_NONE, NEO_METRIC_NONE, NEO_GAUGE_MEMBER, NEO_METRIC_NONE, NEO_METRIC_NONE)
     char rest[64 - sizeof(pid_t) - NEO_GAUGES * sizeof(int)];
 } neo_process;

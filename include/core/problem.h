@@ -100,11 +100,11 @@ typedef struct neo_problem {
     const char *detail;        /* sentences for the caller, without internals */
     apr_array_header_t *items; /* at most 100 neo_problem_item; NULL unless the status is 400 */
     int retry_after;           /* 429, 503: seconds; 0 elsewhere */
-    const char *field;         /* the path of the field that a 409 is about; else NULL */
+    const char *field;         /* the path of the field that a 409 is about; otherwise NULL */
     const char *existing_id;   /* the resource that has the value of conflict.duplicate; NULL if not known */
     const char *limit;         /* the limit of the plan that is reached: its name in `neoapictl plan list`; NULL elsewhere */
     int limit_value;           /* the value of `limit` */
-    const char *failures;      /* a JSON array of the results of the operations of an atomic batch that failed; else NULL */
+    const char *failures; /* a JSON array of the results of the operations of an atomic batch that failed; otherwise NULL */
 } neo_problem;
 
 /* A problem without fields. */

@@ -22,10 +22,10 @@ struct neo_ctl_command {
     const char *verb; /* "create", "number create"; NULL: the group is the command */
     const char *summary;
     const char *details;            /* more sentences for --help, or NULL */
-    const neo_parameter *arguments; /* all required; terminated by a NULL name; NULL for none */
-    const neo_parameter *options;   /* terminated by a NULL name; NULL for none */
+    const neo_parameter *arguments; /* all required; terminated by a NULL name; NULL if there is none */
+    const neo_parameter *options;   /* terminated by a NULL name; NULL if there is none */
     neo_ctl_exit (*run)(neo_ctl *ctl);
-    const neo_noun *noun; /* arguments, options and `run` are derived from it, see ctl/noun.h; NULL for none */
+    const neo_noun *noun; /* arguments, options and `run` are derived from it, see ctl/noun.h; NULL if there is none */
     neo_use use;
 };
 
@@ -33,7 +33,7 @@ struct neo_ctl_command {
 struct neo_ctl {
     apr_pool_t *pool;
     const char *group; /* NULL if it was not recognized; --help uses what was */
-    const char *verb;  /* the first words of a verb of several; else NULL */
+    const char *verb;  /* the first words of a verb of several; otherwise NULL */
     const neo_ctl_command *command;
     apr_array_header_t *given; /* elements: neo_ctl_given */
     int json, quiet;

@@ -24,7 +24,7 @@ typedef struct neo_exchange {
 /* `root` is the path of the API's location. */
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root);
 
-/* The credential that the request was counted for; NULL for none. httpd detects some errors while the handler reads the
+/* The credential that the request was counted for; NULL if there is none. httpd detects some errors while the handler reads the
  * body. */
 const neo_credential *neo_exchange_principal(request_rec *r);
 

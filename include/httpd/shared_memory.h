@@ -29,7 +29,7 @@ typedef enum neo_probe_state {
 
 typedef struct neo_probe_result {
     neo_probe_state state;
-    long long read_at;                /* microseconds since 1970; 0: never */
+    long long read_at;                /* microseconds since 1970; 0 if never */
     char sqlstate[NEO_SQLSTATE_SIZE]; /* if it is unavailable: neo_pg_error.class. No pointer, because a restart moves the table
                                        */
     neo_backlog backlog;
@@ -37,7 +37,7 @@ typedef struct neo_probe_result {
 
 typedef struct neo_db_probe {
     neo_seqlock lock;
-    long long running_since; /* microseconds since 1970; 0: no query is in progress */
+    long long running_since; /* microseconds since 1970; 0 if no query is in progress */
     neo_probe_result result; /* protected by the seqlock */
 } neo_db_probe;
 

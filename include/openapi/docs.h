@@ -10,7 +10,7 @@ typedef struct neo_doc {
     const char *path;       /* below the base URL: "docs/webhooks" */
     const char *moved_to;   /* redirect to this relative URL; all other members are unset */
     const char *media_type; /* pages are HTML */
-    const char *coding;     /* Content-Encoding of the bytes; NULL: none */
+    const char *coding;     /* Content-Encoding of the bytes; NULL if there is none */
     int is_immutable;       /* the path changes with the content */
     int calls_api;          /* the page sends requests to the API */
     const unsigned char *bytes;

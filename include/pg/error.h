@@ -12,7 +12,7 @@ typedef struct neo_pg_error {
     const char *class; /* an SQLSTATE or its beginning; neo_pg_error_find returns the same row for it */
     neo_pg_status status;
     neo_message message;  /* it is logged with this number and remedy */
-    const char *sentence; /* what happened, such as "the database's disk is full"; NULL: it is not logged */
+    const char *sentence; /* what happened, such as "the database's disk is full"; NULL if it is not logged */
     int retry_after;      /* seconds until it is worth trying again */
 } neo_pg_error;
 

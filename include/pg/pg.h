@@ -79,8 +79,8 @@ typedef enum neo_pg_mode {
 typedef struct neo_rows {
     struct pg_result *native;
     int count;
-    const char *constraint;           /* the name of the violated constraint, else NULL */
-    const char *detail;               /* an error's detail, else NULL */
+    const char *constraint;           /* the name of the violated constraint, otherwise NULL */
+    const char *detail;               /* an error's detail, otherwise NULL */
     const char *message;              /* the server's error message; only for the log and neoapictl */
     const struct neo_pg_error *error; /* what it means (see pg/error.h); NULL if there is none */
     int is_undone;                    /* after an error: the statement certainly changed nothing */

@@ -15,20 +15,20 @@ struct neo_rule_input {
     neo_json *after;                     /* NULL for a deletion */
     int is_history;                      /* it is imported with a status that it reached elsewhere */
     const char *today;                   /* the date in São Paulo */
-    const char *read_version;            /* of the row that an effect changes (see neo_target); NULL: there is none */
-    const neo_json *read[NEO_MAX_READS]; /* in the order of the resource's `reads`; NULL: there is none */
+    const char *read_version;            /* of the row that an effect changes (see neo_target); NULL if there is none */
+    const neo_json *read[NEO_MAX_READS]; /* in the order of the resource's `reads`; NULL if there is none */
 };
 
 /* The row that an effect changes, or on which the rules of imported history depend. If it does not have the version, nothing is
  * written. */
 typedef struct neo_target {
-    const char *id; /* NULL: there is none */
+    const char *id; /* NULL if there is none */
     const char *version;
-    const char *status; /* its new one; NULL: it keeps its status, but gets another version */
+    const char *status; /* its new one; NULL if it keeps its status, but gets another version */
 } neo_target;
 
-/* The id of the resource of that kind that the rules are about: the one that is written, or the one that it refers to; NULL:
- * none. */
+/* The id of the resource of that kind that the rules are about: the one that is written, or the one that it refers to; NULL
+ * if there is none. */
 const char *neo_rule_related_id(const neo_rule_input *input, const neo_resource *kind);
 
 /* Whether a rule that applies to the write depends on related resources or the date. If not, neo_rules_check only needs
@@ -44,7 +44,7 @@ neo_target neo_rules_target(const neo_rule_input *input);
 /* ---------------------------------------------------------------- transitions of the status */
 
 /* Checks a change of status, or with `from` NULL the status of a create. Returns NULL, and sets *timestamp_field to the field
- * that gets the time of the change (NULL: none); or a 409 that names the allowed statuses. */
+ * that gets the time of the change (NULL if there is none); or a 409 that names the allowed statuses. */
 NEO_MUSTCHECK neo_problem *neo_transition_check(const neo_resource *resource, const char *from, const char *to,
                                                 apr_pool_t *pool, const char **timestamp_field);
 

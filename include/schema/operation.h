@@ -71,13 +71,13 @@ typedef struct neo_operation {
     int status;          /* of success */
     int status_existing; /* of success if the resource existed already; 0: not possible */
     unsigned int response_headers;
-    const neo_filter *filters;    /* of a list of something other than the resource; else NULL */
+    const neo_filter *filters;    /* of a list of something other than the resource; otherwise NULL */
     const char *prefix;           /* of the ids in such a list, or of the subresource */
     const char *subresource;      /* "delivery": what {delivery_id} in the path, or an id in the body, refers to */
-    const neo_resource *resource; /* the resource, if the path's first segment is not a collection; else NULL */
-    const neo_resource *body;     /* the fields of the body, if not the resource's; else NULL */
+    const neo_resource *resource; /* the resource, if the path's first segment is not a collection; otherwise NULL */
+    const neo_resource *body;     /* the fields of the body, if not the resource's; otherwise NULL */
     const char *schema;           /* of success in the OpenAPI document; NULL: the resource's */
-    const char *media_type;       /* of success; NULL: no body */
+    const char *media_type;       /* of success; NULL if there is no body */
     unsigned long long problems;  /* NEO_PROBLEM_BIT of its own error codes; neo_operation_problems adds the common ones */
     const char *tag;              /* in the OpenAPI document; NULL: the resource's */
     const char *verb; /* of the operationId: "create" gives createBroker; without {collection} the whole operationId. NULL: the

@@ -36,7 +36,7 @@ int neo_can_refer_to(const neo_resource *resource, const neo_resource *target);
 /* Whether any resource has fields that can refer to this one. */
 int neo_is_referred_to(const neo_resource *resource);
 
-/* The field with NEO_MUTUAL; NULL: the resource has none. */
+/* The field with NEO_MUTUAL; NULL if the resource has none. */
 const neo_field *neo_mutual_field(const neo_resource *resource);
 
 #endif

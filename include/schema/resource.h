@@ -68,13 +68,13 @@ struct neo_field {
     const char *default_value;  /* if a body has none */
     const neo_field *fields;    /* of an object or list, ended by a field without a name */
     const char *computed; /* SQL of a value that is not the column's: an expression of the row t, or what follows "from" in a
-                             select of the rows of an object or a list, whose alias is the field's name. NULL: the column.
-                             Exports use it only for NEO_EXPORT_ONLY */
-    neo_normalizer normalize; /* NULL: stored as sent */
+                             select of the rows of an object or a list, whose alias is the field's name. If it is
+                             NULL, the column is read. Exports use it only for NEO_EXPORT_ONLY */
+    neo_normalizer normalize; /* NULL if a string is stored as it was sent */
     neo_rule rule;
     const char *pattern; /* of a string, for documentation: a regular expression that ECMA-262 and POSIX both understand; the
                             rule can be stricter (check digits) */
-    const char *format;  /* of JSON Schema; NULL: none */
+    const char *format;  /* the "format" of JSON Schema; NULL if there is none */
     const char *doc;     /* sentences for the documentation */
     const char *example; /* a realistic value, as JSON */
 };
@@ -109,21 +109,22 @@ typedef struct neo_filter {
     neo_filter_kind kind;
     neo_filter_value value;
     const char *left;           /* the SQL expression of the index */
-    const char *right;          /* SQL of the value with %s for the parameter; NULL: only the parameter */
+    const char *right;          /* SQL of the value with %s for the parameter; NULL if it is the parameter itself */
     const char *const *values;  /* of NEO_VALUE_ENUM */
     const char *selection;      /* of NEO_FILTER_SELECTED: "select … where … x", with the parameters of the list */
     const char *const *sources; /* of NEO_FILTER_SOURCES, in the order of `values`: "select … as source_id from …", with the
                                    parameters of the list */
-    /* Returns the values that a value expands to, ended by NULL, or NULL if it is not a pattern. NULL: none is. */
+    /* Returns the values that a value expands to, ended by NULL, or NULL if it is not a pattern. The function is NULL if no
+     * value is one. */
     const char *const *(*expand)(const char *value, apr_pool_t *pool);
     const char *doc;
-    const char *example; /* a realistic value, as JSON; NULL: that of the field of this name */
+    const char *example; /* a realistic value, as JSON; if it is NULL, the field of this name has it */
 } neo_filter;
 
 /* An order of a list. Items with equal values are in the order of their ids, in the same direction. */
 typedef struct neo_order {
     const char *name;   /* in the query */
-    const char *column; /* SQL of a timestamp of the row t; NULL: the id, which has the time of creation */
+    const char *column; /* SQL of a timestamp of the row t; NULL if the order is that of ids, which have the time of creation */
     int is_descending;
 } neo_order;
 
@@ -135,8 +136,8 @@ extern const neo_order neo_orders[];
  * with a status that follows it. */
 typedef struct neo_transition {
     const char *from, *to;
-    const char *timestamp_field; /* the NEO_SERVER field that is set to the time of the change; NULL: none */
-    const char *after_date; /* the field of type NEO_DATE after whose day the service makes the change itself; NULL: none */
+    const char *timestamp_field; /* the NEO_SERVER field that is set to the time of the change; NULL if there is none */
+    const char *after_date; /* the field of type NEO_DATE after whose day the service makes the change; NULL if there is none */
 } neo_transition;
 
 typedef struct neo_rule_input neo_rule_input; /* see schema/business_rules.h */
@@ -152,16 +153,16 @@ enum { NEO_MAX_READS = 8 };
 /* A change of status that sets the status of another resource, in the same transaction and with its own event. */
 typedef struct neo_effect {
     const char *state;       /* the new status */
-    const char *kind;        /* only if the field `kind` has this value; NULL: always */
+    const char *kind;        /* the value that the field `kind` must have; NULL if it can have any */
     const char *through;     /* the field that refers to the other resource */
     const char *const *from; /* the statuses of the other resource that change, ended by NULL */
     const char *becomes;     /* the new status of the other resource */
-    neo_code code;           /* refuses the change if the other resource has none of `from`; 0: that resource stays as it is */
-    const char *unless_with; /* the field with which the other resource can have the new status already; NULL: none */
-    /* Completes "the property … is sold" in the refusal; NULL: nothing. */
+    neo_code code;           /* refuses the change if the other resource has none of `from`; 0 if it stays as it is */
+    const char *unless_with; /* a field with which the other resource may have that status already; NULL if there is none */
+    /* Completes "the property … is sold" in the refusal. It is NULL if there is nothing to add. */
     const char *(*because)(const neo_rule_input *input, apr_pool_t *pool);
-    int (*applies)(const neo_rule_input *input); /* NULL: always */
-    const char *doc;                             /* of `applies`, or the reason: a sentence for the documentation; NULL: none */
+    int (*applies)(const neo_rule_input *input); /* NULL if the effect always applies */
+    const char *doc; /* a sentence for the documentation that describes `applies` or gives the reason; NULL if there is none */
 } neo_effect;
 
 typedef enum neo_when {
@@ -180,40 +181,40 @@ typedef struct neo_precondition {
     const char *const *names; /* ended by NULL */
     neo_code code;
     int is_time_rule;     /* about today or the present state of others: it does not apply to imported history */
-    const char *reads_if; /* `check` depends on related resources or the date if this field has a value; NULL: never */
+    const char *reads_if; /* `check` reads related resources or the date if this field has a value; NULL if it never does */
     const char *(*check)(const neo_rule_input *input, apr_pool_t *pool);
     const char *doc;    /* a sentence for the documentation: what must hold */
-    const char *source; /* of the law; NULL: none */
+    const char *source; /* the law that requires it; NULL if there is none */
 } neo_precondition;
 
 /* Rules between fields ("sale_price is required for sale"). Adds errors of a checked body with neo_problem_field. */
 typedef void (*neo_body_rule)(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
 
 struct neo_resource {
-    const char *name;                      /* "broker": in error codes and event types */
-    const char *table;                     /* in SQL; NULL: `name` */
-    const char *collection;                /* "brokers": in paths */
-    const char *prefix;                    /* "brk_" */
-    const char *title;                     /* "Broker": the schema in OpenAPI */
-    const char *tag_doc;                   /* for the documentation */
-    int area;                              /* neo_area of its scopes (see resources/list.h) */
-    int has_events;                        /* its changes are events */
-    const neo_field *fields;               /* in the order of responses, ended by a field without a name */
-    const neo_filter *filters;             /* besides the common ones, ended by a filter without a name; NULL: none */
-    neo_body_rule rule;                    /* NULL: none */
-    const neo_transition *transitions;     /* of the field `status`, ended by a row without `from`; NULL: all are allowed */
-    const neo_effect *effects;             /* ended by a row without `state`; NULL: none */
-    const neo_precondition *preconditions; /* ended by a row without `check`; NULL: none */
-    const neo_read *reads;                 /* ended by a row without both; NULL: none, then no rule depends on others */
-    /* Adds to the new body what it leaves to related resources; NULL: nothing. */
+    const char *name;                  /* "broker": in error codes and event types */
+    const char *table;                 /* its name in SQL; NULL if that is `name` */
+    const char *collection;            /* "brokers": in paths */
+    const char *prefix;                /* "brk_" */
+    const char *title;                 /* "Broker": the schema in OpenAPI */
+    const char *tag_doc;               /* for the documentation */
+    int area;                          /* neo_area of its scopes (see resources/list.h) */
+    int has_events;                    /* its changes are events */
+    const neo_field *fields;           /* in the order of responses, ended by a field without a name */
+    const neo_filter *filters;         /* besides the common ones, ended by a filter without a name; NULL if there is none */
+    neo_body_rule rule;                /* NULL if there is none */
+    const neo_transition *transitions; /* of the field `status`, ended by a row without `from`; NULL if all are allowed */
+    const neo_effect *effects;         /* ended by a row without `state`; NULL if there is none */
+    const neo_precondition *preconditions; /* ended by a row without `check`; NULL if there is none */
+    const neo_read *reads;                 /* ended by a row without both; NULL if no rule depends on other resources */
+    /* Adds to the new body what it leaves to related resources. It is NULL if it leaves nothing. */
     void (*fill)(const neo_rule_input *input, apr_pool_t *pool);
     int has_batch;        /* POST …/batch */
     int has_foreign_keys; /* its references are foreign keys instead of rows of neoapi.reference */
     /* Its table has no column `representation`: neoapi.<table>_json(row) makes what the API returns. */
     int has_json_function;
-    /* SQL functions (organization, line). NULL: lines are written like those of other resources. */
+    /* SQL functions with the parameters (organization, line). Without them, lines are written like those of other resources. */
     const char *import_function;
-    const char *finish_function; /* called for each line after all are written; NULL: none */
+    const char *finish_function; /* called for each line after all are written; NULL if there is none */
 };
 
 /* Every resource, ended by NULL (see resources/list.h). */
@@ -240,7 +241,7 @@ const neo_field *neo_field_named(const neo_field *fields, const char *name);
 const neo_filter *neo_filter_in(const neo_filter *filters, const char *name);
 const neo_filter *neo_filter_named(const neo_resource *resource, const char *name);
 
-/* The resource whose rows the effects change, one for all effects; NULL: there are none. */
+/* The resource whose rows all effects change; NULL if there are no effects. */
 const neo_resource *neo_effect_target(const neo_resource *resource);
 
 /* The name of the table. */
@@ -256,7 +257,7 @@ const char *const *neo_response_field_names(const neo_resource *resource, apr_po
 int neo_has_external_id(const neo_resource *resource);
 
 /* The field of a unique index, which is named <table>_<field>_key, or <table>_<status>_<field>_key if only rows with that
- * status are in it; then *status is set, else NULL. NULL for an index with another name. */
+ * status are in it; then *status is that status, otherwise NULL. Returns NULL for an index with another name. */
 const neo_field *neo_unique_field(const neo_resource *resource, const char *index, const char **status);
 
 /* Whether the filter accepts several values, separated by commas. */

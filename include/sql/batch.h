@@ -17,7 +17,7 @@ typedef struct neo_batch_row {
     const char *timestamp_field;        /* see neo_change */
     neo_target target;                  /* only of a row that is alone in its call */
     const neo_actor *actor;             /* only for neo_batch_group_make */
-    const neo_idempotency *idempotency; /* only for neo_batch_group_make; NULL: none */
+    const neo_idempotency *idempotency; /* only for neo_batch_group_make; NULL if there is none */
 } neo_batch_row;
 
 /* Serializes the batches of a resource in an organization: waits for a lock that the transaction holds until it ends. */

@@ -15,12 +15,12 @@ typedef struct neo_event {
     const neo_resource *resource;
     const char *happened; /* "created", "updated" or "deleted" */
     const char *from;     /* the CTE with the rows r that were written; of a deletion, as they were before */
-    const char *before;   /* the CTE with the rows of `from` as they were before an update; else NULL */
+    const char *before;   /* the CTE with the rows of `from` as they were before an update; otherwise NULL */
     const char *number;   /* of the event in the statement, added to the CTEs' names; "" if there is only one */
-    const char *order;    /* SQL by which several rows r are ordered; NULL: there is one */
+    const char *order;    /* SQL by which several rows r are ordered; NULL if there is one */
     const char *id_block; /* SQL of the block of the deliveries' ids, different for each row r */
     const char *now;      /* SQL of the time of the change */
-    const char *payload;  /* SQL of the payload; NULL: it is made of the row r */
+    const char *payload;  /* SQL of the payload; NULL if it is made of the row r */
     int is_silent;        /* nothing is delivered, not even by a recovery */
 } neo_event;
 

@@ -41,7 +41,7 @@ NEO_MUSTCHECK neo_pg_status neo_event_check_epoch(neo_pg *pg, apr_pool_t *pool, 
 
 /* The oldest transaction that has written and not ended holds back the end of the log. */
 typedef struct neo_log_holder {
-    long long transaction;   /* 0: there is none */
+    long long transaction;   /* 0 if there is none */
     long long running;       /* milliseconds; -1: not known */
     const char *description; /* process, role, application */
 } neo_log_holder;

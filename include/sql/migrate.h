@@ -18,7 +18,7 @@ extern const int neo_migration_count;
 /* The number of the newest migration: the version that this build needs. */
 int neo_schema_needed(void);
 
-/* The version of the database's schema; 0: there is none. */
+/* The version of the database's schema; 0 if there is none. */
 NEO_MUSTCHECK neo_pg_status neo_schema_version(neo_pg *pg, apr_pool_t *pool, int *version);
 
 /* Fails if the database cannot execute writes: it is read-only, or its disk is full. Costs a file that is created and removed,

@@ -44,8 +44,8 @@ typedef struct neo_listed {
     const char *from;   /* "neoapi.broker t where t.organization_id = $1": the rows are t, and the organization comes first */
     const char *prefix; /* of the ids */
     const char *head;   /* "with …": the last CTE is head, with one row. Then the page has its columns after the answer, a row
-                           with a null answer if it is empty, and is NEO_OLDEST_FIRST. NULL: none */
-    const char *merged; /* the column of a NEO_FILTER_MERGED; NULL: the list has none */
+                           with a null answer if it is empty, and is NEO_OLDEST_FIRST. NULL if there is none */
+    const char *merged; /* the column of a NEO_FILTER_MERGED; NULL if the list has none */
     const char *values; /* "select …" of values, none twice: the list has rows with these in that column; NULL: any */
 } neo_listed;
 

@@ -17,9 +17,9 @@ typedef struct neo_new {
     neo_ms created_at; /* the time in the id */
     neo_json *body;
     const char *secret;          /* sealed; NULL if the resource has none */
-    const char *timestamp_field; /* the field that is set because of the status; NULL for none */
-    const neo_json *times; /* of imported history: created_at, updated_at and those of its statuses; NULL: it is created now */
-    neo_target target;     /* only of imported history */
+    const char *timestamp_field; /* the field that is set because of the status; NULL if there is none */
+    const neo_json *times;       /* of imported history: created_at, updated_at and those of its statuses; NULL for others */
+    neo_target target;           /* only of imported history */
 } neo_new;
 
 /* Creates a row. For the rows returned here and below see sql/write.h. */

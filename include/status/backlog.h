@@ -15,8 +15,8 @@ typedef struct neo_backlog {
     long long due;          /* deliveries of active subscriptions that could be sent now */
     long long is_more;      /* `due` is a lower bound */
     long long overdue;      /* milliseconds since the earliest due_at; 0: none is due */
-    neo_ms oldest;          /* creation of the oldest pending delivery; 0: there is none */
-    long long log_holder;   /* the transaction that holds back the event log; 0: none */
+    neo_ms oldest;          /* creation of the oldest pending delivery; 0 if there is none */
+    long long log_holder;   /* the transaction that holds back the event log; 0 if there is none */
     long long log_lag; /* milliseconds for which it has been running; since it was first seen, if its start is not visible */
     long long failing, disabled; /* subscriptions */
     long long messages_stalled;  /* WhatsApp messages that have been pending for over ten minutes */

@@ -25,7 +25,7 @@ typedef struct neo_due_delivery {
     const char *previous_secret; /* sealed; NULL if there is none or it has expired */
     int is_failing;              /* the subscription's last attempt failed */
     int success_is_news;         /* a success changes the subscription's health, or its last one was over a minute ago */
-    int per_hour;                /* limit of the organization's deliveries to a host in an hour; 0: unlimited */
+    int per_hour;                /* limit of the organization's deliveries to a host in an hour; 0 if unlimited */
 } neo_due_delivery;
 
 /* A claimed delivery that is not sent now, because the plan does not allow it until then. */
@@ -38,7 +38,7 @@ typedef struct neo_deferred_delivery {
 typedef struct neo_subscription_load {
     const char *subscription;
     int count;
-    int limit; /* 0: it is paused */
+    int limit; /* 0 if it is paused */
 } neo_subscription_load;
 
 /* The limit of a failing subscription without a load, and the lowest one of all. */
@@ -73,9 +73,9 @@ typedef struct neo_outcome {
     int number;
     neo_ms started;
     int duration;        /* milliseconds */
-    int http_status;     /* 0: no response */
-    const char *error;   /* NULL: there was a response */
-    const char *excerpt; /* of the response, well-formed UTF-8; NULL for none */
+    int http_status;     /* 0 if there was no response */
+    const char *error;   /* NULL if there was a response */
+    const char *excerpt; /* of the response, well-formed UTF-8; NULL if there is none */
     const char *end;     /* "success" or "failed"; NULL: another attempt follows */
     double delay;        /* seconds until that attempt */
 } neo_outcome;

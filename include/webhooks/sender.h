@@ -27,12 +27,12 @@ typedef struct neo_sender_settings {
 
 /* The result of an attempt. */
 typedef struct neo_send_result {
-    int http_status;     /* 0: no response */
+    int http_status;     /* 0 if there was no response */
     const char *error;   /* such as "timeout"; NULL: a complete response. Reveals this host's network: not for subscribers */
-    const char *excerpt; /* the beginning of the response, valid UTF-8; NULL: none */
+    const char *excerpt; /* the beginning of the response, valid UTF-8; NULL if there is none */
     neo_ms started;
     int duration;    /* milliseconds */
-    int retry_after; /* Retry-After in seconds; 0: none */
+    int retry_after; /* Retry-After in seconds; 0 if there is none */
 } neo_send_result;
 
 /* True for a complete response with a 2xx status. */
@@ -57,12 +57,12 @@ void neo_sender_wake(neo_sender *sender);
 /* A request to a URL that the administrator configured, so the guard does not check it. */
 typedef struct neo_provider_request {
     const char *url;
-    const char *token;   /* for Authorization: Bearer; NULL: none */
+    const char *token;   /* for Authorization: Bearer; NULL if there is none */
     neo_text body;       /* JSON, sent with POST; NULL: GET */
     int timeout;         /* seconds */
-    const char *key;     /* for X-API-Key; NULL: none */
+    const char *key;     /* for X-API-Key; NULL if there is none */
     const char *address; /* ":" and what to connect to instead of the URL's host, such as ":127.0.0.1:443", whose certificate is
-                          * not verified then: doctor's requests to this host. NULL: none */
+                          * not verified then: doctor's requests to this host. NULL if there is none */
 } neo_provider_request;
 
 /* Sends the request and waits for the response; may be called from any thread. Sends at most once: it opens a new connection,

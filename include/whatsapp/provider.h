@@ -14,7 +14,7 @@ typedef struct neo_outgoing {
     const char *bsuid;
     const char *template_name;
     const char *template_language;
-    const neo_json *parameters; /* an array of strings; NULL for none */
+    const neo_json *parameters; /* an array of strings; NULL if there is none */
 } neo_outgoing;
 
 /* The request body. */
@@ -32,7 +32,7 @@ typedef struct neo_provider_response {
     const char *error; /* without a response: "timeout" */
     int http_status;
     neo_text body;
-    const char *token; /* the access token, removed from all texts, since the provider can quote it; NULL: none */
+    const char *token; /* the access token, removed from all texts, since the provider can quote it; NULL if there is none */
 } neo_provider_response;
 
 /* What the response means for the message. */
@@ -52,7 +52,7 @@ typedef struct neo_reply {
     neo_verdict verdict;
     const char *id; /* the provider's id of the message */
     const char *wa_id, *bsuid;
-    int http_status; /* 0: no response */
+    int http_status; /* 0 if there was no response */
     int is_held;     /* accepted, but held by the provider for now */
     int code;        /* error code; 0 is a valid one: there is an error if `title` is set */
     const char *title;

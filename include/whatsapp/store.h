@@ -44,7 +44,7 @@ typedef struct neo_conversation_result {
     int is_held;
     int code; /* the provider's error code; -1: none */
     const char *title;
-    const char *body; /* the template's text with the parameters; NULL: not known */
+    const char *body; /* the template's text with the parameters; NULL if it is not known */
 } neo_conversation_result;
 
 /* One row: the answer, or null. */

@@ -74,7 +74,7 @@ const char *neo_import_check_rules(neo_pg *pg, const char *organization, neo_imp
 
 typedef struct {
     apr_pool_t *pool;
-    const char *message; /* NULL: none yet */
+    const char *message; /* NULL if there is none yet */
 } first_error;
 
 static void keep_first(void *data, long long number, const char *field, const char *message)

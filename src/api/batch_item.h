@@ -10,7 +10,7 @@
 typedef struct {
     const neo_batch_operation *operation;
     neo_method method; /* how it is executed: an upsert or merge creates or updates */
-    const char *id;    /* of an operation with an external id, what had that when the batch began; NULL: none */
+    const char *id;    /* of an operation with an external id, what had that when the batch began; NULL if there is none */
     neo_batch_row row;
     int first;        /* the number of the first operation on the same resource; a create's own number */
     neo_text current; /* of the first: the representation so far; a NULL pointer if the resource does not exist */
@@ -31,7 +31,7 @@ typedef struct {
     int is_saved;         /* nothing was executed since the savepoint */
     int queued;           /* there are new deliveries */
     neo_rows failure;     /* of the statement that failed */
-    neo_problem *refusal; /* of the credential, during the transaction; NULL: none */
+    neo_problem *refusal; /* of the credential, during the transaction; NULL if there is none */
 } neo_work;
 
 /* Prepares items that share a statement. Their references by external id are found together. */

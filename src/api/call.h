@@ -15,10 +15,10 @@ typedef struct neo_result {
     int status;             /* 0: nothing yet */
     neo_text body;          /* a NULL pointer: the response has none */
     neo_text gzip;          /* the body compressed; a NULL pointer: there is none */
-    neo_stream *stream;     /* instead of a body; else NULL */
+    neo_stream *stream;     /* instead of a body; otherwise NULL */
     const char *media_type; /* NULL: the operation's */
     const char *etag;       /* NULL: computed from the body, if the operation's responses have one */
-    const char *secret;     /* added to the body at its field, since only this response shows it; NULL for none */
+    const char *secret;     /* added to the body at its field, since only this response shows it; NULL if there is none */
     int is_replayed;        /* it is the stored response of the first request with the idempotency key */
 } neo_result;
 
@@ -27,9 +27,9 @@ typedef struct neo_call {
     const neo_request *request;
     neo_response *response;
     apr_pool_t *pool;
-    neo_pg *pg;                      /* the connection that it has acquired; NULL: none */
+    neo_pg *pg;                      /* the connection that it has acquired; NULL if there is none */
     const neo_credential *principal; /* NULL without a valid credential */
-    neo_write_in_progress *write;    /* see neo_call_enter_write; NULL: none */
+    neo_write_in_progress *write;    /* see neo_call_enter_write; NULL if there is none */
     neo_match match;
     neo_allowance allowance;    /* of the requests that were counted last */
     neo_actor actor;            /* once the organization is known */
@@ -38,7 +38,7 @@ typedef struct neo_call {
     const neo_idempotency *idempotency;
     neo_text raw;            /* the body as it was sent */
     neo_json *body;          /* parsed */
-    const char *external_id; /* of the path, decoded: the resource must have it; NULL: the path has an id */
+    const char *external_id; /* of the path, decoded: the resource must have it; NULL if the path has an id */
     neo_result result;
 } neo_call;
 
@@ -129,7 +129,7 @@ const char *neo_etag(neo_text body, apr_pool_t *pool);
 int neo_call_is_not_modified(const neo_call *call, const char *etag);
 /* NULL without If-Match, or if it has the tag of `current`. Without a resource, `current` is a NULL pointer. */
 neo_problem *neo_call_check_if_match(neo_call *call, neo_text current);
-/* The same for `wanted`, the value of such a header; NULL: there is none. */
+/* The same for `wanted`, the value of such a header; NULL if there is none. */
 neo_problem *neo_call_check_tag(neo_call *call, const char *wanted, neo_text current);
 
 /* ---------------------------------------------------------------- query.c */

@@ -13,7 +13,7 @@
 
 /* After the header follow the numbers of the processes, 0 for a free slot, and the tables. */
 struct neo_concurrency_memory {
-    int processes;                        /* 0: the memory is new */
+    int processes;                        /* 0 if the memory is new */
     atomic_int used;                      /* slots, including free ones between them */
     unsigned char key[APR_SIPHASH_KSIZE]; /* so that no organization can be chosen to share another's rows */
     alignas(CACHE_LINE) _Atomic pid_t pids[];

@@ -10,7 +10,7 @@
 #include "core/lock.h"
 
 typedef struct {
-    const neo_group_member *leader; /* NULL: the slot is free */
+    const neo_group_member *leader; /* NULL if the slot is free */
     neo_ms since;
 } slot;
 

@@ -16,7 +16,7 @@ typedef struct {
     neo_pg *pg;    /* NULL once all rows are read */
     neo_text part;
     apr_pool_t *part_pool;
-    apr_pool_t *principal_pool; /* NULL: the principal is the first one */
+    apr_pool_t *principal_pool; /* NULL if the principal is the first one */
     int is_counted;             /* against the rate limit */
 } export;
 

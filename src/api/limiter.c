@@ -38,7 +38,7 @@ typedef struct {
 } slot;
 
 struct neo_limiter {
-    uint64_t buckets;                         /* 0: the memory is new */
+    uint64_t buckets;                         /* 0 if the memory is new */
     _Atomic uint64_t marks;                   /* the last one that was used */
     unsigned char keys[2][APR_SIPHASH_KSIZE]; /* of the bucket and the number, so that no caller can be chosen to share them */
     char rest[64 - 2 * sizeof(uint64_t) - 2 * APR_SIPHASH_KSIZE];

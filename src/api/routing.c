@@ -33,7 +33,7 @@ static int is_reserved(const char *segment, const neo_resource *resource)
 typedef struct {
     const char *segments[MAX_SEGMENTS];
     int count;                    /* 0: the path matches no operation */
-    const neo_resource *resource; /* whose collection is the first segment; NULL: none */
+    const neo_resource *resource; /* whose collection is the first segment; NULL if there is none */
 } parts;
 
 static parts split_path(const char *path, apr_pool_t *pool)

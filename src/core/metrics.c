@@ -20,7 +20,7 @@ const int neo_statuses[NEO_STATUSES] = {
 #define STATUS_VALUE(status) status,
     NEO_STATUS_LIST(STATUS_VALUE)};
 
-/* The header of a snapshot. `tag`: the minute or quarter of an hour at whose start it was taken; 0: none. */
+/* The header of a snapshot. `tag`: the minute or quarter of an hour at whose start it was taken; 0 if there is none. */
 typedef struct {
     int64_t tag;
     char rest[CACHE_LINE - sizeof(int64_t)];

@@ -14,7 +14,7 @@ typedef struct {
 } counts;
 
 typedef struct {
-    uint64_t key;             /* hash of the host; 0: the slot is free */
+    uint64_t key;             /* hash of the host; 0 if the slot is free */
     int64_t period;           /* at whose start `last` was taken */
     counts now, last, before; /* totals: current, at the start of this period, at the start of the one before */
     uint64_t longest;         /* in this period and the one before it */

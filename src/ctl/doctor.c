@@ -114,7 +114,7 @@ static neo_finding check_clock(neo_doctor_context *p, const char **found)
     return neo_doctor_finding(llabs(difference) < MAX_CLOCK_DIFFERENCE);
 }
 
-/* The first function that differs from the one that this build generates; NULL: none. */
+/* The first function that differs from the one that this build generates; NULL if there is none. */
 static const char *outdated_functions(const neo_doctor_context *p)
 {
     const neo_resource **outdated;
@@ -289,7 +289,7 @@ static neo_finding evaluate(neo_doctor_context *p, const check *c, const char **
 static const struct {
     const char *result;
     neo_ctl_style style;
-    const char *advice; /* the label of the fix; NULL: there is none */
+    const char *advice; /* the label of the fix; NULL if there is none */
 } words[NEO_FINDINGS] = {
     [NEO_FINDING_FAILED] = {"failed", NEO_CTL_BAD, "fix"},
     [NEO_FINDING_OK] = {"ok", NEO_CTL_GOOD, NULL},

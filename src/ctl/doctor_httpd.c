@@ -185,7 +185,7 @@ static int has_listener(int port, apr_pool_t *pool)
     return is_open;
 }
 
-/* The first of httpd's ports that accepts connections; 0: none. */
+/* The first of httpd's ports that accepts connections; 0 if there is none. */
 static int used_port(const neo_doctor_context *p)
 {
     const neo_json *ports = neo_json_get(p->httpd, "ports");

@@ -16,7 +16,7 @@ typedef struct {
     apr_pool_t *pool;
     neo_pg *pg; /* first the given database, then the new one */
     const char *database, *owner, *runtime, *admin, *tenant;
-    neo_json *first; /* the first tenant's ids and secret, printed before the commit; NULL for none */
+    neo_json *first; /* the first tenant's ids and secret, printed before the commit; NULL if there is none */
     neo_rows rows;   /* the last statement's result */
 } setup;
 

@@ -38,7 +38,7 @@ typedef struct {
     neo_ms end; /* when the time limit ends */
     neo_ms flushed_at;
     int is_flushed;  /* everything that was sent is flushed */
-    const char *why; /* the cause of a failure, else NULL */
+    const char *why; /* the cause of a failure, otherwise NULL */
 } sending;
 
 /* Passes the brigade on, which blocks until the client has taken most of it. */

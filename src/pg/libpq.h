@@ -29,7 +29,7 @@ struct neo_pg {
     void *log_context;
     void *user_data;
     neo_pg_watch *watch;       /* NULL: every error is logged */
-    neo_pg_verifier *verifier; /* NULL: there is none */
+    neo_pg_verifier *verifier; /* NULL if there is none */
     void *verifier_baton;
     unsigned int verified;           /* the verifier's; 0 after the connection was opened */
     char refusal[NEO_SQLSTATE_SIZE]; /* the SQLSTATE with which the last new connection was refused; "" if it was not */

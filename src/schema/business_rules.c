@@ -40,7 +40,7 @@ const char *neo_rule_related_id(const neo_rule_input *input, const neo_resource 
     return input->resource == kind ? input->id : NULL;
 }
 
-/* The status of the row that the effects change; NULL: it does not exist. */
+/* The status of the row that the effects change; NULL if it does not exist. */
 static const char *target_status(const neo_rule_input *input)
 {
     const neo_resource *target = neo_effect_target(input->resource);

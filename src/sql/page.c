@@ -106,7 +106,7 @@ typedef struct {
     int conditions;                   /* the number of the others */
     int is_disjoint;                  /* no id is in two of the source's selects */
     int is_source_possible;
-    const char *merged; /* a select of values of listed->merged; see select_merged_rows; NULL: none */
+    const char *merged; /* a select of values of listed->merged; see select_merged_rows; NULL if there is none */
 } filtering;
 
 static const char *parameter(filtering *f, const char *value)

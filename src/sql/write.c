@@ -96,7 +96,7 @@ static const char *time_in_history(const char *name, apr_pool_t *pool)
     return apr_psprintf(pool, "({times}::json->>'%s')::timestamptz", name);
 }
 
-/* The value of a field that is not a service column; NULL: it is not written. The timestamp of a transition changes only with
+/* The value of a field that is not a service column; NULL if it is not written. The timestamp of a transition changes only with
  * the status. */
 static const char *field_value(const neo_resource *resource, const neo_field *field, int is_update, unsigned int options,
                                apr_pool_t *pool)
@@ -213,7 +213,7 @@ static void add_item_cte(neo_buf *sql, const neo_resource *resource, int has_bod
     neo_buf_puts(sql, "), ");
 }
 
-/* The resource whose rows the effects change; NULL: there are no effects, as in an import. */
+/* The resource whose rows the effects change; NULL if there are no effects, as in an import. */
 static const neo_resource *effect_target(const neo_resource *resource, unsigned int options)
 {
     return options & IMPORT ? NULL : neo_effect_target(resource);

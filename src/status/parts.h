@@ -16,7 +16,7 @@ neo_counters neo_report_difference(const neo_counters *earlier, const neo_counte
 typedef struct neo_metric {
     const char *id; /* in templates */
     double (*value)(const neo_report *report, const neo_counters *counters);
-    int times;         /* 1 + the neo_timing; 1 + NEO_TIMINGS: the times of all requests; 0: none */
+    int times;         /* 1 + the neo_timing; 1 + NEO_TIMINGS: the times of all requests; 0 if there is none */
     apr_size_t string; /* the offset of a text in neo_report */
     apr_size_t job;    /* the offset of a number in neo_job_status */
     int is_queue;      /* unknown if the queue could not be read */

@@ -13,7 +13,7 @@ typedef struct {
     char subscription[NEO_ID_SIZE];
     int count, limit;
     double failure_rate; /* of the recent attempts */
-    neo_ms paused_until; /* 0: it is not paused */
+    neo_ms paused_until; /* 0 if it is not paused */
 } subscription_queue;
 
 void neo_in_flight_init(neo_in_flight *in_flight, void *owner, int max, int per_subscription, apr_pool_t *pool)

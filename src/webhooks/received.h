@@ -7,7 +7,7 @@
 
 typedef struct {
     size_t bytes; /* headers and trailers, also of 1xx responses */
-    int status;   /* 0: no valid status line */
+    int status;   /* 0 if there is no valid status line */
 } neo_received_head;
 
 typedef struct neo_received {
