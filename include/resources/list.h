@@ -35,6 +35,16 @@ extern const char *const neo_recovery_statuses[];
 /* The body and the response of POST /whatsapp/conversations; a conversation as it is read; the body of its PATCH. */
 extern const neo_resource neo_conversation_input, neo_whatsapp_started, neo_conversation, neo_conversation_changes;
 
+/* The event log, whose schema is in src/openapi/document.json, and the filters of its list. Filters by type have the values of
+ * neo_event_type_values, ended by NULL: "broker.*", "broker.created", … */
+extern const neo_resource neo_event_log;
+extern const neo_filter neo_event_filters[];
+extern const char *const neo_event_type_values[];
+
+/* Expands "broker.*" to the types that begin with "broker.", ended by NULL. Returns NULL if there are none, or for other
+ * values. */
+const char *const *neo_event_type_expand(const char *value, apr_pool_t *pool);
+
 /* The filters of the lists of deliveries, of conversations and of their messages. */
 extern const neo_filter neo_delivery_filters[], neo_conversation_filters[], neo_message_filters[];
 

@@ -27,6 +27,9 @@ void neo_scopes_json(neo_buf *out, neo_scopes scopes);
 /* Returns false if there is no such role. */
 NEO_MUSTCHECK int neo_role_scopes(const char *role, neo_scopes *scopes);
 
+/* The types of events that a credential with these scopes may read, as a PostgreSQL array; NULL if it may read all. */
+const char *neo_event_types_readable(neo_scopes scopes, apr_pool_t *pool);
+
 /* The roles' names, ended by NULL. */
 extern const char *const neo_role_names[];
 

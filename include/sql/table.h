@@ -91,4 +91,14 @@ NEO_MUSTCHECK neo_pg_status neo_table_open_snapshot(neo_pg *pg, const neo_resour
 /* The next NEO_SNAPSHOT_ROWS rows; fewer are the last. */
 NEO_MUSTCHECK neo_pg_status neo_snapshot_fetch(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
 
+/* ---------------------------------------------------------------- what rules between resources read */
+
+/* Called once in a process. */
+void neo_rule_input_make_statements(apr_pool_t *pool);
+
+/* Sets `today`, `read` and `read_version`, with one statement. The related resources may change until the write:
+ * neo_table_update checks the version of the row that an effect changes. */
+NEO_MUSTCHECK neo_pg_status neo_rule_input_read(neo_pg *pg, const neo_actor *actor, neo_rule_input *input, apr_pool_t *pool,
+                                                neo_rows *rows);
+
 #endif

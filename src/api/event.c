@@ -5,7 +5,7 @@
 
 #include "core/encode.h"
 #include "list.h"
-#include "resources/event.h"
+#include "resources/scope.h"
 #include "sql/event_log.h"
 
 #define NOW      "now"

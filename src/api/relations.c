@@ -9,7 +9,7 @@
 #include "schema/business_rules.h"
 #include "schema/references.h"
 #include "sql/reference.h"
-#include "sql/rule_input.h"
+#include "sql/table.h"
 
 /* ---------------------------------------------------------------- references by external id */
 

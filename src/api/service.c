@@ -9,8 +9,8 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "sql/reference.h"
-#include "sql/rule_input.h"
 #include "sql/statements.h"
+#include "sql/table.h"
 
 void neo_service_make_statements(apr_pool_t *pool)
 {

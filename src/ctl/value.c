@@ -9,7 +9,6 @@
 #include "core/clock.h"
 #include "core/encode.h"
 #include "core/id.h"
-#include "resources/event.h"
 #include "resources/scope.h"
 #include "schema/rules.h"
 

@@ -6,7 +6,6 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "resources/event.h"
 #include "resources/scope.h"
 #include "schema/batch.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The event log: the types of events, who may read them, and the filters of the list. */
-#include "resources/event.h"
-
 #include <string.h>
 
 #include "resources/fields.h"

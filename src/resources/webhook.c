@@ -2,8 +2,8 @@
 /* Webhook subscriptions. src/webhooks/ sends the events. */
 #include <string.h>
 
-#include "resources/event.h"
 #include "resources/fields.h"
+#include "resources/scope.h"
 #include "schema/rules.h"
 
 #define EVENTS(name, AREA, collection)   #name ".created", #name ".updated", #name ".deleted",

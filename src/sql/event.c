@@ -5,7 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "sql/column.h"
+#include "sql/representation.h"
 
 int neo_event_is_change(const neo_field *field)
 {

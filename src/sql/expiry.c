@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "schema/business_rules.h"
-#include "sql/rule_input.h"
 #include "sql/table.h"
 
 #define ACTOR "system"

@@ -11,7 +11,6 @@
 
 #include "schema/business_rules.h"
 #include "schema/references.h"
-#include "sql/column.h"
 #include "sql/event.h"
 #include "sql/reference.h"
 #include "sql/representation.h"

@@ -3,8 +3,8 @@
 #include "fake_pg.h"
 
 #include "sql/expiry.h"
-#include "sql/rule_input.h"
 #include "sql/statements.h"
+#include "sql/table.h"
 
 #define ROW(id) "proposal", "org_1", "tnt_1", id, "1", "{\"id\":\"" id "\",\"status\":\"submitted\"}", "expired"
 

@@ -7,7 +7,7 @@
 
 #include "api/routing.h"
 #include "openapi/openapi.h"
-#include "resources/event.h"
+#include "resources/scope.h"
 
 static neo_openapi_builder builder_of(apr_pool_t *pool)
 {

@@ -5,8 +5,8 @@
 #include <apr_strings.h>
 
 #include "api/routing.h"
-#include "resources/event.h"
 #include "resources/list.h"
+#include "resources/scope.h"
 #include "schema/batch.h"
 
 #define ID "brk_01jd3x8m5t9w2q7r4y6z0a1b3c"
