@@ -8,9 +8,9 @@
 
 #include "api/concurrency.h"
 #include "api/limiter.h"
-#include "core/lock.h"
 #include "core/metrics.h"
 #include "core/receivers.h"
+#include "core/thread.h"
 #include "pg/error.h"
 #include "status/backlog.h"
 

@@ -7,7 +7,7 @@
 
 #include "schema/resource.h"
 
-/* A write, and what the rules need to know of related resources. sql/rule_input.h reads these. */
+/* A write, and what the rules need to know of related resources. sql/table.h reads these. */
 struct neo_rule_input {
     const neo_resource *resource;
     const char *id;                      /* "" for a creation */

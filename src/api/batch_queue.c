@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/lock.h"
+#include "core/thread.h"
 
 #define MAX_IN_PROGRESS 2
 

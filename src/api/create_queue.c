@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "api/slot_tuner.h"
-#include "core/lock.h"
+#include "core/thread.h"
 
 typedef struct {
     const neo_group_member *leader; /* NULL if the slot is free */

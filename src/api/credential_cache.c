@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/lock.h"
 #include "core/secret.h"
+#include "core/thread.h"
 
 #define BUCKETS     4096
 #define MAX_ENTRIES 16384 /* when it is full, all are dropped */

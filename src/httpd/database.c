@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/lock.h"
+#include "core/thread.h"
 #include "httpd/replaced.h"
 #include "httpd/shared_memory.h"
 
@@ -64,16 +64,6 @@ int neo_database_has_mod_dbd(void)
     dbd_open = APR_RETRIEVE_OPTIONAL_FN(ap_dbd_open);
     dbd_close = APR_RETRIEVE_OPTIONAL_FN(ap_dbd_close);
     return dbd_open && dbd_close;
-}
-
-static apr_status_t destroy_database(void *data)
-{
-    neo_database *database = data;
-    pthread_mutex_destroy(&database->lookup);
-    pthread_mutex_destroy(&database->mutex);
-    pthread_cond_destroy(&database->queue.freed);
-    pthread_mutex_destroy(&database->queue.mutex);
-    return APR_SUCCESS;
 }
 
 static void init_queue(queue *q, int max_connections, int max_long_held, int has_replicas)
@@ -141,7 +131,6 @@ neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, const ch
     neo_mutex_init(&database->mutex);
     neo_mutex_init(&database->lookup);
     init_queue(&database->queue, max_connections, max_long_held, has_replicas);
-    apr_pool_cleanup_register(pchild, database, destroy_database, apr_pool_cleanup_null);
     return database;
 }
 

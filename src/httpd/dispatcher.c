@@ -5,10 +5,10 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/thread.h"
 #include "httpd/config.h"
 #include "httpd/log.h"
 #include "httpd/shared_memory.h"
-#include "httpd/thread.h"
 
 /* What a background thread needs to use the database. It is the first member of the threads' structs. */
 typedef struct {

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "core/lock.h"
+#include "core/thread.h"
 #include "pg/pg.h"
 #include "sql/event_log.h"
 
@@ -31,14 +31,6 @@ struct neo_event_waiters {
     void *baton;
 };
 
-static apr_status_t destroy_waiters(void *data)
-{
-    neo_event_waiters *waiters = data;
-    pthread_cond_destroy(&waiters->changed);
-    pthread_mutex_destroy(&waiters->mutex);
-    return APR_SUCCESS;
-}
-
 neo_event_waiters *neo_event_waiters_make(apr_pool_t *pchild, int slots, void (*wake)(void *baton), void *baton)
 {
     neo_event_waiters *waiters = apr_pcalloc(pchild, sizeof *waiters);
@@ -47,7 +39,6 @@ neo_event_waiters *neo_event_waiters_make(apr_pool_t *pchild, int slots, void (*
     waiters->baton = baton;
     neo_cond_init(&waiters->changed);
     neo_mutex_init(&waiters->mutex);
-    apr_pool_cleanup_register(pchild, waiters, destroy_waiters, apr_pool_cleanup_null);
     return waiters;
 }
 

@@ -14,11 +14,11 @@
 
 #include "api/cache_sync.h"
 #include "api/credential.h"
+#include "core/thread.h"
 #include "httpd/config.h"
 #include "httpd/listener.sql.h"
 #include "httpd/log.h"
 #include "httpd/shared_memory.h"
-#include "httpd/thread.h"
 #include "sql/migrate.h"
 #include "webhooks/claim_owner.h"
 

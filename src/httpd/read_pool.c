@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lock.h"
+#include "core/thread.h"
 #include "httpd/log.h"
-#include "httpd/thread.h"
 #include "sql/replica.h"
 
 #define REPLAY_LIMIT_MS 5    /* that a read waits for a replica */

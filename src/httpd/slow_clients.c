@@ -21,9 +21,8 @@
 #include <util_filter.h>
 
 #include "core/crypto.h"
-#include "core/lock.h"
+#include "core/thread.h"
 #include "httpd/config.h"
-#include "httpd/thread.h"
 
 #define FILTER        "NEOAPI_SLOW_CLIENTS"
 #define FILTER_TYPE   (AP_FTYPE_CONNECTION + 7) /* between mod_ssl's and mod_reqtimeout's filters */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lock.h"
+#include "core/thread.h"
 #include "jobs/jobs.sql.h"
 #include "pg/pg.h"
 #include "sql/expiry.h"

@@ -2,7 +2,7 @@
 /* Sequence locks: consistent reads or none, also after a writer was killed. */
 #include "unit.h"
 
-#include "core/lock.h"
+#include "core/thread.h"
 
 TEST(a_written_value_is_read)
 {

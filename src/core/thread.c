@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutexes, conditions and sequence locks (see core/lock.h). */
-#include "core/lock.h"
+/* Threads, mutexes, conditions and sequence locks (see core/thread.h). */
+#include "core/thread.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "core/log.h"
 
 #define MAX_TRIES 1000 /* a reader's attempts to get a consistent copy */
 
@@ -53,4 +56,46 @@ int neo_seqlock_read(const neo_seqlock *lock, const void *shared, void *data, si
             return 1;
     }
     return 0;
+}
+
+/* ---------------------------------------------------------------- threads */
+
+typedef struct {
+    pthread_t id;
+    void (*run)(void *data);
+    void (*stop)(void *data);
+    void *data;
+} thread;
+
+static void *run_thread(void *data)
+{
+    thread *t = data;
+    t->run(t->data);
+    return NULL;
+}
+
+static apr_status_t stop_and_join(void *data)
+{
+    thread *t = data;
+    t->stop(t->data);
+    pthread_join(t->id, NULL);
+    return APR_SUCCESS;
+}
+
+void neo_thread_start(apr_pool_t *pchild, void (*run_it)(void *data), void (*stop)(void *data), void *data)
+{
+    sigset_t all, before;
+    thread *t = apr_palloc(pchild, sizeof *t);
+    t->run = run_it;
+    t->stop = stop;
+    t->data = data;
+    sigfillset(&all); /* httpd's own threads handle its signals */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&t->id, NULL, run_thread, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed) {
+        neo_log(NEO_LOG_NO_THREAD, NULL, "cannot start a thread: %s", strerror(failed));
+        abort();
+    }
+    apr_pool_pre_cleanup_register(pchild, t, stop_and_join);
 }

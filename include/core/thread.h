@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutexes that are held briefly, waits with a limit that a step of the system clock does not change, and sequence locks. */
-#ifndef NEO_CORE_LOCK_H
-#define NEO_CORE_LOCK_H
+/* Threads, mutexes that are held briefly, waits with a limit that a step of the system clock does not change, and sequence
+ * locks. */
+#ifndef NEO_CORE_THREAD_H
+#define NEO_CORE_THREAD_H
 
+#include <apr_pools.h>
 #include <pthread.h>
 
 #include "core/clock.h"
@@ -24,5 +26,9 @@ void neo_seqlock_write(neo_seqlock *lock, void *shared, const void *data, size_t
 
 /* Returns false if no consistent copy could be read. */
 int neo_seqlock_read(const neo_seqlock *lock, const void *shared, void *data, size_t size);
+
+/* Runs `run(data)` in a new thread with all signals blocked. Before `pchild` is destroyed, `stop(data)` is called, which must
+ * make the thread end soon, and the thread is joined. */
+void neo_thread_start(apr_pool_t *pchild, void (*run)(void *data), void (*stop)(void *data), void *data);
 
 #endif
