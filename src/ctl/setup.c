@@ -203,14 +203,6 @@ static const char *revoke_public_access(setup *s)
         0, NULL);
 }
 
-static const char *grant_runtime_access(setup *s)
-{
-    return setup_exec(
-        s, apr_psprintf(s->pool, "cannot let the role %s connect", s->runtime),
-        apr_psprintf(s->pool, "grant connect on database %s to %s", quoted_name(s, s->database), quoted_name(s, s->runtime)), 0,
-        NULL);
-}
-
 static const char *make_roles(setup *s)
 {
     const char *error = make_role(s, s->owner, "nologin");
@@ -290,7 +282,10 @@ static const char *set_up(setup *s, neo_json *report)
     if (!error)
         error = neo_ctl_apply_migrations(s->ctl, s->pg, s->runtime, report);
     if (!error)
-        error = grant_runtime_access(s);
+        error = setup_exec(s, apr_psprintf(s->pool, "cannot let the role %s connect", s->runtime),
+                           apr_psprintf(s->pool, "grant connect on database %s to %s", quoted_name(s, s->database),
+                                        quoted_name(s, s->runtime)),
+                           0, NULL);
     return error || !s->tenant ? error : make_tenant(s);
 }
 

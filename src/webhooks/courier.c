@@ -160,15 +160,6 @@ static void send_one(neo_courier *c, const neo_due_delivery *due, neo_in_flight_
     on_sent(delivery, &(neo_send_result){.error = "not_sent", .started = neo_now_ms()});
 }
 
-/* Sends in small batches, so that responses of the database and of receivers do not wait. */
-static void send_batch(neo_courier *c)
-{
-    for (int i = 0; i < SEND_BATCH && c->next_outgoing < c->outgoing_count; i++) {
-        const outgoing *next = &c->outgoing[c->next_outgoing++];
-        send_one(c, next->due, next->delivery);
-    }
-}
-
 static void start_claim(neo_courier *c)
 {
     neo_ms now = neo_steady_ms();
@@ -372,7 +363,11 @@ static void run_once(neo_courier *c)
         finish_query(c);
     if (c->query == QUERY_NONE)
         start_query(c, neo_steady_ms());
-    send_batch(c);
+    /* In small batches, so that responses of the database and of receivers do not wait. */
+    for (int i = 0; i < SEND_BATCH && c->next_outgoing < c->outgoing_count; i++) {
+        const outgoing *next = &c->outgoing[c->next_outgoing++];
+        send_one(c, next->due, next->delivery);
+    }
     neo_sender_work(c->sender, wait_time(c, neo_steady_ms()), c->pg ? neo_pg_socket(c->pg) : -1);
 }
 
