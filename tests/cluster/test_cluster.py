@@ -6,6 +6,7 @@ wrong (history.py), if a request fails with another status than 502 or 503 with 
 not delivered, or if a host accepts a revoked key. "upgrade" migrates the schema to a newer version while both hosts run, then restarts one
 after the other with the newer module, and no request may fail.
 """
+import json
 import os
 import signal
 import sys
@@ -49,7 +50,8 @@ class Load:
 
     def revoke(self, env):
         """A client of each host, with a key that both have accepted and that is revoked now."""
-        _, key = self.cluster.neoapictl("key", "create", "revoked", "--organization", env["NEOAPI_ORG"], "--role", "org_viewer")
+        _, made = self.cluster.neoapictl("key", "create", "revoked", "--organization", env["NEOAPI_ORG"], "--role", "org_viewer")
+        key = json.loads(made)
         clients = [Revoked(env, env[host], key["secret"]) for host in ("NEOAPI_HOST_1_URL", "NEOAPI_HOST_2_URL")]
         for client in clients:
             client.send("me")
@@ -142,8 +144,8 @@ def upgrade(cluster, webhooks):
     place, program = cluster.directory / "newer", Path(cluster.env()["NEOAPI_CTL"])
     place.mkdir()
     newer = NextVersion(place, ("next", NEXT), has_website=True)
-    replace(program, "exec '.*?'", f"exec '{newer.ctl}'")
     load = Load(cluster, webhooks)
+    replace(program, "exec '.*?'", f"exec '{newer.ctl}'")
     cluster.neoapictl("migrate")
     written = len(load.creator.results)
     while len(load.creator.results) < written + 100 and not load.failures():
