@@ -222,6 +222,69 @@ grant select, delete, insert (name, version, clock_ahead_ms, delivers, requests,
     update (version, seen_at, clock_ahead_ms, delivers, requests, attempts)
     on neoapi.host to :runtime;
 
+-- ---------------------------------------------------------------- limits
+
+-- The hosts' parts of limits of the deployment: of a credential's requests, of an organization's deliveries to a receiver, and of its
+-- requests in progress. A host that could not renew its row counts with its part until that ends, then with what it has used until the
+-- window has passed.
+create unlogged table neoapi.limit_lease (
+    name           text collate "C",
+    host           text collate "C",
+    max_count      int not null,
+    window_seconds int not null, -- 0: of requests in progress
+    lease          int not null, -- of max_count
+    used           int not null, -- of the lease, in the window
+    demand         int not null, -- requests lately, including refused ones
+    seen_at        timestamptz not null,
+    primary key (name, host)
+);
+grant select, insert, update, delete on neoapi.limit_lease to :runtime;
+
+-- Records the leases of host `me`, which it has already reduced if its targets are lower. If they are higher, it gets what no other host
+-- has; a host without a row has an equal part. Also returns the limits that only other hosts use, without a lease.
+--
+-- plpgsql, because its statements have snapshots of their own: those after the lock see what another host has recorded.
+create function neoapi.exchange_leases(me text, hosts int, names text[], limits int[], windows int[], leases int[], targets int[],
+                                       used int[], demands int[])
+    returns table (name text, max_count int, window_seconds int, lease int, other_used int, other_demand int)
+    language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
+#variable_conflict use_column
+begin
+    perform pg_advisory_xact_lock(hashtext('neoapi.limit_lease'));
+    delete from neoapi.limit_lease l
+    where (l.host = me and l.name <> all (names))
+    or l.seen_at < clock_timestamp() - make_interval(secs => greatest(coalesce(nullif(l.window_seconds, 0), 60), 5));
+    return query
+    with mine as (
+        select * from unnest(names, limits, windows, leases, targets, used, demands)
+            as m (name, max_count, window_seconds, lease, target, used, demand)),
+    other as (
+        select l.name, (array_agg(l.max_count order by l.demand desc))[1] as max_count, max(l.window_seconds) as window_seconds,
+            sum(case when v.is_valid then l.lease else l.used end) as leased, count(*) filter (where v.is_valid) as holders,
+            least(sum(l.used), 2147483647)::int as used, least(sum(l.demand), 2147483647)::int as demand
+        from neoapi.limit_lease l, lateral (
+            select l.seen_at > clock_timestamp() - make_interval(secs => greatest(least(nullif(l.window_seconds, 0), 60), 5))
+                as is_valid) v
+        where l.host <> me
+        group by l.name),
+    saved as (
+        insert into neoapi.limit_lease as l (name, host, max_count, window_seconds, lease, used, demand, seen_at)
+        select distinct on (m.name) m.name, me, m.max_count, m.window_seconds,
+            greatest(m.lease, least(m.target, m.max_count - coalesce(o.leased, 0)
+                - greatest(hosts - 1 - coalesce(o.holders, 0), 0) * greatest(m.max_count / hosts, 1))),
+            m.used, m.demand, clock_timestamp()
+        from mine m left join other o on o.name = m.name
+        order by m.name
+        on conflict (name, host) do update set (max_count, window_seconds, lease, used, demand, seen_at) =
+            (excluded.max_count, excluded.window_seconds, excluded.lease, excluded.used, excluded.demand, excluded.seen_at)
+        returning l.name, l.max_count, l.window_seconds, l.lease, l.demand)
+    select s.name, case when s.demand = 0 then coalesce(o.max_count, s.max_count) else s.max_count end, s.window_seconds, s.lease,
+        coalesce(o.used, 0), coalesce(o.demand, 0)
+    from saved s left join other o on o.name = s.name
+    union all
+    select o.name, o.max_count, o.window_seconds, null, o.used, o.demand from other o where o.name <> all (names);
+end $$;
+
 -- ---------------------------------------------------------------- health
 
 -- Fails if the database cannot execute writes: it is read-only, or its disk is full. An insert into an existing table may find space
