@@ -85,7 +85,6 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
     config->site->credential_cache = neo_credential_cache_make(pchild);
     config->site->create_queues =
         neo_create_queues_make(neo_shared_metrics_get()->metrics, (int)NEO_CONFIG_NUMBER(config, grouped_statements), pchild);
-    config->site->leases = neo_shared_leases_next();
     neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
     neo_job_thread_start(pchild, s, config->database, config->dispatcher);
@@ -127,8 +126,15 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
         if (s == first || (neo_get_server_config(s)->site && !shares_connections(s)))
             start_host(pchild, s);
     for (server_rec *s = main_server; s; s = s->next)
-        if (s != first && shares_connections(s))
-            neo_config_share(neo_get_server_config(s), neo_get_server_config(first));
+        if (s != first && shares_connections(s)) {
+            neo_server_config *config = neo_get_server_config(s), *shared = neo_get_server_config(first);
+            config->database = shared->database;
+            config->reads = shared->reads;
+            config->site->credential_cache = shared->site->credential_cache;
+            config->site->create_queues = shared->site->create_queues;
+            config->dispatcher = shared->dispatcher;
+            config->event_waiters = shared->event_waiters;
+        }
 }
 
 /* Lets the threads end while the last requests are still served. */

@@ -98,9 +98,6 @@ long long neo_config_number(const neo_server_config *config, apr_size_t member);
 void neo_config_courier_settings(const server_rec *main_server, const neo_server_config *config, apr_pool_t *pool,
                                  neo_courier_settings *settings);
 
-/* In a child process: lets a virtual host use another one's connections and what belongs to them. */
-void neo_config_share(neo_server_config *config, const neo_server_config *shared);
-
 /* Creates the sites and their shared memory. Call it after neo_config_is_valid. */
 int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool);
 

@@ -7,7 +7,6 @@
 #include <httpd.h>
 
 #include "api/concurrency.h"
-#include "api/lease.h"
 #include "api/limiter.h"
 #include "core/metrics.h"
 #include "core/receivers.h"
@@ -60,8 +59,6 @@ typedef struct neo_shared_metrics {
     neo_seen_rank *ranks;        /* NEO_MAX_DATABASES of them */
     neo_process *process;        /* this process's */
     neo_concurrency concurrency; /* with this process's cells */
-    neo_leases *leases[NEO_MAX_DATABASES];
-    int leases_used; /* by this process */
 } neo_shared_metrics;
 
 /* Call it in the parent, after the statements and the sites are made. Returns false, and logs, if there is no memory. */
@@ -69,9 +66,6 @@ int neo_shared_metrics_open(server_rec *main_server);
 
 /* Call it in a child process, before anything is counted. */
 void neo_shared_metrics_attach(apr_pool_t *pchild);
-
-/* Call it in a child process, for each database in the same order. Returns NULL if there are more than NEO_MAX_DATABASES. */
-neo_leases *neo_shared_leases_next(void);
 
 /* Returns NULL if no virtual host has the API. */
 const neo_shared_metrics *neo_shared_metrics_get(void);

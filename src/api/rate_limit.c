@@ -59,8 +59,8 @@ static void count_address(const neo_call *call, int cost, neo_allowance *allowan
 static void count_credential(const neo_call *call, int requests, neo_allowance *allowance)
 {
     const neo_credential *principal = call->principal;
-    neo_lease_count(call->site->leases, call->site->credentials, principal->id, requests, principal->requests,
-                    principal->window_seconds, allowance);
+    neo_limiter_count(call->site->credentials, (neo_text){principal->id, NEO_ID_LEN}, requests, principal->requests,
+                      principal->window_seconds, neo_now_ms() / 1000, allowance);
 }
 
 int neo_allowance_wait(const neo_allowance *allowance)
@@ -140,8 +140,8 @@ static int refusal_cost(const neo_call *call)
 static void check_again(neo_call *call, int requests)
 {
     const neo_credential *principal = call->principal;
-    neo_lease_check(call->site->leases, call->site->credentials, principal->id, requests, principal->requests,
-                    principal->window_seconds, &call->allowance);
+    neo_limiter_check(call->site->credentials, (neo_text){principal->id, NEO_ID_LEN}, requests, principal->requests,
+                      principal->window_seconds, neo_now_ms() / 1000, &call->allowance);
     set_limit_headers(call);
 }
 
@@ -164,7 +164,7 @@ neo_problem *neo_call_limit_concurrency(neo_call *call)
 {
     int limit = call->principal ? call->principal->concurrent_requests : 0;
     if (!limit || !call->actor.organization ||
-        neo_lease_enter(call->site->leases, call->site->concurrency, call->actor.organization, limit, &call->response->place))
+        neo_concurrency_enter(call->site->concurrency, call->actor.organization, limit, &call->response->place))
         return NULL;
     neo_problem *problem = neo_call_limit_reached(call, NEO_RATE_LIMIT_CONCURRENT_REQUESTS, "concurrent_requests", limit);
     problem->retry_after = 1;

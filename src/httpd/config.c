@@ -408,17 +408,6 @@ void neo_config_courier_settings(const server_rec *main_server, const neo_server
         settings->delays[i] = configured ? APR_ARRAY_IDX(configured, i, int) : default_delays[i];
 }
 
-void neo_config_share(neo_server_config *config, const neo_server_config *shared)
-{
-    config->database = shared->database;
-    config->reads = shared->reads;
-    config->site->credential_cache = shared->site->credential_cache;
-    config->site->create_queues = shared->site->create_queues;
-    config->site->leases = shared->site->leases;
-    config->dispatcher = shared->dispatcher;
-    config->event_waiters = shared->event_waiters;
-}
-
 int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)
 {
     long long entries = 0;

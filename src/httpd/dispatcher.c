@@ -67,8 +67,8 @@ static neo_ms admit_delivery(void *context, const char *organization, const char
     char name[NEO_ID_SIZE + NEO_HOST_SIZE];
     neo_allowance allowance;
     apr_snprintf(name, sizeof name, "%s %s", organization, receiver);
-    const neo_site *site = neo_get_server_config(dispatcher->client.log_context.server)->site;
-    neo_lease_count(site->leases, site->credentials, name, 1, per_hour, 3600, &allowance);
+    neo_limiter_count(neo_get_server_config(dispatcher->client.log_context.server)->site->credentials,
+                      (neo_text){name, strlen(name)}, 1, per_hour, 3600, neo_now_ms() / 1000, &allowance);
     return allowance.is_exceeded ? allowance.reset * 1000 : 0;
 }
 

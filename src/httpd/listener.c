@@ -37,7 +37,6 @@ struct neo_listener {
     neo_database *database;
     neo_credential_cache *credential_cache;
     const neo_keys *keys;
-    const neo_site *site;
     neo_dispatcher *dispatcher; /* NULL if this host does not deliver */
     neo_event_waiters *event_waiters;
     neo_log_context log_context;
@@ -132,9 +131,6 @@ static int check_host(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
     neo_ms took = neo_steady_ms() - started, time = atoll(neo_rows_value(&rows, 0, 2));
     neo_clock_compare(time, took);
     atomic_store(&listener->is_drained, neo_rows_is_true(&rows, 0, 0));
-    int hosts = atoi(neo_rows_value(&rows, 0, 3));
-    if (hosts && listener->site->leases)
-        neo_leases_set_hosts(listener->site->leases, hosts);
     if (listener->dispatcher)
         neo_dispatcher_set_drained(listener->dispatcher, listener->is_drained);
     return !neo_rows_is_true(&rows, 0, 1) || record_host(listener, pg, apr_time_now() / 1000 - time - took / 2, pool);
@@ -177,13 +173,6 @@ static int record_clock_step(const neo_listener *listener, neo_pg *pg, apr_pool_
     return status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
 }
 
-/* Returns false if the connection is lost. */
-static int exchange_leases(const neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
-{
-    const neo_site *site = listener->site;
-    return neo_lease_exchange(site->leases, site->credentials, site->concurrency, listener->host, pg, pool);
-}
-
 /* Listens until the connection is lost or the listener is stopped. Clears the cache first, because changes may have been
  * missed. */
 static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
@@ -196,8 +185,7 @@ static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
         wait_for(listener, neo_pg_socket(pg), interval);
         apr_pool_clear(pool);
         alive = confirm(listener, pg, pool) && heartbeat(listener, pg, pool) && record_use(listener, pg, pool) &&
-                record_clock_step(listener, pg, pool) && exchange_leases(listener, pg, pool) &&
-                neo_event_waiters_poll(listener->event_waiters, pg, pool);
+                record_clock_step(listener, pg, pool) && neo_event_waiters_poll(listener->event_waiters, pg, pool);
         alive = handle_notifications(listener, pg, pool) && alive; /* also those that arrived with a response */
     }
     neo_credential_cache_distrust(listener->credential_cache);
@@ -270,7 +258,6 @@ neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_dat
     listener->database = database;
     listener->credential_cache = credential_cache;
     listener->keys = keys;
-    listener->site = neo_get_server_config(server)->site;
     listener->dispatcher = dispatcher;
     listener->host = neo_config_host_name(server, pchild);
     listener->log_context.server = server;

@@ -50,8 +50,7 @@ int neo_shared_metrics_open(server_rec *main_server)
     apr_size_t metrics = CACHE_ALIGNED(neo_metrics_size(routes, processes)), receivers = CACHE_ALIGNED(neo_receivers_size());
     apr_size_t probes = CACHE_ALIGNED(NEO_MAX_DATABASES * sizeof(neo_db_probes));
     apr_size_t ranks = CACHE_ALIGNED(NEO_MAX_DATABASES * sizeof(neo_seen_rank));
-    apr_size_t concurrency = CACHE_ALIGNED(neo_concurrency_size(processes)), leases = CACHE_ALIGNED(neo_leases_size());
-    apr_size_t size = metrics + receivers + probes + ranks + concurrency + NEO_MAX_DATABASES * leases;
+    apr_size_t size = metrics + receivers + probes + ranks + neo_concurrency_size(processes);
     const char *name = apr_psprintf(main_server->process->pconf, "neoapi_metrics_%s_%x_%" APR_SIZE_T_FMT, NEO_VERSION,
                                     neo_routes_fingerprint(), size);
     char *memory = open_memory(main_server, name, size, "metrics");
@@ -62,8 +61,6 @@ int neo_shared_metrics_open(server_rec *main_server)
     shared.probes = (neo_db_probes *)(void *)(memory + metrics + receivers);
     shared.ranks = (neo_seen_rank *)(void *)(memory + metrics + receivers + probes);
     shared.concurrency = neo_concurrency_attach(memory + metrics + receivers + probes + ranks, processes);
-    for (int i = 0; i < NEO_MAX_DATABASES; i++)
-        shared.leases[i] = neo_leases_attach(memory + size - (apr_size_t)(i + 1) * leases);
     return 1;
 }
 
@@ -78,11 +75,6 @@ void neo_shared_metrics_attach(apr_pool_t *pchild)
     shared.process = neo_metrics_register(shared.metrics, getpid());
     neo_concurrency_join(&shared.concurrency, getpid());
     apr_pool_cleanup_register(pchild, shared.process, unregister, apr_pool_cleanup_null);
-}
-
-neo_leases *neo_shared_leases_next(void)
-{
-    return shared.leases_used < NEO_MAX_DATABASES ? shared.leases[shared.leases_used++] : NULL;
 }
 
 const neo_shared_metrics *neo_shared_metrics_get(void)
