@@ -13,10 +13,18 @@ select h.drained_at is not null, h.drained_at is not null or h.seen_at is null o
     (extract(epoch from clock_timestamp()) * 1000)::bigint
 from (select) as always left join neoapi.host h on h.name = %s;
 
--- Records what a process of {host} knows of it.
+-- Records what a process of {host} knows of it. Listeners must not wait here: a locked row is left as it is, and the commit does not wait
+-- for a standby.
 -- write: record_host
-with old as (delete from neoapi.host where seen_at < now() - interval '7 days' and drained_at is null and name <> {host})
-insert into neoapi.host as h (name, version, clock_ahead_ms, delivers, requests, attempts)
-values ({host}, {version}, {ahead}::bigint, {delivers}::boolean, {requests}::int, {attempts}::int)
-on conflict (name) do update set (version, seen_at, clock_ahead_ms, delivers, requests, attempts) =
-    (excluded.version, now(), excluded.clock_ahead_ms, excluded.delivers, excluded.requests, excluded.attempts);
+with old as (delete from neoapi.host where seen_at < now() - interval '7 days' and drained_at is null and name <> {host}),
+known as (
+    update neoapi.host
+    set (version, seen_at, clock_ahead_ms, delivers, requests, attempts) =
+        ({version}, now(), {ahead}::bigint, {delivers}::boolean, {requests}::int, {attempts}::int)
+    where name = (select name from neoapi.host where name = {host} for update skip locked)
+    returning set_config('synchronous_commit', 'off', true))
+insert into neoapi.host (name, version, clock_ahead_ms, delivers, requests, attempts)
+select {host}, {version}, {ahead}::bigint, {delivers}::boolean, {requests}::int, {attempts}::int
+where not exists (select from neoapi.host where name = {host})
+on conflict do nothing
+returning set_config('synchronous_commit', 'off', true);

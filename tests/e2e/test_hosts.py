@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hosts of a deployment: neoapictl lists them and takes them out of service without an interrupted request or delivery."""
 
+import contextlib
 import json
 import socket
 import subprocess
 import threading
 
+import psycopg2
 import pytest
 import requests
 
@@ -70,6 +72,21 @@ def health(httpd):
 
 def drain(ctl, *more):
     return ctl("drain", "--host", NAME, "--notice", "2", *more)
+
+
+def test_a_locked_row_of_a_host_delays_no_listener(ctl, module_instance, module_admin_factory, second):
+    eventually(lambda: NAME in hosts(ctl), "the host has recorded itself")
+    credential = module_admin_factory.key()
+    api = Api(second, credential)
+    assert api.get("me").status_code == 200
+    with contextlib.closing(psycopg2.connect(module_instance.admin_dsn)) as holder, holder.cursor() as cursor:
+        cursor.execute("update neoapi.host set seen_at = now() - interval '1 minute'")
+        holder.commit()
+        cursor.execute("update neoapi.host set version = version")
+        assert ctl("key", "revoke", credential.id)[0] == 0, "all listeners have confirmed it"
+        assert api.get("me").status_code == 401
+        holder.rollback()
+    eventually(lambda: not module_instance.sql("select name from neoapi.host where seen_at < now() - interval '30 seconds'"), "both are seen")
 
 
 def test_every_host_records_itself(ctl, second):
