@@ -32,7 +32,8 @@ static void raise_rank(neo_seen_rank *seen, long long rank)
         }
 }
 
-/* A host that has just been started learns the ranks of all servers of DBDParams once. */
+/* A host that has just been started learns the ranks of all servers of DBDParams once. A server with an odd rank may have been
+ * promoted only for a rehearsal; it has not begun an epoch, as it would in a minute if a host used it. */
 static void look_at_all_servers(neo_seen_rank *seen, neo_pg *pg, apr_pool_t *pool)
 {
     const char *host, *error;
@@ -43,7 +44,7 @@ static void look_at_all_servers(neo_seen_rank *seen, neo_pg *pg, apr_pool_t *poo
         neo_pg *server = neo_pg_connect_nth(pg, n, pool, &host, &error);
         if (!host)
             return;
-        if (server && neo_log_rank_read(server, TIMEOUT_S, pool, &rank) == NEO_PG_OK)
+        if (server && neo_log_rank_read(server, TIMEOUT_S, pool, &rank) == NEO_PG_OK && rank % 2 == 0)
             raise_rank(seen, rank);
     }
 }

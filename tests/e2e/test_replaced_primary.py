@@ -133,6 +133,7 @@ def test_a_former_primary_that_is_writable_again_gets_no_rows(former, successor,
 
 def test_a_host_that_starts_asks_all_servers(former, successor, dsn, hosts, credential):
     fail_over(former, successor, hosts, credential)
+    successor.sql("select neoapi.check_event_epoch()")
     for host in hosts:
         host.stop()
         host.start()
@@ -142,6 +143,16 @@ def test_a_host_that_starts_asks_all_servers(former, successor, dsn, hosts, cred
     assert brokers(former) == rows
     former.command("stop-db")
     await_writes(hosts, credential)
+
+
+def test_a_standby_that_was_promoted_and_never_used_stops_no_host(former, successor, dsn, hosts, credential):
+    await_writes(hosts, credential)
+    successor.promote()
+    for host in hosts:
+        host.stop()
+        host.start()
+    await_writes(hosts, credential)
+    assert {answer.status_code for answers in create_many(hosts, credential) for answer in answers} == {201}
 
 
 def test_connections_to_the_former_primary_are_closed_when_its_successor_is_seen(former, successor, dsn, hosts, credential):
@@ -180,7 +191,7 @@ def test_the_former_primary_is_used_again_after_a_new_epoch(former, successor, d
     await_writes(hosts, credential)
 
 
-def test_a_former_primary_behind_a_pooler_is_noticed_over_open_connections(new_instance):
+def test_a_former_primary_is_noticed_over_open_connections(new_instance):
     """Its older epoch appears over the connections that were accepted."""
     instance = new_instance()
     api, rows = Api(instance, AdminFactory(instance).key()), "select count(*) from neoapi.broker"
