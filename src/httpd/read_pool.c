@@ -13,6 +13,7 @@
 
 #define REPLAY_LIMIT_MS 5    /* that a read waits for a replica */
 #define OPEN_LIMIT_MS   1000 /* the same for a new connection */
+#define MAX_WAIT_MS     100  /* for a round that another read leads */
 #define MIN_PAUSE_MS    100  /* of a connection whose replica lags; doubled each time */
 #define MAX_PAUSE_MS    3200 /* after which it is closed, because another replica may be better */
 #define RETRY_DELAY_MS  5000 /* after a failure to connect */
@@ -60,15 +61,18 @@ static int ask_primary(neo_read_pool *reads, neo_position *position, apr_pool_t 
     return is_known;
 }
 
-/* Returns false if the primary does not have a position. */
+/* Returns false if the primary does not have a position, or does not tell it in time: its connection may be dead while others
+ * are not. */
 static int read_position(neo_read_pool *reads, neo_position *position, apr_pool_t *pool)
 {
     rounds *r = &reads->rounds;
+    neo_ms until = neo_steady_ms() + MAX_WAIT_MS;
+    int is_late = 0;
     pthread_mutex_lock(&r->mutex);
     unsigned int needed = r->last_begun + 1;
-    while ((int)(r->last_ended - needed) < 0) {
+    while (!is_late && (int)(r->last_ended - needed) < 0) {
         if (r->last_begun != r->last_ended) {
-            pthread_cond_wait(&r->ended, &r->mutex);
+            is_late = !neo_cond_wait(&r->ended, &r->mutex, until);
             continue;
         }
         r->last_begun++;
@@ -80,7 +84,7 @@ static int read_position(neo_read_pool *reads, neo_position *position, apr_pool_
         r->position = *position;
         pthread_cond_broadcast(&r->ended);
     }
-    int is_known = r->is_known;
+    int is_known = !is_late && r->is_known;
     *position = r->position;
     pthread_mutex_unlock(&r->mutex);
     return is_known;
