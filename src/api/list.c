@@ -248,7 +248,7 @@ neo_problem *neo_list_with(neo_call *call, neo_page_fetcher fetch, neo_result *r
 {
     neo_listing list;
     neo_rows rows;
-    neo_place before;
+    neo_place before = {0};
     const char *cursor = apr_table_get(call->query, "cursor");
     neo_problem *problem = neo_listing_read(call, &list);
     if (!problem && cursor)
