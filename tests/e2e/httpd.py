@@ -22,7 +22,8 @@ def free_port():
 
 class Httpd:
     """`changes` are pairs of a regular expression for whole lines of tests/deploy/httpd.conf and its replacement, `preload` is its
-    LD_PRELOAD. check() runs `httpd -t`. start() must be followed by stop(). api(…) returns a client."""
+    LD_PRELOAD. check() runs `httpd -t`. A `with` block starts and stops it; otherwise start() must be followed by stop(). api(…) returns a
+    client."""
 
     def __init__(self, instance, place, *changes, preload=None):
         self.ca, self.place, self.port, self.preload = instance.ca, place, free_port(), preload
@@ -89,6 +90,16 @@ class Httpd:
             os.killpg(self.process.pid, signal.SIGKILL)
             raise
         assert not CRASH.search((self.place / "out").read_text() + self.log)
+
+    def __enter__(self):
+        try:
+            return self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(self, *error):
+        self.stop()
 
     def api(self, credential=None, **more):
         return Api(self, credential, **more)

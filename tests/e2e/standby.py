@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A standby of an instance's PostgreSQL, made with pg_basebackup."""
+"""A standby of an instance's PostgreSQL, made with pg_basebackup; and servers that do not respond."""
 
 import contextlib
 import os
@@ -10,6 +10,20 @@ from pathlib import Path
 
 import psycopg2
 from wait import eventually
+
+
+@contextlib.contextmanager
+def frozen_database(server):
+    """All processes of PostgreSQL stand still; `server` is an Instance or a Standby."""
+    parent = (server.state / "pg/postmaster.pid").read_text().split()[0]
+    pids = [int(pid) for pid in (parent, *Path(f"/proc/{parent}/task/{parent}/children").read_text().split())]
+    try:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        yield
+    finally:
+        for pid in reversed(pids):
+            os.kill(pid, signal.SIGCONT)
 
 
 class Standby:
@@ -47,23 +61,6 @@ class Standby:
     def promote(self):
         assert self.sql("select pg_promote()") == [(True,)]
         eventually(lambda: self.sql("select not pg_is_in_recovery()") == [(True,)], "it is promoted")
-
-    def signal(self, number):
-        """To all processes of the server."""
-        parent = int((self.state / "pg/postmaster.pid").read_text().split()[0])
-        with open(f"/proc/{parent}/task/{parent}/children") as children:
-            pids = [parent, *(int(pid) for pid in children.read().split())]
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-
-    @contextlib.contextmanager
-    def frozen(self):
-        self.signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self.signal(signal.SIGCONT)
 
     @contextlib.contextmanager
     def paused(self):

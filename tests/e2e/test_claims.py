@@ -22,12 +22,9 @@ KILL_LIMIT_S = 2.5  # two seconds, and a tolerance for a busy machine
 
 @pytest.fixture(scope="module")
 def second_host(module_instance, tmp_path_factory):
-    one = Httpd(module_instance, tmp_path_factory.mktemp("second"),
-                ("DocumentRoot .*", CONF.replace("${INSTANCE}", str(module_instance.state))))
-    try:
-        yield one.start()
-    finally:
-        one.stop()
+    with Httpd(module_instance, tmp_path_factory.mktemp("second"),
+               ("DocumentRoot .*", CONF.replace("${INSTANCE}", str(module_instance.state)))) as httpd:
+        yield httpd
 
 
 def owners(instance):

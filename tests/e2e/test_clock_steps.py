@@ -37,11 +37,8 @@ def host(instance, clock):
     place = clock.library.parent / "httpd"
     place.mkdir()
     preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {clock.library}".strip()
-    httpd = Httpd(instance, place, STATUS, preload=preload).start()
-    try:
+    with Httpd(instance, place, STATUS, preload=preload) as httpd:
         yield httpd
-    finally:
-        httpd.stop()
 
 
 def time_of(id):

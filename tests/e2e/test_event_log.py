@@ -39,11 +39,8 @@ def host_ahead(instance):
         clock = ShiftedClock(place)
         clock.shift(SHIFT)
         preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {clock.library}".strip()
-        httpd = Httpd(instance, place, preload=preload).start()
-        try:
+        with Httpd(instance, place, preload=preload) as httpd:
             yield httpd
-        finally:
-            httpd.stop()
 
 
 class Host:

@@ -10,13 +10,13 @@ import os
 import select
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
 import psycopg2
 from client import Api, ok, refused
 from load import REQUEST_TIMEOUT_S, Load
+from standby import frozen_database
 from webhook_fixtures import module_admin_factory, running_instance  # noqa: F401 (a fixture)
 from wait import eventually, together
 from raw_http import Closed, RawConnection, check_response, message
@@ -190,23 +190,11 @@ def test_a_database_that_starts_after_apache_is_used(module_instance, module_api
     assert module_api.with_().get("me").status_code == 200
 
 
-def database_processes(instance):
-    parent = (instance.state / "pg/postmaster.pid").read_text().split()[0]
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return [int(pid) for pid in (parent, *children)]
-
-
 def test_requests_to_a_hanging_database_time_out(module_instance, module_api):
     children = module_instance.children()
     with Load(module_api, clients=8) as load:
-        hanging = database_processes(module_instance)
-        for pid in hanging:
-            os.kill(pid, signal.SIGSTOP)
-        try:
+        with frozen_database(module_instance):
             load.wait_for(len(load.threads), status=503)
-        finally:
-            for pid in reversed(hanging):
-                os.kill(pid, signal.SIGCONT)
         load.wait_for(4 * len(load.threads), status=201)
         recovered_at = time.monotonic()
         load.wait_for(20 * len(load.threads))

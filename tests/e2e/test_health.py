@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Health checks for load balancers: live without the database, ready with it, and fast even if the database hangs."""
 
-import os
-import signal
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
@@ -12,8 +10,7 @@ import pytest
 from webhook_fixtures import admin, module_admin_factory, module_instance  # noqa: F401 (fixtures)
 from admin_pages import CONF as SEEING
 from admin_pages import AdminPages
-from standby import standby
-from test_failures import database_processes
+from standby import frozen_database, standby
 from wait import TIMEOUT_S, eventually, together
 
 CONF = SEEING
@@ -77,44 +74,34 @@ def test_writes_that_wait_for_a_frozen_synchronous_standby_are_not_ready(module_
         set_synchronous("*")
         eventually(lambda: module_instance.sql("select sync_state from pg_stat_replication") == [("sync",)], "it is synchronous")
         eventually(lambda: admin_pages.health("?write") == (200, "ready\n"), "writes are confirmed")
-        frozen = database_processes(replica)
-        for pid in frozen:
-            os.kill(pid, signal.SIGSTOP)
+        def ask():
+            began = time.monotonic()
+            found = admin_pages.health("?write")
+            assert time.monotonic() - began < 8, "a probe waits for 3 seconds"
+            return found
         try:
-            def ask():
-                began = time.monotonic()
-                found = admin_pages.health("?write")
-                assert time.monotonic() - began < 8, "a probe waits for 3 seconds"
-                return found
-            eventually(lambda: ask() == (503, "not ready: the database cannot be reached or does not respond\n"),
-                       "writes are not confirmed")
-            assert admin_pages.health() == (200, "ready\n")
-        finally:
-            for pid in frozen:
-                os.kill(pid, signal.SIGCONT)
+            with frozen_database(replica):
+                eventually(lambda: ask() == (503, "not ready: the database cannot be reached or does not respond\n"),
+                           "writes are not confirmed")
+                assert admin_pages.health() == (200, "ready\n")
             eventually(lambda: admin_pages.health("?write") == (200, "ready\n"), "writes are confirmed again")
+        finally:
             set_synchronous("")
 
 
 @pytest.mark.slow
 def test_a_hanging_database_blocks_only_one_probe(module_instance, admin_pages):
     """Many clients probe for longer than the statement timeout: only the probe that queries the database waits."""
-    hanging = database_processes(module_instance)
-    for pid in hanging:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        def ask():
-            began = time.monotonic()
-            return AdminPages(module_instance).health()[0], time.monotonic() - began
+    def ask():
+        began = time.monotonic()
+        return AdminPages(module_instance).health()[0], time.monotonic() - began
+    with frozen_database(module_instance):
         until = time.monotonic() + 6
         while time.monotonic() < until:
             found = together(*[ask] * 4)
             assert sum(took > 2 for _, took in found) <= 1, found
         assert admin_pages.health("?live") == (200, "alive\n")
         eventually(lambda: admin_pages.health()[0] == 503, "it is not ready")
-    finally:
-        for pid in reversed(hanging):
-            os.kill(pid, signal.SIGCONT)
     eventually(lambda: admin_pages.health() == (200, "ready\n"), "it is ready again")
 
 

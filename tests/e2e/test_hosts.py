@@ -34,11 +34,8 @@ NAME = "second"
 @pytest.fixture(scope="module")
 def second(module_instance, tmp_path_factory):
     conf = f"NeoAPIHostName {NAME}\n" + CONF.replace("${INSTANCE}", str(module_instance.state))
-    one = Httpd(module_instance, tmp_path_factory.mktemp(NAME), ("DocumentRoot .*", conf))
-    try:
-        yield one.start()
-    finally:
-        one.stop()
+    with Httpd(module_instance, tmp_path_factory.mktemp(NAME), ("DocumentRoot .*", conf)) as httpd:
+        yield httpd
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from client import Api, ok, refused
 from exports import SlowExport, fill
 from httpd import Httpd
 from raw_http import Broken
-from standby import standby
+from standby import frozen_database, standby
 from wait import eventually, together
 from webhook_fixtures import running_instance
 
@@ -34,18 +34,13 @@ def replica(module_instance):
 @pytest.fixture
 def hosts(module_instance, replica, tmp_path):
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(running_host(module_instance, replica, tmp_path / name)) for name in ("one", "two")]
+        yield [stack.enter_context(make_host(module_instance, replica, tmp_path / name)) for name in ("one", "two")]
 
 
-@contextlib.contextmanager
-def running_host(instance, replica, place):
+def make_host(instance, replica, place):
     place.mkdir()
-    host = Httpd(instance, place, ("DBDParams (.*) options=.*", r'DBDParams \1"'), ("LogLevel .*", "LogLevel notice neoapi:debug core:crit"),
+    return Httpd(instance, place, ("DBDParams (.*) options=.*", r'DBDParams \1"'), ("LogLevel .*", "LogLevel notice neoapi:debug core:crit"),
                  ("NeoAPIBaseURL .*", rf'\g<0>\nNeoAPIReadDSN "{replica.runtime_dsn}"'))
-    try:
-        yield host.start()
-    finally:
-        host.stop()
 
 
 @pytest.fixture
@@ -141,7 +136,7 @@ def test_no_request_fails_when_the_replica_stops_freezes_or_returns(hosts, repli
     assert set(write_and_list(hosts, key, 4)) == {"primary"}
     replica.start()
     await_replica(hosts, key)
-    with replica.frozen():
+    with frozen_database(replica):
         assert set(write_and_list(hosts, key, 4)) == {"primary"}
     await_replica(hosts, key)
 

@@ -50,17 +50,13 @@ def dsn(former, successor):
 @pytest.fixture
 def hosts(former, dsn, tmp_path):
     """Two hosts of the deployment."""
-    started = []
-    try:
-        for name in NAMES:
-            (tmp_path / name).mkdir()
-            conf = f"NeoAPIHostName {name}\n" + CONF.replace("${INSTANCE}", str(former.state))
-            started.append(Httpd(former, tmp_path / name, ("DocumentRoot .*", conf),
-                                 ("DBDParams .*", f'DBDParams "{dsn} user=neoapi application_name={name} connect_timeout=3"')).start())
-        yield started
-    finally:
-        for httpd in started:
-            httpd.stop()
+    def make(name):
+        (tmp_path / name).mkdir()
+        conf = f"NeoAPIHostName {name}\n" + CONF.replace("${INSTANCE}", str(former.state))
+        return Httpd(former, tmp_path / name, ("DocumentRoot .*", conf),
+                     ("DBDParams .*", f'DBDParams "{dsn} user=neoapi application_name={name} connect_timeout=3"'))
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(make(name)) for name in NAMES]
 
 
 def brokers(server):

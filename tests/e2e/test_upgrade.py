@@ -67,12 +67,8 @@ def test_the_module_serves_during_a_migration_and_on_the_newer_schema(new_instan
     assert api.get(f"brokers/{before[0]}").json()["website"] == "https://bia.example.com"
 
     # In the newer module the field is validated, stored, returned, set by batches, and part of events.
-    httpd = Httpd(instance, tmp_path, ("LoadModule neoapi_module .*", f'LoadModule neoapi_module "{next_version.module}"'))
-    try:
-        newer = httpd.start().api(key)
-        has_new_field(instance, newer)
-    finally:
-        httpd.stop()
+    with Httpd(instance, tmp_path, ("LoadModule neoapi_module .*", f'LoadModule neoapi_module "{next_version.module}"')) as newer:
+        has_new_field(instance, newer.api(key))
 
 
 def has_new_field(instance, api):

@@ -204,11 +204,8 @@ SECOND = "DocumentRoot .*"
 def second_httpd(own_instance, tmp_path):
     """Another Apache on the same database, with the same key and the shipped timeout."""
     directives = HERE.replace("${INSTANCE}", str(own_instance.state))
-    one = Httpd(own_instance, tmp_path, (SECOND, directives))
-    try:
-        yield one.start()
-    finally:
-        one.stop()
+    with Httpd(own_instance, tmp_path, (SECOND, directives)) as httpd:
+        yield httpd
 
 
 def children_of(process):
