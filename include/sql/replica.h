@@ -25,9 +25,9 @@ int neo_position_await(neo_pg *replica, const neo_position *position, int limit,
 const char *neo_position_find_newer(neo_pg *replica, const neo_position *position, apr_pool_t *pool);
 
 /* Whether these transactions are visible on the primary now. */
-int neo_position_are_visible(neo_pg *primary, const char *transactions, apr_pool_t *pool);
+int neo_transactions_are_visible(neo_pg *primary, const char *transactions, apr_pool_t *pool);
 
 /* Why the server cannot be used as a replica, or NULL. */
-const char *neo_position_fault(neo_pg *replica, const neo_position *position, apr_pool_t *pool);
+const char *neo_replica_find_fault(neo_pg *replica, const neo_position *position, apr_pool_t *pool);
 
 #endif

@@ -40,7 +40,7 @@ static const char *identify_server(const neo_doctor_context *p, neo_pg *pg)
 static const char *find_replica_fault(const neo_doctor_context *p, neo_pg *pg)
 {
     (void)neo_position_await(pg, &p->position, REPLAY_LIMIT_MS, p->pool);
-    const char *fault = neo_position_fault(pg, &p->position, p->pool);
+    const char *fault = neo_replica_find_fault(pg, &p->position, p->pool);
     return fault ? fault : "";
 }
 

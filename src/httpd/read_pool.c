@@ -124,7 +124,7 @@ static void close_all(neo_read_pool *reads, neo_read_connection *first)
 }
 
 /* If the connection is lost, so are the others, mostly; to a server that does not respond, each would delay a read. */
-static void put(neo_read_pool *reads, neo_read_connection *connection)
+void neo_read_pool_release(neo_read_pool *reads, neo_read_connection *connection)
 {
     int is_open = neo_pg_is_idle(connection->pg);
     neo_read_connection *unusable = NULL;
@@ -157,7 +157,7 @@ neo_pg *neo_read_pool_acquire(neo_read_pool *reads, neo_read_connection **acquir
     if (is_known)
         connection->pause = connection->pause ? 2 * connection->pause : MIN_PAUSE_MS;
     connection->paused_until = neo_steady_ms() + (is_known ? connection->pause : MIN_PAUSE_MS);
-    put(reads, connection);
+    neo_read_pool_release(reads, connection);
     return NULL;
 }
 
@@ -167,15 +167,10 @@ int neo_read_pool_is_confirmed(neo_read_pool *reads, neo_read_connection *acquir
     if (!newer || strcmp(newer, "{}") == 0)
         return newer != NULL;
     neo_pg *pg = neo_database_acquire(reads->primary, lease, &reads->log_context, pool);
-    int is_visible = pg && neo_position_are_visible(pg, newer, pool);
+    int is_visible = pg && neo_transactions_are_visible(pg, newer, pool);
     if (pg)
         neo_database_release(reads->primary, pg);
     return is_visible;
-}
-
-void neo_read_pool_release(neo_read_pool *reads, neo_read_connection *acquired)
-{
-    put(reads, acquired);
 }
 
 /* ---------------------------------------------------------------- the thread */
@@ -191,7 +186,7 @@ static const char *find_fault(neo_read_pool *reads, neo_read_connection *connect
     if (!read_position(reads, position, connection->pool))
         return "";
     (void)neo_position_await(connection->pg, position, OPEN_LIMIT_MS, connection->pool);
-    return neo_position_fault(connection->pg, position, connection->pool);
+    return neo_replica_find_fault(connection->pg, position, connection->pool);
 }
 
 static neo_read_connection *open_connection(neo_read_pool *reads)

@@ -26,7 +26,7 @@ const char *neo_position_find_newer(neo_pg *replica, const neo_position *positio
     return status == NEO_PG_OK ? neo_rows_value(&rows, 0, 0) : NULL;
 }
 
-int neo_position_are_visible(neo_pg *primary, const char *transactions, apr_pool_t *pool)
+int neo_transactions_are_visible(neo_pg *primary, const char *transactions, apr_pool_t *pool)
 {
     neo_rows rows;
     return neo_pg_run_as(primary, NEO_PG_PROBE, NEO_BIND(are_visible, .transactions = transactions), pool, &rows) ==
@@ -44,7 +44,7 @@ int neo_position_await(neo_pg *replica, const neo_position *position, int limit,
            rows.count;
 }
 
-const char *neo_position_fault(neo_pg *replica, const neo_position *position, apr_pool_t *pool)
+const char *neo_replica_find_fault(neo_pg *replica, const neo_position *position, apr_pool_t *pool)
 {
     neo_rows rows;
     neo_pg_status status = neo_pg_run_as(

@@ -21,13 +21,14 @@ and exists (select from neoapi.event_epoch where identity = {identity})
 limit 1;
 
 -- On a replica, after a read: the transactions that it may have shown although they were not visible in the primary's {snapshot}. Null: too
--- many to say. A standby's own snapshot does not list those in progress.
+-- many to say. A standby's own snapshot does not list those in progress. pg_xact_status fails for transactions that the replica does not know.
 -- read: find_newer
 select case when stop - start <= 1000 then array(
-    select x::text from generate_series(start, stop - 1) as x
-    where not pg_visible_in_snapshot(x::text::xid8, {snapshot}::pg_snapshot) and pg_xact_status(x::text::xid8) = 'committed') end
+    select x::text
+    from (select pg_snapshot_xip({snapshot}::pg_snapshot)::text::bigint as x union all select generate_series(start, stop - 1)) as invisible
+    where case when x < stop then pg_xact_status(x::text::xid8) = 'committed' end) end
 from (
-    select pg_snapshot_xmin({snapshot}::pg_snapshot)::text::bigint as start,
+    select pg_snapshot_xmax({snapshot}::pg_snapshot)::text::bigint as start,
         pg_snapshot_xmax(pg_current_snapshot())::text::bigint as stop) as range;
 
 -- On the primary: whether these transactions are visible.

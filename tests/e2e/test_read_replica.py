@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import threading
 
+import psycopg2
 import pytest
 from admin_factory import AdminFactory
 from client import Api, ok, refused
@@ -97,6 +98,13 @@ def test_every_list_has_what_was_written_before_through_any_host(module_instance
         assert set(write_and_list(hosts, keys[0], 2)) == {"primary"}
     await_replica(hosts, keys[0])
     report(f"{len(sources)} lists, {sources.count('replica')} from the replica, none stale")
+
+
+def test_a_transaction_that_stays_open_keeps_no_read_from_the_replica(module_instance, hosts, key):
+    with contextlib.closing(psycopg2.connect(module_instance.admin_dsn)) as holder, holder.cursor() as cursor:
+        cursor.execute("select pg_current_xact_id()")
+        module_instance.sql("do $$ begin for n in 1..1100 loop perform pg_current_xact_id(); commit; end loop; end $$")
+        await_replica(hosts, key)
 
 
 @contextlib.contextmanager
