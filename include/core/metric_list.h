@@ -132,7 +132,20 @@
     OTHER(JOB(succeeded), .unit = NEO_UNIX_MS, .name = "job_last_success_timestamp_seconds",                                   \
           .help = "End of the last successful run; 0: none yet.")                                                              \
     OTHER(JOB(duration), .unit = NEO_MILLISECONDS, .name = "job_last_duration_seconds", .help = "Duration of the last run.")   \
-    OTHER(.put_lines = neo_report_job_lines)                                                                                 \
+    OTHER(.put_lines = neo_report_job_lines)                                                                                   \
+    OTHER(ROWS("hosts", NULL), .name = "host_info", .labels = "name version", .help = "Hosts of the deployment.")              \
+    OTHER(ROWS("hosts", "seconds_since_contact"), .name = "host_contact_age_seconds", .labels = "name",                        \
+          .help = "Time since the host was last in contact with the database.")                                                \
+    OTHER(ROWS("hosts", "delivers"), .name = "host_delivers", .labels = "name", .help = "Whether the host sends webhooks.")    \
+    OTHER(ROWS("hosts", "clock_ahead_ms"), .unit = NEO_MILLISECONDS, .name = "host_clock_ahead_seconds", .labels = "name",     \
+          .help = "The host's clock minus the database's.")                                                                    \
+    OTHER(ROWS("hosts", "drained"), .name = "host_drained", .labels = "name", .help = "Whether the host is drained.")          \
+    OTHER(ROWS("servers", NULL), .name = "database_server_info", .labels = "name address role state sync_state",               \
+          .help = "The database server in use and its replicas.")                                                              \
+    OTHER(ROWS("servers", "lag_bytes"), .name = "database_replica_lag_bytes", .labels = "name address",                        \
+          .help = "Write-ahead log that the replica has not replayed.")                                                        \
+    OTHER(ROWS("servers", "lag_ms"), .unit = NEO_MILLISECONDS, .name = "database_replica_lag_seconds",                         \
+          .labels = "name address", .help = "Delay of the replica's last confirmation of replay; unknown without writes.")     \
     OTHER(.put_lines = neo_report_deployment_lines)
 /* clang-format on */
 

@@ -25,7 +25,7 @@ select json_build_object(
         select json_agg(json_build_object('name', name, 'version', version, 'seconds_since_contact', seconds_since_contact,
             'delivers', delivers, 'clock_ahead_ms', clock_ahead_ms, 'drained', drained_at is not null) order by name)
         from host), '[]'),
-    'servers', coalesce((select json_agg(s order by role, name, address) from server s where name is not null), '[]'),
+    'servers', coalesce((select json_agg(s order by role, name, address, lag_bytes desc nulls last) from server s where name is not null), '[]'),
     'note', (
         select format('Connected replicas: %s. To show them, run as a PostgreSQL administrator: grant pg_read_all_stats to %I', count(*),
             (select pg_get_userbyid(nspowner) from pg_namespace where nspname = 'neoapi'))

@@ -16,12 +16,14 @@ neo_counters neo_report_difference(const neo_counters *earlier, const neo_counte
 typedef struct neo_metric {
     const char *id; /* in templates */
     double (*value)(const neo_report *report, const neo_counters *counters);
-    int times;         /* 1 + the neo_timing; 1 + NEO_TIMINGS: the times of all requests; 0 if there is none */
-    apr_size_t string; /* the offset of a text in neo_report */
-    apr_size_t job;    /* the offset of a number in neo_job_status */
-    int is_queue;      /* unknown if the queue could not be read */
+    int times;                 /* 1 + the neo_timing; 1 + NEO_TIMINGS: the times of all requests; 0 if there is none */
+    apr_size_t string;         /* the offset of a text in neo_report */
+    apr_size_t job;            /* the offset of a number in neo_job_status */
+    const char *rows, *member; /* an array of the deployment, and a member of its rows; NULL: the value is 1 */
+    int is_queue;              /* unknown if the queue could not be read */
     enum { NEO_NUMBER, NEO_PLAIN, NEO_SECONDS, NEO_MILLISECONDS, NEO_UNIX_MS, NEO_RATE, NEO_MEAN, NEO_TOTAL } unit;
-    const char *name, *labels, *help; /* in Prometheus' format; of rows with the same name the first has the help */
+    /* In Prometheus' format. Of rows with the same name the first has the help. With `rows`, `labels` are names of members. */
+    const char *name, *labels, *help;
     void (*put_samples)(const neo_report *report, neo_buf *out);
     const char *key; /* in the text; the value of `times` is quantiles of the last hour, or with NEO_TOTAL the count */
     int is_short;    /* also in mod_status's text */

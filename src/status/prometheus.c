@@ -2,6 +2,8 @@
 /* Writes a report in Prometheus' format (see status/report.h), with its naming conventions: base units, _total. */
 #include "parts.h"
 
+#include <apr_strings.h>
+
 /* `labels` ends in a comma, or is empty. */
 static void put_histogram(neo_buf *out, const char *name, const char *labels, const neo_histogram *histogram)
 {
@@ -64,6 +66,39 @@ static void put_job_samples(const neo_report *report, const neo_metric *metric, 
     }
 }
 
+/* A label is escaped like a string in JSON. */
+static char *row_labels(const neo_json *row, const char *names, apr_pool_t *pool)
+{
+    char *rest;
+    neo_buf labels;
+    neo_buf_init(&labels, pool, 128);
+    for (char *name = apr_strtok(apr_pstrdup(pool, names), " ", &rest); name; name = apr_strtok(NULL, " ", &rest))
+        if (neo_json_string_at(row, name)) {
+            neo_buf_printf(&labels, labels.len ? ",%s=" : "%s=", name);
+            neo_json_add(&labels, neo_json_get(row, name));
+        }
+    return labels.ptr;
+}
+
+/* Prometheus refuses all metrics if two samples have the same labels. Of replicas with the same name and address, the one with
+ * the greatest lag comes first. */
+static void put_row_samples(const neo_report *report, const neo_metric *metric, neo_buf *out)
+{
+    const char *last = "";
+    const neo_json *rows = neo_json_get(report->deployment, metric->rows);
+    for (apr_size_t i = 0; i < neo_json_size(rows); i++) {
+        const neo_json *row = neo_json_at(rows, i), *value = metric->member ? neo_json_get(row, metric->member) : NULL;
+        const char *labels = row_labels(row, metric->labels, out->pool);
+        if (strcmp(labels, last) != 0 && !(value && neo_json_get_kind(value) == NEO_JSON_NULL))
+            neo_buf_printf(out, "neoapi_%s{%s} %.15g\n", metric->name, labels,
+                           !value ? 1
+                           : neo_json_get_kind(value) == NEO_JSON_BOOLEAN
+                               ? neo_json_is_true(value)
+                               : (double)neo_json_integer(value) / (metric->unit ? 1000 : 1));
+        last = labels;
+    }
+}
+
 static void put_family(const neo_report *report, const neo_metric *metric, neo_buf *out)
 {
     const neo_counters *total = &report->minutes[NEO_MINUTES];
@@ -78,6 +113,8 @@ static void put_family(const neo_report *report, const neo_metric *metric, neo_b
         metric->put_samples(report, out);
     else if (metric->job)
         put_job_samples(report, metric, out);
+    else if (metric->rows)
+        put_row_samples(report, metric, out);
     else if (metric->times)
         put_histogram(out, metric->name, "", &total->times[metric->times - 1]);
     else

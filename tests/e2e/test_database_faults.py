@@ -299,6 +299,8 @@ def test_replicas_are_shown_with_their_lag(module_instance, ctl, pages):
     with standby(module_instance):
         found = eventually(lambda: len(now := servers(ctl)) == 2 and now[1]["lag_bytes"] == 0 and now[1], "the replica has replayed all")
         assert (found["name"], found["role"], found["state"], found["sync_state"]) == ("walreceiver", "replica", "streaming", "async")
+        lag = re.compile(r'^neoapi_database_replica_lag_bytes\{name="walreceiver"[^}]*\} \d', re.M)
+        eventually(lambda: lag.search(pages.metrics()), "the metrics have it")
         assert "walreceiver" in eventually(lambda: pages.counters().get("DatabaseServer walreceiver") and pages.page().text, "the page")
         assert re.search(r"^walreceiver .* replica +streaming +async +\d+ ", ctl.ok("status"), re.M)
         module_instance.sql(f"revoke pg_read_all_stats from {owner}")

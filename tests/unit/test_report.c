@@ -6,6 +6,7 @@
 
 #include "core/crypto.h"
 #include "core/encode.h"
+#include "status/deployment.h"
 #include "status/report.h"
 
 #define SECOND 1000000LL
@@ -237,6 +238,41 @@ TEST(metrics_have_cumulative_buckets)
     assert_has(metrics, "\nneoapi_http_requests_total{method=\"GET\",route=\"" BROKER "\",code=\"204\"} 1\n");
     assert_has(metrics, "\nneoapi_http_requests_total{method=\"GET\",route=\"" BROKER "\",code=\"500\"} 0\n");
     assert_has(metrics, "\nneoapi_database_wait_seconds_count 0\n");
+}
+
+/* Sets the deployment from JSON in which ' is written for ". */
+static void set_deployment(fixture *h, const char *text)
+{
+    char *json = apr_pstrdup(h->pool, text);
+    for (char *c = json; *c; c++)
+        *c = *c == '\'' ? '"' : *c;
+    h->report->deployment = neo_deployment_parse((neo_text){json, strlen(json)}, h->pool);
+    assert_non_null(h->report->deployment);
+}
+
+TEST(metrics_have_the_hosts_and_replicas_of_the_deployment)
+{
+    fixture *h = new_fixture(*state);
+#define REPLICA "{'name': 'walreceiver', 'address': null, 'role': 'replica', 'state': 'streaming', 'sync_state': 'async', "
+    set_deployment(
+        h, "{'hosts': [{'name': 'a\\'\\\\', 'version': '0.1.0', 'seconds_since_contact': 7, 'delivers': true, "
+           "'clock_ahead_ms': -250,"
+           " 'drained': false}],"
+           " 'servers': [{'name': 'db1', 'address': '10.0.0.1:5432', 'role': 'primary', 'state': null, 'sync_state': null,"
+           " 'lag_bytes': null, 'lag_ms': null}, " REPLICA "'lag_bytes': 16384, 'lag_ms': 1500}, " REPLICA
+           "'lag_bytes': 0, 'lag_ms': null}]}");
+    const char *metrics = written(h, neo_report_metrics);
+    assert_has(metrics, "\nneoapi_host_info{name=\"a\\\"\\\\\",version=\"0.1.0\"} 1\n");
+    assert_has(metrics, "\nneoapi_host_contact_age_seconds{name=\"a\\\"\\\\\"} 7\n");
+    assert_has(metrics, "\nneoapi_host_clock_ahead_seconds{name=\"a\\\"\\\\\"} -0.25\n");
+    assert_has(metrics, "\nneoapi_host_delivers{name=\"a\\\"\\\\\"} 1\n");
+    assert_has(metrics, "\nneoapi_host_drained{name=\"a\\\"\\\\\"} 0\n");
+    assert_has(
+        metrics,
+        "\nneoapi_database_server_info{name=\"db1\",address=\"10.0.0.1:5432\",role=\"primary\"} 1\n"
+        "neoapi_database_server_info{name=\"walreceiver\",role=\"replica\",state=\"streaming\",sync_state=\"async\"} 1\n#");
+    assert_has(metrics, " gauge\nneoapi_database_replica_lag_bytes{name=\"walreceiver\"} 16384\n#"); /* no label set twice */
+    assert_has(metrics, " gauge\nneoapi_database_replica_lag_seconds{name=\"walreceiver\"} 1.5\n");
 }
 
 TEST(the_report_shows_how_creates_share_statements)
