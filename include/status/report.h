@@ -25,7 +25,7 @@ typedef struct neo_report {
     long long backlog_read_at; /* 0: never */
     const char *backlog_error; /* why it could not be read again, or NULL */
     const char *write_error;   /* why the database cannot execute writes, or NULL */
-    neo_json *deployment;      /* see status/deployment.h; NULL if it is unknown or too long */
+    neo_json *deployment;      /* see status/deployment.h; NULL if it is unknown */
 
     /* Set by neo_report_read. */
     long long started, since;

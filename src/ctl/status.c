@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl status: prints a summary of the deployment with warnings, for administrators and monitoring. */
 #include <apr_strings.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,12 +126,13 @@ static const char *view_queue(const status_view *l, neo_pg *pg)
 static const char *view_deployment(const status_view *l, neo_pg *pg)
 {
     neo_text text;
-    if (neo_deployment_read(pg, l->ctl->pool, &text) != NEO_PG_OK)
+    if (neo_deployment_read(pg, l->ctl->pool, INT_MAX, &text) != NEO_PG_OK)
         return "the hosts and the database's servers cannot be read";
     neo_json *deployment = neo_deployment_parse(text, l->ctl->pool), *warnings = neo_json_get(deployment, "warnings");
     for (apr_size_t i = 0; i < neo_json_size(warnings); i++)
         add_warning(l, neo_json_string(neo_json_at(warnings, i)));
     neo_json_remove(deployment, "warnings");
+    neo_json_remove(deployment, "more");
     neo_json_set(l->shown, "deployment", deployment);
     return NULL;
 }

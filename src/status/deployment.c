@@ -2,15 +2,17 @@
 /* Reads the hosts and the database's servers, and writes them as HTML and as text (see status/deployment.h). */
 #include "status/deployment.h"
 
+#include <apr_strings.h>
 #include <string.h>
 
 #include "parts.h"
 #include "status/deployment.sql.h"
 
-neo_pg_status neo_deployment_read(neo_pg *pg, apr_pool_t *pool, neo_text *json)
+neo_pg_status neo_deployment_read(neo_pg *pg, apr_pool_t *pool, int max_bytes, neo_text *json)
 {
     neo_rows rows;
-    neo_pg_status status = neo_pg_run(pg, NEO_QUERY(deployment_sql, 0), NULL, pool, &rows);
+    const char *limit = apr_itoa(pool, max_bytes);
+    neo_pg_status status = neo_pg_run(pg, NEO_QUERY(deployment_sql, 1), &limit, pool, &rows);
     *json = status == NEO_PG_OK ? neo_rows_text(&rows, 0, 0) : (neo_text){"", 0};
     return status;
 }
@@ -87,8 +89,25 @@ static void put_cell(neo_buf *out, const deployment_column *column, const neo_js
     }
 }
 
-static void put_table(neo_buf *out, const struct deployment_table *table, const neo_json *rows)
+static void put_sentence(neo_buf *out, const char *class, const char *sentence)
 {
+    neo_buf_printf(out, "<p class=\"%s\">", class);
+    neo_buf_html(out, sentence);
+    neo_buf_puts(out, "</p>\n");
+}
+
+/* Shows how many rows of an array are left out. */
+static void put_more(neo_buf *out, const neo_json *deployment, const char *key)
+{
+    const neo_json *more = neo_json_get(neo_json_get(deployment, "more"), key);
+    if (more)
+        put_sentence(out, "lead",
+                     apr_psprintf(out->pool, "%ld more %s; see: neoapictl status", (long)neo_json_integer(more), key));
+}
+
+static void put_table(neo_buf *out, const struct deployment_table *table, const neo_json *deployment)
+{
+    const neo_json *rows = neo_json_get(deployment, table->key);
     neo_buf_printf(out, "<h3>%s</h3>\n<table><thead><tr>", table->title);
     for (const deployment_column *c = table->columns; c->key; c++)
         neo_buf_printf(out, "<th scope=\"col\">%s</th>", c->title);
@@ -103,13 +122,7 @@ static void put_table(neo_buf *out, const struct deployment_table *table, const 
         neo_buf_puts(out, "</tr>\n");
     }
     neo_buf_puts(out, "</tbody></table>\n");
-}
-
-static void put_sentence(neo_buf *out, const char *class, const char *sentence)
-{
-    neo_buf_printf(out, "<p class=\"%s\">", class);
-    neo_buf_html(out, sentence);
-    neo_buf_puts(out, "</p>\n");
+    put_more(out, deployment, table->key);
 }
 
 void neo_report_deployment(const neo_report *report, neo_buf *out)
@@ -119,12 +132,11 @@ void neo_report_deployment(const neo_report *report, neo_buf *out)
     neo_buf_puts(out, "<section><h2>Deployment</h2>\n");
     if (report->backlog_error)
         put_sentence(out, "none", report->backlog_error);
-    else if (!report->deployment)
-        put_sentence(out, "none", "There are too many hosts for this page; see: neoapictl status");
     for (apr_size_t i = 0; i < neo_json_size(warnings); i++)
         put_sentence(out, "warning", neo_json_string(neo_json_at(warnings, i)));
+    put_more(out, report->deployment, "warnings");
     for (int i = 0; i < TABLES && report->deployment; i++)
-        put_table(out, &tables[i], neo_json_get(report->deployment, tables[i].key));
+        put_table(out, &tables[i], report->deployment);
     if (note)
         put_sentence(out, "lead", note);
     neo_buf_puts(out, "</section>\n");
@@ -145,4 +157,7 @@ void neo_report_deployment_lines(const neo_report *report, neo_buf *out)
             neo_buf_putc(out, '\n');
         }
     }
+    neo_json *more = neo_json_get(report->deployment, "more");
+    for (void *m = neo_json_first(more); m; m = neo_json_next(more, m))
+        neo_buf_printf(out, "DeploymentMore %s: %lld\n", neo_json_member_key(m), neo_json_integer(neo_json_member_value(m)));
 }

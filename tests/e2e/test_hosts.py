@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import re
 import socket
 import subprocess
 import threading
@@ -102,6 +103,24 @@ def test_status_shows_the_hosts(module_instance, ctl, second):
     assert abs(shown["clock_ahead_ms"]) < 1000 and shown["seconds_since_contact"] < 60
     page = requests.get(second.url.replace("public/v1/", "neoapi-status"), verify=second.ca, timeout=TIMEOUT_S).text
     assert f'<tr><th scope="row">{NAME}</th><td data-name="Version">{shown["version"]}</td>' in page
+
+
+def test_status_pages_of_many_hosts_show_those_that_are_missing_and_a_count(module_instance, ctl, second):
+    long = "h" * 190
+    module_instance.sql("insert into neoapi.host (name, version, seen_at, clock_ahead_ms, delivers, requests, attempts)"
+                        " select %s || n, '0.1.0', now() - (n > 99)::int * interval '1 hour', 6000, true, 0, 0"
+                        " from generate_series(1, 100) n", long)
+    pages = second.url.replace("public/v1/", "neoapi-status")
+    try:
+        page = eventually(lambda: long in (now := requests.get(pages, verify=second.ca, timeout=TIMEOUT_S).text) and now, "they are shown")
+        names = re.findall('<tr><th scope="row">([^<]+)</th><td data-name="Version">', page)
+        assert f"{long}100" in names and len(names) < 48 and f">{102 - len(names)} more hosts; see: neoapictl status<" in page
+        assert "more warnings; see: neoapictl status" in page and '<td data-name="Role">primary</td>' in page
+        assert f"DeploymentMore hosts: {102 - len(names)}\n" in requests.get(pages + "?auto", verify=second.ca, timeout=TIMEOUT_S).text
+        shown = ctl("status")[1]
+        assert len(shown["deployment"]["hosts"]) == 102 and len(shown["warnings"]) >= 100
+    finally:
+        module_instance.sql("delete from neoapi.host where name like %s", long + "%")
 
 
 def test_a_drained_host_is_not_ready_until_it_is_undrained(module_instance, ctl, second, undrained):

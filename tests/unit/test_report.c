@@ -275,6 +275,17 @@ TEST(metrics_have_the_hosts_and_replicas_of_the_deployment)
     assert_has(metrics, " gauge\nneoapi_database_replica_lag_seconds{name=\"walreceiver\"} 1.5\n");
 }
 
+TEST(the_page_and_the_text_count_the_rows_that_are_left_out)
+{
+    fixture *h = new_fixture(*state);
+    set_deployment(h, "{'hosts': [], 'servers': [], 'warnings': ['one'], 'more': {'hosts': 12, 'warnings': 3}}");
+    const char *page = written(h, write_page);
+    assert_has(page, "</table>\n<p class=\"lead\">12 more hosts; see: neoapictl status</p>");
+    assert_has(page, ">one</p>\n<p class=\"lead\">3 more warnings; see: neoapictl status</p>");
+    assert_lacks(page, "more servers");
+    assert_has(written(h, neo_report_text), "\nDeploymentMore hosts: 12\n");
+}
+
 TEST(the_report_shows_how_creates_share_statements)
 {
     fixture *h = new_fixture(*state);
