@@ -32,7 +32,8 @@ typedef struct neo_probe_result {
     long long read_at;                /* microseconds since 1970; 0 if never */
     char sqlstate[NEO_SQLSTATE_SIZE]; /* if it is unavailable: neo_pg_error.class. No pointer, because a restart moves the table
                                        */
-    neo_backlog backlog;
+    neo_backlog backlog;              /* the last one that could be read, */
+    long long backlog_read_at;        /* and when */
 } neo_probe_result;
 
 typedef struct neo_db_probe {

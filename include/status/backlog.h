@@ -26,7 +26,7 @@ typedef struct neo_backlog {
     char deployment[3 * NEO_BACKLOG_MAX_ROWS + 1000]; /* JSON (see status/deployment.h) */
 } neo_backlog;
 
-/* Failures are logged. `backlog` has the last result, or zeros; `elapsed`: milliseconds since then. */
+/* Failures are logged, and leave *backlog unchanged: the last result, or zeros. `elapsed`: milliseconds since then. */
 NEO_MUSTCHECK neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, neo_backlog *backlog);
 
 #endif

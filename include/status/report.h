@@ -21,8 +21,9 @@ typedef struct neo_report {
     /* Set by the caller; times and durations are in microseconds. */
     long long now;
     const char *host;          /* the server's name */
+    const char *host_name;     /* in the deployment (see neo_config_host_name) */
     neo_backlog backlog;       /* of the deployment */
-    long long backlog_read_at; /* 0: never */
+    long long backlog_read_at; /* the last time without an error; 0: never */
     const char *backlog_error; /* why it could not be read again, or NULL */
     const char *write_error;   /* why the database cannot execute writes, or NULL */
     neo_json *deployment;      /* see status/deployment.h; NULL if it is unknown */

@@ -49,6 +49,8 @@ static const char *find_fix(const char *message, const char *conninfo)
         {"authentication failed", "run neoapictl as root, or name another role or password in " ADDRESS},
         {"no password supplied", "store the password in ~/.pgpass"},
         {"pg_hba.conf", "allow this role and address in PostgreSQL's pg_hba.conf, or correct " ADDRESS},
+        {"session is read-only",
+         "if another server is being promoted, wait until it is; otherwise start the primary, or correct " ADDRESS},
         {"definition of service", "define the service (see the example pg_service.conf), or correct " ADDRESS},
     };
     for (apr_size_t i = 0; i < sizeof table / sizeof *table; i++)

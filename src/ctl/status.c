@@ -133,6 +133,8 @@ static const char *view_deployment(const status_view *l, neo_pg *pg)
         add_warning(l, neo_json_string(neo_json_at(warnings, i)));
     neo_json_remove(deployment, "warnings");
     neo_json_remove(deployment, "more");
+    neo_json_set(l->shown, "event_epoch_since", neo_json_get(deployment, "event_epoch_since"));
+    neo_json_remove(deployment, "event_epoch_since");
     neo_json_set(l->shown, "deployment", deployment);
     return NULL;
 }

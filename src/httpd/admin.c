@@ -47,6 +47,7 @@ static neo_report *make_report(request_rec *r)
     neo_report *report = apr_pcalloc(r->pool, sizeof *report);
     report->now = apr_time_now();
     report->host = r->server->server_hostname; /* not the request's Host, which anybody can choose */
+    report->host_name = neo_config_host_name(r->server, r->pool);
     neo_report_read(report, shared->metrics, shared->receivers, r->pool);
     return report;
 }

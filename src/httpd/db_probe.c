@@ -149,9 +149,12 @@ static const char *public_error(const neo_probe_result *result)
 
 static void query_backlog(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result)
 {
-    long long elapsed = result->read_at ? (apr_time_now() - result->read_at) / 1000 : 0; /* 0: the first one */
+    long long now = apr_time_now();
+    long long elapsed = result->backlog_read_at ? (now - result->backlog_read_at) / 1000 : 0; /* 0: the first one */
     neo_pg_status status = neo_backlog_read(pg, pool, elapsed > 0 ? elapsed : 0, &result->backlog);
     result->state = status == NEO_PG_OK ? NEO_PROBE_OK : status == NEO_PG_SCHEMA ? NEO_PROBE_SCHEMA_OLD : NEO_PROBE_UNAVAILABLE;
+    if (status == NEO_PG_OK)
+        result->backlog_read_at = now;
 }
 
 static void query_schema(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result)
@@ -192,11 +195,10 @@ void neo_db_probe_report(request_rec *r, neo_report *report)
     probe_cached(r, &target, &neo_shared_metrics_get()->probes[target.number % NEO_MAX_DATABASES].queue, FRESH_US,
                  query_backlog, &result);
     report->backlog = result.backlog;
-    report->backlog_read_at = result.read_at;
+    report->backlog_read_at = result.backlog_read_at;
     report->backlog_error = public_error(&result);
-    if (!report->backlog_error)
-        report->deployment =
-            neo_deployment_parse((neo_text){report->backlog.deployment, strlen(report->backlog.deployment)}, r->pool);
+    report->deployment =
+        neo_deployment_parse((neo_text){report->backlog.deployment, strlen(report->backlog.deployment)}, r->pool);
     report->write_error = report->backlog_error ? report->backlog_error : probe_writes(r, &target);
 }
 

@@ -45,13 +45,12 @@ static neo_pg_status read_log(neo_pg *pg, apr_pool_t *pool, const neo_backlog *l
     return status;
 }
 
-neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, neo_backlog *backlog)
+static neo_pg_status read_backlog(neo_pg *pg, apr_pool_t *pool, const neo_backlog *last, long long elapsed,
+                                  neo_backlog *backlog)
 {
     neo_rows rows;
-    const neo_backlog last = *backlog;
     const char *limits[] = {apr_itoa(pool, NEO_BACKLOG_MAX_COUNTED), apr_itoa(pool, NEO_BACKLOG_MAX_SUBSCRIPTIONS)};
     neo_pg_status status = neo_pg_run(pg, NEO_QUERY(backlog_sql, 2), limits, pool, &rows);
-    memset(backlog, 0, sizeof *backlog);
     if (status != NEO_PG_OK || rows.count == 0)
         return status;
     long long counted = count_at(&rows, PENDING), estimate = count_at(&rows, ESTIMATE);
@@ -71,5 +70,14 @@ neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, 
         status = neo_deployment_read(pg, pool, NEO_BACKLOG_MAX_ROWS, &deployment);
     if (status == NEO_PG_OK && deployment.len < sizeof backlog->deployment)
         memcpy(backlog->deployment, deployment.ptr, deployment.len);
-    return status == NEO_PG_OK ? read_log(pg, pool, &last, elapsed, backlog) : status;
+    return status == NEO_PG_OK ? read_log(pg, pool, last, elapsed, backlog) : status;
+}
+
+neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, neo_backlog *backlog)
+{
+    neo_backlog found = {0};
+    neo_pg_status status = read_backlog(pg, pool, backlog, elapsed, &found);
+    if (status == NEO_PG_OK)
+        *backlog = found;
+    return status;
 }

@@ -129,9 +129,15 @@ void neo_report_deployment(const neo_report *report, neo_buf *out)
 {
     const neo_json *warnings = neo_json_get(report->deployment, "warnings");
     const char *note = neo_json_string_at(report->deployment, "note");
+    const char *epoch = neo_json_string_at(report->deployment, "event_epoch_since");
     neo_buf_puts(out, "<section><h2>Deployment</h2>\n");
     if (report->backlog_error)
-        put_sentence(out, "none", report->backlog_error);
+        put_sentence(out, "warning", report->backlog_error);
+    if (report->backlog_error && report->deployment) {
+        neo_buf_puts(out, "<p class=\"lead\">What was known before, ");
+        put_seconds(out, (report->now - report->backlog_read_at) / 1000000);
+        neo_buf_puts(out, ":</p>\n");
+    }
     for (apr_size_t i = 0; i < neo_json_size(warnings); i++)
         put_sentence(out, "warning", neo_json_string(neo_json_at(warnings, i)));
     put_more(out, report->deployment, "warnings");
@@ -139,12 +145,17 @@ void neo_report_deployment(const neo_report *report, neo_buf *out)
         put_table(out, &tables[i], report->deployment);
     if (note)
         put_sentence(out, "lead", note);
+    if (epoch)
+        put_sentence(out, "lead",
+                     apr_pstrcat(out->pool, "The event log's epoch began at ", epoch,
+                                 ". A new one begins when another server has become the primary or a backup was restored.",
+                                 NULL));
     neo_buf_puts(out, "</section>\n");
 }
 
 void neo_report_deployment_lines(const neo_report *report, neo_buf *out)
 {
-    for (int t = 0; t < TABLES; t++) {
+    for (int t = 0; t < TABLES && !report->backlog_error; t++) {
         const neo_json *rows = neo_json_get(report->deployment, tables[t].key);
         for (apr_size_t i = 0; i < neo_json_size(rows); i++) {
             neo_json *row = neo_json_at(rows, i);
@@ -157,7 +168,7 @@ void neo_report_deployment_lines(const neo_report *report, neo_buf *out)
             neo_buf_putc(out, '\n');
         }
     }
-    neo_json *more = neo_json_get(report->deployment, "more");
+    neo_json *more = report->backlog_error ? NULL : neo_json_get(report->deployment, "more");
     for (void *m = neo_json_first(more); m; m = neo_json_next(more, m))
         neo_buf_printf(out, "DeploymentMore %s: %lld\n", neo_json_member_key(m), neo_json_integer(neo_json_member_value(m)));
 }

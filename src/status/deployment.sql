@@ -35,6 +35,7 @@ sized as (select *, sum(octet_length(value::text) + 2) over (partition by kind o
 select json_build_object(
     'hosts', coalesce((select json_agg(value order by value->>'name' collate "C") from sized where kind = 'hosts' and fits), '[]'),
     'servers', coalesce((select json_agg(value order by rank) from sized where kind = 'servers' and fits), '[]'),
+    'event_epoch_since', (select neoapi.format_timestamp(begun_at) from neoapi.event_epoch),
     'note', (
         select format('Connected replicas: %s. To show them, run as a PostgreSQL administrator: grant pg_read_all_stats to %I', count(*),
             (select pg_get_userbyid(nspowner) from pg_namespace where nspname = 'neoapi'))

@@ -50,7 +50,7 @@ NEO_METRIC_LIST(COUNTER_FUNCTION, HISTOGRAM_FUNCTION, GAUGE_FUNCTION, VALUE_FUNC
 #define QUEUE                              .is_queue = 1
 #define STRING(member)                     .string = offsetof(neo_report, member)
 #define JOB(member)                        .job = offsetof(neo_job_status, member)
-#define ROWS(rows_, member_)               .rows = rows_, .member = member_
+#define ROWS(rows_, member_)               .is_queue = 1, .rows = rows_, .member = member_
 #define ATTEMPTS(outcome, help)            "webhook_attempts_total", help, "WebhookAttempts " outcome, OUTCOME(outcome)
 #define OUTCOME(outcome)                   .labels = "outcome=\"" outcome "\""
 

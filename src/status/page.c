@@ -46,10 +46,9 @@ static void put_page_head(const neo_report *report, int refresh, neo_buf *out)
         neo_buf_printf(out, "<span>Reloads every %d s</span><a href=\"?\">Stop</a>", refresh);
     else
         neo_buf_puts(out, "<a href=\"?refresh=5\">Reload every 5 s</a>");
-    neo_buf_puts(
-        out,
-        "<a href=\"?auto\">Text</a></nav></header>\n<main>\n<h1>Status</h1>\n<p class=\"lead\">Figures of this host for the "
-        "last ");
+    neo_buf_puts(out, "<a href=\"?auto\">Text</a></nav></header>\n<main>\n<h1>Status</h1>\n<p class=\"lead\">Figures of host ");
+    neo_buf_html(out, report->host_name);
+    neo_buf_puts(out, " for the last ");
     neo_report_age(out, report->now - report->started);
     neo_buf_printf(out, ", %d %s. The webhook queue is the whole deployment's.</p>\n", report->processes,
                    report->processes == 1 ? "process" : "processes");

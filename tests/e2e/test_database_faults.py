@@ -285,6 +285,8 @@ def test_neoapictl_does_not_take_a_read_only_database_for_a_pooler(module_instan
 
 def test_doctor_does_not_take_a_standby_for_a_pooler(module_instance, ctl):
     with standby(module_instance) as replica:
+        said = ctl.refused("status", "--database", replica.dsn + " target_session_attrs=read-write")
+        assert "fix: if another server is being promoted, wait until it is" in said
         found = failed_checks(ctl, "--database", replica.dsn)
         assert set(found) == {"primary"} and "target_session_attrs" in found["primary"]["fix"], found
 

@@ -36,6 +36,7 @@ static fixture *new_fixture(apr_pool_t *pool)
     h->report = apr_pcalloc(pool, sizeof *h->report);
     h->report->now = NOW;
     h->report->host = "api.example.com";
+    h->report->host_name = "host1";
     h->report->backlog_read_at = NOW;
     return h;
 }
@@ -273,6 +274,26 @@ TEST(metrics_have_the_hosts_and_replicas_of_the_deployment)
         "neoapi_database_server_info{name=\"walreceiver\",role=\"replica\",state=\"streaming\",sync_state=\"async\"} 1\n#");
     assert_has(metrics, " gauge\nneoapi_database_replica_lag_bytes{name=\"walreceiver\"} 16384\n#"); /* no label set twice */
     assert_has(metrics, " gauge\nneoapi_database_replica_lag_seconds{name=\"walreceiver\"} 1.5\n");
+}
+
+TEST(the_page_shows_during_an_outage_what_was_known_before)
+{
+    fixture *h = new_fixture(*state);
+    set_deployment(h, "{'hosts': [{'name': 'host1', 'version': '0.1.0', 'seconds_since_contact': 3, 'delivers': true,"
+                      " 'clock_ahead_ms': 0, 'drained': false}], 'servers': [], 'event_epoch_since': '2026-11-25T16:47:44Z'}");
+    const char *page = written(h, write_page);
+    assert_has(page, "Figures of host host1 for the last ");
+    assert_has(page, "The event log's epoch began at 2026-11-25T16:47:44Z.");
+    assert_lacks(page, "What was known before");
+    h->report->backlog_error = "the database does not respond";
+    h->report->backlog_read_at = NOW - 12 * SECOND;
+    page = written(h, write_page);
+    assert_has(
+        page,
+        "<p class=\"warning\">the database does not respond</p>\n<p class=\"lead\">What was known before, 12&nbsp;s ago:</p>");
+    assert_has(page, "<th scope=\"row\">host1</th>");
+    assert_lacks(written(h, neo_report_text), "DeploymentHost");
+    assert_lacks(written(h, neo_report_metrics), "neoapi_host_");
 }
 
 TEST(the_page_and_the_text_count_the_rows_that_are_left_out)
