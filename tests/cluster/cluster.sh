@@ -162,7 +162,8 @@ await() {
         tries=120
         until [ "$(condition "$node")" = ready ]; do
             tries=$((tries - 1))
-            if [ "$tries" -eq 0 ] || ! node_pid "$node" >/dev/null; then
+            # node_pid knows a process only after it has executed its program.
+            if [ "$tries" -eq 0 ] || ! is_alive "$(cat "$state/run/$node.pid")"; then
                 tail -n 10 "$state/log/$node.log" >&2
                 die "$node is $(condition "$node"); the end of its log is above, the rest in $state/log/$node.log"
             fi
