@@ -35,6 +35,7 @@ NEEDS.manuals        := build
 NEEDS.demo           := build run
 NEEDS.cluster        := build run cluster
 NEEDS.cluster-test   := build run cluster
+NEEDS.cluster-bench  := build run cluster bench
 NEEDS.demo-receiver  := run
 NEEDS.demo-story     := run
 NEEDS.demo-sync      := run check
@@ -305,7 +306,7 @@ demo-remove: ## stop the demo and delete its data
 
 # etcd, Patroni, PgBouncer, HAProxy and two hosts, with the demo's data; doc/cluster.md
 CLUSTER := sh tests/cluster/cluster.sh
-.PHONY: cluster cluster-start cluster-kill cluster-status cluster-remove cluster-test
+.PHONY: cluster cluster-start cluster-kill cluster-status cluster-remove cluster-test cluster-bench
 cluster: all ## run several hosts on this machine: Patroni, PgBouncer, two Apaches, HAProxy (CLUSTER_PORT=9443)
 	@NEOAPI_CLUSTER_PORT='$(CLUSTER_PORT)' $(CLUSTER) up '$(BUILD)/cluster' '$(BUILD)'
 
@@ -323,6 +324,9 @@ cluster-remove: ## stop the cluster and delete its data
 
 cluster-test: all ## cause faults in a cluster of its own under load; check that no write is lost (CLUSTER_FAULTS="primary partition ...")
 	@/usr/bin/python3 -B tests/cluster/test_cluster.py '$(BUILD)' $(CLUSTER_FAULTS)
+
+cluster-bench: all ## measure lists, creates and exports with no, one and two replicas, in a cluster of its own (CLUSTER_ROUNDS=5)
+	@/usr/bin/python3 -B tests/cluster/bench.py '$(BUILD)' $(CLUSTER_ROUNDS)
 
 # ---------------------------------------------------------------- the Debian package
 
