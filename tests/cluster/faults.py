@@ -80,7 +80,8 @@ class Cluster:
         until = time.monotonic() + WAIT_S
         while sorted(self.members().values()) != sorted(roles):
             if time.monotonic() > until:
-                sys.exit(f"the servers do not become {roles}: {self.members()}")
+                logs = [(self.directory / f"log/{name}.log").read_text()[-3000:] for name in SERVERS if name not in self.members()]
+                sys.exit("\n".join([f"the servers do not become {roles}: {self.members()}", *logs]))
             time.sleep(0.2)
 
     def server(self, role):
