@@ -15,7 +15,7 @@ from pathlib import Path
 
 SCRIPT = Path(__file__).with_name("cluster.sh")
 SERVERS = ("db1", "db2", "db3")
-WAIT_S, FROZEN_S, LAG_S = 120, 40, 3
+WAIT_S, FROZEN_S, LAG_S = 300, 40, 3
 
 
 class Cluster:
