@@ -116,6 +116,7 @@ create table neoapi.whatsapp_message (
     recipient_bsuid      text collate "C",
     provider_message_id  text collate "C",
     refers_to            text collate "C", -- of an edit or a revocation: the message's provider_message_id
+    reply_to             text collate "C", -- of a reply or a reaction: the message's provider_message_id
     type                 text not null,
     is_group             boolean not null default false,
     body                 text,
@@ -125,6 +126,7 @@ create table neoapi.whatsapp_message (
     template_language    text,
     media_mime_type      text,
     media_filename       text,
+    media_url            text, -- of an attachment that was sent: the contact's are not stored
     has_media            boolean not null default false,
     status               text not null
                          check (status in ('received', 'pending', 'accepted', 'sent', 'delivered', 'read', 'failed')),
@@ -276,12 +278,13 @@ create trigger ignore_outdated_opt_out before insert on neoapi.whatsapp_opt_out
 -- neoapictl makes whatsapp_conversation_json(row) and whatsapp_message_json(row) from the tables of fields in src/resources, after
 -- the migrations (see src/sql/representation.c). Functions that call them are in PL/pgSQL, which looks them up when it executes.
 
--- The response to a request that sends a message, with the current state of the conversation and the message.
-create function neoapi.whatsapp_response(organization text, message text) returns text
+-- The response to a request that sends a message: its current state; if the request starts a conversation, also that of this.
+create function neoapi.whatsapp_response(organization text, message text, is_start boolean) returns text
     language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
-    return (select '{"conversation":' || neoapi.whatsapp_conversation_json(c) || ',"message":' || neoapi.whatsapp_message_json(m)
-                   || ',"created":' || m.created_conversation || '}'
+    return (select case when is_start then '{"conversation":' || neoapi.whatsapp_conversation_json(c) || ',"message":'
+                       || neoapi.whatsapp_message_json(m) || ',"created":' || m.created_conversation || '}'
+                   else neoapi.whatsapp_message_json(m) end
             from neoapi.whatsapp_message m
             join neoapi.whatsapp_conversation c on c.organization_id = m.organization_id and c.id = m.conversation_id
             where m.organization_id = organization and m.id = message);
@@ -711,23 +714,27 @@ end $$;
 --
 -- All functions lock in this order: the number (whatsapp_lock_numbers), conversations, messages.
 
--- Inserts a pending message to a lead, and the idempotency key unless it is null. Until whatsapp_finish the key's response_body
--- is the message's id. Returns one row: what the provider's API needs, or a refusal, after which nothing is inserted. Returns
--- no row if the key exists.
+-- Inserts a pending message to a lead, or into the conversation `target`, and the idempotency key unless it is null. `content` is
+-- the body of the request. Until whatsapp_finish the key's response_body is the message's id. Returns one row: what the provider's
+-- API needs, or a refusal, after which nothing is inserted. Returns no row if the key exists.
 create function neoapi.whatsapp_start(
     organization text, credential text, idempotency_key uuid, request_hash bytea, actor text, actor_type text, lead text,
-    number text, template text, language text, conversation text, message text)
+    number text, target text, content json, conversation text, message text)
     returns table (refusal text, deliveries int, created boolean, number_id text, phone_number_id text, access_token text,
-                   wa_id text, bsuid text, account text, has_template boolean, template_text text)
+                   wa_id text, bsuid text, account text, has_template boolean, template_text text, reply_to text,
+                   window_expires_at text)
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
+    m neoapi.whatsapp_message := json_populate_record(null::neoapi.whatsapp_message, content);
+    is_template constant boolean := coalesce(m.type, 'template') = 'template';
     recipient neoapi.lead;
-    contact neoapi.whatsapp_identity; -- the one that had the lead's phone when the lead got it
-    opened text; -- the conversation
+    contact neoapi.whatsapp_identity; -- the one that had the lead's phone when the lead got it, or the target's latest
+    opened text := target; -- the conversation
 begin
     if idempotency_key is not null then
         insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, expires_at)
-        values (organization, credential, idempotency_key, request_hash, 200, message, now() + interval '24 hours')
+        values (organization, credential, idempotency_key, request_hash, case when target is null then 200 else 201 end, message,
+                now() + interval '24 hours')
         on conflict do nothing;
         if not found then
             return;
@@ -735,7 +742,11 @@ begin
     end if;
     deliveries := 0;
     select l.* into recipient from neoapi.lead l where l.organization_id = organization and l.id = lead;
-    if not found then
+    if target is not null then
+        select c.number_id into number_id from neoapi.whatsapp_conversation c
+        where c.organization_id = organization and c.id = target and not (c.is_provisional and c.opted_out_at is null);
+        refusal := case when not found then 'no_conversation' end;
+    elsif not found then
         refusal := 'no_lead';
     else
         select min(n.id), case count(*) when 0 then 'no_number' when 1 then null else 'several_numbers' end into number_id, refusal
@@ -743,16 +754,27 @@ begin
     end if;
     if refusal is null then
         perform neoapi.whatsapp_lock_numbers(array[number_id]);
-        contact := neoapi.whatsapp_add_identity(neoapi.whatsapp_lead_identity(recipient, number_id), conversation, null);
-        opened := contact.conversation_id;
+        if target is null then
+            contact := neoapi.whatsapp_add_identity(neoapi.whatsapp_lead_identity(recipient, number_id), conversation, null);
+            opened := contact.conversation_id;
+        end if;
         perform neoapi.whatsapp_refresh(organization, opened); -- also applies an opt-out that was imported since
-        select c.contact_wa_id, c.contact_bsuid, n.phone_number_id, n.access_token, n.waba_id, c.is_provisional or c.id = conversation,
+        select x.provider_message_id into reply_to from neoapi.whatsapp_message x
+        where x.organization_id = organization and x.conversation_id = opened and x.id = content->>'reply_to_id' and x.refers_to is null;
+        select c.contact_wa_id, c.contact_bsuid, n.phone_number_id, n.access_token, n.waba_id,
+               target is null and (c.is_provisional or c.id = conversation),
+               neoapi.format_timestamp(c.last_inbound_at + interval '24 hours'),
                case when c.opted_out_at is not null then 'opted_out'
-                    when c.contact_wa_id is null and c.contact_bsuid is null then 'no_phone' end
-        into wa_id, bsuid, phone_number_id, access_token, account, created, refusal
+                    when c.contact_wa_id is null and c.contact_bsuid is null then 'no_phone'
+                    when not is_template and coalesce(c.last_inbound_at <= now() - interval '24 hours', true) then 'window_closed'
+                    when content->>'reply_to_id' is not null and reply_to is null then 'no_message' end
+        into wa_id, bsuid, phone_number_id, access_token, account, created, window_expires_at, refusal
         from neoapi.whatsapp_conversation c
         join neoapi.whatsapp_number n on n.organization_id = c.organization_id and n.id = c.number_id
         where c.organization_id = organization and c.id = opened;
+        if not found then -- it was merged into another one while this waited
+            refusal := 'no_conversation';
+        end if;
     end if;
     if refusal is not null then
         delete from neoapi.idempotency_key k
@@ -762,21 +784,29 @@ begin
         return next;
         return;
     end if;
+    if target is not null then
+        select i.* into contact from neoapi.whatsapp_identity i
+        where i.organization_id = organization and i.conversation_id = opened
+          and (i.wa_id = whatsapp_start.wa_id or whatsapp_start.wa_id is null and i.bsuid = whatsapp_start.bsuid)
+        order by i.at desc, i.id desc limit 1;
+    end if;
     update neoapi.whatsapp_conversation c
-    set is_provisional = false, updated_at = now(), lead_id = lead,
-        triage = case when c.triage = 'pending' and c.triage_at is null then 'assigned' else c.triage end
+    set is_provisional = false, updated_at = now(), lead_id = coalesce(lead, c.lead_id),
+        triage = case when lead is not null and c.triage = 'pending' and c.triage_at is null then 'assigned' else c.triage end
     where c.organization_id = organization and c.id = opened;
     insert into neoapi.whatsapp_message (organization_id, id, conversation_id, identity_id, recipient_wa_id, recipient_bsuid,
-        direction, source, type, template_name, template_language, status, status_at, actor_id, actor_type, occurred_at,
-        created_conversation)
-    values (organization, message, opened, contact.id, wa_id, case when wa_id is null then bsuid end, 'outbound', 'api', 'template',
-        template, language, 'pending', now(), actor, actor_type, now(), created);
+        direction, source, type, reply_to, body, template_name, template_language, media_filename, media_url, has_media, status,
+        status_at, actor_id, actor_type, occurred_at, created_conversation)
+    values (organization, message, opened, contact.id, wa_id, case when wa_id is null then bsuid end, 'outbound', 'api',
+        coalesce(m.type, 'template'), reply_to, coalesce(content->>'text', content->>'caption', nullif(content->>'emoji', '')),
+        m.template_name, case when is_template then m.template_language end, m.media_filename, m.media_url,
+        m.media_url is not null, 'pending', now(), actor, actor_type, now(), created);
     update neoapi.idempotency_key k set status = 201
     where created and k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key;
     select t.text into template_text from neoapi.whatsapp_template t
-    where t.organization_id = organization and t.waba_id = account and t.name = template
-      and t.language = whatsapp_start.language and t.read_at > now() - interval '1 hour';
-    has_template := found;
+    where t.organization_id = organization and t.waba_id = account and t.name = m.template_name
+      and t.language = m.template_language and t.read_at > now() - interval '1 hour';
+    has_template := found or not is_template;
     return next;
 end $$;
 
@@ -795,7 +825,7 @@ create function neoapi.whatsapp_store_template(organization text, account text, 
 -- text with the parameters, or null. Returns the response, or null.
 create function neoapi.whatsapp_finish(
     organization text, credential text, idempotency_key uuid, message text, outcome text, provider_id text, wa_id text, bsuid text,
-    is_held boolean, code int, title text, rendered text)
+    is_held boolean, code int, title text, rendered text, is_start boolean)
     returns text
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -848,7 +878,7 @@ begin
     end if;
     update neoapi.whatsapp_message x
     set provider_message_id = m.provider_message_id, status = m.status, status_at = m.status_at, error_code = m.error_code,
-        error_title = m.error_title, body = rendered
+        error_title = m.error_title, body = coalesce(rendered, x.body)
     where x.organization_id = organization and x.id = message;
     update neoapi.whatsapp_conversation c
     set held = is_held and m.status in ('pending', 'accepted'),
@@ -872,7 +902,7 @@ begin
           and k.response_body = message;
         return null;
     end if;
-    response := neoapi.whatsapp_response(organization, message);
+    response := neoapi.whatsapp_response(organization, message, is_start);
     update neoapi.idempotency_key k set response_body = response
     where k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key
       and k.response_body = message;
@@ -982,6 +1012,7 @@ create type neoapi.whatsapp_callback_item as (
     has_media       boolean,
     is_group        boolean,
     refers_to       text,   -- of the types edit and revoke: the id of the message that is changed
+    reply_to        text,   -- of a reply or a reaction: the id of the message that it is to
     status          text,
     error_code      int,
     error_title     text,
@@ -1063,10 +1094,10 @@ create function neoapi.whatsapp_insert_messages(items neoapi.whatsapp_callback_i
     as $$
         with inserted as (
             insert into neoapi.whatsapp_message (organization_id, id, conversation_id, identity_id, direction, source,
-                provider_message_id, refers_to, type, is_group, body, media_mime_type, media_filename, has_media, status, status_at,
+                provider_message_id, refers_to, reply_to, type, is_group, body, media_mime_type, media_filename, has_media, status, status_at,
                 occurred_at)
             select u.organization_id, neoapi.block_id(id_block, u.n), i.conversation_id, i.id, 'inbound', 'webhook', u.id,
-                   u.refers_to, u.type, coalesce(u.is_group, false), u.body, u.mime_type, u.filename, u.has_media, 'received', now(),
+                   u.refers_to, u.reply_to, u.type, coalesce(u.is_group, false), u.body, u.mime_type, u.filename, u.has_media, 'received', now(),
                    least(neoapi.whatsapp_timestamp(u.at), now())
             from unnest(items) u
             join neoapi.whatsapp_identity i

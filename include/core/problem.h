@@ -58,6 +58,7 @@ typedef enum neo_code {
     NEO_CONFLICT_PROPERTY_RESERVED,
     NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED,
     NEO_CONFLICT_OPTED_OUT,
+    NEO_CONFLICT_WINDOW_CLOSED,
     NEO_CONFLICT_LIMIT_REACHED,
     NEO_CONFLICT_PRECONDITION_FAILED,
     NEO_RATE_LIMIT_EXCEEDED,
@@ -95,15 +96,16 @@ typedef struct neo_problem_item {
 
 typedef struct neo_problem {
     neo_code kind;
-    int status;                /* the response's; that of the row, unless the host replaced it */
-    const char *code;          /* the row's code, with {resource} and {field} filled in */
-    const char *detail;        /* sentences for the caller, without internals */
-    apr_array_header_t *items; /* at most 100 neo_problem_item; NULL unless the status is 400 */
-    int retry_after;           /* 429, 503: seconds; 0 elsewhere */
-    const char *field;         /* the path of the field that a 409 is about; otherwise NULL */
-    const char *existing_id;   /* the resource that has the value of conflict.duplicate; NULL if not known */
-    const char *limit;         /* the limit of the plan that is reached: its name in `neoapictl plan list`; NULL elsewhere */
-    int limit_value;           /* the value of `limit` */
+    int status;                    /* the response's; that of the row, unless the host replaced it */
+    const char *code;              /* the row's code, with {resource} and {field} filled in */
+    const char *detail;            /* sentences for the caller, without internals */
+    apr_array_header_t *items;     /* at most 100 neo_problem_item; NULL unless the status is 400 */
+    int retry_after;               /* 429, 503: seconds; 0 elsewhere */
+    const char *field;             /* the path of the field that a 409 is about; otherwise NULL */
+    const char *existing_id;       /* the resource that has the value of conflict.duplicate; NULL if not known */
+    const char *window_expires_at; /* of conflict.window_closed; NULL if the contact has never written */
+    const char *limit;    /* the limit of the plan that is reached: its name in `neoapictl plan list`; NULL elsewhere */
+    int limit_value;      /* the value of `limit` */
     const char *failures; /* a JSON array of the results of the operations of an atomic batch that failed; otherwise NULL */
 } neo_problem;
 

@@ -32,8 +32,10 @@ extern const neo_resource neo_lead, neo_whatsapp_opt_out, neo_whatsapp_conversat
 extern const neo_resource neo_recovery;
 extern const char *const neo_recovery_statuses[];
 
-/* The body and the response of POST /whatsapp/conversations; a conversation as it is read; the body of its PATCH. */
+/* The body and the response of POST /whatsapp/conversations; a conversation as it is read; the bodies of its PATCH and of POST
+ * …/{id}/messages. */
 extern const neo_resource neo_conversation_input, neo_whatsapp_started, neo_conversation, neo_conversation_changes;
+extern const neo_resource neo_message_input;
 
 /* The event log, whose schema is in src/openapi/document.json, and the filters of its list. Filters by type have the values of
  * neo_event_type_values, ended by NULL: "broker.*", "broker.created", … */

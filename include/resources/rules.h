@@ -10,6 +10,8 @@ void neo_property_rule(const neo_resource *resource, const neo_json *clean, neo_
 void neo_party_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
 void neo_proposal_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
 void neo_contract_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
+/* A message to send: which fields each type has. */
+void neo_message_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
 
 /* What the rules between properties, proposals and contracts read. The resource that is written does not count. */
 extern const neo_read neo_deal_reads[];

@@ -35,6 +35,7 @@ typedef struct neo_callback_item {
     int has_media;
     int is_group;          /* sent to a group */
     const char *refers_to; /* the id of the message that an edit or a revocation changes */
+    const char *reply_to;  /* the id of the message that it is a reply or a reaction to */
     const char *status;    /* sent, delivered, read, failed */
     int has_error;
     int error_code;

@@ -7,14 +7,12 @@
 #include "core/buf.h"
 #include "core/json.h"
 
-/* A template message. */
 typedef struct neo_outgoing {
     const char *id;    /* our id; the provider returns it with every status */
     const char *wa_id; /* the recipient; NULL if only `bsuid` is known */
     const char *bsuid;
-    const char *template_name;
-    const char *template_language;
-    const neo_json *parameters; /* an array of strings; NULL if there is none */
+    const char *reply_to;    /* the provider's id of the message that it is a reply or a reaction to; NULL if there is none */
+    const neo_json *content; /* the validated body of the request; without a `type` it is a template */
 } neo_outgoing;
 
 /* The request body. */
@@ -42,7 +40,7 @@ typedef enum neo_verdict {
     NEO_VERDICT_LATER,     /* not sent; can be retried */
     NEO_VERDICT_FORBIDDEN, /* not sent; the administrator must fix the token or its permissions, or, if there is no
                               title, the provider's URL */
-    NEO_VERDICT_TEMPLATE,  /* not sent: the template or its parameters are wrong */
+    NEO_VERDICT_TEMPLATE,  /* not sent: the template, its parameters, or what else the request has is wrong */
     NEO_VERDICT_OPTED_OUT, /* not sent: the contact opted out */
     NEO_VERDICT_FAILED,    /* not sent, permanently */
 } neo_verdict;

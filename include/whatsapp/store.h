@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WhatsApp conversations: started by requests, continued by the provider's callbacks. Functions of the schema do the work
- * (sql/0004_whatsapp.sql), each in one round trip and one transaction. */
+/* WhatsApp conversations: started and continued by requests and by the provider's callbacks. Functions of the schema do the
+ * work (sql/0004_whatsapp.sql), each in one round trip and one transaction. */
 #ifndef NEO_WHATSAPP_STORE_H
 #define NEO_WHATSAPP_STORE_H
 
@@ -8,21 +8,22 @@
 #include "sql/idempotency.h"
 #include "sql/page.h"
 
-/* A message to send to a lead. */
+/* A message to send to a lead, or into a conversation. */
 typedef struct neo_conversation_start {
     char conversation[NEO_ID_SIZE]; /* id for a new one */
     char message[NEO_ID_SIZE];
     const char *actor_type;
+    const char *target; /* the conversation; NULL: that of the lead */
     const char *lead;
-    const char *number; /* NULL: the organization's only number */
-    const char *template_name, *template_language;
+    const char *number;      /* NULL: the organization's only number */
+    const neo_json *content; /* the validated body of the request */
 } neo_conversation_start;
 
 /* Commits the message as pending, and the idempotency key with the message's id as its response. One row, or none if the key
  * exists. */
 enum {
-    NEO_CONVERSATION_REFUSAL, /* no_lead, no_number, several_numbers or opted_out or no_phone; if null, the other columns have
-                                 values */
+    NEO_CONVERSATION_REFUSAL, /* no_conversation, no_lead, no_number, several_numbers, opted_out, no_phone, window_closed or
+                                 no_message; if null, the other columns have values */
     NEO_CONVERSATION_DELIVERIES,
     NEO_CONVERSATION_CREATED,
     NEO_CONVERSATION_NUMBER,
@@ -31,8 +32,10 @@ enum {
     NEO_CONVERSATION_WA_ID,
     NEO_CONVERSATION_BSUID,
     NEO_CONVERSATION_ACCOUNT,       /* the number's, which has the template */
-    NEO_CONVERSATION_HAS_TEMPLATE,  /* whether the provider was asked for the template within an hour */
+    NEO_CONVERSATION_HAS_TEMPLATE,  /* the provider was asked for it within an hour, or the message has none */
     NEO_CONVERSATION_TEMPLATE_TEXT, /* its text; null: not known */
+    NEO_CONVERSATION_REPLY_TO,      /* the provider's id of the message that it is a reply or a reaction to */
+    NEO_CONVERSATION_WINDOW_EXPIRES_AT,
 };
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
                                                const neo_conversation_start *start, apr_pool_t *pool, neo_rows *rows);
@@ -45,6 +48,7 @@ typedef struct neo_conversation_result {
     int code; /* the provider's error code; -1: none */
     const char *title;
     const char *body; /* the template's text with the parameters; NULL if it is not known */
+    int is_start;     /* the response has the conversation, too */
 } neo_conversation_result;
 
 /* One row: the answer, or null. */
@@ -57,8 +61,8 @@ void neo_whatsapp_store_template(neo_pg *pg, const neo_actor *actor, const char 
                                  const char *text, apr_pool_t *pool);
 
 /* One row: the answer to a request whose message is pending. */
-NEO_MUSTCHECK neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, apr_pool_t *pool,
-                                                neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, int is_start,
+                                                apr_pool_t *pool, neo_rows *rows);
 
 /* ---------------------------------------------------------------- reading */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts a conversation over WhatsApp.
+/* Sends messages over WhatsApp: the one that starts a conversation, and further ones.
  *
  * The message is committed before it is sent, no connection is held while it is sent, and the outcome is recorded in a second
  * transaction, so that no failure in between sends a message twice. */
@@ -29,17 +29,32 @@ static neo_pg_status begin_message(neo_call *call, neo_pg *pg, void *baton, neo_
 }
 
 /* Returns NULL if the message was committed. */
-static neo_problem *refuse_start(neo_call *call, const char *refusal, const neo_conversation_start *start)
+static neo_problem *refuse_start(neo_call *call, const neo_rows *begun, const neo_conversation_start *start)
 {
+    const char *refusal = neo_rows_value(begun, 0, NEO_CONVERSATION_REFUSAL);
     neo_problem *problem = NULL;
     if (!refusal)
         return NULL;
+    if (strcmp(refusal, "no_conversation") == 0)
+        return neo_call_not_found(call, NULL);
     if (strcmp(refusal, "no_lead") == 0)
         return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, "lead",
                                         "The organization has no lead with this id.");
     if (strcmp(refusal, "opted_out") == 0)
         return neo_problem_make(call->pool, NEO_CONFLICT_OPTED_OUT, "The contact has opted out of messages.");
-    if (strcmp(refusal, "no_phone") == 0)
+    if (strcmp(refusal, "window_closed") == 0) {
+        problem = neo_problem_make(call->pool, NEO_CONFLICT_WINDOW_CLOSED,
+                                   "The contact has not written within 24 hours. Send a template.");
+        problem->window_expires_at = neo_rows_value(begun, 0, NEO_CONVERSATION_WINDOW_EXPIRES_AT);
+        return problem;
+    }
+    if (strcmp(refusal, "no_message") == 0)
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_NOT_FOUND, neo_message_input.name, "reply_to_id",
+                          "refers to no message of the conversation that WhatsApp has accepted");
+    else if (strcmp(refusal, "no_phone") == 0 && start->target)
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_INVALID, neo_message_input.name, "type",
+                          "cannot be sent: WhatsApp has given the contact's phone number to another contact");
+    else if (strcmp(refusal, "no_phone") == 0)
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_INVALID, "whatsapp", "lead_id",
                           "has a phone number that WhatsApp has given to another contact; ask the administrator to correct the "
                           "lead's number");
@@ -67,8 +82,8 @@ static const char *open_token(neo_call *call, const neo_rows *begun)
     return token;
 }
 
-static void post_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const neo_json *clean,
-                         const char *token, neo_reply *reply)
+static void post_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const char *token,
+                         neo_reply *reply)
 {
     const neo_request *request = call->request;
     neo_provider_response answer = {.outcome = NEO_PROVIDER_NOT_SENT, .body = {"", 0}};
@@ -76,9 +91,8 @@ static void post_message(neo_call *call, const neo_rows *begun, const neo_conver
         .id = start->message,
         .wa_id = neo_rows_value(begun, 0, NEO_CONVERSATION_WA_ID),
         .bsuid = neo_rows_value(begun, 0, NEO_CONVERSATION_BSUID),
-        .template_name = start->template_name,
-        .template_language = start->template_language,
-        .parameters = neo_json_get(clean, "template_parameters"),
+        .reply_to = neo_rows_value(begun, 0, NEO_CONVERSATION_REPLY_TO),
+        .content = start->content,
     };
     if (token)
         request->host->call_provider(
@@ -146,14 +160,15 @@ static const char *fetch_template(neo_call *call, const neo_rows *begun, const n
 {
     const neo_request *request = call->request;
     const char *error = "", *account = neo_rows_value(begun, 0, NEO_CONVERSATION_ACCOUNT);
+    const char *name = neo_json_string_at(start->content, "template_name");
+    const char *language = neo_json_string_at(start->content, "template_language");
     neo_provider_response answer;
-    request->host->call_provider(request->context, neo_template_path(account, start->template_name, call->pool), token,
-                                 (neo_text){NULL, 0}, &answer);
-    const char *text = neo_template_read(&answer, start->template_name, start->template_language, call->pool, &error);
+    request->host->call_provider(request->context, neo_template_path(account, name, call->pool), token, (neo_text){NULL, 0},
+                                 &answer);
+    const char *text = neo_template_read(&answer, name, language, call->pool, &error);
     if (!text)
         neo_log(NEO_LOG_NO_TEMPLATE, request->log_context,
-                "Meta does not return the text of template %s (%s) of account %s (%s)", start->template_name,
-                start->template_language, account, error);
+                "Meta does not return the text of template %s (%s) of account %s (%s)", name, language, account, error);
     neo_pg *pg = request->host->acquire(request->context);
     if (pg) {
         neo_whatsapp_store_template(pg, &call->actor, account, start, text, call->pool);
@@ -172,9 +187,10 @@ static const char *const outcomes[] = {
 
 /* Returns NULL if the message was sent, may have been sent, or failed for good: then the message is the response. If it could
  * not be sent, the detail says whether to wait or to ask the administrator; the cause is in the error log only. */
-static neo_problem *reply_problem(neo_call *call, const neo_reply *reply)
+static neo_problem *reply_problem(neo_call *call, const neo_conversation_start *start, const neo_reply *reply)
 {
     neo_problem *problem = NULL;
+    const char *text = reply->details ? reply->details : reply->title;
     int is_token_readable = reply->title || reply->details; /* see reply_title */
     switch (reply->verdict) {
     case NEO_VERDICT_LATER:
@@ -185,9 +201,16 @@ static neo_problem *reply_problem(neo_call *call, const neo_reply *reply)
                                         "corrected its configuration."
                                       : "WhatsApp is unavailable; nothing was sent. Try again later.");
     case NEO_VERDICT_TEMPLATE:
-        neo_problem_field(&problem, call->pool, NEO_VALIDATION_TEMPLATE_REJECTED, "whatsapp",
-                          reply->is_about_parameters ? "template_parameters" : "template_name",
-                          "was rejected by WhatsApp (%d): %s", reply->code, reply->details ? reply->details : reply->title);
+        if (neo_json_get(start->content, "template_name"))
+            neo_problem_field(&problem, call->pool, NEO_VALIDATION_TEMPLATE_REJECTED, "whatsapp",
+                              reply->is_about_parameters ? "template_parameters" : "template_name",
+                              "was rejected by WhatsApp (%d): %s", reply->code, text);
+        else
+            neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_INVALID, neo_message_input.name,
+                              neo_json_get(start->content, "media_url") ? "media_url"
+                              : neo_json_get(start->content, "emoji")   ? "emoji"
+                                                                        : "text",
+                              "was rejected by WhatsApp (%d): %s", reply->code, text);
         return problem;
     case NEO_VERDICT_OPTED_OUT:
         return neo_problem_make(call->pool, NEO_CONFLICT_OPTED_OUT, "The contact has opted out of messages at WhatsApp.");
@@ -209,8 +232,10 @@ static const char *reply_title(const neo_call *call, const neo_reply *reply)
 }
 
 /* Records the outcome. If that fails, a message may have been sent, also if the statement certainly changed nothing. */
-static neo_problem *end_message(neo_call *call, const char *message, const neo_reply *reply, const char *body, neo_rows *rows)
+static neo_problem *end_message(neo_call *call, const neo_conversation_start *start, const neo_reply *reply, const char *body,
+                                neo_rows *rows)
 {
+    const char *message = start->message;
     neo_conversation_result result = {
         .outcome = is_busy(reply) ? "busy" : outcomes[reply->verdict],
         .provider_id = reply->id,
@@ -220,6 +245,7 @@ static neo_problem *end_message(neo_call *call, const char *message, const neo_r
         .code = reply->title ? reply->code : -1,
         .title = reply_title(call, reply),
         .body = body,
+        .is_start = !start->target,
     };
     neo_pg *pg = call->request->host->acquire(call->request->context);
     if (!pg)
@@ -233,29 +259,30 @@ static neo_problem *end_message(neo_call *call, const char *message, const neo_r
     return neo_call_failed(call, status == NEO_PG_FAILED ? status : NEO_PG_UNAVAILABLE, NULL);
 }
 
-static neo_problem *send_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start,
-                                 const neo_json *clean, neo_result *result)
+static neo_problem *send_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, neo_result *result)
 {
     neo_reply reply;
     neo_rows ended = {0};
     const char *token = open_token(call, begun);
-    post_message(call, begun, start, clean, token, &reply);
+    post_message(call, begun, start, token, &reply);
     log_reply(call, neo_rows_value(begun, 0, NEO_CONVERSATION_NUMBER), start->message, &reply);
     const char *text = neo_rows_value(begun, 0, NEO_CONVERSATION_TEMPLATE_TEXT);
     if (!neo_rows_is_true(begun, 0, NEO_CONVERSATION_HAS_TEMPLATE) && reply.verdict == NEO_VERDICT_ACCEPTED)
         text = fetch_template(call, begun, start, token);
     if (text) /* that the contact reads */
-        text = neo_template_fill(text, neo_json_get(clean, "template_parameters"), call->pool);
-    neo_problem *problem = end_message(call, start->message, &reply, text, &ended);
+        text = neo_template_fill(text, neo_json_get(start->content, "template_parameters"), call->pool);
+    neo_problem *problem = end_message(call, start, &reply, text, &ended);
     if (!problem)
-        problem = reply_problem(call, &reply);
+        problem = reply_problem(call, start, &reply);
     if (!problem)
-        *result = (neo_result){.status = neo_rows_is_true(begun, 0, NEO_CONVERSATION_CREATED) ? 201 : 200,
-                               .body = neo_rows_text(&ended, 0, 0)};
+        *result = (neo_result){
+            .status = start->target || neo_rows_is_true(begun, 0, NEO_CONVERSATION_CREATED) ? 201 : 200,
+            .body = neo_rows_text(&ended, 0, 0),
+        };
     return problem;
 }
 
-/* ---------------------------------------------------------------- the action */
+/* ---------------------------------------------------------------- the actions */
 
 /* Until the outcome is recorded, the message's id is stored with the idempotency key in the place of a response. */
 static neo_problem *complete_pending(neo_call *call, neo_pg *pg, neo_text *body)
@@ -264,7 +291,7 @@ static neo_problem *complete_pending(neo_call *call, neo_pg *pg, neo_text *body)
     const char *message = apr_pstrmemdup(call->pool, body->ptr, body->len);
     if (!neo_id_is(message, MESSAGE_PREFIX))
         return NULL;
-    neo_pg_status status = neo_whatsapp_answer(pg, &call->actor, message, call->pool, &rows);
+    neo_pg_status status = neo_whatsapp_answer(pg, &call->actor, message, !call->match.id, call->pool, &rows);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, NULL);
     if (rows.count == 0 || !neo_rows_value(&rows, 0, 0))
@@ -273,34 +300,36 @@ static neo_problem *complete_pending(neo_call *call, neo_pg *pg, neo_text *body)
     return NULL;
 }
 
-static neo_problem *start_conversation(neo_call *call, neo_result *result)
+/* Into the conversation in the path, or else to the lead in the body. */
+static neo_problem *send_to_contact(neo_call *call, neo_result *result)
 {
     neo_json *clean;
     neo_pg *pg;
     neo_rows rows;
-    neo_problem *problem = neo_validate(&neo_conversation_input, call->body, call->pool, &clean);
-    if (problem || (problem = neo_call_acquire(call, &pg)))
+    const char *target = call->match.id;
+    neo_problem *problem = neo_validate(target ? &neo_message_input : &neo_conversation_input, call->body, call->pool, &clean);
+    if (problem || (problem = target ? neo_call_acquire_for_id(call, &pg) : neo_call_acquire(call, &pg)))
         return problem;
     neo_conversation_start start = {
         .actor_type = call->principal->is_token ? "user" : "api_key",
+        .target = target,
         .lead = neo_json_string_at(clean, "lead_id"),
         .number = neo_json_string_at(clean, "number_id"),
-        .template_name = neo_json_string_at(clean, "template_name"),
-        .template_language = neo_json_string_at(clean, "template_language"),
+        .content = clean,
     };
     neo_idempotent operation = {.write = begin_message, .baton = &start, .complete = complete_pending};
     problem = neo_call_write_idempotent(call, pg, &operation, &rows, result);
     neo_call_release(call, pg);
     if (problem || result->is_replayed)
         return problem;
-    problem = refuse_start(call, neo_rows_value(&rows, 0, NEO_CONVERSATION_REFUSAL), &start);
-    return problem ? problem : send_message(call, &rows, &start, clean, result);
+    problem = refuse_start(call, &rows, &start);
+    return problem ? problem : send_message(call, &rows, &start, result);
 }
 
 const neo_operation neo_whatsapp_operations[] = {
     {.method = "POST",
      .path = "whatsapp/conversations",
-     .run = start_conversation,
+     .run = send_to_contact,
      .access = NEO_ACCESS_WRITE,
      .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_IDEMPOTENCY_KEY,
      .status = 201,
@@ -322,5 +351,26 @@ const neo_operation neo_whatsapp_operations[] = {
             "Idempotency-Key, and repeat the request if the response was lost.",
      .answer = "The conversation is new.",
      .answer_existing = "The conversation existed already."},
+    {.method = "POST",
+     .path = "whatsapp/conversations/{id}/messages",
+     .run = send_to_contact,
+     .access = NEO_ACCESS_WRITE,
+     .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_IDEMPOTENCY_KEY,
+     .status = 201,
+     .resource = &neo_conversation,
+     .body = &neo_message_input,
+     .schema = "Message",
+     .media_type = "application/json",
+     .problems = NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_REQUIRED) | NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_INVALID) |
+                 NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_NOT_FOUND) | NEO_PROBLEM_BIT(NEO_VALIDATION_TEMPLATE_REJECTED) |
+                 NEO_PROBLEM_BIT(NEO_CONFLICT_OPTED_OUT) | NEO_PROBLEM_BIT(NEO_CONFLICT_WINDOW_CLOSED) |
+                 NEO_PROBLEM_BIT(NEO_INTERNAL_PROVIDER_UNAVAILABLE),
+     .tag = "WhatsApp",
+     .verb = "sendMessage",
+     .summary = "Send a message into a conversation",
+     .doc = "Sends a message like the one that starts a conversation: `accepted`, `failed` or `pending`, and never sent again. "
+            "Always send an Idempotency-Key.\n\nA template can be sent at any time. The other types need an open window: "
+            "within 24 hours after the contact's last message, see `window_expires_at` of the conversation.",
+     .answer = "The message."},
     {0},
 };

@@ -153,6 +153,10 @@ static const neo_code_info catalogue[] = {
     [NEO_CONFLICT_OPTED_OUT] = {"conflict.opted_out", 409, "conflict",
                                 "The contact has opted out of messages from this number. Nothing was sent or changed.",
                                 "Do not retry. Sending is possible again after the contact has sent RESUME or VOLTAR."},
+    [NEO_CONFLICT_WINDOW_CLOSED] =
+        {"conflict.window_closed", 409, "conflict",
+         "The contact has not written within 24 hours, so that WhatsApp delivers only templates. Nothing was sent.",
+         "Send a message of the type `template`. When the contact answers, the window is open for 24 hours."},
     [NEO_CONFLICT_LIMIT_REACHED] = {"conflict.limit_reached", 409, "conflict",
                                     "A limit of the organization's plan is reached; `limit` names it.",
                                     "`subscriptions`: delete one. `idempotency_bytes`: wait, or send the request without an "
@@ -407,6 +411,8 @@ neo_text neo_problem_json(const neo_problem *problem, const neo_problem_frame *f
         put_member(&out, "field", problem->field);
     if (problem->existing_id)
         put_member(&out, "existing_id", problem->existing_id);
+    if (problem->window_expires_at)
+        put_member(&out, "window_expires_at", problem->window_expires_at);
     if (problem->limit) {
         put_member(&out, "limit", problem->limit);
         neo_buf_printf(&out, ",\"limit_value\":%d", problem->limit_value);

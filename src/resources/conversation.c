@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WhatsApp conversations: the table of their fields, and the bodies of the requests that start and change one. */
+/* WhatsApp conversations: the table of their fields, and the bodies of the requests that start, continue and change one. */
 #include <string.h>
 
 #include "core/id.h"
+#include "resources/rules.h"
 #include "schema/rules.h"
 #include "whatsapp_fields.h"
 
@@ -184,6 +185,34 @@ static const char *language_rule(const neo_json *value, apr_pool_t *pool)
                : "must be a language code, such as pt_BR";
 }
 
+/* clang-format off */
+#define TEMPLATE_FIELDS(required, ignored)                                                                                     \
+    {.name = "template_name",                                                                                                  \
+     .type = NEO_STRING,                                                                                                       \
+     .flags = (required) | (ignored),                                                                                          \
+     .max = 512,                                                                                                               \
+     .rule = template_name_rule,                                                                                               \
+     .pattern = "^[a-z0-9_]{1,512}$",                                                                                          \
+     .doc = "Name of a message template that WhatsApp has approved for the organization.",                                     \
+     .example = "\"visit_invitation\""},                                                                                       \
+    {.name = "template_language",                                                                                              \
+     .type = NEO_STRING,                                                                                                       \
+     .flags = (ignored),                                                                                                       \
+     .max = 8,                                                                                                                 \
+     .default_value = "pt_BR",                                                                                                 \
+     .rule = language_rule,                                                                                                    \
+     .pattern = "^[a-z]{2,3}(_[A-Z0-9]{2,4})?$",                                                                               \
+     .doc = "Language of the template.",                                                                                       \
+     .example = "\"pt_BR\""},                                                                                                  \
+    {.name = "template_parameters",                                                                                            \
+     .type = NEO_TEXT_LIST,                                                                                                    \
+     .flags = (ignored),                                                                                                       \
+     .max = 1024,                                                                                                              \
+     .max_items = 50,                                                                                                          \
+     .doc = "Values of the parameters in the template's body, in order.",                                                      \
+     .example = "[\"Marina\", \"Rua Augusta 1508\"]"}
+/* clang-format on */
+
 /* Only what references to a number need: numbers are not part of the API. */
 static const neo_resource number = {.name = "number", .prefix = "wan_", .title = "Number"};
 
@@ -196,28 +225,7 @@ static const neo_field start_fields[] = {
      .pattern = ID_PATTERN("led_"),
      .doc = "The lead to send the message to.",
      .example = NEO_TEXT(SAMPLE_LEAD)},
-    {.name = "template_name",
-     .type = NEO_STRING,
-     .flags = NEO_REQUIRED,
-     .max = 512,
-     .rule = template_name_rule,
-     .pattern = "^[a-z0-9_]{1,512}$",
-     .doc = "Name of a message template that WhatsApp has approved for the organization.",
-     .example = "\"visit_invitation\""},
-    {.name = "template_language",
-     .type = NEO_STRING,
-     .max = 8,
-     .default_value = "pt_BR",
-     .rule = language_rule,
-     .pattern = "^[a-z]{2,3}(_[A-Z0-9]{2,4})?$",
-     .doc = "Language of the template.",
-     .example = "\"pt_BR\""},
-    {.name = "template_parameters",
-     .type = NEO_TEXT_LIST,
-     .max = 1024,
-     .max_items = 50,
-     .doc = "Values of the parameters in the template's body, in order.",
-     .example = "[\"Marina\", \"Rua Augusta 1508\"]"},
+    TEMPLATE_FIELDS(NEO_REQUIRED, 0),
     {.name = "number_id",
      .type = NEO_REFERENCE,
      .refers = &number,
@@ -257,6 +265,69 @@ const neo_resource neo_whatsapp_started = {.name = "whatsapp",
                                            .title = "StartedConversation",
                                            .area = NEO_AREA_WHATSAPP,
                                            .fields = started};
+
+/* ---------------------------------------------------------------- to continue one */
+
+static const char *const sent_types[] = {"text", "template", "image", "document", "reaction", NULL};
+
+static const neo_field message_fields[] = {
+    {.name = "type",
+     .type = NEO_ENUM,
+     .flags = NEO_REQUIRED,
+     .values = sent_types,
+     .doc = "Type. All but `template` need an open window.",
+     .example = "\"text\""},
+    {.name = "text",
+     .type = NEO_STRING,
+     .flags = NEO_CONDITIONAL | NEO_MULTILINE,
+     .max = 4096,
+     .doc = "Text of the type `text`.",
+     .example = "\"Bom dia, Marina! Sábado às 10h?\""},
+    TEMPLATE_FIELDS(NEO_CONDITIONAL, NEO_NOT_IN_EXAMPLE),
+    {.name = "media_url",
+     .type = NEO_STRING,
+     .flags = NEO_CONDITIONAL | NEO_NOT_IN_EXAMPLE,
+     .max = 2000,
+     .rule = neo_rule_https_url,
+     .pattern = NEO_PATTERN_HTTPS_URL,
+     .doc = "URL from which WhatsApp reads the `image` or `document`: public, with https.",
+     .example = "\"https://cdn.example.com/properties/1508/plan.pdf\""},
+    {.name = "media_filename",
+     .type = NEO_STRING,
+     .flags = NEO_NOT_IN_EXAMPLE,
+     .max = 240,
+     .doc = "File name that the contact sees of a `document`.",
+     .example = "\"plan.pdf\""},
+    {.name = "caption",
+     .type = NEO_STRING,
+     .flags = NEO_MULTILINE | NEO_NOT_IN_EXAMPLE,
+     .max = 1024,
+     .doc = "Caption of an `image` or a `document`.",
+     .example = "\"The plan\""},
+    {.name = "emoji",
+     .type = NEO_STRING,
+     .flags = NEO_CONDITIONAL | NEO_NOT_IN_EXAMPLE | NEO_VERBATIM,
+     .max = 30,
+     .doc = "Emoji of a `reaction`; an empty one removes it.",
+     .example = "\"👍\""},
+    {.name = "reply_to_id",
+     .type = NEO_REFERENCE,
+     .flags = NEO_CONDITIONAL | NEO_NOT_IN_EXAMPLE,
+     .refers = &neo_whatsapp_message,
+     .doc = "The message of the conversation that it is a reply or a `reaction` to.",
+     .example = NEO_TEXT(SAMPLE_MESSAGE)},
+    {0},
+};
+
+const neo_resource neo_message_input = {
+    .name = "conversation",
+    .collection = "whatsapp",
+    .prefix = "wam_",
+    .title = "Message",
+    .area = NEO_AREA_WHATSAPP,
+    .fields = message_fields,
+    .rule = neo_message_rule,
+};
 
 /* ---------------------------------------------------------------- to change one */
 

@@ -9,6 +9,7 @@
 #include "resources/fields.h"
 #include "resources/rules.sql.h"
 #include "schema/rules.h"
+#include "schema/validate.h"
 
 static int member_equals(const neo_json *object, const char *name, const char *text)
 {
@@ -88,6 +89,34 @@ void neo_proposal_rule(const neo_resource *resource, const neo_json *clean, neo_
     const neo_json *amount = neo_json_get(clean, "amount");
     if (amount)
         check_sum(&b, neo_json_get(clean, "payment_terms"), "amount", "payment_terms", neo_json_integer(amount));
+}
+
+void neo_message_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    /* template_language has a default, so all types have it */
+    static const struct {
+        const char *field, *types[3];
+        int is_required, is_only;
+    } contents[] = {
+        {"text", {"text"}, 1, 1},
+        {"template_name", {"template"}, 1, 1},
+        {"template_parameters", {"template"}, 0, 1},
+        {"media_url", {"image", "document"}, 1, 1},
+        {"caption", {"image", "document"}, 0, 1},
+        {"media_filename", {"document"}, 0, 1},
+        {"emoji", {"reaction"}, 1, 1},
+        {"reply_to_id", {"reaction"}, 1, 0},
+    };
+    const checked_body b = {resource, clean, problem, pool};
+    const char *type = neo_json_string_at(clean, "type");
+    for (apr_size_t i = 0; type && i < sizeof contents / sizeof *contents; i++) {
+        int has_type = neo_has_name(contents[i].types, type);
+        if (has_type && contents[i].is_required)
+            require(&b, contents[i].field, apr_psprintf(pool, "is required when type is %s", type));
+        if (!has_type && contents[i].is_only && neo_json_get(clean, contents[i].field))
+            add_rule_error(&b, NEO_VALIDATION_FIELD_INVALID, contents[i].field,
+                           apr_psprintf(pool, "is not allowed when type is %s", type));
+    }
 }
 
 /* A deposit is at most three rents (Lei 8.245/1991, art. 38, § 2º). */

@@ -289,6 +289,7 @@ static int read_message(const reader *r, const neo_json *message)
     int is_change = strcmp(item.type, "edit") == 0 || strcmp(item.type, "revoke") == 0;
     const neo_json *change = is_change ? neo_json_get(message, item.type) : NULL;
     item.refers_to = change ? id_at(change, "original_message_id", r->pool) : NULL;
+    item.reply_to = id_at(message, strcmp(item.type, "reaction") == 0 ? "reaction.message_id" : "context.id", r->pool);
     item.is_group = id_at(message, "group_id", r->pool) != NULL;
     /* Buttons and lists have labels such as "Cancelar", and what is said in a group is not said to the organization. */
     if (strcmp(item.type, "text") == 0 && item.body && !item.is_group)

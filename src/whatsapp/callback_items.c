@@ -61,6 +61,7 @@ static void put_item(neo_buf *out, const neo_callback_item *item, int number)
                  {"mime_type", item->mime_type},
                  {"filename", item->filename},
                  {"refers_to", item->refers_to},
+                 {"reply_to", item->reply_to},
                  {"status", item->status},
                  {"error_title", item->error_title},
                  {"preference", item->preference},

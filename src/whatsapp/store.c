@@ -14,7 +14,7 @@ neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_i
     return neo_pg_run(pg,
                       NEO_BIND(begin, NEO_IDEMPOTENCY_VALUES(actor, idempotency), .actor = actor->name,
                                .actor_type = start->actor_type, .lead = start->lead, .number = start->number,
-                               .template = start->template_name, .language = start->template_language,
+                               .target = start->target, .content = neo_json_text(start->content, pool).ptr,
                                .conversation = start->conversation, .message = start->message),
                       pool, rows);
 }
@@ -28,7 +28,7 @@ neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor, const neo_ide
                                .provider_id = result->provider_id, .wa_id = result->wa_id, .bsuid = result->bsuid,
                                .is_held = result->is_held ? "true" : "false",
                                .code = result->code >= 0 ? apr_itoa(pool, result->code) : NULL, .title = result->title,
-                               .body = result->body),
+                               .body = result->body, .is_start = result->is_start ? "true" : "false"),
                       pool, rows);
 }
 
@@ -39,14 +39,18 @@ void neo_whatsapp_store_template(neo_pg *pg, const neo_actor *actor, const char 
     neo_pg_status status =
         neo_pg_run(pg,
                    NEO_BIND(store_template, .organization = actor->organization, .account = account,
-                            .template = start->template_name, .language = start->template_language, .text = text),
+                            .template = neo_json_string_at(start->content, "template_name"),
+                            .language = neo_json_string_at(start->content, "template_language"), .text = text),
                    pool, &rows);
     (void)status;
 }
 
-neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, apr_pool_t *pool, neo_rows *rows)
+neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, int is_start, apr_pool_t *pool,
+                                  neo_rows *rows)
 {
-    return neo_pg_run(pg, NEO_BIND(answer, .organization = actor->organization, .message = message), pool, rows);
+    return neo_pg_run(
+        pg, NEO_BIND(answer, .organization = actor->organization, .message = message, .is_start = is_start ? "true" : "false"),
+        pool, rows);
 }
 
 neo_pg_status neo_whatsapp_list(neo_pg *pg, const neo_actor *actor, const neo_selection *selection, apr_pool_t *pool,

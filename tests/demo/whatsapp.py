@@ -61,8 +61,10 @@ class Contacts:
 
     def accept(self, handler, send):
         accept(handler, send)
-        template = send.template
-        self.say(f"{send.to} receives {template['name']} ({template['language']['code']}) {', '.join(send.parameters)}")
+        kind = send.json["type"]
+        content = (f"{send.template['name']} ({send.template['language']['code']}) {', '.join(send.parameters)}"
+                   if kind == "template" else f"{kind}: {' '.join(send.json[kind].values())}")
+        self.say(f"{send.to} receives {content}")
         threading.Thread(target=self.talk, args=(send,), daemon=True).start()
 
     def talk(self, send):
@@ -72,7 +74,7 @@ class Contacts:
             self.say(f"{send.to}: {state}")
         time.sleep(1)
         self.count += 1
-        answer = STOP if send.template["name"] == STOPPED_BY else ANSWERS[self.count % len(ANSWERS)]
+        answer = STOP if send.json.get("template", {}).get("name") == STOPPED_BY else ANSWERS[self.count % len(ANSWERS)]
         self.callback(messages=[text(answer, send.to)])
         self.say(f"{send.to} answers: {answer}")
 

@@ -40,7 +40,7 @@ CODES = {
     404: rf"not_found\.(route|{KINDS}|delivery|lead|conversation|event)",
     405: r"validation\.method_not_allowed",
     408: r"validation\.request_timeout",
-    409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused|opted_out|transaction_type|"
+    409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused|opted_out|window_closed|transaction_type|"
             r"property_unavailable|proposal_expired|proposal_not_accepted|proposal_mismatch|parties_missing|signatures_missing|"
             r"reason_required|field_locked|not_deletable|contract_active|property_reserved|limit_reached)",
     412: r"conflict\.precondition_failed",
@@ -56,7 +56,8 @@ TYPES = {400: "validation", 401: "unauthorized", 403: "forbidden", 404: "not_fou
          409: "conflict", 412: "conflict", 413: "validation", 415: "validation", 429: "rate_limit", 500: "internal",
          503: "internal", **dict.fromkeys([411, 414, 417, 431, 501, 505], "validation")}
 REQUIRED_MEMBERS = {"type", "title", "status", "detail", "code", "request_id", "timestamp", "documentation_url"}
-OPTIONAL_MEMBERS = {"instance", "errors", "retry_after", "field", "existing_id", "failures", "limit", "limit_value"}
+OPTIONAL_MEMBERS = {"instance", "errors", "retry_after", "field", "existing_id", "window_expires_at", "failures", "limit",
+                    "limit_value"}
 INTERNALS = re.compile("sqlstate|relation|postgres|libpq|neoapi\\.|/src/|\\.c:|constraint", re.I)  # which no response may reveal
 
 
@@ -96,6 +97,7 @@ def check_problem(status, headers, problem, path):
         assert problem.get("instance", path) == path, problem
     check_items(status, problem)
     assert "existing_id" not in problem or problem["code"] == "conflict.duplicate", problem
+    assert "window_expires_at" not in problem or problem["code"] == "conflict.window_closed", problem
     has_field = problem["code"] in ("conflict.duplicate", "conflict.contract_active", "conflict.property_reserved")
     assert ("field" in problem) <= has_field, problem
     has_limit = problem["code"] in ("conflict.limit_reached", "rate_limit.concurrent_requests")

@@ -69,15 +69,18 @@ class SampleOrg:
         leads = [one["id"] for one in ctl("lead", "list")]
         # The first conversation, which requests change, is not that of the first lead, whom messages are sent to: a change may be an
         # opt-out.
-        return {"wan_": [number["id"]], "led_": leads, "wac_": [self.conversation(one) for one in reversed(leads)]}
+        conversations = [self.conversation(one) for one in reversed(leads)]
+        return {"wan_": [number["id"]], "led_": leads, "wac_": conversations, "wam_": ["wam_" + conversations[-1][4:]]}
 
     def conversation(self, lead):
-        """A conversation with a pending message, as if Meta had not responded."""
+        """A conversation with a pending message that Meta knows, and an open window."""
         ulid = "01" + "".join(secrets.choice("0123456789abcdefghjkmnpqrstvwxyz") for _ in range(24))
         credential = self.api.credential
-        self.api.instance.sql("select neoapi.whatsapp_start(%s, %s, null, null, %s, 'api_key', %s, null, 'visita', 'pt_BR',"
-                              " %s, %s)", credential.organizations[0], credential.id, credential.id, lead, "wac_" + ulid,
+        self.api.instance.sql("select neoapi.whatsapp_start(%s, %s, null, null, %s, 'api_key', %s, null, null,"
+                              " '{\"template_name\": \"visita\", \"template_language\": \"pt_BR\"}', %s, %s)", credential.organizations[0], credential.id, credential.id, lead, "wac_" + ulid,
                               "wam_" + ulid)
+        self.api.instance.sql("update neoapi.whatsapp_message set provider_message_id = id where id = %s", "wam_" + ulid)
+        self.api.instance.sql("update neoapi.whatsapp_conversation set last_inbound_at = now() where id = %s", "wac_" + ulid)
         return "wac_" + ulid
 
     def begin(self, collection):
@@ -183,7 +186,8 @@ class SampleOrg:
         for path_id in operation.path_ids:
             prefix = operation.prefix_of(path_id)
             if prefix:
-                found.append(self.subresource(operation, path_id, prefix, found) if found else self.ids[prefix][0])
+                position = -1 if prefix == "wac_" and operation.method == "post" else 0  # not one whose contact has opted out
+                found.append(self.subresource(operation, path_id, prefix, found) if found else self.ids[prefix][position])
             else:
                 found.append(self.parts.get(operation.collection) or self.external_id(operation.collection))
         return found

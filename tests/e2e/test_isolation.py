@@ -190,8 +190,8 @@ def test_an_id_in_a_body_is_unknown_to_others(document, owner, other_org):
     for operation, body, path, prefix in positions(document, other_org):
         answers, ids = [], (owner.ids[prefix][0], unknown_id(owner.ids[prefix][0]))
         for one in ids:
-            ids_of_path = [other_org.another(operation.collection)["id"]] if operation.path_ids == ["id"] else \
-                other_org.fill(operation)
+            is_of_one = operation.path_ids == ["id"] and operation.collection in other_org.full
+            ids_of_path = [other_org.another(operation.collection)["id"]] if is_of_one else other_org.fill(operation)
             is_create = operation.path == "/" + operation.collection
             base = other_org.varied(operation.collection, body, keep=path[0]) if is_create else body
             base = other_org.renewed(operation, base) if operation.path.endswith("/batch") else base

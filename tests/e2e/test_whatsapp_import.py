@@ -193,6 +193,9 @@ def create_sample_conversations(org):
                                                "message": {"type": "text", "text": {"body": "Domingo"}}}))
     org.notify(system("user_changed_number", PHONE, new={"wa_id": MOVED}, at=now - 60), text("Novo número", MOVED, at=now - 50))
     org.notify(text("Estranho", PHONE, at=now - 40), text("PARAR", OTHER, at=now - 30), text("Oi", user_id=BSUID, at=now - 20))
+    id = ok(org.api.get("whatsapp/conversations"))["items"][-1]["id"]
+    theirs = ok(org.api.get(f"whatsapp/conversations/{id}/messages"))["items"][0]["id"]
+    ok(org.send(id, type="document", media_url="https://example.com/a.pdf", media_filename="a.pdf", reply_to_id=theirs), 201)
     for one in ok(org.api.get("whatsapp/conversations"))["items"][:2]:
         ok(org.api.patch(f"whatsapp/conversations/{one['id']}", {"triage": "dismissed", "last_read_at": one["last_message_at"]}))
     return send, lead

@@ -10,7 +10,7 @@ from whatsapp import PHONE
 # Columns that are no fields, and fields that are made from other rows.
 HIDDEN = {"lead": {"phone_at"}, "whatsapp_message": {"identity_id"}, "whatsapp_conversation": set(), "whatsapp_opt_out": set(),
           "whatsapp_identity": {"organization_id", "number_id", "conversation_id", "phone", "boundary"}}
-COMPUTED = {"whatsapp_message": {"identity", "identity_source"},
+COMPUTED = {"whatsapp_message": {"identity", "identity_source", "reply_to_id"},
             "whatsapp_conversation": {"number_display_phone_number", "phone_number_id", "party_id", "last_message",
                                       "last_message_at", "window_open", "window_expires_at", "identities",
                                       "last_provider_message_id"}}

@@ -138,6 +138,19 @@ class WhatsAppOrg:
         """Starts a conversation. Returns the response body and the Send that arrived."""
         return ok(self.start(lead or self.lead(), **more), status), self.meta.sends[-1]
 
+    def send(self, conversation, key=None, api=None, type="text", **content):
+        """The response to a request that sends a message into the conversation, which must match the OpenAPI document."""
+        content = content or {"text": "Bom dia!"}
+        answer = (api or self.api).post(f"whatsapp/conversations/{conversation}/messages", {"type": type, **content},
+                                        headers={"Idempotency-Key": key} if key else {})
+        description(self.instance).operation("post", "/whatsapp/conversations/{id}/messages").check(answer)
+        return answer
+
+    def opened(self, body="Oi!", phone=PHONE, **more):
+        """The id of a conversation whose window the contact has opened."""
+        self.notify(callbacks.text(body, phone, **more))
+        return self.conversations()[-1]["id"]
+
     # ------------------------------------------------------------ as Meta
 
     def notify(self, *items, number=None, status=200):

@@ -11,19 +11,55 @@
 
 TEST(a_message_has_the_format_of_the_provider)
 {
-    neo_json *parameters = neo_json_make_array(*state);
-    neo_outgoing message = {.id = "wam_1", .wa_id = "5511987654321", .template_name = "hello", .template_language = "pt_BR"};
+    neo_outgoing message = {
+        .id = "wam_1",
+        .wa_id = "5511987654321",
+        .content = parse_json("{\"template_name\":\"hello\",\"template_language\":\"pt_BR\"}", *state),
+    };
     assert_string_equal(neo_outgoing_json(&message, *state).ptr,
                         "{\"messaging_product\":\"whatsapp\",\"recipient_type\":\"individual\",\"to\":\"5511987654321\","
                         "\"type\":\"template\",\"template\":{\"name\":\"hello\",\"language\":{\"policy\":\"deterministic\","
                         "\"code\":\"pt_BR\"}},\"biz_opaque_callback_data\":\"wam_1\"}");
-    neo_json_append(parameters, neo_json_make_string("A \"b\"", *state));
-    message = (neo_outgoing){"wam_2", NULL, "BR.1", "hello", "en", parameters};
+    message = (neo_outgoing){
+        .id = "wam_2",
+        .bsuid = "BR.1",
+        .content = parse_json("{\"type\":\"template\",\"template_name\":\"hello\",\"template_language\":\"en\","
+                              "\"template_parameters\":[\"A \\\"b\\\"\"]}",
+                              *state),
+    };
     const char *text = neo_outgoing_json(&message, *state).ptr;
     assert_non_null(strstr(text, "\"to\":\"BR.1\""));
     assert_null(strstr(text, "\"recipient\":"));
     assert_non_null(
         strstr(text, "\"components\":[{\"type\":\"body\",\"parameters\":[{\"type\":\"text\",\"text\":\"A \\\"b\\\"\"}]}]"));
+}
+
+/* The JSON of a message after the recipient, with these contents of the request. */
+static const char *sent(const char *content, const char *reply_to, apr_pool_t *pool)
+{
+    neo_outgoing message = {.id = "wam_1", .wa_id = "1", .reply_to = reply_to, .content = parse_json(content, pool)};
+    return strstr(neo_outgoing_json(&message, pool).ptr, "\"type\"");
+}
+
+TEST(each_type_of_message_has_the_format_of_the_provider)
+{
+    static const struct {
+        const char *content, *reply_to, *sent;
+    } cases[] = {
+        {"{\"type\":\"text\",\"text\":\"Oi\",\"template_language\":\"pt_BR\"}", NULL,
+         "\"type\":\"text\",\"text\":{\"body\":\"Oi\"}"},
+        {"{\"type\":\"text\",\"text\":\"Oi\"}", "wamid.1",
+         "\"type\":\"text\",\"text\":{\"body\":\"Oi\"},\"context\":{\"message_id\":\"wamid.1\"}"},
+        {"{\"type\":\"image\",\"media_url\":\"https://a/b\",\"caption\":\"c\"}", NULL,
+         "\"type\":\"image\",\"image\":{\"link\":\"https://a/b\",\"caption\":\"c\"}"},
+        {"{\"type\":\"document\",\"media_url\":\"https://a/b\",\"media_filename\":\"c.pdf\"}", NULL,
+         "\"type\":\"document\",\"document\":{\"link\":\"https://a/b\",\"filename\":\"c.pdf\"}"},
+        {"{\"type\":\"reaction\",\"emoji\":\"\"}", "wamid.1",
+         "\"type\":\"reaction\",\"reaction\":{\"emoji\":\"\",\"message_id\":\"wamid.1\"}"},
+    };
+    for (int i = 0; i < COUNT(cases); i++)
+        assert_string_equal(sent(cases[i].content, cases[i].reply_to, *state),
+                            apr_pstrcat(*state, cases[i].sent, ",\"biz_opaque_callback_data\":\"wam_1\"}", NULL));
 }
 
 static neo_reply reply_to(int status, const char *body, apr_pool_t *pool)

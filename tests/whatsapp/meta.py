@@ -140,18 +140,38 @@ def require(condition, code, details):
         raise Wrong(code, details)
 
 
+# What each type has; None: what it may have is checked by a function.
+CONTENTS = {"template": None, "text": {"body"}, "image": {"link", "caption"}, "document": {"link", "caption", "filename"},
+            "reaction": {"message_id", "emoji"}}
+REQUIRED = {"text": {"body"}, "image": {"link"}, "document": {"link"}, "reaction": {"message_id", "emoji"}}
+
+
 def check_message(message, templates):
-    """Raises Wrong if Meta would refuse the request."""
+    """Raises Wrong if Meta would refuse the request. The stand-in does not know whether the window is open."""
     require(isinstance(message, dict), 100, "the body must be a JSON object")
-    known = {"messaging_product", "recipient_type", "to", "type", "template", "biz_opaque_callback_data"}
+    kind = message.get("type")
+    require(kind in CONTENTS, 100, "type must be one of those that are sent here")
+    known = {"messaging_product", "recipient_type", "to", "type", kind, "context", "biz_opaque_callback_data"}
     require(set(message) <= known, 100, f"unexpected keys {sorted(set(message) - known)}")
     require(message.get("messaging_product") == "whatsapp", 100, "messaging_product is required")
     require(message.get("recipient_type", "individual") == "individual", 100, "recipient_type must be individual")
     require("to" in message and "recipient_type" in message, 131008, "to and recipient_type are required")
     require(re.fullmatch(r"[1-9]\d{6,14}|" + USER_ID, message["to"]), 131009, "to is neither a phone number nor a user id")
-    require(message.get("type") == "template", 100, "the 24 hours have passed: type must be template")
     require(len(message.get("biz_opaque_callback_data", "")) <= 512, 131009, "biz_opaque_callback_data is too long")
-    check_template(message.get("template"), templates)
+    require(kind != "reaction" or "context" not in message, 131009, "a reaction has no context")
+    require("context" not in message or set(message["context"]) == {"message_id"}, 131009, "context is invalid")
+    if kind == "template":
+        check_template(message.get("template"), templates)
+    else:
+        check_content(message.get(kind), kind)
+
+
+def check_content(given, kind):
+    require(isinstance(given, dict), 131008, f"{kind} is required")
+    require(REQUIRED[kind] <= set(given) <= CONTENTS[kind], 100, f"{kind} has {sorted(given)}")
+    require(all(isinstance(one, str) and (one or name == "emoji") for name, one in given.items()), 131009, "no text")
+    require(len(given.get("body", "")) <= 4096 and len(given.get("caption", "")) <= 1024, 131009, "too long")
+    require(given.get("link", "https://").startswith(("http://", "https://")), 131009, "link is no URL")
 
 
 def check_template(given, templates):
