@@ -48,11 +48,14 @@ typedef struct neo_log_holder {
 
 NEO_MUSTCHECK neo_pg_status neo_log_holder_read(neo_pg *pg, apr_pool_t *pool, neo_log_holder *holder);
 
-/* Reads a database's rank among those that have been the deployment's, within `seconds`. Of two databases, the one with the
- * higher rank has replaced the other one. An odd rank is that of a promoted or restored database, which will begin a later
- * epoch. */
+/* Reads a database's rank among those that have been the deployment's, within `seconds`. An odd rank is that of a promoted or
+ * restored database, which will begin a later epoch when a host has used it for a minute. */
 #define NEO_LOG_NO_RANK (-1) /* a standby, or the schema is missing or old */
 NEO_MUSTCHECK neo_pg_status neo_log_rank_read(neo_pg *pg, int seconds, apr_pool_t *pool, long long *rank);
+
+/* Whether a database of rank `other` has replaced one of `rank`. An odd one has not: a standby may have been promoted for a
+ * rehearsal, without a host that used it. */
+int neo_log_has_replaced(long long other, long long rank);
 
 /* Sets *is_current if this database, not one that it is a copy of, wrote the log's epoch, and *begun_at to its beginning. A
  * position is valid in the epoch in which it was issued. */

@@ -130,12 +130,11 @@ const char *neo_ctl_find_second_primary(const neo_ctl *ctl, neo_pg *pg, int *is_
             return NULL;
         if (!peer || !read_server(peer, ctl->pool, &other) || !other.accepts_writes || strcmp(other.started, ours.started) == 0)
             continue;
-        int is_known = ours.rank != NEO_LOG_NO_RANK && other.rank != NEO_LOG_NO_RANK;
-        *is_replaced = is_known && other.rank > ours.rank;
+        *is_replaced = neo_log_has_replaced(other.rank, ours.rank);
         return apr_psprintf(ctl->pool, "two servers accept writes: this one, and %s%s", other.host,
-                            *is_replaced                         ? ", which has replaced it"
-                            : is_known && other.rank < ours.rank ? ", which it has replaced"
-                                                                 : "");
+                            *is_replaced                                  ? ", which has replaced it"
+                            : neo_log_has_replaced(ours.rank, other.rank) ? ", which it has replaced"
+                                                                          : "");
     }
 }
 

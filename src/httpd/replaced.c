@@ -32,8 +32,7 @@ static void raise_rank(neo_seen_rank *seen, long long rank)
         }
 }
 
-/* A host that has just been started learns the ranks of all servers of DBDParams once. A server with an odd rank may have been
- * promoted only for a rehearsal; it has not begun an epoch, as it would in a minute if a host used it. */
+/* A host that has just been started learns the ranks of all servers of DBDParams once. */
 static void look_at_all_servers(neo_seen_rank *seen, neo_pg *pg, apr_pool_t *pool)
 {
     const char *host, *error;
@@ -44,7 +43,7 @@ static void look_at_all_servers(neo_seen_rank *seen, neo_pg *pg, apr_pool_t *poo
         neo_pg *server = neo_pg_connect_nth(pg, n, pool, &host, &error);
         if (!host)
             return;
-        if (server && neo_log_rank_read(server, TIMEOUT_S, pool, &rank) == NEO_PG_OK && rank % 2 == 0)
+        if (server && neo_log_rank_read(server, TIMEOUT_S, pool, &rank) == NEO_PG_OK && neo_log_has_replaced(rank, LOWEST_RANK))
             raise_rank(seen, rank);
     }
 }
@@ -64,7 +63,7 @@ int neo_replaced_verify(neo_pg *pg, void *baton, unsigned int *verified)
     long long highest = __atomic_load_n(&seen->rank, __ATOMIC_ACQUIRE);
     neo_pg_status status = neo_log_rank_read(pg, TIMEOUT_S, pool, &rank);
     apr_pool_destroy(pool);
-    int is_replaced = status == NEO_PG_OK && rank != NEO_LOG_NO_RANK && rank % 2 == 0 && rank < highest;
+    int is_replaced = status == NEO_PG_OK && rank != NEO_LOG_NO_RANK && rank < highest;
     neo_metrics_count(neo_shared_metrics_get()->metrics, NEO_COUNT_REPLACED, is_replaced);
     if (is_replaced && *verified)
         __atomic_fetch_add(&seen->generation, 1, __ATOMIC_RELEASE);

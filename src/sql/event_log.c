@@ -77,6 +77,11 @@ neo_pg_status neo_log_rank_read(neo_pg *pg, int seconds, apr_pool_t *pool, long 
     return status;
 }
 
+int neo_log_has_replaced(long long other, long long rank)
+{
+    return other % 2 == 0 && rank != NEO_LOG_NO_RANK && other > rank;
+}
+
 neo_pg_status neo_log_epoch_read(neo_pg *pg, apr_pool_t *pool, int *is_current, const char **begun_at)
 {
     neo_rows rows;
