@@ -48,7 +48,7 @@ class Httpd:
 
     def run(self, *args, **more):
         found = sanitizer_settings()
-        env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+        env = {"LANG": "C.UTF-8"} | {name: os.environ[name] for name in ("PATH", "GCOV_PREFIX") if name in os.environ}
         if found:
             env.update(LD_PRELOAD=found["HTTPD_PRELOAD"], ASAN_OPTIONS=found["ASAN_OPTIONS"])
         if self.preload:
