@@ -30,8 +30,10 @@
 static int finds(const neo_item *i, const neo_item *other)
 {
     const char *wanted = i->operation->external_id, *found = other->operation->external_id;
+    if (!wanted || (found && strcmp(wanted, found) == 0))
+        return wanted != NULL;
     const char *sent = neo_json_string_at(other->operation->data, "external_id");
-    return wanted && ((found && strcmp(wanted, found) == 0) || (sent && strcmp(wanted, sent) == 0));
+    return sent && strcmp(wanted, sent) == 0;
 }
 
 static int shares_external_id(const neo_item *a, const neo_item *b)

@@ -116,7 +116,9 @@ static const char *make_json(const neo_resource *resource, const neo_new_values 
         const neo_json *value = f->flags & NEO_SERVER ? NULL : neo_json_get(row->body, f->name);
         if ((f->flags & flag) != flag || (!set && !value))
             continue;
-        neo_buf_printf(&out, "%s\"%s\":", out.len ? "," : "{", f->name);
+        neo_buf_puts(&out, out.len ? ",\"" : "{\"");
+        neo_buf_puts(&out, f->name);
+        neo_buf_puts(&out, "\":");
         if (value)
             neo_json_add(&out, value);
         else
