@@ -17,6 +17,7 @@
 
 #define IMPORT          64U  /* another option: from the lines of an import */
 #define NEW             128U /* a creation of rows whose representations and payloads are given */
+#define ALL             256U /* a creation of several rows that writes all of them or fails */
 #define LOCK_TIMEOUT_MS "50" /* limits a group, whose rows are then written one by one */
 #define THIS_ROW        "t.organization_id = {organization} and t.id = item.item_id"
 #define HAS_TARGET      " and ({target}::text is null or exists (select from target))"
@@ -187,26 +188,18 @@ static apr_array_header_t *item_columns(const neo_resource *resource, int has_bo
     return columns;
 }
 
-/* Adds the CTE item. */
+/* Adds the CTE item. In the select list, unnest stores no rows; in the from clause it would store those of each array. */
 static void add_item_cte(neo_buf *sql, const neo_resource *resource, int has_body, unsigned int options)
 {
     const apr_array_header_t *columns = item_columns(resource, has_body, options, sql->pool);
     int has_rows = (options & NEO_WRITE_ROWS) != 0;
-    neo_buf arrays, names;
-    neo_buf_init(&arrays, sql->pool, 1024);
-    neo_buf_init(&names, sql->pool, 1024);
     neo_buf_puts(sql,
                  has_rows ? "with item as materialized (select " : "with item as not materialized (select 1 as item_number, ");
     for (int i = !has_rows; i < columns->nelts; i++) {
         const item_column *c = &APR_ARRAY_IDX(columns, i, item_column);
-        const char *comma = i > !has_rows ? ", " : "";
-        neo_buf_printf(sql, has_rows ? "%si.%s::%s as %s" : "%s{%s}::%s as %s", comma, has_rows ? c->name : c->parameter,
-                       c->type, c->name);
-        neo_buf_printf(&arrays, "%s{%s[]}::text[]", comma, c->parameter);
-        neo_buf_printf(&names, "%s%s", comma, c->name);
+        neo_buf_printf(sql, has_rows ? "%sunnest({%s[]}::text[])::%s as %s" : "%s{%s}::%s as %s", i > !has_rows ? ", " : "",
+                       c->parameter, c->type, c->name);
     }
-    if (has_rows)
-        neo_buf_printf(sql, " from unnest(%s) as i (%s)", arrays.ptr, names.ptr);
     if (options & NEO_WRITE_GROUP)
         neo_buf_puts(sql, " where (select set_config('lock_timeout', '" LOCK_TIMEOUT_MS "', true)) is not null");
     neo_buf_puts(sql, "), ");
@@ -258,7 +251,8 @@ static void add_returning(neo_buf *sql, const neo_resource *resource, unsigned i
 }
 
 /* The CTE created: new rows; `where` begins with a space. An insert cannot return columns of item: a single row returns its
- * parameters, several are joined. */
+ * parameters, several are joined. If all items are written, they are created, in the order of the arrays; counting the inserted
+ * rows first avoids events and deliveries of a statement that fails. */
 static void add_created(neo_buf *sql, const neo_resource *resource, const char *where, unsigned int options)
 {
     const apr_array_header_t *settings = make_settings(resource, 0, options, sql->pool);
@@ -269,8 +263,13 @@ static void add_created(neo_buf *sql, const neo_resource *resource, const char *
     neo_buf_puts(sql, ") select ");
     for (int i = 0; i < settings->nelts; i++)
         neo_buf_printf(sql, "%s%s", i ? ", " : "", APR_ARRAY_IDX(settings, i, setting).value);
-    neo_buf_printf(sql, " from item%s order by item.item_number%s", where,
-                   options & NEO_WRITE_LENIENT ? " on conflict do nothing" : "");
+    neo_buf_puts(sql, " from item");
+    if (options & ALL) {
+        neo_buf_puts(sql, " returning 1), created as not materialized (select item.item_id as id, item.* from item"
+                          " where (select count(*) from inserted) >= 0)");
+        return;
+    }
+    neo_buf_printf(sql, "%s order by item.item_number%s", where, options & NEO_WRITE_LENIENT ? " on conflict do nothing" : "");
     add_returning(sql, resource, options);
     if (!has_several) {
         neo_buf_puts(sql, ", 1 as item_number, {id_block}::text as item_id_block, {now}::timestamptz as item_now");
@@ -319,13 +318,14 @@ static void add_effect(neo_buf *sql, const neo_resource *target)
 static void add_events(neo_buf *sql, const neo_resource *resource, const char *happened, int is_silent, unsigned int options)
 {
     int is_update = strcmp(happened, "updated") == 0;
+    int is_sorted = options & (NEO_WRITE_ROWS | IMPORT) && !(options & ALL);
     if (resource->has_events)
         neo_event_add(sql, &(neo_event){.resource = resource,
                                         .happened = happened,
                                         .from = happened,
                                         .before = is_update ? "before" : NULL,
                                         .number = options & IMPORT && is_update ? "_update" : "",
-                                        .order = options & (NEO_WRITE_ROWS | IMPORT) ? "r.item_number" : NULL,
+                                        .order = is_sorted ? "r.item_number" : NULL,
                                         .id_block = "r.item_id_block",
                                         .now = "r.item_now",
                                         .payload = options & NEW ? "r.item_payload" : NULL,
@@ -364,6 +364,7 @@ neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, ap
     const neo_resource *target = options & NEO_WRITE_HISTORY ? effect_target(resource, options) : NULL;
     neo_buf sql;
     options |= neo_representation_is_made(resource) ? NEW : 0;
+    options |= options & NEO_WRITE_ROWS && options & NEW && !(options & NEO_WRITE_LENIENT) && !refers ? ALL : 0;
     neo_buf_init(&sql, pool, 8192);
     add_item_cte(&sql, resource, 1, options);
     if (refers)

@@ -436,14 +436,12 @@ for no key update of t;
 -- $19 request
 prepare broker_create_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.name::text as name, i.creci::text as creci, i.document_number::text as document_number,
-        i.email::text as email, i.phone::text as phone, i.bank_account::json as bank_account, i.external_id::text as external_id,
-        i.metadata::json as metadata, i.visibility::text as visibility, i.representation::text as representation,
-        i.item_payload::text as item_payload
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[]) as i (item_number, item_id, item_id_block, item_now, name, creci,
-        document_number, email, phone, bank_account, external_id, metadata, visibility, representation, item_payload)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as name,
+        unnest($6::text[])::text as creci, unnest($7::text[])::text as document_number, unnest($8::text[])::text as email,
+        unnest($9::text[])::text as phone, unnest($10::text[])::json as bank_account, unnest($11::text[])::text as external_id,
+        unnest($12::text[])::json as metadata, unnest($13::text[])::text as visibility, unnest($14::text[])::text as representation,
+        unnest($15::text[])::text as item_payload),
 inserted as (
     insert into neoapi.broker as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
         creci, document_number, email, phone, bank_account, external_id, metadata, visibility)
@@ -487,32 +485,27 @@ from created;
 -- $19 request
 prepare broker_create_rows_strict as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.name::text as name, i.creci::text as creci, i.document_number::text as document_number,
-        i.email::text as email, i.phone::text as phone, i.bank_account::json as bank_account, i.external_id::text as external_id,
-        i.metadata::json as metadata, i.visibility::text as visibility, i.representation::text as representation,
-        i.item_payload::text as item_payload
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[]) as i (item_number, item_id, item_id_block, item_now, name, creci,
-        document_number, email, phone, bank_account, external_id, metadata, visibility, representation, item_payload)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as name,
+        unnest($6::text[])::text as creci, unnest($7::text[])::text as document_number, unnest($8::text[])::text as email,
+        unnest($9::text[])::text as phone, unnest($10::text[])::json as bank_account, unnest($11::text[])::text as external_id,
+        unnest($12::text[])::json as metadata, unnest($13::text[])::text as visibility, unnest($14::text[])::text as representation,
+        unnest($15::text[])::text as item_payload),
 inserted as (
     insert into neoapi.broker as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
         creci, document_number, email, phone, bank_account, external_id, metadata, visibility)
     select $16, item.item_id, $17, item.item_now, item.item_now, $18, $18, item.representation, item.name, item.creci, item.document_number,
         item.email, item.phone, item.bank_account, item.external_id, item.metadata, item.visibility
     from item
-    where true
-    order by item.item_number
-    returning t.id),
-created as (
-    select inserted.*, item.item_number, item.item_id_block, item.item_now, item.representation, item.item_payload
-    from inserted
-    join item on item.item_id = inserted.id),
+    returning 1),
+created as not materialized (
+    select item.item_id as id, item.*
+    from item
+    where (select count(*) from inserted) >= 0),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
     select $16, 'broker.created', r.id, neoapi.event_time(r.item_now), $18, $19, r.item_payload
     from created r
-    order by r.item_number
     returning id, resource_id, created_at),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
@@ -537,19 +530,15 @@ from created;
 -- $19 request[], $20 credential[], $21 key[], $22 hash[]
 prepare broker_create_group as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.name::text as name, i.creci::text as creci, i.document_number::text as document_number,
-        i.email::text as email, i.phone::text as phone, i.bank_account::json as bank_account, i.external_id::text as external_id,
-        i.metadata::json as metadata, i.visibility::text as visibility, i.representation::text as representation,
-        i.item_payload::text as item_payload, i.item_organization::text collate "C" as item_organization,
-        i.item_tenant::text collate "C" as item_tenant, i.item_actor::text collate "C" as item_actor,
-        i.item_request::text collate "C" as item_request, i.item_credential::text collate "C" as item_credential,
-        i.item_key::text collate "C" as item_key, i.item_hash::text collate "C" as item_hash
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-        $21::text[], $22::text[]) as i (item_number, item_id, item_id_block, item_now, name, creci, document_number, email, phone,
-        bank_account, external_id, metadata, visibility, representation, item_payload, item_organization, item_tenant, item_actor,
-        item_request, item_credential, item_key, item_hash)
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as name,
+        unnest($6::text[])::text as creci, unnest($7::text[])::text as document_number, unnest($8::text[])::text as email,
+        unnest($9::text[])::text as phone, unnest($10::text[])::json as bank_account, unnest($11::text[])::text as external_id,
+        unnest($12::text[])::json as metadata, unnest($13::text[])::text as visibility, unnest($14::text[])::text as representation,
+        unnest($15::text[])::text as item_payload, unnest($16::text[])::text collate "C" as item_organization,
+        unnest($17::text[])::text collate "C" as item_tenant, unnest($18::text[])::text collate "C" as item_actor,
+        unnest($19::text[])::text collate "C" as item_request, unnest($20::text[])::text collate "C" as item_credential,
+        unnest($21::text[])::text collate "C" as item_key, unnest($22::text[])::text collate "C" as item_hash
     where (select set_config('lock_timeout', '50', true)) is not null),
 inserted as (
     insert into neoapi.broker as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
@@ -604,13 +593,11 @@ from created;
 -- $11 external_id[], $12 metadata[], $13 visibility[], $14 organization, $15 actor, $16 request
 prepare broker_update_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.name::text as name, i.creci::text as creci, i.document_number::text as document_number,
-        i.email::text as email, i.phone::text as phone, i.bank_account::json as bank_account, i.external_id::text as external_id,
-        i.metadata::json as metadata, i.visibility::text as visibility
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[]) as i (item_number, item_id, item_id_block, item_now, name, creci, document_number, email,
-        phone, bank_account, external_id, metadata, visibility)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as name,
+        unnest($6::text[])::text as creci, unnest($7::text[])::text as document_number, unnest($8::text[])::text as email,
+        unnest($9::text[])::text as phone, unnest($10::text[])::json as bank_account, unnest($11::text[])::text as external_id,
+        unnest($12::text[])::json as metadata, unnest($13::text[])::text as visibility),
 before as materialized (
     select t.*
     from item
@@ -690,10 +677,9 @@ where not exists (select from updated where updated.id = before.id);
 -- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 target_id_block[], $6 organization, $7 actor, $8 request
 prepare broker_delete_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.item_cleared_block::text as item_cleared_block
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as i (item_number, item_id, item_id_block, item_now,
-        item_cleared_block)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now,
+        unnest($5::text[])::text as item_cleared_block),
 used as materialized (
     select item_number, (
         select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',')

@@ -796,19 +796,15 @@ for no key update of o;
 -- $25 payload[], $26 numbers, $27 paths, $28 targets, $29 organization, $30 tenant, $31 actor, $32 request
 prepare contract_create_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.number::text as number, i.property_id::text as property_id,
-        i.proposal_id::text as proposal_id, i.parties::json as parties, i.amount::bigint as amount, i.start_date::date as start_date,
-        i.end_date::date as end_date, i.payment_day::bigint as payment_day, i.adjustment_index::text as adjustment_index,
-        i.guarantee::json as guarantee, i.commission::json as commission, i.management_fee_bps::bigint as management_fee_bps,
-        i.notes::text as notes, i.status::text as status, i.termination_reason::text as termination_reason,
-        i.external_id::text as external_id, i.metadata::json as metadata, i.item_timestamp_field::text as item_timestamp_field,
-        i.representation::text as representation, i.item_payload::text as item_payload
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-        $21::text[], $22::text[], $23::text[], $24::text[], $25::text[]) as i (item_number, item_id, item_id_block, item_now, kind, number,
-        property_id, proposal_id, parties, amount, start_date, end_date, payment_day, adjustment_index, guarantee, commission,
-        management_fee_bps, notes, status, termination_reason, external_id, metadata, item_timestamp_field, representation, item_payload)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as number, unnest($7::text[])::text as property_id, unnest($8::text[])::text as proposal_id,
+        unnest($9::text[])::json as parties, unnest($10::text[])::bigint as amount, unnest($11::text[])::date as start_date,
+        unnest($12::text[])::date as end_date, unnest($13::text[])::bigint as payment_day, unnest($14::text[])::text as adjustment_index,
+        unnest($15::text[])::json as guarantee, unnest($16::text[])::json as commission, unnest($17::text[])::bigint as management_fee_bps,
+        unnest($18::text[])::text as notes, unnest($19::text[])::text as status, unnest($20::text[])::text as termination_reason,
+        unnest($21::text[])::text as external_id, unnest($22::text[])::json as metadata, unnest($23::text[])::text as item_timestamp_field,
+        unnest($24::text[])::text as representation, unnest($25::text[])::text as item_payload),
 ref as materialized (
     select r.item_number, r.path, r.target
     from unnest($26::int[], $27::text[], $28::text[]) as r (item_number, path, target)),
@@ -891,19 +887,15 @@ where true;
 -- $25 payload[], $26 numbers, $27 paths, $28 targets, $29 organization, $30 tenant, $31 actor, $32 request
 prepare contract_create_rows_strict as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.number::text as number, i.property_id::text as property_id,
-        i.proposal_id::text as proposal_id, i.parties::json as parties, i.amount::bigint as amount, i.start_date::date as start_date,
-        i.end_date::date as end_date, i.payment_day::bigint as payment_day, i.adjustment_index::text as adjustment_index,
-        i.guarantee::json as guarantee, i.commission::json as commission, i.management_fee_bps::bigint as management_fee_bps,
-        i.notes::text as notes, i.status::text as status, i.termination_reason::text as termination_reason,
-        i.external_id::text as external_id, i.metadata::json as metadata, i.item_timestamp_field::text as item_timestamp_field,
-        i.representation::text as representation, i.item_payload::text as item_payload
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-        $21::text[], $22::text[], $23::text[], $24::text[], $25::text[]) as i (item_number, item_id, item_id_block, item_now, kind, number,
-        property_id, proposal_id, parties, amount, start_date, end_date, payment_day, adjustment_index, guarantee, commission,
-        management_fee_bps, notes, status, termination_reason, external_id, metadata, item_timestamp_field, representation, item_payload)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as number, unnest($7::text[])::text as property_id, unnest($8::text[])::text as proposal_id,
+        unnest($9::text[])::json as parties, unnest($10::text[])::bigint as amount, unnest($11::text[])::date as start_date,
+        unnest($12::text[])::date as end_date, unnest($13::text[])::bigint as payment_day, unnest($14::text[])::text as adjustment_index,
+        unnest($15::text[])::json as guarantee, unnest($16::text[])::json as commission, unnest($17::text[])::bigint as management_fee_bps,
+        unnest($18::text[])::text as notes, unnest($19::text[])::text as status, unnest($20::text[])::text as termination_reason,
+        unnest($21::text[])::text as external_id, unnest($22::text[])::json as metadata, unnest($23::text[])::text as item_timestamp_field,
+        unnest($24::text[])::text as representation, unnest($25::text[])::text as item_payload),
 ref as materialized (
     select r.item_number, r.path, r.target
     from unnest($26::int[], $27::text[], $28::text[]) as r (item_number, path, target)),
@@ -986,25 +978,19 @@ where true;
 -- $34 paths, $35 targets
 prepare contract_create_group as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.number::text as number, i.property_id::text as property_id,
-        i.proposal_id::text as proposal_id, i.parties::json as parties, i.amount::bigint as amount, i.start_date::date as start_date,
-        i.end_date::date as end_date, i.payment_day::bigint as payment_day, i.adjustment_index::text as adjustment_index,
-        i.guarantee::json as guarantee, i.commission::json as commission, i.management_fee_bps::bigint as management_fee_bps,
-        i.notes::text as notes, i.status::text as status, i.termination_reason::text as termination_reason,
-        i.external_id::text as external_id, i.metadata::json as metadata, i.item_timestamp_field::text as item_timestamp_field,
-        i.representation::text as representation, i.item_payload::text as item_payload,
-        i.item_organization::text collate "C" as item_organization, i.item_tenant::text collate "C" as item_tenant,
-        i.item_actor::text collate "C" as item_actor, i.item_request::text collate "C" as item_request,
-        i.item_credential::text collate "C" as item_credential, i.item_key::text collate "C" as item_key,
-        i.item_hash::text collate "C" as item_hash
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-        $21::text[], $22::text[], $23::text[], $24::text[], $25::text[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[],
-        $31::text[], $32::text[]) as i (item_number, item_id, item_id_block, item_now, kind, number, property_id, proposal_id, parties,
-        amount, start_date, end_date, payment_day, adjustment_index, guarantee, commission, management_fee_bps, notes, status,
-        termination_reason, external_id, metadata, item_timestamp_field, representation, item_payload, item_organization, item_tenant,
-        item_actor, item_request, item_credential, item_key, item_hash)
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as number, unnest($7::text[])::text as property_id, unnest($8::text[])::text as proposal_id,
+        unnest($9::text[])::json as parties, unnest($10::text[])::bigint as amount, unnest($11::text[])::date as start_date,
+        unnest($12::text[])::date as end_date, unnest($13::text[])::bigint as payment_day, unnest($14::text[])::text as adjustment_index,
+        unnest($15::text[])::json as guarantee, unnest($16::text[])::json as commission, unnest($17::text[])::bigint as management_fee_bps,
+        unnest($18::text[])::text as notes, unnest($19::text[])::text as status, unnest($20::text[])::text as termination_reason,
+        unnest($21::text[])::text as external_id, unnest($22::text[])::json as metadata, unnest($23::text[])::text as item_timestamp_field,
+        unnest($24::text[])::text as representation, unnest($25::text[])::text as item_payload,
+        unnest($26::text[])::text collate "C" as item_organization, unnest($27::text[])::text collate "C" as item_tenant,
+        unnest($28::text[])::text collate "C" as item_actor, unnest($29::text[])::text collate "C" as item_request,
+        unnest($30::text[])::text collate "C" as item_credential, unnest($31::text[])::text collate "C" as item_key,
+        unnest($32::text[])::text collate "C" as item_hash
     where (select set_config('lock_timeout', '50', true)) is not null),
 ref as materialized (
     select r.item_number, r.path, r.target
@@ -1096,18 +1082,14 @@ from created;
 -- $26 targets, $27 organization, $28 target, $29 target_version, $30 actor, $31 target_status, $32 request, $33 target_id_block
 prepare contract_update_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.number::text as number, i.property_id::text as property_id,
-        i.proposal_id::text as proposal_id, i.parties::json as parties, i.amount::bigint as amount, i.start_date::date as start_date,
-        i.end_date::date as end_date, i.payment_day::bigint as payment_day, i.adjustment_index::text as adjustment_index,
-        i.guarantee::json as guarantee, i.commission::json as commission, i.management_fee_bps::bigint as management_fee_bps,
-        i.notes::text as notes, i.status::text as status, i.termination_reason::text as termination_reason,
-        i.external_id::text as external_id, i.metadata::json as metadata, i.item_timestamp_field::text as item_timestamp_field
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-        $21::text[], $22::text[], $23::text[]) as i (item_number, item_id, item_id_block, item_now, kind, number, property_id, proposal_id,
-        parties, amount, start_date, end_date, payment_day, adjustment_index, guarantee, commission, management_fee_bps, notes, status,
-        termination_reason, external_id, metadata, item_timestamp_field)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as number, unnest($7::text[])::text as property_id, unnest($8::text[])::text as proposal_id,
+        unnest($9::text[])::json as parties, unnest($10::text[])::bigint as amount, unnest($11::text[])::date as start_date,
+        unnest($12::text[])::date as end_date, unnest($13::text[])::bigint as payment_day, unnest($14::text[])::text as adjustment_index,
+        unnest($15::text[])::json as guarantee, unnest($16::text[])::json as commission, unnest($17::text[])::bigint as management_fee_bps,
+        unnest($18::text[])::text as notes, unnest($19::text[])::text as status, unnest($20::text[])::text as termination_reason,
+        unnest($21::text[])::text as external_id, unnest($22::text[])::json as metadata, unnest($23::text[])::text as item_timestamp_field),
 ref as materialized (
     select r.item_number, r.path, r.target
     from unnest($24::int[], $25::text[], $26::text[]) as r (item_number, path, target)),
@@ -1405,10 +1387,9 @@ where not exists (select from updated where updated.id = before.id) and not exis
 -- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 target_id_block[], $6 organization, $7 actor, $8 request
 prepare contract_delete_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.item_cleared_block::text as item_cleared_block
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as i (item_number, item_id, item_id_block, item_now,
-        item_cleared_block)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now,
+        unnest($5::text[])::text as item_cleared_block),
 used as materialized (
     select item_number, (
         select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',')

@@ -424,15 +424,12 @@ for no key update of t;
 -- $19 paths, $20 targets, $21 organization, $22 tenant, $23 actor, $24 request
 prepare document_create_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.title::text as title, i.related::json as related, i.file::json as file,
-        i.number::text as number, i.issuer::text as issuer, i.issued_at::timestamptz as issued_at, i.expires_at::timestamptz as expires_at,
-        i.status::text as status, i.external_id::text as external_id, i.metadata::json as metadata, i.representation::text as representation,
-        i.item_payload::text as item_payload
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[]) as i (item_number, item_id, item_id_block,
-        item_now, kind, title, related, file, number, issuer, issued_at, expires_at, status, external_id, metadata, representation,
-        item_payload)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as title, unnest($7::text[])::json as related, unnest($8::text[])::json as file,
+        unnest($9::text[])::text as number, unnest($10::text[])::text as issuer, unnest($11::text[])::timestamptz as issued_at,
+        unnest($12::text[])::timestamptz as expires_at, unnest($13::text[])::text as status, unnest($14::text[])::text as external_id,
+        unnest($15::text[])::json as metadata, unnest($16::text[])::text as representation, unnest($17::text[])::text as item_payload),
 ref as materialized (
     select r.item_number, r.path, r.target
     from unnest($18::int[], $19::text[], $20::text[]) as r (item_number, path, target)),
@@ -514,15 +511,12 @@ where true;
 -- $19 paths, $20 targets, $21 organization, $22 tenant, $23 actor, $24 request
 prepare document_create_rows_strict as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.title::text as title, i.related::json as related, i.file::json as file,
-        i.number::text as number, i.issuer::text as issuer, i.issued_at::timestamptz as issued_at, i.expires_at::timestamptz as expires_at,
-        i.status::text as status, i.external_id::text as external_id, i.metadata::json as metadata, i.representation::text as representation,
-        i.item_payload::text as item_payload
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[]) as i (item_number, item_id, item_id_block,
-        item_now, kind, title, related, file, number, issuer, issued_at, expires_at, status, external_id, metadata, representation,
-        item_payload)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as title, unnest($7::text[])::json as related, unnest($8::text[])::json as file,
+        unnest($9::text[])::text as number, unnest($10::text[])::text as issuer, unnest($11::text[])::timestamptz as issued_at,
+        unnest($12::text[])::timestamptz as expires_at, unnest($13::text[])::text as status, unnest($14::text[])::text as external_id,
+        unnest($15::text[])::json as metadata, unnest($16::text[])::text as representation, unnest($17::text[])::text as item_payload),
 ref as materialized (
     select r.item_number, r.path, r.target
     from unnest($18::int[], $19::text[], $20::text[]) as r (item_number, path, target)),
@@ -604,19 +598,16 @@ where true;
 -- $27 targets
 prepare document_create_group as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.title::text as title, i.related::json as related, i.file::json as file,
-        i.number::text as number, i.issuer::text as issuer, i.issued_at::timestamptz as issued_at, i.expires_at::timestamptz as expires_at,
-        i.status::text as status, i.external_id::text as external_id, i.metadata::json as metadata, i.representation::text as representation,
-        i.item_payload::text as item_payload, i.item_organization::text collate "C" as item_organization,
-        i.item_tenant::text collate "C" as item_tenant, i.item_actor::text collate "C" as item_actor,
-        i.item_request::text collate "C" as item_request, i.item_credential::text collate "C" as item_credential,
-        i.item_key::text collate "C" as item_key, i.item_hash::text collate "C" as item_hash
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-        $21::text[], $22::text[], $23::text[], $24::text[]) as i (item_number, item_id, item_id_block, item_now, kind, title, related, file,
-        number, issuer, issued_at, expires_at, status, external_id, metadata, representation, item_payload, item_organization, item_tenant,
-        item_actor, item_request, item_credential, item_key, item_hash)
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as title, unnest($7::text[])::json as related, unnest($8::text[])::json as file,
+        unnest($9::text[])::text as number, unnest($10::text[])::text as issuer, unnest($11::text[])::timestamptz as issued_at,
+        unnest($12::text[])::timestamptz as expires_at, unnest($13::text[])::text as status, unnest($14::text[])::text as external_id,
+        unnest($15::text[])::json as metadata, unnest($16::text[])::text as representation, unnest($17::text[])::text as item_payload,
+        unnest($18::text[])::text collate "C" as item_organization, unnest($19::text[])::text collate "C" as item_tenant,
+        unnest($20::text[])::text collate "C" as item_actor, unnest($21::text[])::text collate "C" as item_request,
+        unnest($22::text[])::text collate "C" as item_credential, unnest($23::text[])::text collate "C" as item_key,
+        unnest($24::text[])::text collate "C" as item_hash
     where (select set_config('lock_timeout', '50', true)) is not null),
 ref as materialized (
     select r.item_number, r.path, r.target
@@ -708,13 +699,12 @@ from created;
 -- $19 organization, $20 actor, $21 request
 prepare document_update_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.title::text as title, i.related::json as related, i.file::json as file,
-        i.number::text as number, i.issuer::text as issuer, i.issued_at::timestamptz as issued_at, i.expires_at::timestamptz as expires_at,
-        i.status::text as status, i.external_id::text as external_id, i.metadata::json as metadata
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[]) as i (item_number, item_id, item_id_block, item_now, kind, title,
-        related, file, number, issuer, issued_at, expires_at, status, external_id, metadata)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as title, unnest($7::text[])::json as related, unnest($8::text[])::json as file,
+        unnest($9::text[])::text as number, unnest($10::text[])::text as issuer, unnest($11::text[])::timestamptz as issued_at,
+        unnest($12::text[])::timestamptz as expires_at, unnest($13::text[])::text as status, unnest($14::text[])::text as external_id,
+        unnest($15::text[])::json as metadata),
 ref as materialized (
     select r.item_number, r.path, r.target
     from unnest($16::int[], $17::text[], $18::text[]) as r (item_number, path, target)),
@@ -860,10 +850,9 @@ where not exists (select from updated where updated.id = before.id) and not exis
 -- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 target_id_block[], $6 organization, $7 actor, $8 request
 prepare document_delete_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.item_cleared_block::text as item_cleared_block
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as i (item_number, item_id, item_id_block, item_now,
-        item_cleared_block)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now,
+        unnest($5::text[])::text as item_cleared_block),
 deleted as (
     delete from neoapi.document t using item
     where t.organization_id = $6 and t.id = item.item_id

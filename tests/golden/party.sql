@@ -577,20 +577,16 @@ for no key update of t;
 -- $32 tenant, $33 actor, $34 request
 prepare party_create_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.name::text as name, i.trade_name::text as trade_name,
-        i.roles::text[] as roles, i.document_number::text as document_number, i.rg::json as rg, i.email::text as email,
-        i.phone::text as phone, i.birth_date::date as birth_date, i.nationality::text as nationality, i.profession::text as profession,
-        i.marital_status::text as marital_status, i.property_regime::text as property_regime, i.spouse_party_id::text as spouse_party_id,
-        i.address::json as address, i.bank_account::json as bank_account, i.legal_representatives::json as legal_representatives,
-        i.broker_id::text as broker_id, i.lgpd_consent_at::timestamptz as lgpd_consent_at, i.external_id::text as external_id,
-        i.metadata::json as metadata, i.representation::text as representation, i.item_payload::text as item_payload
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-        $21::text[], $22::text[], $23::text[], $24::text[], $25::text[], $26::text[], $27::text[]) as i (item_number, item_id, item_id_block,
-        item_now, kind, name, trade_name, roles, document_number, rg, email, phone, birth_date, nationality, profession, marital_status,
-        property_regime, spouse_party_id, address, bank_account, legal_representatives, broker_id, lgpd_consent_at, external_id, metadata,
-        representation, item_payload)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as name, unnest($7::text[])::text as trade_name, unnest($8::text[])::text[] as roles,
+        unnest($9::text[])::text as document_number, unnest($10::text[])::json as rg, unnest($11::text[])::text as email,
+        unnest($12::text[])::text as phone, unnest($13::text[])::date as birth_date, unnest($14::text[])::text as nationality,
+        unnest($15::text[])::text as profession, unnest($16::text[])::text as marital_status, unnest($17::text[])::text as property_regime,
+        unnest($18::text[])::text as spouse_party_id, unnest($19::text[])::json as address, unnest($20::text[])::json as bank_account,
+        unnest($21::text[])::json as legal_representatives, unnest($22::text[])::text as broker_id,
+        unnest($23::text[])::timestamptz as lgpd_consent_at, unnest($24::text[])::text as external_id, unnest($25::text[])::json as metadata,
+        unnest($26::text[])::text as representation, unnest($27::text[])::text as item_payload),
 ref as materialized (
     select r.item_number, r.path, r.target
     from unnest($28::int[], $29::text[], $30::text[]) as r (item_number, path, target)),
@@ -665,20 +661,16 @@ where true;
 -- $32 tenant, $33 actor, $34 request
 prepare party_create_rows_strict as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.name::text as name, i.trade_name::text as trade_name,
-        i.roles::text[] as roles, i.document_number::text as document_number, i.rg::json as rg, i.email::text as email,
-        i.phone::text as phone, i.birth_date::date as birth_date, i.nationality::text as nationality, i.profession::text as profession,
-        i.marital_status::text as marital_status, i.property_regime::text as property_regime, i.spouse_party_id::text as spouse_party_id,
-        i.address::json as address, i.bank_account::json as bank_account, i.legal_representatives::json as legal_representatives,
-        i.broker_id::text as broker_id, i.lgpd_consent_at::timestamptz as lgpd_consent_at, i.external_id::text as external_id,
-        i.metadata::json as metadata, i.representation::text as representation, i.item_payload::text as item_payload
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-        $21::text[], $22::text[], $23::text[], $24::text[], $25::text[], $26::text[], $27::text[]) as i (item_number, item_id, item_id_block,
-        item_now, kind, name, trade_name, roles, document_number, rg, email, phone, birth_date, nationality, profession, marital_status,
-        property_regime, spouse_party_id, address, bank_account, legal_representatives, broker_id, lgpd_consent_at, external_id, metadata,
-        representation, item_payload)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as name, unnest($7::text[])::text as trade_name, unnest($8::text[])::text[] as roles,
+        unnest($9::text[])::text as document_number, unnest($10::text[])::json as rg, unnest($11::text[])::text as email,
+        unnest($12::text[])::text as phone, unnest($13::text[])::date as birth_date, unnest($14::text[])::text as nationality,
+        unnest($15::text[])::text as profession, unnest($16::text[])::text as marital_status, unnest($17::text[])::text as property_regime,
+        unnest($18::text[])::text as spouse_party_id, unnest($19::text[])::json as address, unnest($20::text[])::json as bank_account,
+        unnest($21::text[])::json as legal_representatives, unnest($22::text[])::text as broker_id,
+        unnest($23::text[])::timestamptz as lgpd_consent_at, unnest($24::text[])::text as external_id, unnest($25::text[])::json as metadata,
+        unnest($26::text[])::text as representation, unnest($27::text[])::text as item_payload),
 ref as materialized (
     select r.item_number, r.path, r.target
     from unnest($28::int[], $29::text[], $30::text[]) as r (item_number, path, target)),
@@ -752,25 +744,20 @@ where true;
 -- $32 credential[], $33 key[], $34 hash[], $35 numbers, $36 paths, $37 targets
 prepare party_create_group as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.name::text as name, i.trade_name::text as trade_name,
-        i.roles::text[] as roles, i.document_number::text as document_number, i.rg::json as rg, i.email::text as email,
-        i.phone::text as phone, i.birth_date::date as birth_date, i.nationality::text as nationality, i.profession::text as profession,
-        i.marital_status::text as marital_status, i.property_regime::text as property_regime, i.spouse_party_id::text as spouse_party_id,
-        i.address::json as address, i.bank_account::json as bank_account, i.legal_representatives::json as legal_representatives,
-        i.broker_id::text as broker_id, i.lgpd_consent_at::timestamptz as lgpd_consent_at, i.external_id::text as external_id,
-        i.metadata::json as metadata, i.representation::text as representation, i.item_payload::text as item_payload,
-        i.item_organization::text collate "C" as item_organization, i.item_tenant::text collate "C" as item_tenant,
-        i.item_actor::text collate "C" as item_actor, i.item_request::text collate "C" as item_request,
-        i.item_credential::text collate "C" as item_credential, i.item_key::text collate "C" as item_key,
-        i.item_hash::text collate "C" as item_hash
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-        $21::text[], $22::text[], $23::text[], $24::text[], $25::text[], $26::text[], $27::text[], $28::text[], $29::text[], $30::text[],
-        $31::text[], $32::text[], $33::text[], $34::text[]) as i (item_number, item_id, item_id_block, item_now, kind, name, trade_name,
-        roles, document_number, rg, email, phone, birth_date, nationality, profession, marital_status, property_regime, spouse_party_id,
-        address, bank_account, legal_representatives, broker_id, lgpd_consent_at, external_id, metadata, representation, item_payload,
-        item_organization, item_tenant, item_actor, item_request, item_credential, item_key, item_hash)
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as name, unnest($7::text[])::text as trade_name, unnest($8::text[])::text[] as roles,
+        unnest($9::text[])::text as document_number, unnest($10::text[])::json as rg, unnest($11::text[])::text as email,
+        unnest($12::text[])::text as phone, unnest($13::text[])::date as birth_date, unnest($14::text[])::text as nationality,
+        unnest($15::text[])::text as profession, unnest($16::text[])::text as marital_status, unnest($17::text[])::text as property_regime,
+        unnest($18::text[])::text as spouse_party_id, unnest($19::text[])::json as address, unnest($20::text[])::json as bank_account,
+        unnest($21::text[])::json as legal_representatives, unnest($22::text[])::text as broker_id,
+        unnest($23::text[])::timestamptz as lgpd_consent_at, unnest($24::text[])::text as external_id, unnest($25::text[])::json as metadata,
+        unnest($26::text[])::text as representation, unnest($27::text[])::text as item_payload,
+        unnest($28::text[])::text collate "C" as item_organization, unnest($29::text[])::text collate "C" as item_tenant,
+        unnest($30::text[])::text collate "C" as item_actor, unnest($31::text[])::text collate "C" as item_request,
+        unnest($32::text[])::text collate "C" as item_credential, unnest($33::text[])::text collate "C" as item_key,
+        unnest($34::text[])::text collate "C" as item_hash
     where (select set_config('lock_timeout', '50', true)) is not null),
 ref as materialized (
     select r.item_number, r.path, r.target
@@ -853,19 +840,15 @@ from created;
 -- $24 external_id[], $25 metadata[], $26 numbers, $27 paths, $28 targets, $29 organization, $30 actor, $31 request
 prepare party_update_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.name::text as name, i.trade_name::text as trade_name,
-        i.roles::text[] as roles, i.document_number::text as document_number, i.rg::json as rg, i.email::text as email,
-        i.phone::text as phone, i.birth_date::date as birth_date, i.nationality::text as nationality, i.profession::text as profession,
-        i.marital_status::text as marital_status, i.property_regime::text as property_regime, i.spouse_party_id::text as spouse_party_id,
-        i.address::json as address, i.bank_account::json as bank_account, i.legal_representatives::json as legal_representatives,
-        i.broker_id::text as broker_id, i.lgpd_consent_at::timestamptz as lgpd_consent_at, i.external_id::text as external_id,
-        i.metadata::json as metadata
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-        $21::text[], $22::text[], $23::text[], $24::text[], $25::text[]) as i (item_number, item_id, item_id_block, item_now, kind, name,
-        trade_name, roles, document_number, rg, email, phone, birth_date, nationality, profession, marital_status, property_regime,
-        spouse_party_id, address, bank_account, legal_representatives, broker_id, lgpd_consent_at, external_id, metadata)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as name, unnest($7::text[])::text as trade_name, unnest($8::text[])::text[] as roles,
+        unnest($9::text[])::text as document_number, unnest($10::text[])::json as rg, unnest($11::text[])::text as email,
+        unnest($12::text[])::text as phone, unnest($13::text[])::date as birth_date, unnest($14::text[])::text as nationality,
+        unnest($15::text[])::text as profession, unnest($16::text[])::text as marital_status, unnest($17::text[])::text as property_regime,
+        unnest($18::text[])::text as spouse_party_id, unnest($19::text[])::json as address, unnest($20::text[])::json as bank_account,
+        unnest($21::text[])::json as legal_representatives, unnest($22::text[])::text as broker_id,
+        unnest($23::text[])::timestamptz as lgpd_consent_at, unnest($24::text[])::text as external_id, unnest($25::text[])::json as metadata),
 ref as materialized (
     select r.item_number, r.path, r.target
     from unnest($26::int[], $27::text[], $28::text[]) as r (item_number, path, target)),
@@ -1027,10 +1010,9 @@ where not exists (select from updated where updated.id = before.id) and not exis
 -- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 target_id_block[], $6 organization, $7 actor, $8 request
 prepare party_delete_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.item_cleared_block::text as item_cleared_block
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as i (item_number, item_id, item_id_block, item_now,
-        item_cleared_block)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now,
+        unnest($5::text[])::text as item_cleared_block),
 partner as materialized (
     select o.*, item.item_number
     from item

@@ -746,18 +746,14 @@ for no key update of o;
 -- $25 organization, $26 tenant, $27 actor, $28 request
 prepare proposal_create_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.property_id::text as property_id,
-        i.proponent_ids::json as proponent_ids, i.recipient_ids::json as recipient_ids, i.broker_id::text as broker_id,
-        i.amount::bigint as amount, i.payment_terms::json as payment_terms, i.rental_terms::json as rental_terms,
-        i.valid_until::date as valid_until, i.notes::text as notes, i.status::text as status, i.decision_reason::text as decision_reason,
-        i.external_id::text as external_id, i.metadata::json as metadata, i.item_timestamp_field::text as item_timestamp_field,
-        i.representation::text as representation, i.item_payload::text as item_payload
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-        $21::text[]) as i (item_number, item_id, item_id_block, item_now, kind, property_id, proponent_ids, recipient_ids, broker_id, amount,
-        payment_terms, rental_terms, valid_until, notes, status, decision_reason, external_id, metadata, item_timestamp_field,
-        representation, item_payload)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as property_id, unnest($7::text[])::json as proponent_ids, unnest($8::text[])::json as recipient_ids,
+        unnest($9::text[])::text as broker_id, unnest($10::text[])::bigint as amount, unnest($11::text[])::json as payment_terms,
+        unnest($12::text[])::json as rental_terms, unnest($13::text[])::date as valid_until, unnest($14::text[])::text as notes,
+        unnest($15::text[])::text as status, unnest($16::text[])::text as decision_reason, unnest($17::text[])::text as external_id,
+        unnest($18::text[])::json as metadata, unnest($19::text[])::text as item_timestamp_field,
+        unnest($20::text[])::text as representation, unnest($21::text[])::text as item_payload),
 ref as materialized (
     select r.item_number, r.path, r.target
     from unnest($22::int[], $23::text[], $24::text[]) as r (item_number, path, target)),
@@ -835,18 +831,14 @@ where true;
 -- $25 organization, $26 tenant, $27 actor, $28 request
 prepare proposal_create_rows_strict as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.property_id::text as property_id,
-        i.proponent_ids::json as proponent_ids, i.recipient_ids::json as recipient_ids, i.broker_id::text as broker_id,
-        i.amount::bigint as amount, i.payment_terms::json as payment_terms, i.rental_terms::json as rental_terms,
-        i.valid_until::date as valid_until, i.notes::text as notes, i.status::text as status, i.decision_reason::text as decision_reason,
-        i.external_id::text as external_id, i.metadata::json as metadata, i.item_timestamp_field::text as item_timestamp_field,
-        i.representation::text as representation, i.item_payload::text as item_payload
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-        $21::text[]) as i (item_number, item_id, item_id_block, item_now, kind, property_id, proponent_ids, recipient_ids, broker_id, amount,
-        payment_terms, rental_terms, valid_until, notes, status, decision_reason, external_id, metadata, item_timestamp_field,
-        representation, item_payload)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as property_id, unnest($7::text[])::json as proponent_ids, unnest($8::text[])::json as recipient_ids,
+        unnest($9::text[])::text as broker_id, unnest($10::text[])::bigint as amount, unnest($11::text[])::json as payment_terms,
+        unnest($12::text[])::json as rental_terms, unnest($13::text[])::date as valid_until, unnest($14::text[])::text as notes,
+        unnest($15::text[])::text as status, unnest($16::text[])::text as decision_reason, unnest($17::text[])::text as external_id,
+        unnest($18::text[])::json as metadata, unnest($19::text[])::text as item_timestamp_field,
+        unnest($20::text[])::text as representation, unnest($21::text[])::text as item_payload),
 ref as materialized (
     select r.item_number, r.path, r.target
     from unnest($22::int[], $23::text[], $24::text[]) as r (item_number, path, target)),
@@ -923,23 +915,18 @@ where true;
 -- $24 actor[], $25 request[], $26 credential[], $27 key[], $28 hash[], $29 numbers, $30 paths, $31 targets
 prepare proposal_create_group as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.property_id::text as property_id,
-        i.proponent_ids::json as proponent_ids, i.recipient_ids::json as recipient_ids, i.broker_id::text as broker_id,
-        i.amount::bigint as amount, i.payment_terms::json as payment_terms, i.rental_terms::json as rental_terms,
-        i.valid_until::date as valid_until, i.notes::text as notes, i.status::text as status, i.decision_reason::text as decision_reason,
-        i.external_id::text as external_id, i.metadata::json as metadata, i.item_timestamp_field::text as item_timestamp_field,
-        i.representation::text as representation, i.item_payload::text as item_payload,
-        i.item_organization::text collate "C" as item_organization, i.item_tenant::text collate "C" as item_tenant,
-        i.item_actor::text collate "C" as item_actor, i.item_request::text collate "C" as item_request,
-        i.item_credential::text collate "C" as item_credential, i.item_key::text collate "C" as item_key,
-        i.item_hash::text collate "C" as item_hash
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[],
-        $21::text[], $22::text[], $23::text[], $24::text[], $25::text[], $26::text[], $27::text[], $28::text[]) as i (item_number, item_id,
-        item_id_block, item_now, kind, property_id, proponent_ids, recipient_ids, broker_id, amount, payment_terms, rental_terms,
-        valid_until, notes, status, decision_reason, external_id, metadata, item_timestamp_field, representation, item_payload,
-        item_organization, item_tenant, item_actor, item_request, item_credential, item_key, item_hash)
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as property_id, unnest($7::text[])::json as proponent_ids, unnest($8::text[])::json as recipient_ids,
+        unnest($9::text[])::text as broker_id, unnest($10::text[])::bigint as amount, unnest($11::text[])::json as payment_terms,
+        unnest($12::text[])::json as rental_terms, unnest($13::text[])::date as valid_until, unnest($14::text[])::text as notes,
+        unnest($15::text[])::text as status, unnest($16::text[])::text as decision_reason, unnest($17::text[])::text as external_id,
+        unnest($18::text[])::json as metadata, unnest($19::text[])::text as item_timestamp_field,
+        unnest($20::text[])::text as representation, unnest($21::text[])::text as item_payload,
+        unnest($22::text[])::text collate "C" as item_organization, unnest($23::text[])::text collate "C" as item_tenant,
+        unnest($24::text[])::text collate "C" as item_actor, unnest($25::text[])::text collate "C" as item_request,
+        unnest($26::text[])::text collate "C" as item_credential, unnest($27::text[])::text collate "C" as item_key,
+        unnest($28::text[])::text collate "C" as item_hash
     where (select set_config('lock_timeout', '50', true)) is not null),
 ref as materialized (
     select r.item_number, r.path, r.target
@@ -1026,16 +1013,13 @@ from created;
 -- $25 target_version, $26 actor, $27 target_status, $28 request, $29 target_id_block
 prepare proposal_update_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.kind::text as kind, i.property_id::text as property_id,
-        i.proponent_ids::json as proponent_ids, i.recipient_ids::json as recipient_ids, i.broker_id::text as broker_id,
-        i.amount::bigint as amount, i.payment_terms::json as payment_terms, i.rental_terms::json as rental_terms,
-        i.valid_until::date as valid_until, i.notes::text as notes, i.status::text as status, i.decision_reason::text as decision_reason,
-        i.external_id::text as external_id, i.metadata::json as metadata, i.item_timestamp_field::text as item_timestamp_field
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[],
-        $19::text[]) as i (item_number, item_id, item_id_block, item_now, kind, property_id, proponent_ids, recipient_ids, broker_id, amount,
-        payment_terms, rental_terms, valid_until, notes, status, decision_reason, external_id, metadata, item_timestamp_field)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now, unnest($5::text[])::text as kind,
+        unnest($6::text[])::text as property_id, unnest($7::text[])::json as proponent_ids, unnest($8::text[])::json as recipient_ids,
+        unnest($9::text[])::text as broker_id, unnest($10::text[])::bigint as amount, unnest($11::text[])::json as payment_terms,
+        unnest($12::text[])::json as rental_terms, unnest($13::text[])::date as valid_until, unnest($14::text[])::text as notes,
+        unnest($15::text[])::text as status, unnest($16::text[])::text as decision_reason, unnest($17::text[])::text as external_id,
+        unnest($18::text[])::json as metadata, unnest($19::text[])::text as item_timestamp_field),
 ref as materialized (
     select r.item_number, r.path, r.target
     from unnest($20::int[], $21::text[], $22::text[]) as r (item_number, path, target)),
@@ -1313,10 +1297,9 @@ where not exists (select from updated where updated.id = before.id) and not exis
 -- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 target_id_block[], $6 organization, $7 actor, $8 request
 prepare proposal_delete_rows as
 with item as materialized (
-    select i.item_number::int as item_number, i.item_id::text collate "C" as item_id, i.item_id_block::text as item_id_block,
-        i.item_now::timestamptz as item_now, i.item_cleared_block::text as item_cleared_block
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as i (item_number, item_id, item_id_block, item_now,
-        item_cleared_block)),
+    select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
+        unnest($3::text[])::text as item_id_block, unnest($4::text[])::timestamptz as item_now,
+        unnest($5::text[])::text as item_cleared_block),
 used as materialized (
     select item_number, (
         select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',')
