@@ -40,6 +40,7 @@ typedef struct neo_statement {
     int writes;       /* never repeated if it may have been executed */
     int is_on_demand; /* only prepared on connections that have few such statements */
     int time_limit;   /* milliseconds, outside a transaction, sent with the statement; 0: the connection's own limit */
+    const int *formats, *lengths; /* of each value: 1 and its bytes in binary format, 0 for a text; NULL: all are texts */
     unsigned long long fingerprint;
     char name[NEO_STATEMENT_NAME];
 } neo_statement;
@@ -141,8 +142,8 @@ neo_pg *neo_pg_connect_nth(const neo_pg *pg, int n, apr_pool_t *pool, const char
 /* Whether a connection string has a password. */
 int neo_pg_has_password(const char *conninfo);
 
-/* Runs a statement; `values` are `params` texts, NULL for null. In a transaction its mode is that of the transaction, otherwise
- * NEO_PG_REQUEST. */
+/* Runs a statement; `values` are `params` texts or what `formats` says, NULL for null. In a transaction its mode is that of the
+ * transaction, otherwise NEO_PG_REQUEST. */
 NEO_MUSTCHECK neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
                                        neo_rows *rows);
 NEO_MUSTCHECK neo_pg_status neo_pg_run_as(neo_pg *pg, neo_pg_mode mode, const neo_statement *statement,

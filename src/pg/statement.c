@@ -111,10 +111,12 @@ static PGresult *prepare(neo_pg *pg, const neo_statement *statement, int *failed
 static int send_statement(neo_pg *pg, const neo_statement *statement, const char *const *values)
 {
     if (!is_text(pg, statement))
-        return PQsendQueryPrepared(pg->conn, statement->name, statement->params, values, NULL, NULL, 0);
+        return PQsendQueryPrepared(pg->conn, statement->name, statement->params, values, statement->lengths, statement->formats,
+                                   0);
     if (!statement->params && !statement->time_limit)
         return PQsendQuery(pg->conn, statement->sql);
-    return PQsendQueryParams(pg->conn, statement->sql, statement->params, NULL, values, NULL, NULL, 0);
+    return PQsendQueryParams(pg->conn, statement->sql, statement->params, NULL, values, statement->lengths, statement->formats,
+                             0);
 }
 
 /* A pipeline is one transaction until its end, so the setting is reset by then, also behind a pooler. The results are those of

@@ -2,6 +2,8 @@
 /* Statements with named parameters (see sql/sql.h). */
 #include "sql/sql.h"
 
+#include <apr_strings.h>
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,21 +82,50 @@ neo_pg_status neo_sql_run(neo_pg *pg, const neo_sql *sql, const neo_values *valu
     return neo_pg_run(pg, sql->statement, ordered, pool, rows);
 }
 
-static const char *make_array(const neo_values *each, int count, int parameter, apr_pool_t *pool)
+static void add_numbers(neo_buf *array, const int *numbers, int count)
 {
-    neo_buf array;
-    neo_buf_init(&array, pool, (apr_size_t)count * 32 + 2);
+    for (int i = 0; i < count; i++) {
+        unsigned int sent = htonl((unsigned int)numbers[i]);
+        neo_buf_add(array, (const char *)&sent, sizeof sent);
+    }
+}
+
+/* Makes an array of texts in PostgreSQL's binary format, which needs no escapes and no parser. */
+static neo_buf make_array(const neo_values *each, int count, int parameter, apr_pool_t *pool)
+{
+    enum { DIMENSIONS = 1, MAY_HAVE_NULLS = 1, TEXT_OID = 25, FIRST_INDEX = 1, NULL_LENGTH = -1 };
+    const int header[] = {DIMENSIONS, MAY_HAVE_NULLS, TEXT_OID, count, FIRST_INDEX}, null = NULL_LENGTH;
+    apr_size_t capacity = sizeof header;
     for (int i = 0; i < count; i++)
-        neo_array_add(&array, value(&each[i], parameter));
-    return neo_array_end(&array);
+        capacity += sizeof null + (value(&each[i], parameter) ? strlen(value(&each[i], parameter)) : 0);
+    neo_buf array;
+    neo_buf_init(&array, pool, capacity + 1);
+    add_numbers(&array, header, sizeof header / sizeof *header);
+    for (int i = 0; i < count; i++) {
+        const char *text = value(&each[i], parameter);
+        int len = text ? (int)strlen(text) : null;
+        add_numbers(&array, &len, 1);
+        neo_buf_puts(&array, text ? text : "");
+    }
+    return array;
 }
 
 neo_bound_sql neo_sql_bind(const neo_sql *sql, const neo_values *values, const neo_values *each, int count, apr_pool_t *pool)
 {
     const char **ordered = apr_palloc(pool, (apr_size_t)sql->count * sizeof *ordered);
+    int *formats = apr_pcalloc(pool, 2 * (apr_size_t)sql->count * sizeof *formats), *lengths = formats + sql->count;
+    neo_statement *statement = apr_pmemdup(pool, sql->statement, sizeof *statement);
+    statement->formats = formats;
+    statement->lengths = lengths;
     for (int i = 0; i < sql->count; i++) {
         int parameter = sql->order[i].parameter;
-        ordered[i] = sql->order[i].is_array ? make_array(each, count, parameter, pool) : value(values, parameter);
+        ordered[i] = value(values, parameter);
+        if (!sql->order[i].is_array)
+            continue;
+        neo_buf array = make_array(each, count, parameter, pool);
+        ordered[i] = array.ptr;
+        formats[i] = 1;
+        lengths[i] = (int)array.len;
     }
-    return (neo_bound_sql){sql->statement, ordered};
+    return (neo_bound_sql){statement, ordered};
 }

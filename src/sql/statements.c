@@ -56,7 +56,7 @@ static neo_sql *make_lock_rows(const neo_resource *resource, unsigned int option
     return neo_sql_make(
         pool,
         apr_psprintf(pool,
-                     "with item as materialized (select * from unnest({item_number[]}::int[], {id[]}::text[]) as i"
+                     "with item as materialized (select * from unnest({item_number[]}::text[]::int[], {id[]}::text[]) as i"
                      " (item_number, item_id)),"
                      " wanted as materialized (select item_id as id from item%s)"
                      " select item.item_number, t.representation from wanted join neoapi.%s t"

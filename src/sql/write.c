@@ -3,7 +3,7 @@
  *
  * Each begins with the CTE item: a row for each row to write. A single row's values are parameters; that CTE is not
  * materialized, so that the planner replaces it by them, and the statement costs no more than one without it. Several rows are
- * arrays of texts, which PostgreSQL reads faster than JSON. */
+ * arrays of texts in binary format (see sql/sql.c), which PostgreSQL reads faster than array literals or JSON. */
 #include "sql/write.h"
 
 #include <apr_strings.h>

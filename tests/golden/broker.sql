@@ -422,7 +422,7 @@ select pg_advisory_xact_lock(hashtext('neoapi.batch.broker'), hashtext($1::text)
 prepare broker_lock_rows as
 with item as materialized (
     select *
-    from unnest($1::int[], $2::text[]) as i (item_number, item_id)),
+    from unnest($1::text[]::int[], $2::text[]) as i (item_number, item_id)),
 wanted as materialized (select item_id as id from item)
 select item.item_number, t.representation
 from wanted
