@@ -9,14 +9,13 @@
 #include <mpm_common.h>
 
 #include "httpd/admin.h"
+#include "httpd/handler.h"
 #include "httpd/log.h"
 #include "httpd/response.h"
 #include "httpd/shared_memory.h"
 #include "httpd/slow_clients.h"
 #include "sql/expiry.h"
 #include "webhooks/claim_owner.h"
-
-#define CALLBACK_HANDLER "neoapi-whatsapp"
 
 /* ---------------------------------------------------------------- 1. start-up, in the parent process */
 
@@ -159,21 +158,17 @@ static int is_api(const request_rec *r)
     return neo_get_location_config(r)->is_on == 1 && neo_get_server_config(r->server)->site;
 }
 
-/* SetHandler neoapi-whatsapp: callbacks of WhatsApp's provider. */
-static int is_callback(const request_rec *r)
-{
-    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
-    return core->handler && strcmp(core->handler, CALLBACK_HANDLER) == 0;
-}
-
 /* Keeps the core from mapping the API's paths to files. The request is marked here, because httpd resets its location before
- * map_to_storage. */
+ * map_to_storage; the mark is its path. */
 static int translate_name(request_rec *r)
 {
-    if (!is_api(r) && !is_callback(r))
+    const neo_handler *handler = is_api(r) ? NULL : neo_handler_of_location(r);
+    if (!is_api(r) && !handler)
         return DECLINED;
+    ap_set_module_config(r->request_config, &neoapi_module, apr_pstrdup(r->pool, r->uri));
+    if (handler && handler->has_token)
+        neo_request_hide_token(r);
     r->filename = apr_pstrdup(r->pool, r->uri);
-    ap_set_module_config(r->request_config, &neoapi_module, r->filename);
     return OK;
 }
 
@@ -182,14 +177,10 @@ static int map_to_storage(request_rec *r)
     return ap_get_module_config(r->request_config, &neoapi_module) ? OK : DECLINED;
 }
 
-static int handle(request_rec *r)
+static int respond(request_rec *r, neo_exchange *exchange, neo_answerer *answer)
 {
-    if (!is_api(r))
-        return neo_admin_handle(r);
-    const neo_server_config *config = neo_get_server_config(r->server);
-    neo_exchange *exchange = neo_exchange_make(r, config, neo_get_location_config(r)->root);
     neo_response response = {.headers = r->headers_out};
-    neo_service_answer(config->site, &exchange->request, &response);
+    answer(neo_get_server_config(r->server)->site, &exchange->request, &response);
     neo_exchange_drain(exchange, &response);
     if (response.stream) { /* its duration says nothing about the service */
         neo_exchange_count(exchange, &response);
@@ -201,25 +192,29 @@ static int handle(request_rec *r)
     return result;
 }
 
-static int handle_callback(request_rec *r)
+static int handle(request_rec *r)
+{
+    if (!is_api(r))
+        return neo_admin_handle(r);
+    const char *root = neo_get_location_config(r)->root;
+    return respond(r, neo_exchange_make(r, neo_get_server_config(r->server), root), neo_service_answer);
+}
+
+static int handle_other(request_rec *r)
 {
     const neo_server_config *config = neo_get_server_config(r->server);
-    neo_response response = {.headers = r->headers_out};
-    if (!r->handler || strcmp(r->handler, CALLBACK_HANDLER) != 0)
+    const neo_handler *handler = neo_handler_find(r->handler);
+    if (!handler)
         return DECLINED;
     if (!config->site) {
-        neo_log(NEO_LOG_CALLBACK_MISPLACED, &(neo_log_context){.r = r},
-                "SetHandler " CALLBACK_HANDLER " is in a virtual host without NeoAPI On");
+        neo_log(NEO_LOG_CALLBACK_MISPLACED, &(neo_log_context){.r = r}, "SetHandler %s is in a virtual host without NeoAPI On",
+                handler->name);
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     neo_exchange *exchange = neo_exchange_make(r, config, "/");
-    neo_service_answer_callback(config->site, &exchange->request, &response);
-    neo_exchange_hide_query(exchange);
-    neo_exchange_drain(exchange, &response);
-    int result = neo_response_send(r, &response);
-    neo_exchange_count(exchange, &response);
-    neo_exchange_discard(exchange);
-    return result;
+    exchange->request.path = ap_get_module_config(r->request_config, &neoapi_module);
+    neo_request_hide_query(r);
+    return respond(r, exchange, handler->answer);
 }
 
 /* ---------------------------------------------------------------- the module */
@@ -238,7 +233,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_translate_name(translate_name, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_map_to_storage(map_to_storage, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(handle, NULL, NULL, APR_HOOK_FIRST);
-    ap_hook_handler(handle_callback, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(handle_other, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_error_filter(neo_response_replace_error, NULL, NULL, APR_HOOK_LAST);
 }
 

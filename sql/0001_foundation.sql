@@ -174,6 +174,38 @@ create function neoapi.secret_hashes(credential_id text, out secret_hash bytea, 
 revoke execute on function neoapi.secret_hashes from public;
 grant execute on function neoapi.secret_hashes to :runtime;
 
+-- ---------------------------------------------------------------- feeds of listings
+
+-- A portal reads the active properties of an organization with a feed's token, of which only the SHA-256 is stored. Advertisements have
+-- the feed's contact.
+create table neoapi.listing_feed (
+    id              text collate "C" primary key check (id like 'lst\_%' and octet_length(id) = 30),
+    tenant_id       text collate "C" not null,
+    organization_id text collate "C" not null,
+    name            text not null check (length(name) between 1 and 200),
+    contact_name    text not null check (length(contact_name) between 1 and 200),
+    contact_email   text not null check (length(contact_email) between 3 and 254),
+    contact_phone   text not null check (length(contact_phone) between 1 and 200),
+    secret_hash     bytea not null check (length(secret_hash) = 32),
+    created_at      timestamptz not null default now(),
+    revoked_at      timestamptz,
+    foreign key (tenant_id, organization_id) references neoapi.organization (tenant_id, id)
+);
+create trigger notify_credentials_changed after insert or update or delete or truncate on neoapi.listing_feed
+    for each statement execute function neoapi.notify_credentials_changed();
+
+-- The feed of a token that is not revoked. The runtime role has no other access to feeds.
+create function neoapi.find_listing_feed(feed_id text, secret_hash bytea, out tenant_id text, out organization_id text,
+                                         out contact_name text, out contact_email text, out contact_phone text,
+                                         out created_at timestamptz) returns setof record
+    language sql stable security definer set search_path = pg_catalog, pg_temp
+    begin atomic
+        select f.tenant_id, f.organization_id, f.contact_name, f.contact_email, f.contact_phone, f.created_at
+        from neoapi.listing_feed f where f.id = $1 and f.secret_hash = $2 and f.revoked_at is null;
+    end;
+revoke execute on function neoapi.find_listing_feed from public;
+grant execute on function neoapi.find_listing_feed to :runtime;
+
 -- ---------------------------------------------------------------- idempotency keys
 
 -- A key is inserted in the transaction of its write. A batch inserts its key first and stores the response at the end.

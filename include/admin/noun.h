@@ -31,8 +31,8 @@ const char *neo_admin_list(neo_pg *pg, const neo_noun *noun, neo_admin_setting f
 /* Inserts a row. Its key is among the settings. */
 const char *neo_admin_create(neo_pg *pg, const neo_noun *noun, const apr_array_header_t *settings, apr_pool_t *pool);
 
-/* Inserts an API key or token with a secret; its id and hash are added to the settings. The caller's transaction must roll back
- * an error. */
+/* Inserts an API key, token or feed with a secret; its id and hash are added to the settings. The caller's transaction must
+ * roll back an error. */
 const char *neo_admin_create_credential(neo_pg *pg, const neo_noun *noun, apr_array_header_t *settings, apr_pool_t *pool,
                                         char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
 
@@ -44,8 +44,8 @@ const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, in
 /* A hash as the value of a column. */
 const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool);
 
-/* Revokes a key or token; if it is revoked already, revoked_at does not change. */
-const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool);
+/* Revokes a key, token or feed; if it is revoked already, revoked_at does not change. */
+const char *neo_admin_revoke(neo_pg *pg, const neo_noun *noun, const char *id, apr_pool_t *pool);
 
 /* Changes one row: all settings or none. A plan's `id` is its name. */
 const char *neo_admin_change(neo_pg *pg, const neo_noun *noun, const char *id, const apr_array_header_t *settings,

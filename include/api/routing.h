@@ -39,6 +39,8 @@ int neo_route_number(const neo_match *match);
 
 /* The route of WhatsApp's callbacks, whatever path they are configured for. */
 int neo_callback_route_number(void);
+/* The same of feeds of listings. */
+int neo_listings_route_number(void);
 
 /* Differs if the list of routes does: shared memory of another version must not be reused. */
 unsigned int neo_routes_fingerprint(void);

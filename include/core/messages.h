@@ -118,7 +118,7 @@
     X(CALLBACK_UNREAD, "NEO0405", WARNING, "A callback, or a part of it, is malformed and was ignored.",                       \
       "no action needed; if it is frequent, report this line")                                                                 \
     X(CALLBACK_MISPLACED, "NEO0406", ERROR,                                                                                    \
-      "SetHandler neoapi-whatsapp is in a virtual host without NeoAPI On; it answers with 500.",                               \
+      "SetHandler neoapi-whatsapp or neoapi-listings is in a virtual host without NeoAPI On; it answers with 500.",            \
       "move it into a virtual host that has NeoAPI On")                                                                        \
     X(ACCESS_TOKEN_SEALED, "NEO0411", ERROR,                                                                                   \
       "A number's access token cannot be decrypted with any key of the key file; nothing was sent.",                           \

@@ -12,6 +12,7 @@
 
 #define NEO_KEY_PREFIX   "nbr_"
 #define NEO_TOKEN_PREFIX "pat_"
+#define NEO_FEED_PREFIX  "lst_" /* a feed of listings, whose token has the same form */
 
 #define NEO_SECRET_LEN  (NEO_ID_LEN + 1 + 43 + 6)
 #define NEO_SECRET_SIZE (NEO_SECRET_LEN + 1)
@@ -24,6 +25,8 @@ void neo_secret_renew(char out[NEO_SECRET_SIZE], const char *id, unsigned char h
 /* Returns true if `text` has the form of a secret; `id` is then its public id. The checksum is not verified: the hash decides.
  */
 NEO_MUSTCHECK int neo_secret_id(const char *text, char id[NEO_ID_SIZE]);
+/* The same for the token of a feed. */
+NEO_MUSTCHECK int neo_secret_feed_id(const char *text, char id[NEO_ID_SIZE]);
 
 /* The hash to store, and whether the checksum is right. `text` must have the form of a secret. */
 void neo_secret_hash(const char *text, unsigned char hash[NEO_SHA256_SIZE]);

@@ -60,6 +60,7 @@ typedef struct neo_ctl_given {
     X(user)                                                                                                                    \
     X(key)                                                                                                                     \
     X(token)                                                                                                                   \
+    X(listings)                                                                                                                \
     X(webhook)                                                                                                                 \
     X(events)                                                                                                                  \
     X(reencrypt)                                                                                                               \

@@ -37,8 +37,10 @@ void neo_exchange_drain(neo_exchange *exchange, const neo_response *response);
  * stream, and some clients then lose the response. */
 void neo_exchange_discard(neo_exchange *exchange);
 
-/* For the logs: the verification of a callback has a secret in its query. */
-void neo_exchange_hide_query(const neo_exchange *exchange);
+/* For the logs and mod_status: the verification of a callback has a secret in its query, the path of a feed a token. Its id
+ * remains. */
+void neo_request_hide_query(request_rec *r);
+void neo_request_hide_token(request_rec *r);
 
 /* Counts the request and its response, and sets NEOAPI_DB_TIME for the access log. */
 void neo_exchange_count(const neo_exchange *exchange, const neo_response *response);

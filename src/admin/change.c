@@ -70,7 +70,10 @@ const char *neo_admin_create_credential(neo_pg *pg, const neo_noun *noun, apr_ar
                                         char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
 {
     unsigned char hash[NEO_SHA256_SIZE];
-    neo_secret_make(secret, id, hash, noun == &neo_noun_key ? NEO_KEY_PREFIX : NEO_TOKEN_PREFIX);
+    neo_secret_make(secret, id, hash,
+                    noun == &neo_noun_key    ? NEO_KEY_PREFIX
+                    : noun == &neo_noun_feed ? NEO_FEED_PREFIX
+                                             : NEO_TOKEN_PREFIX);
     neo_admin_set(settings, "id", id);
     neo_admin_set(settings, "secret_hash", neo_admin_hash_text(hash, pool));
     return neo_admin_create(pg, noun, settings, pool);
@@ -162,6 +165,8 @@ static const struct {
     {&neo_noun_organization, "token that reaches it", "tokens that reach it",
      "select count(*) from neoapi.token_organization o join neoapi.credential c on c.id = o.credential_id"
      " where o.organization_id = $1 and c.revoked_at is null"},
+    {&neo_noun_organization, "feed of listings that works", "feeds of listings that work",
+     "select count(*) from neoapi.listing_feed where organization_id = $1 and revoked_at is null"},
     {&neo_noun_organization, "WhatsApp number", "WhatsApp numbers",
      "select count(*) from neoapi.whatsapp_number where organization_id = $1"},
     {&neo_noun_organization, "lead", "leads", "select count(*) from neoapi.lead where organization_id = $1"},
@@ -233,6 +238,7 @@ static const struct {
     {&neo_noun_user, "delete from neoapi.credential where user_id = $1"},
     {&neo_noun_organization, "delete from neoapi.credential where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.token_organization where organization_id = $1"},
+    {&neo_noun_organization, "delete from neoapi.listing_feed where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.idempotency_key where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.imported_id where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.webhook_attempt where organization_id = $1"},
@@ -271,7 +277,7 @@ static const char *remove_row(neo_pg *pg, const neo_noun *noun, const char *id, 
         neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", clause), 1, values, pool, noun->missing);
     if (!error && with_conversations)
         error = remove_conversations(pg, id, pool);
-    if (!error && (noun == &neo_noun_key || noun == &neo_noun_token))
+    if (!error && (noun == &neo_noun_key || noun == &neo_noun_token || noun == &neo_noun_feed))
         error = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s and revoked_at is not null", clause), 1, values,
                                       pool, "it is not revoked; revoke it first");
     if (!error)

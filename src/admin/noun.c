@@ -28,6 +28,10 @@ static const struct {
     {"app_user_role_check", "no such role"},
     {"credential_name_check", "a name must be 1 to 200 characters"},
     {"credential_role_check", "no such role"},
+    {"listing_feed_name_check", "a name must be 1 to 200 characters"},
+    {"listing_feed_contact_name_check", "a name must be 1 to 200 characters"},
+    {"listing_feed_contact_email_check", "an e-mail address must be 3 to 254 characters"},
+    {"listing_feed_contact_phone_check", "a telephone number must be 1 to 200 characters"},
     {"token_organization_pkey", "an organization is named twice"},
     {"token_organization_tenant_id_organization_id_fkey",
      "an organization does not exist or is not of the user's tenant; see: neoapictl organization list"},
@@ -99,10 +103,11 @@ const char *neo_admin_list(neo_pg *pg, const neo_noun *noun, neo_admin_setting f
     return error;
 }
 
-const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool)
+const char *neo_admin_revoke(neo_pg *pg, const neo_noun *noun, const char *id, apr_pool_t *pool)
 {
-    const char *values[] = {id};
-    return neo_admin_exec_on_one(
-        pg, "update neoapi.credential set revoked_at = coalesce(revoked_at, now()) where id = $1 returning true", 1, values,
-        pool, "no such key or token; see: neoapictl key list, neoapictl token list");
+    const char *sql = apr_psprintf(pool,
+                                   "update neoapi.%s set revoked_at = coalesce(revoked_at, now()) where id = $1%s"
+                                   " returning true",
+                                   noun->table, noun->condition ? noun->condition : "");
+    return neo_admin_exec_on_one(pg, sql, 1, &id, pool, noun->missing);
 }

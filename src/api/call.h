@@ -125,7 +125,9 @@ neo_problem *neo_call_confirm(neo_call *call);
 /* ---------------------------------------------------------------- conditions.c */
 
 const char *neo_etag(neo_text body, apr_pool_t *pool);
-/* Whether If-None-Match was sent and has the tag, and the operation accepts it. */
+/* Whether If-None-Match was sent and has the tag. */
+int neo_call_knows(const neo_call *call, const char *etag);
+/* The same if the operation accepts it. */
 int neo_call_is_not_modified(const neo_call *call, const char *etag);
 /* NULL without If-Match, or if it has the tag of `current`. Without a resource, `current` is a NULL pointer. */
 neo_problem *neo_call_check_if_match(neo_call *call, neo_text current);

@@ -42,11 +42,15 @@ static int has_tag(const char *list, const char *etag, int is_weak_comparison)
     return 0;
 }
 
+int neo_call_knows(const neo_call *call, const char *etag)
+{
+    const char *known = neo_call_header(call, "If-None-Match");
+    return known && has_tag(known, etag, 1);
+}
+
 int neo_call_is_not_modified(const neo_call *call, const char *etag)
 {
-    const char *known =
-        call->match.operation->accepts & NEO_ACCEPTS_IF_NONE_MATCH ? neo_call_header(call, "If-None-Match") : NULL;
-    return known && has_tag(known, etag, 1);
+    return call->match.operation->accepts & NEO_ACCEPTS_IF_NONE_MATCH && neo_call_knows(call, etag);
 }
 
 /* A client that retries a 412 with the resource's current ETag would never succeed if it sends that malformed. */

@@ -185,7 +185,7 @@ static struct {
     neo_route routes[MAX_ROUTES];
     int count;
     short *numbers; /* by operation and resource */
-    int resources, callback;
+    int resources, callback, listings;
 } list;
 
 /* Replaces {collection}; ids stay placeholders. */
@@ -230,6 +230,7 @@ void neo_routes_make(apr_pool_t *pool)
                 row[r] = add_operation_route(all[a], neo_resources[r], pool);
     }
     list.callback = add_route((neo_route){"-", "neoapi-whatsapp"});
+    list.listings = add_route((neo_route){"-", "neoapi-listings"});
 }
 
 int neo_routes_count(void)
@@ -255,6 +256,11 @@ int neo_route_number(const neo_match *match)
 int neo_callback_route_number(void)
 {
     return list.callback;
+}
+
+int neo_listings_route_number(void)
+{
+    return list.listings;
 }
 
 unsigned int neo_routes_fingerprint(void)

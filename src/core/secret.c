@@ -45,7 +45,7 @@ static int is_base62(char c)
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-int neo_secret_id(const char *text, char id[NEO_ID_SIZE])
+static int read_id(const char *text, char id[NEO_ID_SIZE])
 {
     if (strnlen(text, NEO_SECRET_SIZE) != NEO_SECRET_LEN || text[NEO_ID_LEN] != '_')
         return 0;
@@ -54,7 +54,17 @@ int neo_secret_id(const char *text, char id[NEO_ID_SIZE])
             return 0;
     memcpy(id, text, NEO_ID_LEN);
     id[NEO_ID_LEN] = '\0';
-    return neo_id_is(id, NEO_KEY_PREFIX) || neo_id_is(id, NEO_TOKEN_PREFIX);
+    return 1;
+}
+
+int neo_secret_id(const char *text, char id[NEO_ID_SIZE])
+{
+    return read_id(text, id) && (neo_id_is(id, NEO_KEY_PREFIX) || neo_id_is(id, NEO_TOKEN_PREFIX));
+}
+
+int neo_secret_feed_id(const char *text, char id[NEO_ID_SIZE])
+{
+    return read_id(text, id) && neo_id_is(id, NEO_FEED_PREFIX);
 }
 
 void neo_secret_hash(const char *text, unsigned char hash[NEO_SHA256_SIZE])

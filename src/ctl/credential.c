@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* neoapictl key, token: manages API keys and personal access tokens. */
+/* neoapictl key, token, listings: manages API keys, personal access tokens and feeds of listings. */
 #include <string.h>
 
 #include "ctl/noun.h"
@@ -27,7 +27,11 @@ static neo_ctl_exit make_secret(neo_ctl *ctl, neo_pg **pg)
     neo_ctl_exit status = neo_ctl_finish(ctl, error, error ? NULL : neo_ctl_object(ctl, "id", id, "secret", secret, NULL));
     if (status != NEO_CTL_OK)
         return status; /* closing the connection rolls back */
-    neo_ctl_say(ctl, "Store the secret: it is shown only once. Clients send it in the header X-API-Key.");
+    neo_ctl_say(ctl,
+                ctl->command->noun == &neo_noun_feed
+                    ? "Store the secret: it is shown only once. A portal reads the path of SetHandler neoapi-listings with a "
+                      "slash and the secret."
+                    : "Store the secret: it is shown only once. Clients send it in the header X-API-Key.");
     if ((error = neo_ctl_flush(ctl)))
         return neo_ctl_fail(ctl, "%s", error);
     if ((error = neo_ctl_exec(ctl, *pg, "commit")))
@@ -54,7 +58,7 @@ static neo_ctl_exit revoke_credential(neo_ctl *ctl)
     const char *error;
     neo_pg *pg = neo_ctl_open(ctl, &error);
     if (pg)
-        error = neo_admin_revoke(pg, neo_ctl_value(ctl, "id"), ctl->pool);
+        error = neo_admin_revoke(pg, ctl->command->noun, neo_ctl_value(ctl, "id"), ctl->pool);
     return neo_ctl_finish_change(ctl, pg, error, "Revoked");
 }
 
@@ -77,6 +81,12 @@ static neo_ctl_exit check_scopes(const neo_ctl *ctl)
     return !excess
                ? NEO_CTL_OK
                : neo_ctl_usage_error(ctl, "the role %s does not have the scope %s", role, neo_scope_text(excess, ctl->pool));
+}
+
+static neo_ctl_exit create_feed(neo_ctl *ctl)
+{
+    neo_pg *pg;
+    return make_secret(ctl, &pg);
 }
 
 static neo_ctl_exit create_credential(neo_ctl *ctl)
@@ -145,5 +155,17 @@ const neo_ctl_command neo_ctl_token[] = {
     {"token", "change", "Change a token's name or organizations. Takes effect on all servers at once.", .noun = &neo_noun_token,
      .use = NEO_USE_CHANGE},
     {"token", "remove", "Remove a revoked personal access token from the list.", .noun = &neo_noun_token, .use = NEO_USE_ONE},
+    {0},
+};
+
+const neo_ctl_command neo_ctl_listings[] = {
+    {"listings", "create", "Create a feed of an organization's active properties for a portal and show its secret.",
+     SHOWN_ONCE " The secret is a part of the address that the portal reads.", NULL, NULL, create_feed, &neo_noun_feed,
+     NEO_USE_CREATE},
+    {"listings", "list", "List the feeds.", .noun = &neo_noun_feed, .use = NEO_USE_LIST},
+    {"listings", "change", "Change a feed's name or contact.", .noun = &neo_noun_feed, .use = NEO_USE_CHANGE},
+    {"listings", "revoke", "Revoke a feed permanently. Takes effect on all servers at once.", UNCONFIRMED, NULL, NULL,
+     revoke_credential, &neo_noun_feed, NEO_USE_ONE},
+    {"listings", "remove", "Remove a revoked feed from the list.", .noun = &neo_noun_feed, .use = NEO_USE_ONE},
     {0},
 };

@@ -76,7 +76,8 @@ select count(*) = 0, coalesce('missing: ' || string_agg(thing, ', '), 'complete'
     and not has_table_privilege($1, c.oid, p)
     union all select 'usage of event_number' where not has_sequence_privilege($1, 'neoapi.event_number', 'usage')
     union all select 'execute of ' || f
-    from unnest(array['maintain_partitions(int, int)', 'check_event_epoch()', 'probe_write()', 'servers()', 'secret_hashes(text)']) f
+    from unnest(array['maintain_partitions(int, int)', 'check_event_epoch()', 'probe_write()', 'servers()', 'secret_hashes(text)',
+        'find_listing_feed(text, bytea)']) f
     where not has_function_privilege($1, 'neoapi.' || f, 'execute')) as things;
 
 -- name: role_excess
@@ -84,8 +85,9 @@ select count(*) = 0, coalesce(string_agg(thing, ', '), 'none') from (
     select 'read app_user.name' as thing where has_column_privilege($1, 'neoapi.app_user', 'name', 'select')
     union all select 'read credential.' || c from unnest(array['name', 'secret_hash', 'previous_secret_hash']) c
     where has_column_privilege($1, 'neoapi.credential', c, 'select')
+    union all select 'read listing_feed' where has_any_column_privilege($1, 'neoapi.listing_feed', 'select')
     union all select 'change ' || t from unnest(array['plan', 'tenant', 'organization', 'app_user', 'credential',
-        'token_organization', 'schema_migration', 'setting']) t
+        'token_organization', 'listing_feed', 'schema_migration', 'setting']) t
     where has_any_column_privilege($1, 'neoapi.' || t, 'insert, update')
     or has_table_privilege($1, 'neoapi.' || t, 'delete, truncate')
     union all select 'change event' where has_any_column_privilege($1, 'neoapi.event', 'update')

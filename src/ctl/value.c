@@ -118,6 +118,7 @@ static const struct {
     [NEO_KIND_TIME] = {"TIME", .check = check_date_time},
     [NEO_KIND_NUMBER_ID] = {"NUMBER", .prefix = "wan_"},
     [NEO_KIND_LEAD_ID] = {"LEAD", .prefix = "led_"},
+    [NEO_KIND_FEED_ID] = {"ID", .prefix = NEO_FEED_PREFIX},
     [NEO_KIND_HOST] = {"NAME", .check = check_host_name},
     [NEO_KIND_PROVIDER_ID] = {"DIGITS", "must be 5 to 20 digits, as Meta shows it", 5, 20, .characters = "0123456789"},
 };

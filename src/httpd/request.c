@@ -8,6 +8,7 @@
 #include <http_log.h>
 #include <http_protocol.h>
 #include <poll.h>
+#include <scoreboard.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -415,14 +416,25 @@ neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config,
     return exchange;
 }
 
-void neo_exchange_hide_query(const neo_exchange *exchange)
+static void set_logged_uri(request_rec *r, char *uri)
 {
-    request_rec *r = exchange->r;
-    if (!r->args)
-        return;
     r->args = NULL;
-    r->unparsed_uri = r->uri;
-    r->the_request = apr_pstrcat(r->pool, r->method, " ", r->uri, " ", r->protocol, NULL);
+    r->uri = r->unparsed_uri = r->parsed_uri.path = uri;
+    r->the_request = apr_pstrcat(r->pool, r->method, " ", uri, " ", r->protocol, NULL);
+}
+
+void neo_request_hide_query(request_rec *r)
+{
+    if (r->args)
+        set_logged_uri(r, r->uri);
+}
+
+void neo_request_hide_token(request_rec *r)
+{
+    const char *slash = strrchr(r->uri, '/');
+    apr_size_t length = slash ? (apr_size_t)(slash + 1 - r->uri) : 0;
+    set_logged_uri(r, apr_pstrndup(r->pool, r->uri, length + NEO_ID_LEN));
+    ap_update_child_status(r->connection->sbh, SERVER_BUSY_WRITE, r); /* mod_status shows the request line */
 }
 
 void neo_exchange_count(const neo_exchange *exchange, const neo_response *response)

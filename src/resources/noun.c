@@ -139,6 +139,28 @@ const neo_noun neo_noun_token = {
     .parent = "user_id", .parent_noun = &neo_noun_user,
 };
 
+static const neo_noun_field feed_fields[] = {
+    LISTED("tenant_id"),
+    ORGANIZATION("the organization whose active properties the feed has"),
+    NAME("who reads the feed, such as a portal's name"),
+    {{"contact", NEO_KIND_NAME, NEO_PARAMETER_REQUIRED | NEO_USE_CREATE | NEO_USE_CHANGE, NULL,
+      "the agency's name in the advertisements"},
+     "contact_name", NULL, NULL},
+    {{"email", NEO_KIND_EMAIL, NEO_PARAMETER_REQUIRED | NEO_USE_CREATE | NEO_USE_CHANGE, NULL,
+      "its e-mail address"},
+     "contact_email", NULL, NULL},
+    {{"phone", NEO_KIND_NAME, NEO_PARAMETER_REQUIRED | NEO_USE_CREATE | NEO_USE_CHANGE, NULL, "its telephone number"},
+     "contact_phone", NULL, NULL},
+    LISTED_TIME("created_at"),
+    LISTED_TIME("revoked_at"),
+    END,
+};
+
+const neo_noun neo_noun_feed = {
+    "listing_feed", "id", feed_fields, {"id", NEO_KIND_FEED_ID, 0, NULL, "the feed's id: the first 30 characters of its token"},
+    .missing = MISSING("feed", "listings"), .parent = "organization_id", .parent_noun = &neo_noun_organization,
+};
+
 static const neo_noun_field subscription_fields[] = {
     FILTERED_BY_ORGANIZATION,
     LISTED("url"),

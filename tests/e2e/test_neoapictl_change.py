@@ -318,6 +318,7 @@ def rows_of_every_list(ctl, tmp_path, own_api, admin_factory):
     organization = own_api.credential.organizations[0]
     user = admin_factory.user(admin_factory.tenants[organization])
     ctl.ok("token", "create", "T", "--user", user, "--organization", organization)
+    ctl.ok("listings", "create", "ZAP", "--organization", organization, "--contact", "A", "--email", "a@example.com", "--phone", "1")
     secrets = tmp_path / "secrets"
     secrets.write_text("access_token=a\napp_secret=b\n")
     secrets.chmod(0o600)

@@ -31,6 +31,7 @@ TEST(requests_have_routes)
     assert_int_equal(neo_route_number(&(neo_match){0}), 0);
     assert_string_equal(neo_route_at(neo_callback_route_number())->method, "-");
     assert_string_equal(neo_route_at(neo_callback_route_number())->path, "neoapi-whatsapp");
+    assert_string_equal(neo_route_at(neo_listings_route_number())->path, "neoapi-listings");
 }
 
 TEST(routes_are_unique_and_complete)
