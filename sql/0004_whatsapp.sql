@@ -964,6 +964,47 @@ begin
     deliveries := neoapi.whatsapp_add_preference_event(c, before.opted_out_at is not null, actor, request);
 end $$;
 
+-- The contact's last message, and what the provider's API needs to mark it as read. One row; without a message, if there is none.
+create function neoapi.whatsapp_last_received(organization text, conversation text)
+    returns table (number_id text, phone_number_id text, access_token text, message text, provider_message_id text)
+    language sql stable security definer set search_path = pg_catalog, pg_temp
+    as $$
+        select n.id, n.phone_number_id, n.access_token, l.id, l.provider_message_id
+        from neoapi.whatsapp_conversation c
+        join neoapi.whatsapp_number n on n.organization_id = c.organization_id and n.id = c.number_id
+        left join lateral (
+            select m.id, m.provider_message_id from neoapi.whatsapp_message m
+            where m.organization_id = c.organization_id and m.conversation_id = c.id and m.direction = 'inbound'
+              and neoapi.whatsapp_is_new_message(m.type)
+            order by m.occurred_at desc, m.id desc limit 1) l on true
+        where c.organization_id = organization and c.id = conversation and not (c.is_provisional and c.opted_out_at is null)
+    $$;
+
+-- Marks the contact's messages up to this one as read; null: changes nothing. Returns the conversation, or null if there is none.
+create function neoapi.whatsapp_mark_read(organization text, conversation text, message text) returns text
+    language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    before neoapi.whatsapp_conversation;
+    c neoapi.whatsapp_conversation;
+begin
+    select x.* into before from neoapi.whatsapp_conversation x where x.organization_id = organization and x.id = conversation for update;
+    if not found then
+        return null;
+    end if;
+    c := before;
+    c.last_read_at := greatest(c.last_read_at, (select m.occurred_at from neoapi.whatsapp_message m
+                                                where m.organization_id = organization and m.id = message));
+    c.unread_count := case when message is null then c.unread_count
+                           else neoapi.whatsapp_unread_count(organization, conversation, c.last_read_at) end;
+    if c is distinct from before then
+        c.updated_at := greatest(now(), before.updated_at + interval '1 millisecond');
+        update neoapi.whatsapp_conversation x
+        set last_read_at = c.last_read_at, unread_count = c.unread_count, updated_at = c.updated_at
+        where x.organization_id = organization and x.id = conversation;
+    end if;
+    return neoapi.whatsapp_conversation_json(c);
+end $$;
+
 -- What an administrator should know: how many messages have been pending for more than ten minutes, the oldest one and for how many
 -- seconds, the numbers whose messages the provider has refused within a day and not accepted since, and how many of them need a
 -- change by an administrator.
@@ -983,10 +1024,10 @@ create function neoapi.whatsapp_health(out stalled bigint, out oldest bigint, ou
 
 revoke execute on function
     neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_change,
-    neoapi.whatsapp_health from public;
+    neoapi.whatsapp_last_received, neoapi.whatsapp_mark_read, neoapi.whatsapp_health from public;
 grant execute on function
     neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_change,
-    neoapi.whatsapp_health to :runtime;
+    neoapi.whatsapp_last_received, neoapi.whatsapp_mark_read, neoapi.whatsapp_health to :runtime;
 
 -- ---------------------------------------------------------------- receiving
 

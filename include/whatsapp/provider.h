@@ -18,6 +18,9 @@ typedef struct neo_outgoing {
 /* The request body. */
 neo_text neo_outgoing_json(const neo_outgoing *message, apr_pool_t *pool);
 
+/* The request body that marks a message of the contact, by the provider's id, and all before it as read. */
+neo_text neo_read_receipt_json(const char *provider_id, apr_pool_t *pool);
+
 /* The outcome of a request to the provider. */
 typedef enum neo_provider_outcome {
     NEO_PROVIDER_NOT_SENT,    /* nothing was sent */
@@ -52,6 +55,7 @@ typedef struct neo_reply {
     const char *wa_id, *bsuid;
     int http_status; /* 0 if there was no response */
     int is_held;     /* accepted, but held by the provider for now */
+    int is_success;  /* of another request than one with a message: it was executed */
     int code;        /* error code; 0 is a valid one: there is an error if `title` is set */
     const char *title;
     const char *details;

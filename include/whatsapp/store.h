@@ -86,6 +86,22 @@ enum {
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const char *id, const char *version,
                                                 const neo_json *changes, apr_pool_t *pool, neo_rows *rows);
 
+/* The contact's last message, with what marking it as read at the provider needs. One row, or none; its message is null if the
+ * contact has sent none. */
+enum {
+    NEO_RECEIVED_NUMBER,
+    NEO_RECEIVED_PHONE_NUMBER_ID,
+    NEO_RECEIVED_ACCESS_TOKEN, /* sealed */
+    NEO_RECEIVED_MESSAGE,
+    NEO_RECEIVED_PROVIDER_ID,
+};
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_last_received(neo_pg *pg, const neo_actor *actor, const char *id, apr_pool_t *pool,
+                                                       neo_rows *rows);
+
+/* Marks the messages up to this one as read. One row with the conversation, or none. */
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_mark_read(neo_pg *pg, const neo_actor *actor, const char *id, const char *message,
+                                                   apr_pool_t *pool, neo_rows *rows);
+
 /* ---------------------------------------------------------------- callbacks */
 
 /* Numbers, found by phone_number_id or waba_id. `ids` is terminated by NULL. */

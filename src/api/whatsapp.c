@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends messages over WhatsApp: the one that starts a conversation, and further ones.
+/* Sends messages over WhatsApp: the one that starts a conversation, and further ones. Marks the contact's messages as read.
  *
  * The message is committed before it is sent, no connection is held while it is sent, and the outcome is recorded in a second
  * transaction, so that no failure in between sends a message twice. */
@@ -70,23 +70,38 @@ static neo_problem *refuse_start(neo_call *call, const neo_rows *begun, const ne
 
 /* ---------------------------------------------------------------- sending it */
 
-/* Returns NULL if the token cannot be decrypted. */
-static const char *open_token(neo_call *call, const neo_rows *begun)
+typedef struct {
+    const char *id, *phone_number_id;
+    const char *token; /* NULL if it cannot be decrypted */
+} sender;
+
+/* `column`: that of the number's id, which its phone_number_id and its token follow. */
+static sender open_sender(neo_call *call, const neo_rows *rows, int column)
 {
-    const char *number = neo_rows_value(begun, 0, NEO_CONVERSATION_NUMBER);
-    const char *token =
-        neo_secret_open(&call->site->keys, number, neo_rows_value(begun, 0, NEO_CONVERSATION_ACCESS_TOKEN), call->pool);
-    if (!token)
+    sender from = {.id = neo_rows_value(rows, 0, column), .phone_number_id = neo_rows_value(rows, 0, column + 1)};
+    from.token = neo_secret_open(&call->site->keys, from.id, neo_rows_value(rows, 0, column + 2), call->pool);
+    if (!from.token)
         neo_log(NEO_LOG_ACCESS_TOKEN_SEALED, call->request->log_context,
-                "cannot decrypt the access token of %s with any key in the key file", number);
-    return token;
+                "cannot decrypt the access token of %s with any key in the key file", from.id);
+    return from;
 }
 
-static void post_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const char *token,
-                         neo_reply *reply)
+static void post(neo_call *call, const sender *from, neo_text body, neo_reply *reply)
 {
     const neo_request *request = call->request;
     neo_provider_response answer = {.outcome = NEO_PROVIDER_NOT_SENT, .body = {"", 0}};
+    if (from->token)
+        request->host->call_provider(request->context, apr_pstrcat(call->pool, from->phone_number_id, "/messages", NULL),
+                                     from->token, body, &answer);
+    answer.token = from->token;
+    neo_reply_read(&answer, call->pool, reply);
+    if (!reply->title && answer.outcome != NEO_PROVIDER_RESPONDED)
+        reply->details = answer.error;
+}
+
+static void post_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const sender *from,
+                         neo_reply *reply)
+{
     neo_outgoing message = {
         .id = start->message,
         .wa_id = neo_rows_value(begun, 0, NEO_CONVERSATION_WA_ID),
@@ -94,15 +109,7 @@ static void post_message(neo_call *call, const neo_rows *begun, const neo_conver
         .reply_to = neo_rows_value(begun, 0, NEO_CONVERSATION_REPLY_TO),
         .content = start->content,
     };
-    if (token)
-        request->host->call_provider(
-            request->context,
-            apr_pstrcat(call->pool, neo_rows_value(begun, 0, NEO_CONVERSATION_PHONE_NUMBER_ID), "/messages", NULL), token,
-            neo_outgoing_json(&message, call->pool), &answer);
-    answer.token = token;
-    neo_reply_read(&answer, call->pool, reply);
-    if (!reply->title && answer.outcome != NEO_PROVIDER_RESPONDED)
-        reply->details = answer.error;
+    post(call, from, neo_outgoing_json(&message, call->pool), reply);
 }
 
 /* What Meta answered: "190: Invalid OAuth access token; Session has expired; fbtrace_id A1b2". If it was no answer of Meta's,
@@ -263,12 +270,12 @@ static neo_problem *send_message(neo_call *call, const neo_rows *begun, const ne
 {
     neo_reply reply;
     neo_rows ended = {0};
-    const char *token = open_token(call, begun);
-    post_message(call, begun, start, token, &reply);
-    log_reply(call, neo_rows_value(begun, 0, NEO_CONVERSATION_NUMBER), start->message, &reply);
+    sender from = open_sender(call, begun, NEO_CONVERSATION_NUMBER);
+    post_message(call, begun, start, &from, &reply);
+    log_reply(call, from.id, start->message, &reply);
     const char *text = neo_rows_value(begun, 0, NEO_CONVERSATION_TEMPLATE_TEXT);
     if (!neo_rows_is_true(begun, 0, NEO_CONVERSATION_HAS_TEMPLATE) && reply.verdict == NEO_VERDICT_ACCEPTED)
-        text = fetch_template(call, begun, start, token);
+        text = fetch_template(call, begun, start, from.token);
     if (text) /* that the contact reads */
         text = neo_template_fill(text, neo_json_get(start->content, "template_parameters"), call->pool);
     neo_problem *problem = end_message(call, start, &reply, text, &ended);
@@ -326,6 +333,47 @@ static neo_problem *send_to_contact(neo_call *call, neo_result *result)
     return problem ? problem : send_message(call, &rows, &start, result);
 }
 
+/* Marking a message again changes nothing, so the client may repeat the request whenever the outcome is unknown. A message that
+ * Meta refuses to mark, because it is too old, is marked here. */
+static neo_problem *mark_at_provider(neo_call *call, const neo_rows *last)
+{
+    neo_reply reply;
+    const char *provider_id = neo_rows_value(last, 0, NEO_RECEIVED_PROVIDER_ID);
+    if (!provider_id)
+        return NULL;
+    sender from = open_sender(call, last, NEO_RECEIVED_NUMBER);
+    post(call, &from, neo_read_receipt_json(provider_id, call->pool), &reply);
+    if (reply.is_success)
+        return NULL;
+    if (reply.verdict == NEO_VERDICT_UNKNOWN)
+        reply.verdict = NEO_VERDICT_LATER;
+    if (reply.verdict != NEO_VERDICT_LATER && reply.verdict != NEO_VERDICT_FORBIDDEN)
+        return NULL;
+    log_reply(call, from.id, neo_rows_value(last, 0, NEO_RECEIVED_MESSAGE), &reply);
+    return reply_problem(call, NULL, &reply);
+}
+
+static neo_problem *mark_read(neo_call *call, neo_result *result)
+{
+    neo_pg *pg;
+    neo_rows last, rows;
+    neo_problem *problem = neo_call_acquire_for_id(call, &pg);
+    if (problem)
+        return problem;
+    neo_pg_status status = neo_whatsapp_last_received(pg, &call->actor, call->match.id, call->pool, &last);
+    neo_call_release(call, pg);
+    if ((problem = neo_call_check_found(call, status, &last)) || (problem = mark_at_provider(call, &last)) ||
+        (problem = neo_call_acquire(call, &pg)))
+        return problem;
+    status = neo_whatsapp_mark_read(pg, &call->actor, call->match.id, neo_rows_value(&last, 0, NEO_RECEIVED_MESSAGE),
+                                    call->pool, &rows);
+    neo_call_release(call, pg);
+    if ((problem = neo_call_check_found(call, status, &rows)))
+        return problem;
+    *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
+    return NULL;
+}
+
 const neo_operation neo_whatsapp_operations[] = {
     {.method = "POST",
      .path = "whatsapp/conversations",
@@ -372,5 +420,21 @@ const neo_operation neo_whatsapp_operations[] = {
             "Always send an Idempotency-Key.\n\nA template can be sent at any time. The other types need an open window: "
             "within 24 hours after the contact's last message, see `window_expires_at` of the conversation.",
      .answer = "The message."},
+    {.method = "POST",
+     .path = "whatsapp/conversations/{id}/read",
+     .run = mark_read,
+     .access = NEO_ACCESS_WRITE,
+     .status = 200,
+     .response_headers = NEO_RESPONSE_ETAG,
+     .resource = &neo_conversation,
+     .media_type = "application/json",
+     .problems = NEO_PROBLEM_BIT(NEO_INTERNAL_PROVIDER_UNAVAILABLE),
+     .schema = "Conversation",
+     .tag = "WhatsApp",
+     .verb = "markConversationRead",
+     .summary = "Mark a conversation as read",
+     .doc = "Marks the contact's messages as read, also at WhatsApp, where the contact sees it. Messages that arrive meanwhile "
+            "stay unread. If WhatsApp is unavailable, nothing is marked; repeat the request.",
+     .answer = "The conversation as it is now."},
     {0},
 };

@@ -90,6 +90,15 @@ neo_text neo_outgoing_json(const neo_outgoing *message, apr_pool_t *pool)
     return neo_json_text(body, pool);
 }
 
+neo_text neo_read_receipt_json(const char *provider_id, apr_pool_t *pool)
+{
+    neo_json *body = neo_json_make_object(pool);
+    set_string(body, "messaging_product", "whatsapp", pool);
+    set_string(body, "status", "read", pool);
+    set_string(body, "message_id", provider_id, pool);
+    return neo_json_text(body, pool);
+}
+
 /* ---------------------------------------------------------------- responses */
 
 /* The provider's error codes (doc/whatsapp.md explains each); the first matching row counts. For any other code the HTTP status
@@ -222,9 +231,10 @@ static int read_error(const neo_json *error, int http_status, const char *token,
 static void read_success(const neo_json *body, apr_pool_t *pool, neo_reply *reply)
 {
     const neo_json *message = neo_json_at(neo_json_get(body, "messages"), 0);
-    const neo_json *contact = neo_json_at(neo_json_get(body, "contacts"), 0);
+    const neo_json *contact = neo_json_at(neo_json_get(body, "contacts"), 0), *success = neo_json_get(body, "success");
     const char *status = read_text(message, "message_status", MAX_ID, pool);
     const char *wa_id = read_provider_id(contact, "wa_id", pool);
+    reply->is_success = success && neo_json_is_true(success);
     reply->id = read_provider_id(message, "id", pool);
     if (!reply->id)
         return;

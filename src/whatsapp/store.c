@@ -77,6 +77,17 @@ neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const char
                       pool, rows);
 }
 
+neo_pg_status neo_whatsapp_last_received(neo_pg *pg, const neo_actor *actor, const char *id, apr_pool_t *pool, neo_rows *rows)
+{
+    return neo_pg_run(pg, NEO_BIND(last_received, .organization = actor->organization, .id = id), pool, rows);
+}
+
+neo_pg_status neo_whatsapp_mark_read(neo_pg *pg, const neo_actor *actor, const char *id, const char *message, apr_pool_t *pool,
+                                     neo_rows *rows)
+{
+    return neo_pg_run(pg, NEO_BIND(mark_read, .organization = actor->organization, .id = id, .message = message), pool, rows);
+}
+
 /* Edits and revocations have changed the message that they refer to, and are not messages. */
 neo_pg_status neo_whatsapp_list_messages(neo_pg *pg, const neo_actor *actor, const char *conversation,
                                          const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)

@@ -25,6 +25,13 @@ where t.organization_id = {organization} and t.id = {id} and not (t.is_provision
 -- write: change
 select body, deliveries, refusal from neoapi.whatsapp_change({organization}, {id}, {version}, {changes}, {actor}, {request});
 
+-- read: last_received
+select number_id, phone_number_id, access_token, message, provider_message_id
+from neoapi.whatsapp_last_received({organization}, {id});
+
+-- write: mark_read
+select r from neoapi.whatsapp_mark_read({organization}, {id}, {message}) r where r is not null;
+
 -- read: find_numbers
 select id, phone_number_id, app_secret from neoapi.whatsapp_number
 where phone_number_id = any ({ids}) or waba_id = any ({ids}) limit 1000;

@@ -126,7 +126,7 @@ def test_every_operation_of_the_contract_is_described(document):
         ("get", "/webhooks/{id}/deliveries/{delivery_id}"), ("post", "/webhooks/{id}/deliveries/{delivery_id}/retry"),
         ("post", "/whatsapp/conversations"), ("get", "/whatsapp/conversations"), ("get", "/whatsapp/conversations/{id}"),
         ("patch", "/whatsapp/conversations/{id}"), ("get", "/whatsapp/conversations/{id}/messages"),
-        ("post", "/whatsapp/conversations/{id}/messages"),
+        ("post", "/whatsapp/conversations/{id}/messages"), ("post", "/whatsapp/conversations/{id}/read"),
         ("get", "/events"), ("get", "/events/{id}")}
 
 

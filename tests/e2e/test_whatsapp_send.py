@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""POST /whatsapp/conversations/{id}/messages: types of messages, the 24-hour window, replies, and that nothing is sent twice."""
+"""POST /whatsapp/conversations/{id}/messages: types of messages, the 24-hour window, replies, and that nothing is sent twice. POST …/{id}/read."""
 
 import contextlib
 import os
@@ -13,11 +13,11 @@ import requests
 from client import Api, moment, ok, refused
 from event_log import events
 from wait import eventually, together
-from whatsapp import (PHONE, WhatsAppOrg, meta, module_admin_factory, module_instance, org,  # fixtures among them
+from whatsapp import (PHONE, WhatsAppOrg, description, meta, module_admin_factory, module_instance, org,  # fixtures among them
                       provider)
 
 from callbacks import message, preference, status, system, text
-from meta import accept, after, close_before_response, error
+from meta import accept, after, answering, close_before_response, error
 
 URL = "https://cdn.example.com/plan.pdf"
 DAY = 24 * 3600
@@ -284,3 +284,70 @@ def test_a_message_follows_its_contact_when_a_late_change_splits_the_conversatio
     found = {one["contact_wa_id"]: one["id"] for one in org.conversations()}
     assert set(found) == {PHONE, other}
     assert org.message({"message": sent})["conversation_id"] == found[PHONE]
+
+
+# ---------------------------------------------------------------- marking as read
+
+
+def mark(org, id):
+    answer = org.api.post(f"whatsapp/conversations/{id}/read")
+    description(org.instance).operation("post", "/whatsapp/conversations/{id}/read").check(answer)
+    return answer
+
+
+def test_messages_are_marked_as_read_at_meta_and_here(org):
+    now = int(time.time())
+    last = text("E você?", PHONE, at=now - 1)
+    org.notify(text("Oi", PHONE, at=now - 2), last)
+    id = org.conversation()["id"]
+    ok(org.send(id), 201)
+    answer = mark(org, id)
+    found = ok(answer)
+    assert [(one.number_id, one.json) for one in org.meta.marks] == [
+        (org.number.id, {"messaging_product": "whatsapp", "status": "read", "message_id": last["id"]})]
+    assert found["unread_count"] == 0 and moment(found["last_read_at"]) == now - 1
+    read = org.api.get(f"whatsapp/conversations/{id}")
+    assert read.json() == found and read.headers["ETag"] == answer.headers["ETag"]
+    assert ok(mark(org, id)) == found  # nothing changes
+    org.notify(text("Alô?", PHONE))
+    assert ok(org.api.get(f"whatsapp/conversations/{id}"))["unread_count"] == 1
+
+
+def test_a_message_that_arrives_while_others_are_marked_stays_unread(org):
+    id = org.opened(at=int(time.time()) - 5)
+    org.meta.behave(after(lambda send: org.notify(text("Alô?", PHONE)), answering(200, b'{"success": true}', "application/json")))
+    assert ok(mark(org, id))["unread_count"] == 1
+
+
+def test_a_conversation_without_a_message_of_the_contact_is_not_marked_at_meta(org):
+    made, _ = org.begin()
+    assert ok(mark(org, made["conversation"]["id"])) == made["conversation"] and not org.meta.marks
+
+
+@pytest.mark.parametrize("behaviour", [error(130429), error(190), close_before_response, answering(500), answering(200)],
+                         ids=["busy", "token", "lost", "500", "empty"])
+def test_nothing_is_marked_while_meta_is_unavailable(org, behaviour):
+    id = org.opened()
+    org.meta.behave(behaviour)
+    refused(mark(org, id), 503, "internal.provider_unavailable")
+    assert ok(org.api.get(f"whatsapp/conversations/{id}"))["unread_count"] == 1
+    org.meta.behave(accept)
+    assert ok(mark(org, id))["unread_count"] == 0
+
+
+def test_a_message_that_meta_does_not_mark_is_marked_here(org):
+    """It is too old."""
+    id = org.opened()
+    org.meta.behave(error(131009))
+    assert ok(mark(org, id))["unread_count"] == 0
+
+
+def test_marking_needs_a_conversation_and_the_scope(org, module_admin_factory, meta):
+    id = org.opened()
+    for unknown in ("wac_00000000000000000000000000", "x"):
+        refused(mark(org, unknown), 404, "not_found.conversation")
+    other = WhatsAppOrg(org.instance, module_admin_factory, meta)
+    refused(other.api.post(f"whatsapp/conversations/{id}/read"), 404, "not_found.conversation")
+    reader = Api(org.instance, module_admin_factory.key(org.organization, scopes=["whatsapp:read"]))
+    refused(reader.post(f"whatsapp/conversations/{id}/read"), 403, "forbidden.insufficient_permissions")
+    assert not meta.marks

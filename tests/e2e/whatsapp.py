@@ -53,7 +53,7 @@ def meta(provider):
     """The stand-in. It accepts valid requests by default. A test fails if it refuses an invalid request."""
     provider.behave(accept)
     provider.reading = None
-    del provider.sends[:], provider.reads[:], provider.wrong[:]
+    del provider.sends[:], provider.marks[:], provider.reads[:], provider.wrong[:]
     yield provider
     assert not provider.wrong
 

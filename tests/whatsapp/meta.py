@@ -6,6 +6,7 @@ with Meta() as meta:
     meta.url                        the URL of the API, for NeoAPIWhatsAppURL
     meta.reads                      the paths that were read
     meta.sends                      the received messages, including refused ones
+    meta.marks                      the requests that mark a message as read, as meta.sends
     meta.behave(error(131026))      sets the behaviour for following messages
     with meta.unreachable(): ...    closes its port
 
@@ -80,6 +81,10 @@ class Send:
         return urlsplit(self.path).path.split("/")[2]
 
     @property
+    def is_mark(self):
+        return isinstance(self.json, dict) and "status" in self.json
+
+    @property
     def opaque(self):
         return self.json.get("biz_opaque_callback_data")
 
@@ -144,6 +149,11 @@ def require(condition, code, details):
 CONTENTS = {"template": None, "text": {"body"}, "image": {"link", "caption"}, "document": {"link", "caption", "filename"},
             "reaction": {"message_id", "emoji"}}
 REQUIRED = {"text": {"body"}, "image": {"link"}, "document": {"link"}, "reaction": {"message_id", "emoji"}}
+
+
+def check_mark(mark):
+    require(set(mark) == {"messaging_product", "status", "message_id"}, 100, f"unexpected keys {sorted(mark)}")
+    require(mark["messaging_product"] == "whatsapp" and mark["status"] == "read", 100, "status must be read")
 
 
 def check_message(message, templates):
@@ -352,7 +362,10 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
         send = Send(time.time(), self.path, headers, body, self.client_address)
-        self.server.meta.arrived(send)
+        if send.is_mark:
+            self.server.meta.marks.append(send)
+        else:
+            self.server.meta.arrived(send)
         with contextlib.suppress(OSError):  # the client closed the connection
             return self.decide(send)
         self.close_connection = True
@@ -360,11 +373,14 @@ class Handler(BaseHTTPRequestHandler):
     def decide(self, send):
         meta = self.server.meta
         try:
-            check_message(send.json, meta.templates) if self.check_head() else None
+            self.check_head()
+            check_mark(send.json) if send.is_mark else check_message(send.json, meta.templates)
         except Wrong as wrong:
             meta.wrong.append(wrong.args)
             return error(wrong.args[0], details=wrong.args[1])(self, send)
-        self.verify("request", send.json)
+        self.verify("mark" if send.is_mark else "request", send.json)
+        if send.is_mark and meta.behaviour is accept:
+            return self.answer_checked("marked", {"success": True})
         meta.behaviour(self, send)
 
     def do_GET(self):
@@ -419,7 +435,7 @@ class Meta:
 
     def __init__(self, port=0, on_send=lambda send: None):
         self.behaviour, self.templates, self.numbers = accept, list(TEMPLATES), []
-        self.sends, self.wrong, self.on_send = [], [], on_send
+        self.sends, self.marks, self.wrong, self.on_send = [], [], [], on_send
         self.reads, self.reading = [], None  # paths of GET requests; a function that responds to them instead: reading(handler)
         self.server = Server(self, port)
         self.port = self.server.server_address[1]

@@ -66,6 +66,12 @@ class Specification:
     def response(self, body):
         self.operation("{Phone-Number-ID}/messages", "post", "200", body)
 
+    def mark(self, body):
+        self.named("MarkMessageRequestPayload", body)
+
+    def marked(self, body):
+        self.named("MarkMessageResponsePayload", body)
+
     def templates(self, body):
         self.operation("{WABA-ID}/message_templates", "get", "200", body)
 
