@@ -2,8 +2,8 @@
 -- Creates the tables of WhatsApp (numbers, leads, conversations, messages, opt-outs, identities), and the functions that send,
 -- receive, import and export.
 --
--- The runtime role has no privileges on these tables, except to look up a number by the provider's id and to read conversations
--- and messages. It calls the security definer functions. Administrators create numbers and leads with neoapictl.
+-- The runtime role has no privileges on these tables, except to write leads, to look up a number by the provider's id and to read
+-- conversations and messages. It calls the security definer functions. Administrators create numbers with neoapictl.
 
 -- A phone number for comparisons, without the digit that WhatsApp may omit: Brazil's ninth digit, the 1 after Mexico's country
 -- code, and the 9 after Argentina's. Must agree with neo_phone_key in src/resources/lead.c.
@@ -42,22 +42,49 @@ create unique index whatsapp_number_phone_number_id_key on neoapi.whatsapp_numbe
 create index whatsapp_number_waba_id on neoapi.whatsapp_number (waba_id);
 create index whatsapp_number_verify_token on neoapi.whatsapp_number (verify_token_hash);
 
+-- phone is unique by its key. At least one of phone, whatsapp_user_id and email is set (see src/resources/lead.c).
 create table neoapi.lead (
-    organization_id text collate "C" not null references neoapi.organization (id),
-    id              text collate "C" not null check (id like 'led\_%' and octet_length(id) = 30),
-    name            text not null check (length(name) between 1 and 200),
-    phone           text collate "C" not null check (phone ~ '^[1-9][0-9]{7,14}$'),
-    email           text check (length(email) between 3 and 254),
-    party_id        text collate "C",
-    created_at      timestamptz not null default date_trunc('milliseconds', now()), -- as it is exported
-    phone_at        timestamptz not null default now(), -- since when the lead has this phone
-    representation  text not null, -- as neoapictl exports it
-    primary key (organization_id, id),
-    -- API clients can delete parties but not leads.
-    foreign key (organization_id, party_id) references neoapi.party (organization_id, id) on delete set null (party_id)
+    organization_id  text collate "C" not null,
+    id               text collate "C" not null check (id like 'led\_%' and octet_length(id) = 30),
+    tenant_id        text collate "C" not null,
+    name             text not null,
+    phone            text collate "C" check (phone ~ '^[1-9][0-9]{7,14}$'),
+    whatsapp_user_id text collate "C",
+    email            text,
+    message          text,
+    source           text not null,
+    origin           json,
+    property_id      text collate "C",
+    party_id         text collate "C",
+    broker_id        text collate "C",
+    status           text not null,
+    lost_reason      text,
+    consent          json,
+    received_at      timestamptz,
+    external_id      text collate "C",
+    metadata         json,
+    created_at       timestamptz not null,
+    updated_at       timestamptz not null,
+    created_by       text collate "C" not null,
+    updated_by       text collate "C" not null,
+    phone_at         timestamptz not null default now(), -- since when the lead has this phone
+    representation   text not null,
+    primary key (organization_id, id)
 );
 create unique index lead_phone_key on neoapi.lead (organization_id, neoapi.whatsapp_phone_key(phone));
-create index lead_party on neoapi.lead (organization_id, party_id) where party_id is not null;
+create unique index lead_external_id_key on neoapi.lead (organization_id, external_id) where external_id is not null;
+create index lead_status on neoapi.lead (organization_id, status, id);
+create index lead_source on neoapi.lead (organization_id, source, id);
+create index lead_whatsapp_user_id on neoapi.lead (organization_id, whatsapp_user_id, id) where whatsapp_user_id is not null;
+create index lead_email on neoapi.lead (organization_id, lower(email), id) where email is not null;
+create index lead_property_id on neoapi.lead (organization_id, property_id, id) where property_id is not null;
+create index lead_party_id on neoapi.lead (organization_id, party_id, id) where party_id is not null;
+create index lead_broker_id on neoapi.lead (organization_id, broker_id, id) where broker_id is not null;
+create index lead_updated_at on neoapi.lead (organization_id, updated_at, id);
+create index lead_q on neoapi.lead using gin (organization_id, neoapi.folded(name) gin_trgm_ops);
+alter index neoapi.lead_q alter column 2 set statistics 500;
+
+grant select, insert, update, delete on neoapi.lead to :runtime;
 
 create function neoapi.lead_set_phone_at() returns trigger language plpgsql as $$
 begin
@@ -65,7 +92,8 @@ begin
     return new;
 end $$;
 create trigger set_phone_at before update on neoapi.lead
-    for each row when (neoapi.whatsapp_phone_key(new.phone) <> neoapi.whatsapp_phone_key(old.phone))
+    for each row when (neoapi.whatsapp_phone_key(new.phone) is distinct from neoapi.whatsapp_phone_key(old.phone)
+                       or new.phone is null and new.whatsapp_user_id is distinct from old.whatsapp_user_id)
     execute function neoapi.lead_set_phone_at();
 
 -- ---------------------------------------------------------------- conversations and messages
@@ -295,7 +323,6 @@ grant execute on function neoapi.whatsapp_response to :runtime;
 
 -- What lists and reads need; the rows have no secrets.
 grant select on neoapi.whatsapp_conversation, neoapi.whatsapp_message to :runtime;
-grant select (organization_id, id, party_id) on neoapi.lead to :runtime;
 grant select (display_phone_number) on neoapi.whatsapp_number to :runtime;
 
 -- ---------------------------------------------------------------- identities
@@ -619,12 +646,14 @@ begin
     end if;
 end $$;
 
--- The identity of a lead with its phone.
+-- The identity of a lead with its phone; without one, with its business-scoped user id.
 create function neoapi.whatsapp_lead_identity(lead neoapi.lead, number text) returns neoapi.whatsapp_identity
     language sql stable
     return json_populate_record(null::neoapi.whatsapp_identity, json_build_object(
         'organization_id', (lead).organization_id, 'number_id', number, 'kind', 'lead', 'lead_id', (lead).id, 'name', (lead).name,
-        'source', concat_ws(' ', 'lead', (lead).id, (lead).phone, extract(epoch from (lead).phone_at)), 'wa_id', (lead).phone,
+        'source', concat_ws(' ', 'lead', (lead).id, coalesce((lead).phone, (lead).whatsapp_user_id),
+                            extract(epoch from (lead).phone_at)),
+        'wa_id', (lead).phone, 'bsuid', case when (lead).phone is null then (lead).whatsapp_user_id end,
         'at', date_trunc('second', (lead).phone_at)));
 
 -- Stores an identity, unless it exists, and returns its row with the conversation, which is locked. The caller has
@@ -748,6 +777,8 @@ begin
         refusal := case when not found then 'no_conversation' end;
     elsif not found then
         refusal := 'no_lead';
+    elsif recipient.phone is null and recipient.whatsapp_user_id is null then
+        refusal := 'no_address';
     else
         select min(n.id), case count(*) when 0 then 'no_number' when 1 then null else 'several_numbers' end into number_id, refusal
         from neoapi.whatsapp_number n where n.organization_id = organization and (number is null or n.id = number);
@@ -1334,7 +1365,8 @@ begin
     i.source := neoapi.whatsapp_import_source(identity);
     if i.kind = 'lead' and since is not null then
         update neoapi.lead l set phone_at = to_timestamp(since::double precision)
-        where l.organization_id = organization and l.id = i.lead_id and l.phone = split_part(i.source, ' ', 3)
+        where l.organization_id = organization and l.id = i.lead_id
+          and coalesce(l.phone, l.whatsapp_user_id) = split_part(i.source, ' ', 3)
           and l.phone_at > to_timestamp(since::double precision);
     end if;
     i.phone := neoapi.whatsapp_phone_key(i.wa_id);

@@ -14,6 +14,7 @@
 #define NEO_SAMPLE_PROPOSAL "pps_01kgmp8prv5s9v3x1c7f2j4n6q"
 #define NEO_SAMPLE_CONTRACT "ctr_01kh3m6mbp8t2w6z0d4g9k1m5r"
 #define NEO_SAMPLE_DOCUMENT "doc_01kh3nrjhb1v5y8b3e7h0m2p4t"
+#define NEO_SAMPLE_LEAD     "led_01kgexq2m4c7f1h5k9n3r6t8w0"
 #define NEO_SAMPLE_DELIVERY "whd_01kghcczxp4h7n2s9w3c6f1k8r"
 
 /* A string literal as a JSON string: NEO_TEXT("x") is "\"x\"". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Validation of leads, which only neoapictl creates: from CSV (`lead import`) and from JSON lines (`import`). */
+/* What other files need of leads: the columns of a CSV file (`neoapictl lead import`), and the rules of telephone numbers. */
 #ifndef NEO_RESOURCES_LEAD_H
 #define NEO_RESOURCES_LEAD_H
 
@@ -27,6 +27,12 @@ int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *error[NEO_L
  * code. Without + it is Brazilian. */
 const char *neo_normalize_phone_digits(const char *text, apr_pool_t *pool);
 const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool);
+
+/* What a lead's phone may be sent as. The rule is stricter. */
+#define NEO_PATTERN_LEAD_PHONE "^[+]?[ ./()-]*[0-9]([ ./()-]*[0-9]){7,16}[ ./()-]*$"
+
+/* The rule of a contact's business-scoped user id. */
+const char *neo_rule_bsuid(const neo_json *value, apr_pool_t *pool);
 
 /* The key by which numbers are compared, without the digit that WhatsApp may omit: Brazil's ninth digit, the 1 after Mexico's
  * country code, the 9 after Argentina's. */

@@ -5,14 +5,17 @@
 
 #include "schema/resource.h"
 
-/* Resources with events, in the order of the OpenAPI document: X(name, AREA, "collection"). */
-#define NEO_RESOURCES_WITH_EVENTS(X)                                                                                           \
+/* Resources whose events "*" includes, in the order of the OpenAPI document: X(name, AREA, "collection"). */
+#define NEO_RESOURCES_IN_ANY_EVENT(X)                                                                                          \
     X(broker, BROKERS, "brokers")                                                                                              \
     X(property, PROPERTIES, "properties")                                                                                      \
     X(party, PARTIES, "parties")                                                                                               \
     X(proposal, PROPOSALS, "proposals")                                                                                        \
     X(contract, CONTRACTS, "contracts")                                                                                        \
     X(document, DOCUMENTS, "documents")
+
+/* Resources with events. */
+#define NEO_RESOURCES_WITH_EVENTS(X) NEO_RESOURCES_IN_ANY_EVENT(X) X(lead, LEADS, "leads")
 
 /* All resources. */
 #define NEO_RESOURCE_LIST(X) NEO_RESOURCES_WITH_EVENTS(X) X(webhook, WEBHOOKS, "webhooks")
@@ -26,7 +29,7 @@ typedef enum neo_area { NEO_RESOURCE_LIST(NEO_AREA_OF) NEO_AREA_WHATSAPP, NEO_AR
 NEO_RESOURCE_LIST(NEO_DECLARATION)
 
 /* Imported and exported by neoapictl, but not part of the API. neo_whatsapp_conversation has the fields of neo_conversation. */
-extern const neo_resource neo_lead, neo_whatsapp_opt_out, neo_whatsapp_conversation, neo_whatsapp_message;
+extern const neo_resource neo_whatsapp_opt_out, neo_whatsapp_conversation, neo_whatsapp_message;
 
 /* The body of POST /webhooks/{id}/recover, and the values of its `statuses`, ended by NULL. */
 extern const neo_resource neo_recovery;

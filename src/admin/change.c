@@ -169,7 +169,6 @@ static const struct {
      "select count(*) from neoapi.listing_feed where organization_id = $1 and revoked_at is null"},
     {&neo_noun_organization, "WhatsApp number", "WhatsApp numbers",
      "select count(*) from neoapi.whatsapp_number where organization_id = $1"},
-    {&neo_noun_organization, "lead", "leads", "select count(*) from neoapi.lead where organization_id = $1"},
     {&neo_noun_organization, "WhatsApp opt-out", "WhatsApp opt-outs",
      "select count(*) from neoapi.whatsapp_opt_out where organization_id = $1"},
     {&neo_noun_user, "token that works", "tokens that work",
@@ -245,6 +244,7 @@ static const struct {
     {&neo_noun_organization, "delete from neoapi.webhook_delivery where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.event where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.whatsapp_template where organization_id = $1"},
+    {&neo_noun_lead, forget_lead_sql},
 };
 
 /* Removes the conversations of a number or with a lead, with their messages. A lead's opt-outs are removed, too; a number's are

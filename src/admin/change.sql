@@ -26,3 +26,14 @@ where l.id = $1 and o.organization_id = l.organization_id
 and (o.lead_id = l.id or neoapi.whatsapp_phone_key(o.contact_phone) = neoapi.whatsapp_phone_key(l.phone)
      or o.id in (select 'wao_' || right(c.id, 26) from neoapi.whatsapp_conversation c
                  where c.organization_id = l.organization_id and c.lead_id = l.id));
+
+-- The references of a lead ($1), and its last event.
+-- name: forget_lead
+with removed as (
+    delete from neoapi.reference r using neoapi.lead l
+    where l.id = $1 and r.organization_id = l.organization_id and r.source_id = l.id),
+gone as (
+    update neoapi.lead set updated_by = 'neoapictl',
+        updated_at = greatest(date_trunc('milliseconds', now()), updated_at + interval '1 millisecond')
+    where id = $1 returning *)
+select neoapi.add_event(organization_id, 'lead.deleted', id, representation, 'neoapictl') from gone;

@@ -56,8 +56,10 @@ static neo_problem *refuse_start(neo_call *call, const neo_rows *begun, const ne
                           "cannot be sent: WhatsApp has given the contact's phone number to another contact");
     else if (strcmp(refusal, "no_phone") == 0)
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_INVALID, "whatsapp", "lead_id",
-                          "has a phone number that WhatsApp has given to another contact; ask the administrator to correct the "
-                          "lead's number");
+                          "has a phone number that WhatsApp has given to another contact; correct the lead's phone");
+    else if (strcmp(refusal, "no_address") == 0)
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_INVALID, "whatsapp", "lead_id",
+                          "has neither a phone nor a whatsapp_user_id");
     else if (strcmp(refusal, "several_numbers") == 0)
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_REQUIRED, "whatsapp", "number_id",
                           "is required: the organization has several numbers");

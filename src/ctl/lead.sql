@@ -10,13 +10,27 @@ from (
     and not exists (select from neoapi.party p where p.organization_id = $1 and p.id = r.party_id)
     union all
     select r.line, 'phone: the organization has a lead with this number already: ' || l.id || '; if the number has a new owner, correct'
-        ' that lead first: run neoapictl export, change the phone in its line and run neoapictl import with this line'
+        ' that lead first with PATCH /leads/{id}'
     from json_to_recordset($2) as r (line int, name text, phone text, email text, party_id text)
     join neoapi.lead l
     on l.organization_id = $1 and neoapi.whatsapp_phone_key(l.phone) = neoapi.whatsapp_phone_key(r.phone)) p;
 
--- $3 is an id block.
+-- $3 is an id block. The leads are in the event log, but no subscription gets these events. One row: the number of leads.
 -- name: add
-insert into neoapi.lead (organization_id, id, name, phone, email, party_id)
-select $1, neoapi.block_id($3, row_number() over (order by r.line) - 1), r.name, r.phone, r.email, r.party_id
-from json_to_recordset($2) as r (line int, name text, phone text, email text, party_id text);
+with added as (
+    insert into neoapi.lead (organization_id, tenant_id, id, name, phone, email, source, party_id, status, created_at, updated_at,
+                             created_by, updated_by)
+    select $1, o.tenant_id, neoapi.block_id($3, row_number() over (order by r.line) - 1), r.name, r.phone, r.email, 'import',
+           r.party_id, 'new', date_trunc('milliseconds', now()), date_trunc('milliseconds', now()), 'neoapictl',
+           'neoapictl'
+    from json_to_recordset($2) as r (line int, name text, phone text, email text, party_id text)
+    join neoapi.organization o on o.id = $1
+    returning *),
+referred as (
+    insert into neoapi.reference (organization_id, source_id, path, target_id)
+    select organization_id, id, 'party_id', party_id from added where party_id is not null),
+logged as (
+    insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload, is_silent)
+    select organization_id, 'lead.created', id, neoapi.event_time(created_at), created_by, representation, true
+    from added order by id)
+select count(*) from added;

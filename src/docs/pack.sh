@@ -116,10 +116,12 @@ insert sync.py "$work/sync.py" "$here/sync.html" >"$work/sync.new"
 insert sync.ts "$work/sync.ts" "$work/sync.new" >"$work/sync.html"
 draw proposal 'Statuses of a proposal and their transitions' >"$work/proposal"
 draw contract 'Statuses of a contract and their transitions' >"$work/contract"
+draw lead 'Statuses of a lead and their transitions' >"$work/lead"
 draw property 'Statuses of a property that proposals and contracts change' >"$work/property"
 insert diagram_of_proposals "$work/proposal" "$here/rules.html" >"$work/rules.1"
 insert diagram_of_contracts "$work/contract" "$work/rules.1" >"$work/rules.2"
-insert diagram_of_properties "$work/property" "$work/rules.2" >"$work/rules.html"
+insert diagram_of_leads "$work/lead" "$work/rules.2" >"$work/rules.3"
+insert diagram_of_properties "$work/property" "$work/rules.3" >"$work/rules.html"
 swagger_ui=$(sed -n 's/.*"swagger-ui-dist": "\([^"]*\)".*/\1/p' "$here/package.json")
 {
     echo '#include "openapi/docs.h"'

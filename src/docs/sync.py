@@ -10,7 +10,7 @@ import requests
 
 API, DAY = os.environ["API"], 24 * 3600
 COLLECTIONS = {"broker": "brokers", "property": "properties", "party": "parties", "proposal": "proposals",
-               "contract": "contracts", "document": "documents"}
+               "contract": "contracts", "document": "documents", "lead": "leads"}
 api = requests.Session()
 api.headers["X-API-Key"] = os.environ["KEY"]
 copy = sqlite3.connect(sys.argv[1])

@@ -12,7 +12,7 @@ const API = process.env.API ?? "", KEY = process.env.KEY ?? "", FILE = process.a
 const DAY = 24 * 3600 * 1000;
 const collections: Record<string, string> = {
   broker: "brokers", property: "properties", party: "parties",
-  proposal: "proposals", contract: "contracts", document: "documents",
+  proposal: "proposals", contract: "contracts", document: "documents", lead: "leads",
 };
 type Copy = { position?: string | null; records: Record<string, Resource>; deleted: Record<string, Gone> };
 const copy: Copy = { records: {}, deleted: {} };

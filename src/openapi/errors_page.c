@@ -165,7 +165,8 @@ static void add_other_tables(neo_buf *out, const neo_operation *const *operation
         const neo_resource *body = o->body ? o->body : o->resource;
         if (o->resource && o->accepts & NEO_ACCEPTS_BODY && has_field(code))
             add_field_rows(&rows, code, body, body->fields, "");
-        else if (o->resource && code == NEO_NOT_FOUND_RESOURCE && strcmp(missing.name, last) != 0) {
+        else if (o->resource && code == NEO_NOT_FOUND_RESOURCE && !neo_resource_named(missing.name) &&
+                 strcmp(missing.name, last) != 0) {
             last = missing.name;
             add_row(&rows, filled_code(code, &missing, "", out->pool),
                     apr_psprintf(out->pool, "A %s of the organization.", missing.name));

@@ -45,7 +45,7 @@ static void add_requirements(neo_buf *items, const neo_resource *resource, const
     for (const neo_precondition *p = resource->preconditions; p->check; p++)
         if ((p->when == NEO_ON_STATUS || p->when == NEO_IN_STATUS) && neo_has_name(p->names, t->to))
             add_list_item(items, p->doc, p->code);
-    for (const neo_effect *e = resource->effects; e->state; e++)
+    for (const neo_effect *e = resource->effects; e && e->state; e++)
         if (strcmp(e->state, t->to) == 0 && e->code)
             add_list_item(items,
                           apr_psprintf(items->pool, "%s%s%sthe %s is %s.%s%s", e->kind ? "`" : "", e->kind ? e->kind : "",
@@ -58,7 +58,7 @@ static void add_consequences(neo_buf *items, const neo_resource *resource, const
 {
     if (t->timestamp_field)
         add_list_item(items, apr_psprintf(items->pool, "`%s` is set.", t->timestamp_field), NEO_CODES);
-    for (const neo_effect *e = resource->effects; e->state; e++)
+    for (const neo_effect *e = resource->effects; e && e->state; e++)
         if (strcmp(e->state, t->to) == 0)
             add_list_item(items, describe_effect(e, neo_effect_target(resource)->name, items->pool), NEO_CODES);
     if (t->after_date)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Validation of leads (see resources/lead.h). */
+/* Leads: people who have asked about a property. */
 #include "resources/lead.h"
 
 #include <apr_strings.h>
 #include <ctype.h>
 #include <string.h>
 
-#include "resources/list.h"
+#include "resources/fields.h"
+#include "schema/business_rules.h"
 #include "schema/rules.h"
 #include "schema/validate.h"
 
@@ -126,26 +127,235 @@ static const char *in_one_line(const char *text, apr_pool_t *pool)
     return line;
 }
 
-/* The columns are those of sql/0004_whatsapp.sql. Leads are not in the OpenAPI document. */
-static const neo_field fields[] = {
-    {.name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "Id of the lead."},
-    {.name = "name",
+const char *neo_rule_bsuid(const neo_json *value, apr_pool_t *pool)
+{
+    (void)pool;
+    return strchr(neo_json_string(value), ' ') ? "must not contain spaces" : NULL;
+}
+
+static const char *const sources[] = {"portal", "site", "referral", "walk_in", "import", "other", NULL};
+static const char *const statuses[] = {"new", "contacted", "qualified", "converted", "lost", NULL};
+
+static const neo_field origin[] = {
+    {.name = "portal",
+     .type = NEO_STRING,
+     .flags = NEO_REQUIRED,
+     .max = 60,
+     .doc = "Name of the portal or system.",
+     .example = "\"zap\""},
+    {.name = "lead_id",
+     .type = NEO_STRING,
+     .max = 200,
+     .doc = "Its id of the lead.",
+     .example = "\"59ee0fc6e4b043e1b2a6d863\""},
+    {0},
+};
+
+static const neo_field consent[] = {
+    {.name = "given_at",
+     .type = NEO_TIMESTAMP,
+     .flags = NEO_REQUIRED,
+     .rule = neo_rule_past,
+     .doc = "Time of the consent. Not in the future.",
+     .example = "\"2026-01-31T13:45:10.123Z\""},
+    {.name = "source",
      .type = NEO_STRING,
      .flags = NEO_REQUIRED,
      .max = 200,
-     .normalize = in_one_line,
-     .doc = "Name, in one line."},
+     .doc = "Where it was given.",
+     .example = "\"formulário do site\""},
+    {.name = "text",
+     .type = NEO_STRING,
+     .flags = NEO_MULTILINE,
+     .max = 2000,
+     .doc = "What the person agreed to.",
+     .example = "\"Aceito receber mensagens sobre imóveis.\""},
+    {0},
+};
+
+static const neo_field fields[] = {
+    NEO_FIELD_ID("lead", NEO_SAMPLE_LEAD, NEO_IN_EVENT),
+    {.name = "name",
+     .type = NEO_STRING,
+     .flags = NEO_REQUIRED | NEO_IN_EVENT,
+     .max = 200,
+     .doc = "Name.",
+     .example = "\"Marina Duarte\""},
     {.name = "phone",
      .type = NEO_STRING,
-     .flags = NEO_REQUIRED | NEO_SHOW_PLUS,
+     .flags = NEO_CONDITIONAL | NEO_UNIQUE | NEO_IN_EVENT | NEO_SHOW_PLUS,
      .max = 100,
      .normalize = neo_normalize_phone_digits,
      .rule = neo_rule_phone_digits,
-     .doc = "WhatsApp number. Stored as digits, exported with a leading plus sign."},
-    {.name = "email", .type = NEO_STRING, .max = 254, .rule = neo_rule_email, .doc = "E-mail address."},
-    {.name = "party_id", .type = NEO_REFERENCE, .refers = &neo_party, .doc = "The party that the lead has become."},
-    {.name = "organization_id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "The organization."},
-    {.name = "created_at", .type = NEO_TIMESTAMP, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "Time of the import."},
+     .pattern = NEO_PATTERN_LEAD_PHONE,
+     .doc = "Telephone number in E.164 format. Without a country code it is Brazilian. Spaces, dots, dashes, slashes and "
+            "parentheses are accepted and removed. Unique within the organization, also with or without Brazil's ninth digit.",
+     .example = "\"+5511987654321\""},
+    {.name = "whatsapp_user_id",
+     .type = NEO_STRING,
+     .flags = NEO_CONDITIONAL | NEO_IN_EVENT | NEO_NOT_IN_EXAMPLE,
+     .max = 255,
+     .rule = neo_rule_bsuid,
+     .pattern = "^[^ ]{1,255}$",
+     .doc = "The business-scoped user id (BSUID) of a contact whose number WhatsApp does not show. Messages are sent to it if "
+            "there is no `phone`.",
+     .example = "\"BR.13491208655302741918\""},
+    {.name = "email",
+     .type = NEO_STRING,
+     .flags = NEO_CONDITIONAL | NEO_IN_EVENT,
+     .max = 254,
+     .rule = neo_rule_email,
+     .format = "email",
+     .doc = "E-mail address. At least one of `phone`, `whatsapp_user_id` and `email` is required.",
+     .example = "\"marina.duarte@example.com.br\""},
+    {.name = "message",
+     .type = NEO_STRING,
+     .flags = NEO_IN_EVENT | NEO_MULTILINE,
+     .max = 5000,
+     .doc = "What the person wrote. Line breaks are allowed.",
+     .example = "\"Gostaria de agendar uma visita.\""},
+    {.name = "source",
+     .type = NEO_ENUM,
+     .flags = NEO_ALWAYS | NEO_IN_EVENT,
+     .values = sources,
+     .default_value = "other",
+     .doc = "Where the lead comes from.",
+     .example = "\"portal\""},
+    {.name = "origin",
+     .type = NEO_OBJECT,
+     .flags = NEO_IN_EVENT,
+     .fields = origin,
+     .doc = "The portal or system that the lead comes from."},
+    {.name = "property_id",
+     .type = NEO_REFERENCE,
+     .flags = NEO_IN_EVENT,
+     .refers = &neo_property,
+     .doc = "The property that the person asked about.",
+     .example = NEO_TEXT(NEO_SAMPLE_PROPERTY)},
+    {.name = "party_id",
+     .type = NEO_REFERENCE,
+     .flags = NEO_IN_EVENT | NEO_NOT_IN_EXAMPLE,
+     .refers = &neo_party,
+     .doc = "The party that the lead has become.",
+     .example = NEO_TEXT(NEO_SAMPLE_BUYER)},
+    {.name = "broker_id",
+     .type = NEO_REFERENCE,
+     .flags = NEO_IN_EVENT,
+     .refers = &neo_broker,
+     .doc = "The broker in charge.",
+     .example = NEO_TEXT(NEO_SAMPLE_BROKER)},
+    {.name = "status",
+     .type = NEO_ENUM,
+     .flags = NEO_ALWAYS | NEO_IN_EVENT,
+     .values = statuses,
+     .default_value = "new",
+     .doc = "From `new` by `contacted` and `qualified` to the final `converted`; `lost` can become `contacted` again. See the "
+            "page Business rules.",
+     .example = "\"new\""},
+    {.name = "lost_reason",
+     .type = NEO_STRING,
+     .flags = NEO_CONDITIONAL | NEO_NOT_IN_EXAMPLE | NEO_IN_EVENT | NEO_MULTILINE,
+     .max = 1000,
+     .doc = "Why the lead was lost. Required with the status `lost`.",
+     .example = "\"Comprou em outro bairro.\""},
+    {.name = "consent",
+     .type = NEO_OBJECT,
+     .flags = NEO_IN_EVENT,
+     .fields = consent,
+     .doc = "The person's consent to be contacted (LGPD)."},
+    {.name = "received_at",
+     .type = NEO_TIMESTAMP,
+     .flags = NEO_IN_EVENT,
+     .rule = neo_rule_past,
+     .doc = "When the person made contact, if before `created_at`. Not in the future.",
+     .example = "\"2026-02-02T10:17:12.000Z\""},
+    NEO_FIELDS_OF_CALLER("lead"),
+    NEO_FIELDS_OF_SERVICE("lead", "2026-02-02T10:17:33.060Z", "2026-02-02T10:17:33.060Z"),
+    {0},
+};
+
+static const neo_transition transitions[] = {
+    {.from = "new", .to = "contacted"},
+    {.from = "new", .to = "qualified"},
+    {.from = "new", .to = "converted"},
+    {.from = "new", .to = "lost"},
+    {.from = "contacted", .to = "qualified"},
+    {.from = "contacted", .to = "converted"},
+    {.from = "contacted", .to = "lost"},
+    {.from = "qualified", .to = "converted"},
+    {.from = "qualified", .to = "lost"},
+    {.from = "lost", .to = "contacted"},
+    {0},
+};
+
+static const char *const contacts[] = {"phone", "whatsapp_user_id", "email", NULL};
+
+/* Whether there is a contact, also one with an error. */
+static int has_contact(const neo_json *clean, const neo_problem *problem)
+{
+    for (const char *const *name = contacts; *name; name++)
+        if (neo_json_get(clean, *name))
+            return 1;
+    for (int i = 0; problem && i < problem->items->nelts; i++)
+        if (neo_has_name(contacts, APR_ARRAY_IDX(problem->items, i, neo_problem_item).field))
+            return 1;
+    return 0;
+}
+
+static void lead_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    const char *status = neo_json_string_at(clean, "status");
+    if (!has_contact(clean, *problem))
+        neo_problem_field(problem, pool, NEO_VALIDATION_FIELD_REQUIRED, resource->name, "phone",
+                          "is required, unless there is a whatsapp_user_id or an email");
+    if (status && strcmp(status, "lost") == 0 && !neo_json_get(clean, "lost_reason"))
+        neo_problem_field(problem, pool, NEO_VALIDATION_FIELD_REQUIRED, resource->name, "lost_reason",
+                          "is required with the status lost");
+}
+
+enum { READ_CONVERSATION };
+static const neo_read reads[] = {
+    {.sql = "select c.id from neoapi.whatsapp_conversation c where c.organization_id = $1 and c.lead_id = $2 limit 1"},
+    {0},
+};
+
+static const char *check_no_conversation(const neo_rule_input *input, apr_pool_t *pool)
+{
+    (void)pool;
+    return input->read[READ_CONVERSATION]
+               ? "The lead cannot be deleted while it has a WhatsApp conversation. The administrator can remove "
+                 "it with its conversations."
+               : NULL;
+}
+
+static const neo_precondition preconditions[] = {
+    {.when = NEO_ON_DELETE,
+     .code = NEO_CONFLICT_IN_USE,
+     .reads_if = "id",
+     .check = check_no_conversation,
+     .doc = "It has no WhatsApp conversation."},
+    {0},
+};
+
+static const neo_filter filters[] = {
+    {.name = "status", .value = NEO_VALUE_ENUM, .values = statuses, .left = "t.status", .doc = "Status."},
+    {.name = "source", .value = NEO_VALUE_ENUM, .values = sources, .left = "t.source", .doc = "Source."},
+    {.name = "phone",
+     .left = "neoapi.whatsapp_phone_key(t.phone)",
+     .right = "neoapi.whatsapp_phone_key(ltrim(%s, '+ '))",
+     .doc = "Telephone number in E.164 format, with or without Brazil's ninth digit."},
+    {.name = "whatsapp_user_id", .left = "t.whatsapp_user_id", .doc = "The contact's business-scoped user id."},
+    {.name = "email", .left = "lower(t.email)", .right = "lower(%s)", .doc = "E-mail address, ignoring case."},
+    {.name = "property_id", .value = NEO_VALUE_REFERENCE, .left = "t.property_id", .doc = "Property."},
+    {.name = "party_id", .value = NEO_VALUE_REFERENCE, .left = "t.party_id", .doc = "Party."},
+    {.name = "broker_id", .value = NEO_VALUE_REFERENCE, .left = "t.broker_id", .doc = "Broker in charge."},
+    {.name = "q",
+     .kind = NEO_FILTER_CONTAINS,
+     .left = "neoapi.folded(t.name)",
+     .right = "neoapi.folded(%s)",
+     .doc = "Part of the name, at least 3 characters, ignoring case and accents.",
+     .example = "\"duarte\""},
+    NEO_FILTER_EXTERNAL_ID,
     {0},
 };
 
@@ -154,9 +364,17 @@ const neo_resource neo_lead = {
     .collection = "leads",
     .prefix = "led_",
     .title = "Lead",
-    .tag_doc = "Prospects to contact.",
+    .tag_doc = "People who have asked about a property or want to be contacted.",
+    .area = NEO_AREA_LEADS,
+    .has_events = 1,
+    .is_opt_in = 1,
     .fields = fields,
-    .has_foreign_keys = 1,
+    .filters = filters,
+    .rule = lead_rule,
+    .transitions = transitions,
+    .preconditions = preconditions,
+    .reads = reads,
+    .has_batch = 1,
 };
 
 int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *error[NEO_LEAD_COLUMNS], apr_pool_t *pool)
@@ -166,9 +384,9 @@ int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *error[NEO_L
         const neo_field *field = neo_field_named(fields, headings[c].heading);
         const char *value = values[c] ? in_one_line(values[c], pool) : "";
         values[c] = *value ? field->normalize ? field->normalize(value, pool) : value : NULL;
-        error[c] = values[c]                       ? neo_check(field, neo_json_make_string(values[c], pool), NULL, pool)
-                   : (field->flags & NEO_REQUIRED) ? "is required"
-                                                   : NULL;
+        error[c] = values[c]             ? neo_check(field, neo_json_make_string(values[c], pool), NULL, pool)
+                   : c <= NEO_LEAD_PHONE ? "is required"
+                                         : NULL;
         count += error[c] != NULL;
     }
     return count;

@@ -20,12 +20,6 @@ static const char *number_rule(const neo_json *value, apr_pool_t *pool)
     return strspn(text, "0123456789") == strlen(text) ? NULL : "must be a phone number id of 5 to 20 digits";
 }
 
-static const char *bsuid_rule(const neo_json *value, apr_pool_t *pool)
-{
-    (void)pool;
-    return strchr(neo_json_string(value), ' ') ? "must not contain spaces" : NULL;
-}
-
 static const neo_field fields[] = {
     {.name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "Id of the opt-out."},
     {.name = "phone_number_id",
@@ -46,7 +40,7 @@ static const neo_field fields[] = {
      .type = NEO_STRING,
      .flags = NEO_CONDITIONAL,
      .max = 255,
-     .rule = bsuid_rule,
+     .rule = neo_rule_bsuid,
      .doc = "The contact's business-scoped user id."},
     {.name = "lead_id", .type = NEO_REFERENCE, .refers = &neo_lead, .doc = "The lead of the contact."},
     {.name = "opted_out_at",

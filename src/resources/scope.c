@@ -10,8 +10,8 @@
 #define ADDRESS(name, AREA, collection) &neo_##name,
 const neo_resource *const neo_resources[] = {NEO_RESOURCE_LIST(ADDRESS) NULL};
 
-const neo_resource *const neo_import_kinds[] = {NEO_RESOURCE_LIST(ADDRESS) & neo_lead, &neo_whatsapp_opt_out,
-                                                &neo_whatsapp_conversation, &neo_whatsapp_message, NULL};
+const neo_resource *const neo_import_kinds[] = {NEO_RESOURCE_LIST(ADDRESS) & neo_whatsapp_opt_out, &neo_whatsapp_conversation,
+                                                &neo_whatsapp_message, NULL};
 
 #define COLLECTION(name, AREA, collection) collection,
 static const char *const areas[NEO_AREAS] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp"};

@@ -6,7 +6,6 @@
 
 #include "resources/fields.h"
 
-#define SAMPLE_LEAD         "led_01kgexq2m4c7f1h5k9n3r6t8w0"
 #define SAMPLE_NUMBER       "wan_01kgexr5p6d8g2j6m0q4s7v9x1"
 #define SAMPLE_CONVERSATION "wac_01kghd2t9ae0h4k8n1r5t7w3y6"
 #define SAMPLE_MESSAGE      "wam_01kghd2t9bf1j5m9p2s6v8x4z7"

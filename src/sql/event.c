@@ -105,9 +105,9 @@ void neo_event_add(neo_buf *sql, const neo_event *event)
                    " select {organization}, %s || right(s.id, 4), s.id, e.id, '%s.%s', e.created_at, %s"
                    " from event%s e join %s r on r.id = e.resource_id cross join lateral"
                    " (select s.id from neoapi.webhook_subscription s where s.organization_id = {organization} and s.is_active"
-                   " and s.events && array['%s.%s', '%s.*', '*'] offset 0) s returning organization_id, id, subscription_id),"
+                   " and s.events && array['%s.%s', '%s.*'%s] offset 0) s returning organization_id, id, subscription_id),"
                    " queued%s as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
                    " select id, organization_id, subscription_id, now() from queued_deliveries%s)",
                    number, event->id_block, name, event->happened, event->now, number, event->from, name, event->happened, name,
-                   number, number);
+                   event->resource->is_opt_in ? "" : ", '*'", number, number);
 }

@@ -100,7 +100,7 @@ int neo_representation_is_made(const neo_resource *resource)
     const neo_new_values none = {.id = "id", .now = "now", .actor = &(neo_actor){"tnt", "org", "nbr", "nbr", "req"}};
     for (const neo_field *f = resource->fields; f->name; f++) {
         const char *value = f->flags & NEO_SERVER ? service_value(resource, f, &none) : NULL;
-        if (f->flags & NEO_SHOW_PLUS || (value && !*value))
+        if (value && !*value)
             return 0;
     }
     return 1;
@@ -119,7 +119,9 @@ static const char *make_json(const neo_resource *resource, const neo_new_values 
         neo_buf_puts(&out, out.len ? ",\"" : "{\"");
         neo_buf_puts(&out, f->name);
         neo_buf_puts(&out, "\":");
-        if (value)
+        if (value && f->flags & NEO_SHOW_PLUS)
+            neo_buf_printf(&out, "\"+%s\"", neo_json_string(value));
+        else if (value)
             neo_json_add(&out, value);
         else
             neo_buf_json(&out, set);

@@ -44,7 +44,7 @@ neo_pg_status neo_delivery_recover(neo_pg *pg, const neo_actor *actor, const neo
     neo_id_issue_block(id_block, "whd_");
     return neo_pg_run(pg,
                       NEO_BIND(recover, NEO_IDEMPOTENCY_VALUES(actor, idempotency), .subscription = subscription,
-                               .body = neo_json_text(body, pool).ptr, .any_type = "{" NEO_RESOURCES_WITH_EVENTS(TYPES) "*}",
+                               .body = neo_json_text(body, pool).ptr, .any_type = "{" NEO_RESOURCES_IN_ANY_EVENT(TYPES) "*}",
                                .now = now, .id_block = id_block),
                       pool, rows);
 }

@@ -346,7 +346,7 @@ case $action in
         up
         make_credentials
         load
-        import_leads
+        find_lead
         write_client_env "$state/env" NEOAPI_HOST_1_URL NEOAPI_HOST_2_URL
         print_summary
         ;;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2154 # variables are shared with the scripts
-# Fills a deployment with the demo's data: tenants, users and credentials, then resources through the API, then leads. Sourced by demo.sh and
+# Fills a deployment with the demo's data: tenants, users and credentials, then resources through the API. Sourced by demo.sh and
 # ../cluster/cluster.sh, which define `deploy remove` and `up`; $data is this directory.
 
 # Reads the variables of a deployment, a file of instance.sh or cluster.sh.
@@ -89,19 +89,10 @@ as_client() {
     )
 }
 
-# Imports leads, unless an interrupted run has done so. Sets $lead to the first one.
-import_leads() {
-    if ! a_lead >/dev/null; then
-        say "importing leads"
-        as_client /usr/bin/python3 -B "$data/whatsapp.py" leads >"$NEOAPI_STATE/leads.csv"
-        "$NEOAPI_CTL" --json lead import "$NEOAPI_STATE/leads.csv" --organization "$NEOAPI_ORG" >/dev/null ||
-            die "cannot import the leads"
-    fi
-    lead=$(a_lead) || die "no lead exists"
-}
-
-a_lead() {
-    "$NEOAPI_CTL" --json lead list --organization "$NEOAPI_ORG" | grep -o 'led_[0-9a-z]*' | sort | head -n 1 | grep .
+# Sets $lead to the first one.
+find_lead() {
+    lead=$("$NEOAPI_CTL" --json lead list --organization "$NEOAPI_ORG" | grep -o 'led_[0-9a-z]*' | sort | head -n 1 | grep .) ||
+        die "no lead exists"
 }
 
 # Writes the variables that clients need, and those that are named: write_client_env FILE [NAME...]

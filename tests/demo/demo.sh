@@ -78,7 +78,7 @@ up() {
     read_deployment "$demo/instance/env"
 }
 
-# Creates a number, whose secrets the simulation shares, and leads, unless an interrupted run has created them.
+# Creates a number, whose secrets the simulation shares, unless an interrupted run has created it.
 make_whatsapp() {
     secrets=$NEOAPI_STATE/demo.whatsapp number=106540352242922
     if [ ! -f "$secrets" ]; then
@@ -90,7 +90,7 @@ make_whatsapp() {
         ctl id whatsapp number create '+55 11 4000-1234' --organization "$NEOAPI_ORG" --phone-number-id "$number" \
             --waba-id 102290129340398 --secrets "$secrets" --key-file "$NEOAPI_KEY_FILE" >/dev/null
     fi
-    import_leads
+    find_lead
 }
 
 start_whatsapp() {

@@ -39,7 +39,7 @@ class Office(NamedTuple):
 OFFICES = (Office("NEOAPI_KEY", "NEOAPI_ORG", "SP MG DF GO BA PE CE", "SP", "11", 1, 140, 140),
            Office("NEOAPI_TOKEN", "NEOAPI_ORG_2", "RJ ES", "RJ", "21", 141, 40, 40),
            Office("NEOAPI_OTHER_KEY", "NEOAPI_OTHER_ORG", "PR SC RS", "PR", "41", 181, 20, 20))
-COLLECTIONS = ("brokers", "properties", "parties", "proposals", "contracts", "documents")
+COLLECTIONS = ("brokers", "properties", "parties", "proposals", "contracts", "documents", "leads")
 THREADS = 8
 TIMEOUT_S = 60  # per request
 
@@ -193,6 +193,7 @@ class Loader:
         if scenario.after and self.api.want("GET", f"properties/{home['id']}")["status"] != scenario.after:
             self.api.change("properties", home, status=scenario.after)
         self.paper(number, "property", "property", home)
+        self.make("leads", people.lead(self.rng("lead", number), self.office.first + number, self.office.area, home, takers[0]))
 
     def home(self, rng, number, scenario, owners):
         place = self.places[number % len(self.places)]

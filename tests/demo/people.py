@@ -23,6 +23,8 @@ BANKS = {"001": "Banco do Brasil", "237": "Bradesco", "341": "Itaú Unibanco", "
          "033": "Santander", "260": "Nubank"}
 REGIMES = ("partial_community", "partial_community", "partial_community", "universal_community", "separation",
            "mandatory_separation", "final_participation")
+SOURCES = ("portal", "site", "referral", "walk_in", "import", "other")
+LEAD_STATUSES = ("new", "contacted", "qualified", "converted", "lost")
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -105,3 +107,18 @@ def company(rng, number, area, roles, representative):
     body = party(rng, number, area, "company", name, cnpj(rng, rng.choice([LETTERS, "0123456789"])), roles)
     return {**body, "email": f"contato{number}@example.com", "trade_name": f"{tree} {business.split()[0]}",
             "legal_representatives": [{"party_id": representative}]}
+
+
+def lead(rng, number, area, home, party):
+    """A person who asked about a property; one that was converted has become a party."""
+    name, source, status = full_name(rng), SOURCES[number % len(SOURCES)], LEAD_STATUSES[number % len(LEAD_STATUSES)]
+    body = {"name": name, "phone": f"+55{area}90001{number:04}", "email": email(name, number), "source": source, "status": status,
+            "property_id": home["id"], "broker_id": home["broker_id"], "external_id": f"lead-{number}",
+            "message": rng.choice(["Gostaria de agendar uma visita.", "Aceita financiamento?", "Ainda está disponível?"])}
+    if source == "portal":
+        body["origin"] = {"portal": rng.choice(["zap", "vivareal", "olx"]), "lead_id": digits(rng, 12)}
+    if status == "converted":
+        body["party_id"] = party
+    if status == "lost":
+        body["lost_reason"] = "Comprou em outro bairro."
+    return body

@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulates Meta's servers and contacts for the demo.
 
-    NEOAPI_URL=… NEOAPI_CA=… NEOAPI_KEY=… whatsapp.py leads    prints leads as CSV: parties with the role buyer or tenant
     NEOAPI_URL=… NEOAPI_CA=… whatsapp.py serve PORT SECRETS    simulates Meta for the number whose secrets are in that file
 
 Each message is delivered, read and answered, the template "visita" with PARAR; each step is a signed callback and a line of output. Uses tests/whatsapp.
 """
 
-import csv
-import json
 import os
 import signal
 import ssl
 import sys
 import threading
 import time
-import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,7 +21,6 @@ from callbacks import call, change, envelope, status, text  # noqa: E402
 from meta import Meta, Number, accept  # noqa: E402
 
 NUMBER, DISPLAY, ACCOUNT = "106540352242922", "+55 11 4000-1234", "102290129340398"  # the same as in demo.sh
-LEADS = 12
 STATUSES = (("sent", 0.2), ("delivered", 0.5), ("read", 1))  # with the delay in seconds
 ANSWERS = ("Oi! Sim, quero visitar no sábado de manhã.", "Obrigada pelo contato! Aceitam financiamento?",
            "Boa tarde, pode me mandar mais fotos?")
@@ -35,21 +30,6 @@ TIMEOUT_S = 60  # seconds to wait for Apache
 
 def trust():
     return ssl.create_default_context(cafile=os.environ["NEOAPI_CA"])
-
-
-def leads():
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust()))
-    request = urllib.request.Request(os.environ["NEOAPI_URL"] + "parties?kind=person&role=buyer,tenant&limit=100",
-                                     headers={"X-API-Key": os.environ["NEOAPI_KEY"]})
-    with opener.open(request, timeout=TIMEOUT_S) as answer:
-        found = [one for one in json.load(answer)["items"] if one.get("phone")]
-    out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(["name", "phone", "email", "party_id"])
-    known = set()
-    for one in found:
-        if len(known) < LEADS and one["phone"] not in known:
-            known.add(one["phone"])
-            out.writerow([one["name"], one["phone"], one.get("email", ""), one["id"]])
 
 
 class Contacts:
@@ -108,4 +88,4 @@ def serve(port, file):
 
 
 if __name__ == "__main__":
-    {"leads": leads, "serve": serve}[sys.argv[1]](*sys.argv[2:])
+    {"serve": serve}[sys.argv[1]](*sys.argv[2:])

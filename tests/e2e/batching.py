@@ -62,6 +62,6 @@ def count(api, collection="brokers"):
 @pytest.fixture
 def queued_events(own_api, instance):
     """queued_events(): event and payload of every delivery of the organization, oldest first."""
-    subscription = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
+    subscription = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*", "lead.*"]}), 201)["id"]
     yield lambda: deliveries(instance, subscription)
     ok(own_api.with_().delete("webhooks/" + subscription), 204)

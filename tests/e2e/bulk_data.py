@@ -75,9 +75,17 @@ COLUMNS = {
         "file": "'{}'::json", "expires_at": "timestamptz '2026-01-01Z' + n % 10000 * interval '1 day'",
         "status": "(array['pending', 'valid', 'expired'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]",
         "external_id": "'crm-' || n"},
+    "leads": {
+        "name": "'Lead ' || n % 5000", "phone": "'5511' || 900000000 + n",
+        "whatsapp_user_id": "case when n % 3 = 0 then 'BR.' || n end", "email": "'l' || n % 20000 || '@example.com'",
+        "source": "(array['portal', 'site', 'walk_in'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]",
+        "property_id": sql_id("properties", "n % 20000"), "party_id": sql_id("parties", "n % 20000"),
+        "broker_id": sql_id("brokers", "n % 1000"),
+        "status": "(array['new', 'contacted', 'lost'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]",
+        "external_id": "'crm-' || n"},
 }
 TABLES = {"brokers": "broker", "parties": "party", "properties": "property", "proposals": "proposal", "contracts": "contract",
-          "documents": "document"}
+          "documents": "document", "leads": "lead"}
 # References that are not columns: each row to one of a few rows, and every third also to row 0.
 REFERENCES = [
     ("properties", "owners[0].party_id", "parties", "n % 50000"), ("properties", "owners[1].party_id", "parties", "0"),

@@ -9,9 +9,9 @@ from client import Api, ok
 
 numbers = itertools.count(1)
 PREFIXES = {"brokers": "brk_", "properties": "prp_", "parties": "pty_", "proposals": "pps_", "contracts": "ctr_",
-            "documents": "doc_"}
+            "documents": "doc_", "leads": "led_"}
 NAMES = {"brokers": "broker", "properties": "property", "parties": "party", "proposals": "proposal", "contracts": "contract",
-         "documents": "document"}
+         "documents": "document", "leads": "lead"}
 SERVER = {"id", "tenant_id", "organization_id", "created_at", "updated_at", "created_by", "updated_by", "decided_at",
           "signed_at", "terminated_at"}
 ROLES = {"sale": ["seller", "buyer"], "rental": ["landlord", "tenant"]}  # other kinds: owner
@@ -44,6 +44,11 @@ def cnpj(base=None):
     """A new CNPJ, with letters as they may have since July 2026."""
     row = [5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2]
     return digits(base or f"NEO{next(numbers):09}", row, [6, *row])
+
+
+def phone():
+    """A new mobile number."""
+    return f"+55119{next(numbers):08}"
 
 
 def unique():
@@ -92,6 +97,9 @@ class ResourceFactory:
         related = None if "related" in more else {"type": "property", "id": self.property()["id"]}
         return {"kind": "matricula", "related": related, "file": {**FILE}}
 
+    def small_leads(self, more):
+        return {"name": "Marina Duarte", "email": "marina@example.com"}
+
     def broker(self, **fields):
         return self.create("brokers", **fields)
 
@@ -123,6 +131,9 @@ class ResourceFactory:
 
     def document(self, **fields):
         return self.create("documents", **fields)
+
+    def lead(self, **fields):
+        return self.create("leads", **fields)
 
     # ------------------------------------------------------------ with every field
 
@@ -193,6 +204,15 @@ class ResourceFactory:
             "kind": "encumbrance_certificate", "title": "Certidão", "related": {"type": "party", "id": self.party()["id"]},
             "file": FILE, "number": "12/2026", "issuer": "14º Oficial", "issued_at": "2026-01-31T13:45:10.123Z",
             "expires_at": "2026-03-02T13:45:10.123Z", "status": "valid"}
+
+    def full_leads(self):
+        return {
+            "name": "Marina Duarte", "phone": phone(), "whatsapp_user_id": "BR." + unique(), "email": "Marina@Example.com",
+            "message": "Gostaria de visitar.\nObrigada.", "source": "portal",
+            "origin": {"portal": "zap", "lead_id": unique()}, "property_id": self.property()["id"],
+            "party_id": self.party()["id"], "broker_id": self.broker()["id"], "status": "qualified", "lost_reason": "Sem retorno.",
+            "consent": {"given_at": "2026-01-31T13:45:10.123Z", "source": "site", "text": "Aceito receber mensagens."},
+            "received_at": "2026-01-31T13:45:10.123Z"}
 
 
 def many(admin_factory, count):

@@ -11,7 +11,7 @@ from contextlib import closing
 from deployment import ROOT
 from wait import TIMEOUT_S, eventually
 
-TABLES = ("broker", "property", "party", "proposal", "contract", "document")
+TABLES = ("broker", "property", "party", "proposal", "contract", "document", "lead")
 
 
 class SyncClient:

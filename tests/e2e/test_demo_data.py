@@ -222,7 +222,7 @@ def members(row, *path):
 FIELD_PATHS = {
     "city": ("address", "city"), "state": ("address", "state"), "neighborhood": ("address", "neighborhood"),
     "owner_id": ("owners", "party_id"), "role": ("roles",), "proponent_id": ("proponent_ids",),
-    "party_id": ("parties", "party_id"),
+    ("contracts", "party_id"): ("parties", "party_id"),
     ("contracts", "broker_id"): ("commission", "splits", "broker_id"), "related_id": ("related", "id"),
     "created": ("created_at",), "updated": ("updated_at",), "expires": ("expires_at",), ("properties", "q"): ("title",),
     "q": ("name",)}
@@ -249,7 +249,8 @@ DEMONSTRATED_FILTERS = {
     "parties": "kind role document_number email phone q external_id",
     "proposals": "kind status property_id proponent_id broker_id valid_until_lte external_id",
     "contracts": "kind status property_id party_id broker_id number end_date_lte external_id",
-    "documents": "kind status related_id expires_lte external_id"}
+    "documents": "kind status related_id expires_lte external_id",
+    "leads": "status source phone email property_id party_id broker_id q external_id"}
 COMMON_FILTERS = {"created_gte", "created_lte", "updated_gte", "updated_lte"}
 
 

@@ -409,7 +409,7 @@ def test_a_query_that_is_not_described_is_refused(document, sample_orgs):
 def test_events_are_as_described(document, admin_factory, instance):
     """All described events except those of subscriptions and WhatsApp, which have other tests."""
     sample_org = SampleOrg(document, Api(instance, admin_factory.key()))
-    subscription = ok(sample_org.api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
+    subscription = ok(sample_org.api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*", "lead.*"]}), 201)["id"]
     for collection in document.collections:
         full = {name: one for name, one in sample_org.full[collection].items() if name != "status"}  # only drafts can be deleted
         made = sample_org.another(collection, {collection: full})["id"]

@@ -62,6 +62,13 @@ FILTERS = {
         "kind": ["cndt", "other", "cndt,deed"], "status": ["expired", "valid", "expired,pending", "rejected"],
         "related_id": [id_of("properties", 4), f"{id_of('properties', 4)},{id_of('parties', 4)}", "ctr_" + "0" * 26],
         "expires_lte": ["2026-01-03T00:00:00Z", NEVER, ALWAYS], **EXTERNAL},
+    "leads": {
+        "status": ["lost", "contacted", "lost,new", "qualified"], "source": ["walk_in", "site", "walk_in,portal", "referral"],
+        "phone": ["+5511900000077", "+5511900000077,+5511900000078", "+5511800000077"],
+        "whatsapp_user_id": ["BR.78", "BR.78,BR.81", "none"], "email": ["L77@example.com", "none"],
+        "property_id": [id_of("properties", 77), id_of("properties", 99_999)],
+        "party_id": [id_of("parties", 77), id_of("parties", 99_999)], "broker_id": brokers(3),
+        "q": ["lead 4999", "lead"], **EXTERNAL},
 }
 TOGETHER = [
     ("properties", {"status": "active", "city": "Cidade 77"}),

@@ -287,7 +287,7 @@ def test_idempotency_keys_are_separate_between_organizations(document, admin_fac
 
 
 def test_events_of_others_are_not_delivered(document, shared_owner, other_org):
-    subscription = ok(other_org.api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
+    subscription = ok(other_org.api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*", "lead.*"]}), 201)["id"]
     path = f"webhooks/{subscription}/deliveries"
     for collection in document.collections:
         ok(shared_owner.api.delete(f"{collection}/{shared_owner.another(collection)['id']}"), 204)

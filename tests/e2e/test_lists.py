@@ -58,7 +58,7 @@ def test_a_malformed_id_is_refused(some, collection, value):
 
 REFERENCES = [("properties", "broker_id"), ("properties", "owner_id"), ("proposals", "property_id"), ("proposals", "proponent_id"),
               ("proposals", "broker_id"), ("contracts", "property_id"), ("contracts", "party_id"), ("contracts", "broker_id"),
-              ("documents", "related_id"), ("events", "resource_id")]
+              ("documents", "related_id"), ("leads", "broker_id"), ("events", "resource_id")]
 
 
 @pytest.mark.parametrize("path, name", REFERENCES)

@@ -6,7 +6,7 @@ import re
 import pytest
 from client import ULID, Api, ok, refused
 
-RESOURCES = ["brokers", "properties", "parties", "proposals", "contracts", "documents", "webhooks", "whatsapp"]
+RESOURCES = ["brokers", "properties", "parties", "proposals", "contracts", "documents", "leads", "webhooks", "whatsapp"]
 EVERY = {f"{resource}:{access}" for resource in RESOURCES for access in ("read", "write")}
 OF_ROLES = {
     "org_admin": EVERY,

@@ -20,8 +20,9 @@ from wait import TIMEOUT_S, eventually
 
 BROKER = {"name": "Ação \"& Filhos\" Ltda.", "creci": "CRECI-SP 123456-F", "email": "ana@example.com",
           "bank_account": {"bank_code": "341", "pix_key": "ana@example.com"}, "visibility": "public"}
-ORDER = ["broker", "party", "lead", "whatsapp_opt_out", "whatsapp_conversation", "whatsapp_message", "property", "proposal", "contract", "document", "webhook"]
-TESTED_ELSEWHERE = {"lead", "whatsapp_opt_out", "whatsapp_conversation", "whatsapp_message"}  # in test_whatsapp_import.py
+ORDER = ["broker", "party", "property", "proposal", "contract", "document", "lead", "whatsapp_opt_out", "whatsapp_conversation",
+         "whatsapp_message", "webhook"]
+TESTED_ELSEWHERE = {"whatsapp_opt_out", "whatsapp_conversation", "whatsapp_message"}  # in test_whatsapp_import.py
 
 
 @pytest.fixture

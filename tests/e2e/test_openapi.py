@@ -115,7 +115,7 @@ def test_a_broker_is_described_by_the_columns_of_its_table(document, instance):
 
 def test_every_operation_of_the_contract_is_described(document):
     described = {(method, path) for path, method, _ in operations(document)}
-    names = ("brokers", "properties", "parties", "proposals", "contracts", "documents", "webhooks")
+    names = ("brokers", "properties", "parties", "proposals", "contracts", "documents", "leads", "webhooks")
     collections = {(method, f"/{name}{path}") for name in names for path in ("", "/{id}") for method in
                    (METHODS - {"post"} if path else ("get", "post"))}
     assert described == collections | {("post", f"/{name}/batch") for name in names[:-1]} | {

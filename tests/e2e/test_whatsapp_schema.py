@@ -14,7 +14,7 @@ COMPUTED = {"whatsapp_message": {"identity", "identity_source", "reply_to_id"},
             "whatsapp_conversation": {"number_display_phone_number", "phone_number_id", "party_id", "last_message",
                                       "last_message_at", "window_open", "window_expires_at", "identities",
                                       "last_provider_message_id"}}
-VALUES = {"text": "x", "timestamptz": "2026-01-31 UTC", "bool": True, "int4": 1, "int8": None}
+VALUES = {"text": "x", "timestamptz": "2026-01-31 UTC", "bool": True, "int4": 1, "int8": None, "json": "{}"}
 
 
 def add_full_row(database, table, **given):

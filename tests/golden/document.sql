@@ -1379,7 +1379,8 @@ from due
 where not exists (
     select
     from import_line f
-    where f.id = due.target and (f.kind = 'document' and f.number > $2::bigint))
+    where f.id = due.target and (f.kind = 'document' and f.number > $2::bigint or f.kind = 'lead' or f.kind = 'whatsapp_opt_out'
+        or f.kind = 'whatsapp_conversation' or f.kind = 'whatsapp_message'))
 on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id
 where r.target_id <> excluded.target_id;
 

@@ -388,8 +388,8 @@ partner as materialized (
 used as materialized (
     select item_number, (
         select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',')
-        from (values ('property', 'prp_'), ('party', 'pty_'), ('proposal', 'pps_'), ('contract', 'ctr_'), ('document', 'doc_')) as k (kind,
-            prefix)
+        from (values ('property', 'prp_'), ('party', 'pty_'), ('proposal', 'pps_'), ('contract', 'ctr_'), ('document', 'doc_'), ('lead',
+            'led_')) as k (kind, prefix)
         cross join lateral (
             select r.source_id, r.path
             from neoapi.reference r
@@ -1022,8 +1022,8 @@ partner as materialized (
 used as materialized (
     select item_number, (
         select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',')
-        from (values ('property', 'prp_'), ('party', 'pty_'), ('proposal', 'pps_'), ('contract', 'ctr_'), ('document', 'doc_')) as k (kind,
-            prefix)
+        from (values ('property', 'prp_'), ('party', 'pty_'), ('proposal', 'pps_'), ('contract', 'ctr_'), ('document', 'doc_'), ('lead',
+            'led_')) as k (kind, prefix)
         cross join lateral (
             select r.source_id, r.path
             from neoapi.reference r
@@ -1766,9 +1766,9 @@ from due
 where not exists (
     select
     from import_line f
-    where f.id = due.target and (f.kind = 'party' and f.number > $2::bigint or f.kind = 'lead' or f.kind = 'whatsapp_opt_out'
-        or f.kind = 'whatsapp_conversation' or f.kind = 'whatsapp_message' or f.kind = 'property' or f.kind = 'proposal'
-        or f.kind = 'contract' or f.kind = 'document'))
+    where f.id = due.target and (f.kind = 'party' and f.number > $2::bigint or f.kind = 'property' or f.kind = 'proposal'
+        or f.kind = 'contract' or f.kind = 'document' or f.kind = 'lead' or f.kind = 'whatsapp_opt_out' or f.kind = 'whatsapp_conversation'
+        or f.kind = 'whatsapp_message'))
 on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id
 where r.target_id <> excluded.target_id;
 

@@ -443,7 +443,7 @@ with item as not materialized (
 used as materialized (
     select item_number, (
         select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',')
-        from (values ('proposal', 'pps_'), ('contract', 'ctr_'), ('document', 'doc_')) as k (kind, prefix)
+        from (values ('proposal', 'pps_'), ('contract', 'ctr_'), ('document', 'doc_'), ('lead', 'led_')) as k (kind, prefix)
         cross join lateral (
             select r.source_id, r.path
             from neoapi.reference r
@@ -1064,7 +1064,7 @@ with item as materialized (
 used as materialized (
     select item_number, (
         select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',')
-        from (values ('proposal', 'pps_'), ('contract', 'ctr_'), ('document', 'doc_')) as k (kind, prefix)
+        from (values ('proposal', 'pps_'), ('contract', 'ctr_'), ('document', 'doc_'), ('lead', 'led_')) as k (kind, prefix)
         cross join lateral (
             select r.source_id, r.path
             from neoapi.reference r
@@ -1945,7 +1945,8 @@ where not exists (
     select
     from import_line f
     where f.id = due.target and (f.kind = 'property' and f.number > $2::bigint or f.kind = 'proposal' or f.kind = 'contract'
-        or f.kind = 'document'))
+        or f.kind = 'document' or f.kind = 'lead' or f.kind = 'whatsapp_opt_out' or f.kind = 'whatsapp_conversation'
+        or f.kind = 'whatsapp_message'))
 on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id
 where r.target_id <> excluded.target_id;
 

@@ -29,6 +29,10 @@ found as materialized (
         when 'document' then (
         select t.id
         from neoapi.document t
+        where t.organization_id = $1 and t.external_id = l.external)
+        when 'lead' then (
+        select t.id
+        from neoapi.lead t
         where t.organization_id = $1 and t.external_id = l.external) end, l.fresh) as id
     from lookup l
     left join neoapi.imported_id i on i.organization_id = $1 and i.kind = l.kind and i.original_id = l.given
@@ -73,13 +77,13 @@ where case left(r.target, 4) when 'brk_' then (
     select o.id
     from neoapi.document o
     where o.organization_id = $1 and o.id = r.target)
-    when 'whs_' then (
-    select o.id
-    from neoapi.webhook_subscription o
-    where o.organization_id = $1 and o.id = r.target)
     when 'led_' then (
     select o.id
     from neoapi.lead o
+    where o.organization_id = $1 and o.id = r.target)
+    when 'whs_' then (
+    select o.id
+    from neoapi.webhook_subscription o
     where o.organization_id = $1 and o.id = r.target)
     when 'wao_' then (
     select o.id
@@ -123,6 +127,10 @@ from (
         when 'document' then (
         select t.id
         from neoapi.document t
+        where t.organization_id = $1 and t.external_id = w.external_id)
+        when 'lead' then (
+        select t.id
+        from neoapi.lead t
         where t.organization_id = $1 and t.external_id = w.external_id) end as id
     from unnest($2::int[], $3::text[], $4::text[]) as w (number, kind, external_id)) as found
 where id is not null;
@@ -157,6 +165,15 @@ left join lateral (
     limit 1) r4 on true;
 
 prepare shared_3 as
+select (now() at time zone 'America/Sao_Paulo')::date, row_to_json(r0), null
+from (values (1)) one
+left join lateral (
+    select c.id
+    from neoapi.whatsapp_conversation c
+    where c.organization_id = $1 and c.lead_id = $2
+    limit 1) r0 on true;
+
+prepare shared_4 as
 (
     select 'proposal', due.organization_id, due.tenant_id, due.id, due.xmin, due.representation, 'expired'
     from neoapi.proposal due

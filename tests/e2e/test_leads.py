@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leads: what other resources do not have. test_resources.py and others test every operation."""
+
+import json
+
+import pytest
+from client import Api, ok, refused
+from event_log import events
+from factories import phone
+from whatsapp import PHONE, SHORT, meta, module_admin_factory, module_instance, org, provider  # noqa: F401
+
+BSUID = "BR.13491208655302741918"
+
+
+def lead(api, status=201, **fields):
+    return ok(api.post("leads", {"name": "Carla Dias", **fields}), status)
+
+
+@pytest.mark.parametrize("contact", [{"phone": "+5511987654321"}, {"whatsapp_user_id": BSUID}, {"email": "a@example.com"}])
+def test_a_lead_has_at_least_one_way_to_be_contacted(own_api, contact):
+    made = lead(own_api, **contact)
+    (name, value), = contact.items()
+    refused(own_api.post("leads", {"name": "Carla Dias"}), 400, "validation.lead.phone_required")
+    refused(own_api.patch("leads/" + made["id"], {name: None}), 400, "validation.lead.phone_required")
+    assert made in ok(own_api.get("leads", params={name: value}))["items"]
+
+
+@pytest.mark.parametrize("sent", ["+55 (11) 98765-4321", "11 98765-4321", "5511987654321", "0055 11 98765 4321"])
+def test_a_phone_is_stored_in_e164_and_unique_by_its_key(own_api, sent):
+    made = lead(own_api, phone=sent)
+    assert made["phone"] == "+" + PHONE
+    for other in (sent, "+" + PHONE, "+" + SHORT):
+        problem = refused(own_api.post("leads", {"name": "Bia", "phone": other}), 409, "conflict.duplicate")
+        assert (problem["field"], problem["existing_id"]) == ("phone", made["id"])
+        assert [one["id"] for one in ok(own_api.get("leads", params={"phone": "+" + SHORT}))["items"]] == [made["id"]]
+    refused(own_api.post("leads", {"name": "Bia", "phone": "98765-4321"}), 400, "validation.lead.phone_invalid")
+    assert ok(own_api.patch("leads/" + made["id"], {"message": "Oi"}))["phone"] == "+" + PHONE
+
+
+def test_a_lost_lead_has_a_reason_and_can_be_contacted_again(own_api):
+    path = "leads/" + lead(own_api, phone=phone())["id"]
+    refused(own_api.patch(path, {"status": "lost"}), 400, "validation.lead.lost_reason_required")
+    assert ok(own_api.patch(path, {"status": "lost", "lost_reason": "Sem retorno."}))["status"] == "lost"
+    refused(own_api.patch(path, {"status": "qualified"}), 409, "conflict.invalid_transition")
+    for status in ("contacted", "qualified", "converted"):
+        ok(own_api.patch(path, {"status": status}))
+    refused(own_api.patch(path, {"status": "contacted"}), 409, "conflict.invalid_transition")
+
+
+@pytest.mark.parametrize("kind, field", [("property", "property_id"), ("party", "party_id"), ("broker", "broker_id")])
+def test_what_a_lead_refers_to_cannot_be_deleted(own_api, factory, kind, field):
+    target = getattr(factory, kind)()["id"]
+    path = {"property": "properties/", "party": "parties/", "broker": "brokers/"}[kind] + target
+    made = lead(own_api, email="a@example.com", **{field: target})
+    problem = refused(own_api.delete(path), 409, "conflict.in_use")
+    assert f"while a lead refers to it. Remove the references first, such as {made['id']} ({field})." in problem["detail"]
+    ok(own_api.delete("leads/" + made["id"]), 204)
+    ok(own_api.delete(path), 204)
+
+
+def test_subscriptions_must_list_the_events_of_leads(own_api):
+    subscriptions = {patterns: ok(own_api.post("webhooks", {"url": "https://127.0.0.1:9/", "events": patterns.split()}), 201)["id"]
+                     for patterns in ("*", "lead.*", "lead.created", "* lead.deleted")}
+    path = "leads/" + lead(own_api, phone=phone())["id"]
+    ok(own_api.patch(path, {"message": "Oi"}))
+    ok(own_api.delete(path), 204)
+    seen = {patterns: [one["event_type"] for one in ok(own_api.get(f"webhooks/{id}/deliveries"))["items"]][::-1]
+            for patterns, id in subscriptions.items()}
+    assert seen == {"*": [], "lead.*": ["lead.created", "lead.updated", "lead.deleted"], "lead.created": ["lead.created"],
+                    "* lead.deleted": ["lead.deleted"]}
+
+
+def test_leads_have_scopes_of_their_own(instance, admin_factory):
+    organization = admin_factory.organization()
+    reader, writer, other = (Api(instance, admin_factory.key(organization, scopes=scopes)) for scopes in
+                             (["leads:read"], ["leads:write"], ["brokers:read", "brokers:write"]))
+    made = lead(writer, phone=phone())
+    assert ok(reader.get("leads/" + made["id"])) == made
+    assert [one["type"] for one in ok(reader.get("events"))["items"]] == ["lead.created"]
+    assert ok(other.get("events"))["items"] == []
+    for response in (reader.post("leads", made), writer.get("leads"), other.get("leads"), other.post("leads", made)):
+        refused(response, 403, "forbidden.insufficient_permissions")
+
+
+# ---------------------------------------------------------------- WhatsApp and neoapictl
+
+
+def test_a_message_goes_to_the_phone_or_else_the_user_id_of_a_lead(org):
+    made = lead(org.api, phone="+" + PHONE)
+    started, send = org.begin(made["id"])
+    assert send.to == PHONE and started["conversation"]["lead_id"] == made["id"]
+    hidden = lead(org.api, whatsapp_user_id=BSUID)
+    started, _ = org.begin(hidden["id"])
+    assert started["conversation"]["contact_bsuid"] == BSUID and "contact_wa_id" not in started["conversation"]
+    assert started["conversation"]["lead_id"] == hidden["id"]
+    written = lead(org.api, email="a@example.com")
+    refused(org.start(written["id"]), 400, "validation.whatsapp.lead_id_invalid")
+    assert len(org.conversations()) == 2
+
+
+def test_a_lead_with_a_conversation_is_deleted_by_the_administrator_only(org):
+    path = "leads/" + lead(org.api, phone="+" + PHONE)["id"]
+    org.begin(path[6:])
+    refused(org.api.delete(path), 409, "conflict.in_use")
+    batch = ok(org.api.post("leads/batch", {"operations": [{"method": "delete", "id": path[6:]}]}))
+    assert batch["results"][0]["error"]["code"] == "conflict.in_use"
+    org.ctl("lead", "remove", path[6:], "--with-conversations")
+    refused(org.api.get(path), 404, "not_found.lead")
+    *_, before, last = events(org.instance, org.organization)
+    assert (last["type"], last["actor"], last["payload"]["id"]) == ("lead.deleted", "neoapictl", path[6:])
+    assert last["payload"]["updated_at"] > before["payload"]["updated_at"]
+
+
+def test_leads_of_a_file_are_in_the_event_log_without_deliveries(org):
+    subscription = ok(org.api.post("webhooks", {"url": "https://127.0.0.1:9/", "events": ["lead.*"]}), 201)["id"]
+    party = ok(org.api.post("parties", {"kind": "person", "name": "Ana", "roles": ["buyer"]}), 201)["id"]
+    org.ctl("lead", "import", "-", "--organization", org.organization, given=f"name,phone,party_id\nAna,11987654321,{party}\n")
+    made, = ok(org.api.get("leads"))["items"]
+    assert (made["phone"], made["source"], made["status"], made["created_by"]) == ("+" + PHONE, "import", "new", "neoapictl")
+    logged = ok(org.api.get("events", params={"type": "lead.*"}))["items"]
+    assert [(one["type"], one["payload"]) for one in logged] == [("lead.created", made)]
+    assert ok(org.api.get(f"webhooks/{subscription}/deliveries"))["items"] == []
+    refused(org.api.delete("parties/" + party), 409, "conflict.in_use")
+
+
+def test_an_exported_lead_is_imported_unchanged(org, tmp_path):
+    body = {"whatsapp_user_id": BSUID, "consent": {"given_at": "2026-01-31T13:45:10.123Z", "source": "site"},
+            "origin": {"portal": "zap", "lead_id": "17"}}
+    made, file = lead(org.api, **body), tmp_path / "all"
+    org.begin(made["id"])
+    org.ctl("export", org.organization, "--output", str(file))
+    before = file.read_text().splitlines()[1:]
+    assert json.loads(next(line for line in before if line.startswith('{"lead"')))["lead"] == ok(org.api.get("leads/" + made["id"]))
+    org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
+    org.ctl("import", str(file), "--organization", org.organization)
+    org.ctl("export", org.organization, "--output", str(file) + ".again")
+    assert (tmp_path / "all.again").read_text().splitlines()[1:] == before
