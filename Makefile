@@ -199,6 +199,7 @@ unit: $(TESTS) ## run the unit tests (SAN=1: built with the sanitizers)
 
 # These tests set the clock themselves.
 $(BUILD)/unit/test_service $(BUILD)/unit/test_rate_limit: LDFLAGS += -Wl,--wrap=neo_now_ms
+$(BUILD)/unit/test_lease: LDFLAGS += -Wl,--wrap=neo_steady_ms
 
 .SECONDARY: $(TEST_SRC:%.c=$(BUILD)/obj/%.o)
 

@@ -44,18 +44,17 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     /* 3. the sites: keys, rate limiters, documents */
     if (!neo_config_make_sites(main_server, pconf))
         return HTTP_INTERNAL_SERVER_ERROR;
-    /* 4. the metrics */
-    int is_used = 0;
+    /* 4. the metrics, and what hosts share of limits */
     for (const server_rec *s = main_server; s; s = s->next) {
         neo_site *site = neo_get_server_config(s)->site;
         if (!site)
             continue;
-        if (!is_used && !neo_shared_metrics_open(main_server))
+        site->leases = neo_shared_leases_open(main_server, neo_config_directive(s, "DBDParams", pconf));
+        if (!site->leases || !neo_shared_metrics_open(main_server))
             return HTTP_INTERNAL_SERVER_ERROR;
         site->concurrency = &neo_shared_metrics_get()->concurrency;
-        is_used = 1;
     }
-    if (!is_used)
+    if (!neo_shared_metrics_get())
         neo_log(NEO_LOG_NOT_USED, NULL, "the module is loaded, but no location has NeoAPI On");
     return OK;
 }

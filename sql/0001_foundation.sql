@@ -254,6 +254,112 @@ grant select, delete, insert (name, version, clock_ahead_ms, delivers, requests,
     update (version, seen_at, clock_ahead_ms, delivers, requests, attempts)
     on neoapi.host to :runtime;
 
+-- ---------------------------------------------------------------- limits
+
+-- When each host exchanged its leases last. They are valid for 5 seconds, also in src/api/lease.c.
+create unlogged table neoapi.limit_host (
+    name    text collate "C" primary key,
+    seen_at timestamptz not null
+) with (fillfactor = 50);
+grant select, insert, update, delete on neoapi.limit_host to :runtime;
+
+-- The hosts' parts of limits of the deployment: of a credential's requests, of an organization's deliveries to a receiver, and of its
+-- requests in progress.
+create unlogged table neoapi.limit_lease (
+    name           text collate "C",
+    host           text collate "C",
+    max_count      int not null,
+    window_seconds int not null, -- 0: of requests in progress
+    lease          int not null, -- of max_count
+    used           int not null, -- of the lease, in the window
+    demand         int not null, -- requests lately, including refused ones
+    changed_at     timestamptz not null,
+    primary key (name, host)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+grant select, insert, update, delete on neoapi.limit_lease to :runtime;
+
+-- Records the leases of host `me` that have changed, or all if it is_complete. The host has already reduced those whose targets are
+-- lower; they are null if it has only its equal part, and their targets are null if it needs no row any more. If its targets are higher,
+-- it gets what no other host has or can have:
+--   - Another host has its lease; if that is not valid, at most an equal part of it; after 30 seconds, what it has used of the window.
+--   - A host without a row can have an equal part.
+--   - Until all hosts have exchanged leases, they are not increased, because the table is empty after a crash of the database.
+--   - A host whose leases were not valid has no more than the others have left to it.
+-- Returns a row with place 0, the leases of the names by their place in the array, and the limits that others have: with a lease if `me`
+-- has no row. Returns nothing if another host holds the lock for 50 ms.
+--
+-- plpgsql, because its statements have snapshots of their own: those after the lock see what another host has recorded.
+create function neoapi.exchange_leases(me text, hosts int, is_complete boolean, names text[], limits int[], windows int[], leases int[],
+                                       targets int[], used int[], demands int[])
+    returns table (place int, name text, max_count int, window_seconds int, lease int, other_used int, other_demand int)
+    language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
+#variable_conflict use_column
+declare
+    is_known boolean;
+    may_grow boolean;
+begin
+    for attempt in 1..6 loop
+        exit when pg_try_advisory_xact_lock(hashtext('neoapi.limit_lease'));
+        if attempt = 6 then
+            return;
+        end if;
+        perform pg_sleep(0.01);
+    end loop;
+    is_known := exists (select from neoapi.limit_host h where h.name = me and h.seen_at > clock_timestamp() - interval '5 seconds');
+    may_grow := is_known and (select count(*) from neoapi.limit_host h where h.name <> me) >= hosts - 1;
+    insert into neoapi.limit_host as h (name, seen_at) values (me, clock_timestamp()) on conflict (name) do update set seen_at = excluded.seen_at;
+    delete from neoapi.limit_host h where h.seen_at < clock_timestamp() - interval '1 minute';
+    delete from neoapi.limit_lease l
+    where l.host = me and case when is_complete then not exists (select from unnest(names, targets) as m (name, target)
+            where m.name = l.name and m.target is not null)
+        else exists (select from unnest(names, targets) as m (name, target) where m.name = l.name and m.target is null) end;
+    delete from neoapi.limit_lease l
+    where l.host <> me and l.changed_at < clock_timestamp() - make_interval(secs => l.window_seconds)
+    and not exists (select from neoapi.limit_host h where h.name = l.host and h.seen_at > clock_timestamp() - interval '30 seconds');
+    return query
+    with mine as materialized (
+        select m.*, greatest(m.max_count / hosts, 1) as equal
+        from unnest(names, limits, windows, leases, targets, used, demands) with ordinality
+            as m (name, max_count, window_seconds, lease, target, used, demand, place)
+        where m.target is not null),
+    other as materialized (
+        select o.*, greatest(o.max_count / hosts, 1) as equal, greatest(hosts - 1 - o.holders, 0) as missing
+        from (
+            select l.name, (array_agg(l.max_count order by l.demand desc))[1] as max_count, max(l.window_seconds) as window_seconds,
+                sum(case when h.seen_at > clock_timestamp() - interval '5 seconds' then l.lease
+                    when h.seen_at > clock_timestamp() - interval '30 seconds'
+                        then greatest(l.used, least(l.lease, greatest(l.max_count / hosts, 1)))
+                    else l.used end) as leased,
+                count(*) filter (where h.seen_at > clock_timestamp() - interval '30 seconds') as holders,
+                least(sum(l.used), 2147483647)::int as used,
+                least(coalesce(sum(l.demand) filter (where h.seen_at > clock_timestamp() - interval '5 seconds'), 0), 2147483647)::int
+                    as demand
+            from neoapi.limit_lease l left join neoapi.limit_host h on h.name = l.host
+            where l.host <> me
+            group by l.name) o),
+    saved as (
+        insert into neoapi.limit_lease as l (name, host, max_count, window_seconds, lease, used, demand, changed_at)
+        select m.name, me, m.max_count, m.window_seconds,
+            greatest(case when is_known then m.lease end, m.used,
+                least(case when may_grow then m.target else least(m.target, coalesce(m.lease, m.equal)) end,
+                    m.max_count - coalesce(o.leased, 0) - coalesce(o.missing, hosts - 1) * m.equal)),
+            m.used, m.demand, clock_timestamp()
+        from mine m left join other o on o.name = m.name
+        on conflict (name, host) do update set (max_count, window_seconds, lease, used, demand, changed_at) =
+            (excluded.max_count, excluded.window_seconds, excluded.lease, excluded.used, excluded.demand, excluded.changed_at)
+        returning l.name, l.lease)
+    select 0, null, null::int, null::int, null::int, null::int, null::int
+    union all
+    select m.place::int, m.name, o.max_count, m.window_seconds, s.lease, coalesce(o.used, 0), coalesce(o.demand, 0)
+    from mine m join saved s on s.name = m.name left join other o on o.name = m.name
+    union all
+    select null, o.name, o.max_count, o.window_seconds,
+        case when l.name is null then greatest(least(o.equal, o.max_count - o.leased - o.missing * o.equal), 0)::int end, o.used, o.demand
+    from other o left join neoapi.limit_lease l on l.name = o.name and l.host = me
+    where not exists (select from mine m where m.name = o.name)
+    and (l.name is not null or o.used > 0 or o.demand > 0 or o.max_count - o.leased - o.missing * o.equal < o.equal);
+end $$;
+
 -- ---------------------------------------------------------------- health
 
 -- Fails if the database cannot execute writes: it is read-only, or its disk is full. An insert into an existing table may find space

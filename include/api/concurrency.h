@@ -39,6 +39,8 @@ void neo_concurrency_remove(const neo_concurrency *concurrency, pid_t pid);
 /* Counts a request until it leaves. Returns false, and does not count it, if `limit` are in progress. */
 int neo_concurrency_enter(const neo_concurrency *concurrency, const char *organization, int limit,
                           neo_concurrency_place *place);
+/* The requests of the organization that are in progress. */
+int neo_concurrency_count(const neo_concurrency *concurrency, const char *organization);
 /* Does nothing if the request was not counted, or has left. */
 void neo_concurrency_leave(neo_concurrency_place *place);
 

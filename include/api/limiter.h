@@ -17,6 +17,7 @@ typedef struct neo_limiter neo_limiter;
 typedef struct neo_allowance {
     int limit;
     int remaining;
+    int used;        /* requests in the window, without refused ones */
     long long reset; /* in seconds since 1970: when the first of the counted requests leave the window; if the limit is
                       * exceeded, when enough have left it for these to pass */
     int is_exceeded; /* the requests were not counted */

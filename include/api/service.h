@@ -9,6 +9,7 @@
 #include "api/concurrency.h"
 #include "api/create_queue.h"
 #include "api/credential_cache.h"
+#include "api/lease.h"
 #include "api/limiter.h"
 #include "core/crypto.h"
 #include "core/problem.h"
@@ -44,6 +45,7 @@ typedef struct neo_site {
     neo_limiter *credentials;
     neo_limiter *addresses;
     const neo_concurrency *concurrency;
+    neo_leases *leases; /* NULL: each host counts alone */
     neo_credential_cache *credential_cache;
     neo_create_queues *create_queues; /* NULL if there is none */
     neo_static_document openapi;      /* neo_service_prepare sets it and `pages` */

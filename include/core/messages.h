@@ -92,6 +92,9 @@
       "new-epoch on it")                                                                                                       \
     X(READ_REPLICA, "NEO0219", WARNING, "No replica can answer reads; the primary answers them.",                              \
       "check that NeoAPIReadDSN leads to running replicas of the primary that do not lag; neoapictl doctor names the cause")   \
+    X(NO_LEASES, "NEO0220", WARNING,                                                                                           \
+      "The parts of limits cannot be exchanged with the other hosts; each host has at most an equal part.",                    \
+      "see the reason in the line; neoapictl doctor names hosts that do not exchange them")                                    \
     X(NO_CURL, "NEO0301", ERROR, "libcurl cannot be initialized; this process delivers no webhooks.",                          \
       "restart httpd; if it persists, check the available memory")                                                             \
     X(SUBSCRIPTION_ENDED, "NEO0302", WARNING, "A webhook subscription was deactivated because its receiver is gone.",          \

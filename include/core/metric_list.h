@@ -35,6 +35,10 @@
     VALUE(requests_hour, request_count(&report->hour), NULL, NULL, "RequestsLastHour")                                         \
     COUNTER(RATE_LIMITED, "rate_limited_requests_total", "Responses with 429.", "RateLimited", .is_short = 1,                  \
             .tile = "Rate-limited, last hour", .text = "{RATE_LIMITED}</b> responses with 429")                                \
+    COUNTER(LEASES_FULL, "limit_entries_full_total",                                                                           \
+            "Requests that were counted against an equal part of a limit, because NeoAPIRateLimitEntries is too low.",         \
+            "LimitEntriesFull", .alarm = NEO_SHOWN_IF_SET, .tile = "Limits without memory, last hour",                         \
+            .text = "{LEASES_FULL}</b> requests; increase NeoAPIRateLimitEntries")                                             \
     COUNTER(UNKNOWN_NUMBERS, "whatsapp_callbacks_unknown_number_total",                                                        \
             "Callbacks of WhatsApp numbers that have not been added.", "WhatsAppCallbacksUnknownNumber")                       \
     COUNTER(CLOCK_STEPS, "clock_steps_total",                                                                                  \

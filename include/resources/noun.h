@@ -96,11 +96,11 @@ extern const neo_noun neo_noun_tenant, neo_noun_organization, neo_noun_user, neo
     X(window_seconds, "window", SECONDS, NULL, "length of the window", NULL)                                                   \
     X(subscriptions, "subscriptions", LIMIT, "50", "webhook subscriptions per organization",                                   \
       "webhook subscriptions per organization; more that exist are kept")                                                      \
-    X(concurrent_requests, "concurrent-requests", LIMIT, "50", "requests in progress per organization and host", NULL)         \
+    X(concurrent_requests, "concurrent-requests", LIMIT, "50", "requests in progress per organization", NULL)                  \
     X(idempotency_bytes, "idempotency-bytes", LIMIT, "1000000000",                                                             \
       "stored responses per organization, host and day, in bytes", NULL)                                                       \
     X(deliveries_per_hour, "deliveries-per-hour", LIMIT, "100000",                                                             \
-      "webhook deliveries per organization, receiver and host in an hour; others wait", NULL)
+      "webhook deliveries per organization and receiver in an hour; others wait", NULL)
 /* clang-format on */
 
 #endif

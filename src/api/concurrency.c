@@ -89,6 +89,26 @@ static int row_sum(const neo_concurrency *concurrency, size_t row)
     return sum;
 }
 
+/* An organization's row in each table. */
+static void find_rows(const neo_concurrency *concurrency, const char *organization, size_t rows[NEO_CONCURRENCY_TABLES])
+{
+    uint64_t hash = apr_siphash24(organization, strlen(organization), concurrency->memory->key);
+    for (size_t table = 0; table < NEO_CONCURRENCY_TABLES; table++, hash >>= 32)
+        rows[table] = table * ROWS + hash % ROWS;
+}
+
+int neo_concurrency_count(const neo_concurrency *concurrency, const char *organization)
+{
+    size_t rows[NEO_CONCURRENCY_TABLES];
+    find_rows(concurrency, organization, rows);
+    int count = row_sum(concurrency, rows[0]);
+    for (int table = 1; table < NEO_CONCURRENCY_TABLES; table++) {
+        int sum = row_sum(concurrency, rows[table]);
+        count = sum < count ? sum : count;
+    }
+    return count;
+}
+
 /* The request is added to both rows before a sum is read, so that concurrent requests cannot exceed the limit. If more arrive
  * at once than the limit allows, all of them may be refused, although there was room for some. */
 int neo_concurrency_enter(const neo_concurrency *concurrency, const char *organization, int limit, neo_concurrency_place *place)
@@ -97,9 +117,8 @@ int neo_concurrency_enter(const neo_concurrency *concurrency, const char *organi
     *place = (neo_concurrency_place){{NULL}};
     if (concurrency->slot < 0)
         return 1;
-    uint64_t hash = apr_siphash24(organization, strlen(organization), concurrency->memory->key);
-    for (size_t table = 0; table < NEO_CONCURRENCY_TABLES; table++, hash >>= 32) {
-        rows[table] = table * ROWS + hash % ROWS;
+    find_rows(concurrency, organization, rows);
+    for (int table = 0; table < NEO_CONCURRENCY_TABLES; table++) {
         place->cells[table] = &row_at(concurrency->memory, rows[table])[concurrency->slot];
         atomic_fetch_add(place->cells[table], 1);
     }

@@ -12,6 +12,7 @@
 #include "api/limiter.h"
 
 #include <apr_siphash.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -171,6 +172,7 @@ static void decide(const part *parts, int count, int cost, int window, long long
         sum += parts[i].count;
     allowance->is_exceeded = cost > 0 && sum > limit;
     uint64_t used = allowance->is_exceeded ? sum - (uint64_t)cost : sum;
+    allowance->used = used < INT_MAX ? (int)used : INT_MAX;
     allowance->remaining = used < limit ? (int)(limit - used) : 0;
     for (int i = 0; i < count && sum > limit; i++) {
         sum -= parts[i].count;

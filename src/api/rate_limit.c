@@ -56,11 +56,9 @@ static void count_address(const neo_call *call, int cost, neo_allowance *allowan
         allowance->reset = network.reset > address.reset ? network.reset : address.reset;
 }
 
-static void count_credential(const neo_call *call, int requests, neo_allowance *allowance)
+static neo_shared_limit credential_limit(const neo_call *call)
 {
-    const neo_credential *principal = call->principal;
-    neo_limiter_count(call->site->credentials, (neo_text){principal->id, NEO_ID_LEN}, requests, principal->requests,
-                      principal->window_seconds, neo_now_ms() / 1000, allowance);
+    return (neo_shared_limit){call->principal->id, call->principal->requests, call->principal->window_seconds, 0};
 }
 
 int neo_allowance_wait(const neo_allowance *allowance)
@@ -87,9 +85,11 @@ static void set_limit_headers(neo_call *call)
 
 void neo_call_count(neo_call *call, int requests)
 {
-    if (call->principal)
-        count_credential(call, requests, &call->allowance);
-    else
+    neo_shared_limit limit;
+    if (call->principal) {
+        limit = credential_limit(call);
+        neo_lease_count(call->site->leases, call->site->credentials, &limit, requests, &call->allowance);
+    } else
         count_address(call, requests, &call->allowance);
     set_limit_headers(call);
 }
@@ -139,9 +139,8 @@ static int refusal_cost(const neo_call *call)
 /* Finds when a refused request passes, which again counts as all its requests. */
 static void check_again(neo_call *call, int requests)
 {
-    const neo_credential *principal = call->principal;
-    neo_limiter_check(call->site->credentials, (neo_text){principal->id, NEO_ID_LEN}, requests, principal->requests,
-                      principal->window_seconds, neo_now_ms() / 1000, &call->allowance);
+    const neo_shared_limit limit = credential_limit(call);
+    neo_lease_check(call->site->leases, call->site->credentials, &limit, requests, &call->allowance);
     set_limit_headers(call);
 }
 
@@ -164,7 +163,7 @@ neo_problem *neo_call_limit_concurrency(neo_call *call)
 {
     int limit = call->principal ? call->principal->concurrent_requests : 0;
     if (!limit || !call->actor.organization ||
-        neo_concurrency_enter(call->site->concurrency, call->actor.organization, limit, &call->response->place))
+        neo_lease_enter(call->site->leases, call->site->concurrency, call->actor.organization, limit, &call->response->place))
         return NULL;
     neo_problem *problem = neo_call_limit_reached(call, NEO_RATE_LIMIT_CONCURRENT_REQUESTS, "concurrent_requests", limit);
     problem->retry_after = 1;
@@ -198,10 +197,9 @@ neo_problem *neo_call_count_more(neo_call *call, int requests)
 int neo_call_count_part(const neo_call *call, int reserved)
 {
     neo_allowance allowance;
-    count_credential(call, 0, &allowance);
-    if (allowance.remaining <= allowance.limit / reserved)
-        return 0;
-    count_credential(call, 1, &allowance);
+    neo_shared_limit limit = credential_limit(call);
+    limit.reserve = reserved;
+    neo_lease_count(call->site->leases, call->site->credentials, &limit, 1, &allowance);
     return !allowance.is_exceeded;
 }
 

@@ -204,6 +204,8 @@ static const check checks[] = {
     {"writes", NEEDS_SCHEMA_ON_PRIMARY, NULL, check_writes, NULL},
     {"clock steps", NEEDS_SCHEMA, clock_steps_sql, NULL,
      "find out what set the clock, such as a resumed virtual machine; ids and times were not affected"},
+    {"shared limits", NEEDS_SCHEMA_ON_PRIMARY, limits_sql, NULL,
+     "see NEO0220 in these hosts' error logs; until then each host has at most an equal part of a limit"},
     {"extensions", NEEDS_SCHEMA, extensions_sql, NULL,
      "create the extensions btree_gin, pg_trgm and unaccent in the schema public (Debian: package postgresql-contrib)"},
     {"runtime role", NEEDS_SCHEMA, role_sql, NULL, "run neoapictl setup as a PostgreSQL administrator"},

@@ -102,6 +102,13 @@ select count(*) = 0, case when count(*) = 0 then 'none within a day' else
         to_char(at at time zone 'UTC', 'YYYY-MM-DD HH24:MI')) order by at desc))[1] end
 from neoapi.clock_step where at > now() - interval '1 day';
 
+-- name: limits
+select count(*) = 0, coalesce('not exchanged by ' || string_agg(h.name, ', ' order by h.name), 'exchanged by all hosts')
+from neoapi.host h
+where h.seen_at > now() - interval '20 seconds'
+and exists (select from neoapi.host o where o.name <> h.name and o.seen_at > now() - interval '20 seconds')
+and not exists (select from neoapi.limit_host l where l.name = h.name and l.seen_at > now() - interval '10 seconds');
+
 -- name: partitions
 select count(*) = 0, coalesce('missing: ' || string_agg(part, ', '), 'today''s exist')
 from (select t || to_char(now() at time zone 'UTC', '_YYYYMMDD') as part

@@ -64,11 +64,11 @@ static void *make_client(apr_size_t size, apr_pool_t *pchild, server_rec *server
 static neo_ms admit_delivery(void *context, const char *organization, const char *receiver, int per_hour)
 {
     const neo_dispatcher *dispatcher = context;
-    char name[NEO_ID_SIZE + NEO_HOST_SIZE];
+    char name[NEO_LEASE_NAME_SIZE];
     neo_allowance allowance;
     apr_snprintf(name, sizeof name, "%s %s", organization, receiver);
-    neo_limiter_count(neo_get_server_config(dispatcher->client.log_context.server)->site->credentials,
-                      (neo_text){name, strlen(name)}, 1, per_hour, 3600, neo_now_ms() / 1000, &allowance);
+    const neo_site *site = neo_get_server_config(dispatcher->client.log_context.server)->site;
+    neo_lease_count(site->leases, site->credentials, &(neo_shared_limit){name, per_hour, 3600, 0}, 1, &allowance);
     return allowance.is_exceeded ? allowance.reset * 1000 : 0;
 }
 

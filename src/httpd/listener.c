@@ -37,6 +37,7 @@ struct neo_listener {
     neo_database *database;
     neo_credential_cache *credential_cache;
     const neo_keys *keys;
+    const neo_site *site;
     neo_dispatcher *dispatcher; /* NULL if this host does not deliver */
     neo_event_waiters *event_waiters;
     neo_log_context log_context;
@@ -131,6 +132,9 @@ static int check_host(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
     neo_ms took = neo_steady_ms() - started, time = atoll(neo_rows_value(&rows, 0, 2));
     neo_clock_compare(time, took);
     atomic_store(&listener->is_drained, neo_rows_is_true(&rows, 0, 0));
+    int hosts = atoi(neo_rows_value(&rows, 0, 3));
+    if (hosts)
+        neo_leases_set_hosts(listener->site->leases, hosts);
     if (listener->dispatcher)
         neo_dispatcher_set_drained(listener->dispatcher, listener->is_drained);
     return !neo_rows_is_true(&rows, 0, 1) || record_host(listener, pg, apr_time_now() / 1000 - time - took / 2, pool);
@@ -173,6 +177,19 @@ static int record_clock_step(const neo_listener *listener, neo_pg *pg, apr_pool_
     return status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
 }
 
+/* Exchanges the parts of limits with the other hosts. Returns false if the connection is lost. */
+static int exchange_leases(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
+{
+    const char *error;
+    const neo_site *site = listener->site;
+    int alive = neo_lease_exchange(site->leases, site->credentials, site->concurrency, listener->host, pg, HEARTBEAT_TIMEOUT_S,
+                                   pool, &error);
+    if (error)
+        neo_log(NEO_LOG_NO_LEASES, &listener->log_context, "%s", error);
+    neo_metrics_count(neo_shared_metrics_get()->metrics, NEO_COUNT_LEASES_FULL, neo_leases_take_full(site->leases));
+    return alive;
+}
+
 /* Listens until the connection is lost or the listener is stopped. Clears the cache first, because changes may have been
  * missed. */
 static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
@@ -185,13 +202,15 @@ static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
         wait_for(listener, neo_pg_socket(pg), interval);
         apr_pool_clear(pool);
         alive = confirm(listener, pg, pool) && heartbeat(listener, pg, pool) && record_use(listener, pg, pool) &&
-                record_clock_step(listener, pg, pool) && neo_event_waiters_poll(listener->event_waiters, pg, pool);
+                record_clock_step(listener, pg, pool) && exchange_leases(listener, pg, pool) &&
+                neo_event_waiters_poll(listener->event_waiters, pg, pool);
         alive = handle_notifications(listener, pg, pool) && alive; /* also those that arrived with a response */
     }
     neo_credential_cache_distrust(listener->credential_cache);
 }
 
-/* Connects, listens and disconnects. */
+/* Connects, listens and disconnects. Behind a pooler, which does not let it listen, it only checks the host and exchanges
+ * leases. */
 static void run_connection(neo_listener *listener, apr_pool_t *pool)
 {
     neo_rows rows;
@@ -203,7 +222,7 @@ static void run_connection(neo_listener *listener, apr_pool_t *pool)
     neo_pg_status status = error == NO_ERROR ? neo_claim_owner_register(pg, pool) : NEO_PG_SCHEMA;
     apr_pool_t *scratch; /* `pool` cannot be cleared: it may hold the connection */
     apr_pool_create(&scratch, pool);
-    if (status == NEO_PG_OK && heartbeat(listener, pg, scratch))
+    if (status == NEO_PG_OK && heartbeat(listener, pg, scratch) && exchange_leases(listener, pg, scratch))
         status = neo_cache_sync_begin(pg, pool, &rows);
     if (error == NO_ERROR && status == NEO_PG_FAILED)
         error = NEO_LOG_NOT_LISTENING;
@@ -258,6 +277,7 @@ neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_dat
     listener->database = database;
     listener->credential_cache = credential_cache;
     listener->keys = keys;
+    listener->site = neo_get_server_config(server)->site;
     listener->dispatcher = dispatcher;
     listener->host = neo_config_host_name(server, pchild);
     listener->log_context.server = server;

@@ -6,11 +6,13 @@
 with old as (delete from neoapi.clock_step where at < now() - interval '30 days')
 insert into neoapi.clock_step (host, at, ahead_ms) values ({host}, date_trunc('minute', now()), {ahead}::bigint) on conflict do nothing;
 
--- Whether the host %s, a quoted text, is drained; whether its row is to be recorded; the time in milliseconds. Not prepared, because it
--- has a time limit of its own.
+-- Whether the host %s, a quoted text, is drained; whether its row is to be recorded; the time in milliseconds; the number of hosts,
+-- or 0 on a read-only database, where hosts cannot be recorded. Not prepared, because it has a time limit of its own.
 -- name: heartbeat
 select h.drained_at is not null, h.drained_at is not null or h.seen_at is null or h.seen_at < now() - interval '10 seconds',
-    (extract(epoch from clock_timestamp()) * 1000)::bigint
+    (extract(epoch from clock_timestamp()) * 1000)::bigint,
+    case when current_setting('transaction_read_only')::boolean then 0
+        else 1 + (select count(*) from neoapi.host o where o.name is distinct from h.name and o.seen_at > now() - interval '20 seconds') end
 from (select) as always left join neoapi.host h on h.name = %s;
 
 -- Records what a process of {host} knows of it. Listeners must not wait here: a locked row is left as it is, and the commit does not wait

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates the shared memory of the metrics and the rate limiters (see httpd/shared_memory.h). */
+/* Creates the shared memory of the metrics, the rate limiters and the leases of limits (see httpd/shared_memory.h). */
 #include "httpd/shared_memory.h"
 
 #include <ap_mpm.h>
@@ -17,6 +17,7 @@
 #define CACHE_ALIGNED(size) (((size) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
 
 static neo_shared_metrics shared; /* its members are NULL until they are opened */
+static apr_size_t limits;         /* NeoAPIRateLimitEntries, the highest of all virtual hosts */
 
 /* Returns the memory with this name. It belongs to the process, not to its configuration, so it is kept on graceful restarts.
  * The name must change with the layout, because a restart may load another version of the module. Anonymous shared memory is
@@ -82,16 +83,31 @@ const neo_shared_metrics *neo_shared_metrics_get(void)
     return shared.metrics ? &shared : NULL;
 }
 
+static const char *limiter_entries(const server_rec *server, apr_size_t entries)
+{
+    return apr_psprintf(server->process->pconf, "%" APR_SIZE_T_FMT " NeoAPIRateLimitEntries", entries);
+}
+
 /* Change the name when the layout changes. */
 int neo_shared_limiters_open(server_rec *main_server, apr_size_t entries, neo_limiter **credentials, neo_limiter **addresses)
 {
     apr_size_t size = neo_limiter_size(entries);
-    const char *purpose = apr_psprintf(main_server->process->pconf, "%" APR_SIZE_T_FMT " NeoAPIRateLimitEntries", entries);
+    const char *purpose = limiter_entries(main_server, entries);
     const char *name = apr_pstrcat(main_server->process->pconf, "neoapi_limiters_3_" NEO_VERSION " ", purpose, NULL);
     char *memory = open_memory(main_server, name, 2 * size, purpose);
     if (!memory)
         return 0;
     *credentials = neo_limiter_attach(memory, entries);
     *addresses = neo_limiter_attach(memory + size, entries);
+    limits = entries;
     return 1;
+}
+
+/* Change the name when the layout changes. Virtual hosts with the same DBDParams share the leases. */
+neo_leases *neo_shared_leases_open(server_rec *main_server, const char *params)
+{
+    const char *purpose = limiter_entries(main_server, limits);
+    const char *name = apr_pstrcat(main_server->process->pconf, "neoapi_leases_1_" NEO_VERSION " ", purpose, " ", params, NULL);
+    char *memory = open_memory(main_server, name, neo_leases_size(limits), purpose);
+    return memory ? neo_leases_attach(memory, limits) : NULL;
 }
