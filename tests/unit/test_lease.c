@@ -2,13 +2,16 @@
 /* Limits of a deployment: a host's part, and how several hosts divide a limit by their leases. */
 #include "fake_pg.h"
 
+#include <stdint.h>
+
 #include "api/lease.h"
 #include "core/clock.h"
 
-#define ENTRIES 64 /* callers and limits */
-#define LIMIT   600
-#define WINDOW  60
-#define NAME    "nbr_00000000000000000000000000"
+#define ENTRIES    64 /* callers and limits */
+#define LIMIT      600
+#define WINDOW     60
+#define NAME       "nbr_00000000000000000000000000"
+#define CACHE_LINE 64 /* bytes */
 
 typedef struct {
     neo_leases *leases;
@@ -406,7 +409,9 @@ TEST(fewer_hosts_count_only_after_ten_seconds_without_a_gap)
 TEST(requests_in_progress_are_divided_by_those_in_progress)
 {
     fixture *f = fixture_of(2, *state);
-    neo_concurrency concurrency = neo_concurrency_attach(apr_pcalloc(*state, neo_concurrency_size(1)), 1);
+    char *memory = apr_pcalloc(*state, neo_concurrency_size(1) + CACHE_LINE);
+    memory += (CACHE_LINE - (uintptr_t)memory % CACHE_LINE) % CACHE_LINE;
+    neo_concurrency concurrency = neo_concurrency_attach(memory, 1);
     neo_concurrency_place places[4];
     neo_concurrency_join(&concurrency, 1);
     f->concurrency = &concurrency;
