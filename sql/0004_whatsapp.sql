@@ -132,6 +132,9 @@ create index whatsapp_conversation_bsuid
     on neoapi.whatsapp_conversation (organization_id, number_id, contact_bsuid) where contact_bsuid is not null;
 create index whatsapp_conversation_lead on neoapi.whatsapp_conversation (organization_id, lead_id, number_id)
     where lead_id is not null;
+-- For the filters of lists.
+create index whatsapp_conversation_unread on neoapi.whatsapp_conversation (organization_id, (unread_count > 0), id);
+create index whatsapp_conversation_last_inbound on neoapi.whatsapp_conversation (organization_id, last_inbound_at);
 
 create table neoapi.whatsapp_message (
     organization_id      text collate "C" not null,

@@ -142,6 +142,15 @@ const neo_resource neo_whatsapp_conversation = {
     .finish_function = "neoapi.whatsapp_merge_imported",
 };
 
+static const char *const booleans[] = {"true", "false", NULL};
+
+/* The condition of window_open in a form that uses the index. */
+static const char *const window_sources[] = {
+    "select c.id as source_id from neoapi.whatsapp_conversation c"
+    " where c.organization_id = $1 and c.last_inbound_at > now() - interval '24 hours'",
+    "select c.id as source_id from neoapi.whatsapp_conversation c"
+    " where c.organization_id = $1 and coalesce(c.last_inbound_at <= now() - interval '24 hours', true)"};
+
 const neo_filter neo_conversation_filters[] = {
     NEO_FILTER_IDS(SAMPLE_CONVERSATION),
     {.name = "triage",
@@ -155,6 +164,20 @@ const neo_filter neo_conversation_filters[] = {
      .left = "t.lead_id",
      .doc = "Lead.",
      .example = NEO_TEXT(NEO_SAMPLE_LEAD)},
+    {.name = "unread",
+     .value = NEO_VALUE_ENUM,
+     .values = booleans,
+     .left = "(t.unread_count > 0)",
+     .right = "%s::boolean",
+     .doc = "Whether there are unread messages of the contact.",
+     .example = "\"true\""},
+    {.name = "window_open",
+     .kind = NEO_FILTER_SOURCES,
+     .value = NEO_VALUE_ENUM,
+     .values = booleans,
+     .sources = window_sources,
+     .doc = "Whether messages without a template can be sent.",
+     .example = "\"true\""},
     {0},
 };
 

@@ -96,6 +96,38 @@ def test_conversations_are_listed_by_pages_and_filtered(org):
     refused(org.api.get("whatsapp/conversations?sort=updated_at"), 400, "validation.parameter_invalid")
 
 
+def test_conversations_are_filtered_by_unread_messages_and_open_windows(org):
+    """Each contact has written, today or two days ago, and been read or not."""
+    now, found = int(time.time()), {}
+    for phone, age, is_read in zip(OTHERS, (0, 0, 2, 2), (True, False) * 2):
+        org.notify(text("Olá", phone, at=now - age * 86400))
+        id = org.conversations()[-1]["id"]
+        found[id] = {"unread": str(not is_read).lower(), "window_open": str(age == 0).lower()}
+        if is_read:
+            ok(org.api.post(f"whatsapp/conversations/{id}/read"))
+    lead = org.lead()
+    found[org.begin(lead)[0]["conversation"]["id"]] = {"unread": "false", "window_open": "false"}
+    every = sorted(found, reverse=True)
+    values = ("true", "false", "true,false", None)
+    for unread in values:
+        for window_open in values:
+            asked = {name: value for name, value in (("unread", unread), ("window_open", window_open)) if value}
+            expected = [id for id in every if all(found[id][name] in value.split(",") for name, value in asked.items())]
+            pages, params = [], {**asked, "limit": 2}
+            while params:
+                page = conversations(org, **params)
+                pages += [one["id"] for one in page["items"]]
+                params = page["page_info"]["has_next_page"] and {**params, "cursor": page["page_info"]["end_cursor"]}
+            assert pages == expected, asked
+            if asked:
+                response = org.api.get("whatsapp/conversations", params={**asked, "count": "true", "sort": "created_at"})
+                assert [one["id"] for one in ok(response)["items"]] == expected[::-1]
+                assert response.headers["X-Total-Count"] == str(len(expected))
+    assert [one["lead_id"] for one in conversations(org, lead_id=lead, window_open="false")["items"]] == [lead]
+    assert conversations(org, lead_id=lead, window_open="true")["items"] == []
+    refused(org.api.get("whatsapp/conversations?unread=yes"), 400, "validation.parameter_invalid")
+
+
 def test_messages_are_listed_by_pages(org):
     org.notify(*[text(f"{n}", PHONE) for n in range(5)])
     id = conversations(org)["items"][0]["id"]

@@ -124,6 +124,32 @@ where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is nul
 order by t.id desc
 limit $2::int;
 
+prepare whatsapp_conversation_list_unread as
+select neoapi.whatsapp_conversation_json(t)
+from neoapi.whatsapp_conversation t
+where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and (t.unread_count > 0) in ($3::boolean)
+    and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare whatsapp_conversation_list_window_open as
+select neoapi.whatsapp_conversation_json(t)
+from (
+    select r.source_id
+    from (
+        select c.id as source_id
+        from neoapi.whatsapp_conversation c
+        where c.organization_id = $1 and c.last_inbound_at > now() - interval '24 hours') r
+    where true) r
+cross join lateral (
+    select t.*
+    from neoapi.whatsapp_conversation t
+    where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and t.id = r.source_id and (not $3::boolean
+        or neoapi.force_custom_plan())
+    offset 0) t
+order by r.source_id desc
+limit $2::int;
+
 -- $1 before, $2 organization
 prepare whatsapp_conversation_import as
 with batch as materialized (
