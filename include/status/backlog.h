@@ -8,7 +8,7 @@
 
 #define NEO_BACKLOG_MAX_COUNTED       10000 /* rows; beyond that PostgreSQL's estimate is used */
 #define NEO_BACKLOG_MAX_SUBSCRIPTIONS 1000  /* subscriptions whose deliveries `due` and `oldest` take into account */
-#define NEO_BACKLOG_MAX_ROWS          5000  /* bytes of each array of the deployment */
+#define NEO_BACKLOG_MAX_BYTES         5000  /* bytes of each array of the deployment */
 
 typedef struct neo_backlog {
     long long pending;      /* deliveries in flight, due or waiting for a retry */
@@ -23,7 +23,7 @@ typedef struct neo_backlog {
     long long messages_stalled;  /* WhatsApp messages that have been pending for over ten minutes */
     neo_job_status jobs[NEO_MAX_JOBS];
     int job_count;
-    char deployment[3 * NEO_BACKLOG_MAX_ROWS + 1000]; /* JSON (see status/deployment.h) */
+    char deployment[3 * NEO_BACKLOG_MAX_BYTES + 1000]; /* JSON (see status/deployment.h) */
 } neo_backlog;
 
 /* Failures are logged, and leave *backlog unchanged: the last result, or zeros. `elapsed`: milliseconds since then. */

@@ -67,7 +67,7 @@ static neo_pg_status read_backlog(neo_pg *pg, apr_pool_t *pool, const neo_backlo
     status = neo_jobs_read(pg, pool, backlog->jobs, &backlog->job_count);
     neo_text deployment;
     if (status == NEO_PG_OK)
-        status = neo_deployment_read(pg, pool, NEO_BACKLOG_MAX_ROWS, &deployment);
+        status = neo_deployment_read(pg, pool, NEO_BACKLOG_MAX_BYTES, &deployment);
     if (status == NEO_PG_OK && deployment.len < sizeof backlog->deployment)
         memcpy(backlog->deployment, deployment.ptr, deployment.len);
     return status == NEO_PG_OK ? read_log(pg, pool, last, elapsed, backlog) : status;
