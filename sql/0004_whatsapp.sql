@@ -61,6 +61,7 @@ create table neoapi.lead (
     lost_reason      text,
     consent          json,
     received_at      timestamptz,
+    merged_lead_ids  json,
     external_id      text collate "C",
     metadata         json,
     created_at       timestamptz not null,
@@ -92,8 +93,8 @@ begin
     return new;
 end $$;
 create trigger set_phone_at before update on neoapi.lead
-    for each row when (neoapi.whatsapp_phone_key(new.phone) is distinct from neoapi.whatsapp_phone_key(old.phone)
-                       or new.phone is null and new.whatsapp_user_id is distinct from old.whatsapp_user_id)
+    for each row when (new.phone_at = old.phone_at and (neoapi.whatsapp_phone_key(new.phone) is distinct from neoapi.whatsapp_phone_key(old.phone)
+                       or new.phone is null and new.whatsapp_user_id is distinct from old.whatsapp_user_id))
     execute function neoapi.lead_set_phone_at();
 
 -- ---------------------------------------------------------------- conversations and messages
@@ -1039,6 +1040,74 @@ begin
     return neoapi.whatsapp_conversation_json(c);
 end $$;
 
+-- Merges the lead `other` into `target`, which gets its conversations, identities and opt-outs and the fields that it lacks. Returns
+-- the lead as it is then, or a refusal: no_target or no_lead; or neither if the idempotency key exists. A repeated call changes nothing.
+--
+-- The numbers are locked first, so that concurrent merges, messages and callbacks of the organization do not deadlock.
+create function neoapi.lead_merge(organization text, credential text, idempotency_key uuid, request_hash bytea, target text, other text,
+                                  actor text, request text, out body text, out deliveries bigint, out refusal text)
+    language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    t neoapi.lead;
+    o neoapi.lead;
+    at constant timestamptz := date_trunc('milliseconds', now());
+begin
+    if idempotency_key is not null then
+        insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, expires_at)
+        values (organization, credential, idempotency_key, request_hash, 200, '', now() + interval '24 hours')
+        on conflict do nothing;
+        if not found then
+            return;
+        end if;
+    end if;
+    deliveries := 0;
+    perform neoapi.whatsapp_lock_numbers(array(select n.id from neoapi.whatsapp_number n where n.organization_id = organization));
+    perform from neoapi.lead l where l.organization_id = organization and l.id in (target, other) order by l.id for update;
+    select l.* into t from neoapi.lead l where l.organization_id = organization and l.id = target;
+    select l.* into o from neoapi.lead l where l.organization_id = organization and l.id = other;
+    if t.id is null then
+        refusal := 'no_target';
+    elsif o.id is null and t.merged_lead_ids::jsonb ? other then
+        body := t.representation;
+    elsif o.id is null then
+        refusal := 'no_lead';
+    end if;
+    if o.id is null or t.id is null then
+        delete from neoapi.idempotency_key k -- a repeated request is answered by the lead itself
+        where k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key;
+        return;
+    end if;
+    update neoapi.whatsapp_identity i set lead_id = target where i.organization_id = organization and i.lead_id = other;
+    update neoapi.whatsapp_opt_out x set lead_id = target where x.organization_id = organization and x.lead_id = other;
+    update neoapi.whatsapp_conversation c set lead_id = target, updated_at = greatest(now(), c.updated_at + interval '1 millisecond')
+    where c.organization_id = organization and c.lead_id = other;
+    delete from neoapi.reference r where r.organization_id = organization and r.source_id = other;
+    update neoapi.lead l set updated_at = greatest(at, l.updated_at + interval '1 millisecond'), updated_by = actor
+    where l.organization_id = organization and l.id = other returning l.* into o;
+    delete from neoapi.lead l where l.organization_id = organization and l.id = other;
+    update neoapi.lead l
+    set phone = coalesce(l.phone, o.phone), phone_at = case when l.phone is null and o.phone is not null then o.phone_at else l.phone_at end,
+        whatsapp_user_id = coalesce(l.whatsapp_user_id, o.whatsapp_user_id), email = coalesce(l.email, o.email),
+        message = coalesce(l.message, o.message), origin = coalesce(l.origin, o.origin),
+        property_id = coalesce(l.property_id, o.property_id), party_id = coalesce(l.party_id, o.party_id),
+        broker_id = coalesce(l.broker_id, o.broker_id), consent = coalesce(l.consent, o.consent),
+        received_at = coalesce(l.received_at, o.received_at), external_id = coalesce(l.external_id, o.external_id),
+        metadata = coalesce(l.metadata, o.metadata),
+        merged_lead_ids = array_to_json(array(select json_array_elements_text(coalesce(l.merged_lead_ids, '[]')))
+            || other || array(select json_array_elements_text(coalesce(o.merged_lead_ids, '[]')))),
+        updated_at = greatest(at, l.updated_at + interval '1 millisecond'), updated_by = actor
+    where l.organization_id = organization and l.id = target returning l.* into t;
+    insert into neoapi.reference (organization_id, source_id, path, target_id)
+    select organization, target, k.path, k.id
+    from (values ('property_id', t.property_id), ('party_id', t.party_id), ('broker_id', t.broker_id)) k (path, id)
+    where k.id is not null on conflict do nothing;
+    body := t.representation;
+    update neoapi.idempotency_key k set response_body = body
+    where k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key;
+    deliveries := neoapi.add_event(organization, 'lead.updated', target, body, actor, request)
+                + neoapi.add_event(organization, 'lead.deleted', other, o.representation, actor, request);
+end $$;
+
 -- What an administrator should know: how many messages have been pending for more than ten minutes, the oldest one and for how many
 -- seconds, the numbers whose messages the provider has refused within a day and not accepted since, and how many of them need a
 -- change by an administrator.
@@ -1057,10 +1126,10 @@ create function neoapi.whatsapp_health(out stalled bigint, out oldest bigint, ou
     $$;
 
 revoke execute on function
-    neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_change,
+    neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_change, neoapi.lead_merge,
     neoapi.whatsapp_last_received, neoapi.whatsapp_mark_read, neoapi.whatsapp_health from public;
 grant execute on function
-    neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_change,
+    neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_change, neoapi.lead_merge,
     neoapi.whatsapp_last_received, neoapi.whatsapp_mark_read, neoapi.whatsapp_health to :runtime;
 
 -- ---------------------------------------------------------------- receiving

@@ -40,6 +40,9 @@ extern const char *const neo_recovery_statuses[];
 extern const neo_resource neo_conversation_input, neo_whatsapp_started, neo_conversation, neo_conversation_changes;
 extern const neo_resource neo_message_input;
 
+/* The body of POST /leads/{id}/merge. */
+extern const neo_resource neo_lead_merge;
+
 /* The event log, whose schema is in src/openapi/document.json, and the filters of its list. Filters by type have the values of
  * neo_event_type_values, ended by NULL: "broker.*", "broker.created", … */
 extern const neo_resource neo_event_log;

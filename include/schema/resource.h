@@ -45,6 +45,7 @@ enum neo_field_flags {
     NEO_VERBATIM = 4096,  /* a string with any characters, also none */
     NEO_API_ONLY = 8192,  /* in responses, not in exports: it says what other rows or the clock say */
     NEO_EXPORT_ONLY = 16384, /* in exports and imports, not in the API */
+    NEO_LATER = 32768,       /* a field of the service that no creation sets */
 };
 
 typedef struct neo_field neo_field;

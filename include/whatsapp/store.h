@@ -86,6 +86,15 @@ enum {
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const char *id, const char *version,
                                                 const neo_json *changes, apr_pool_t *pool, neo_rows *rows);
 
+/* Merges the lead `other` into the one with the id. One row, or none if the idempotency key exists. */
+enum {
+    NEO_MERGED_LEAD, /* as it is now; null if there is a refusal */
+    NEO_MERGED_DELIVERIES,
+    NEO_MERGED_REFUSAL, /* no_target or no_lead */
+};
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_merge_leads(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
+                                                     const char *id, const char *other, apr_pool_t *pool, neo_rows *rows);
+
 /* The contact's last message, with what marking it as read at the provider needs. One row, or none; its message is null if the
  * contact has sent none. */
 enum {

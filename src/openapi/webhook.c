@@ -80,6 +80,7 @@ static const struct {
 
 void neo_openapi_event_components(const neo_openapi_builder *builder)
 {
+    neo_openapi_schema(builder, &neo_lead_merge, NEO_SHAPE_INPUT, "Which lead to merge.");
     neo_openapi_schema(builder, &neo_recovery, NEO_SHAPE_INPUT, "Which deliveries to send again.");
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if ((*r)->has_events)

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/id.h"
 #include "resources/fields.h"
 #include "schema/business_rules.h"
 #include "schema/rules.h"
@@ -269,6 +270,13 @@ static const neo_field fields[] = {
      .rule = neo_rule_past,
      .doc = "When the person made contact, if before `created_at`. Not in the future.",
      .example = "\"2026-02-02T10:17:12.000Z\""},
+    {.name = "merged_lead_ids",
+     .type = NEO_TEXT_LIST,
+     .flags = NEO_SERVER | NEO_LATER | NEO_IN_EVENT | NEO_NOT_IN_EXAMPLE,
+     .max = 30,
+     .max_items = 1000,
+     .doc = "Leads that were merged into this one, and no longer exist.",
+     .example = "[" NEO_TEXT("led_01kgexq2m4c7f1h5k9n3r6t8w1") "]"},
     NEO_FIELDS_OF_CALLER("lead"),
     NEO_FIELDS_OF_SERVICE("lead", "2026-02-02T10:17:33.060Z", "2026-02-02T10:17:33.060Z"),
     {0},
@@ -376,6 +384,31 @@ const neo_resource neo_lead = {
     .reads = reads,
     .has_batch = 1,
 };
+
+static const char *rule_lead_id(const neo_json *value, apr_pool_t *pool)
+{
+    (void)pool;
+    return neo_id_is(neo_json_string(value), "led_") ? NULL : "must be the id of a lead (led_…)";
+}
+
+static const neo_field merge_fields[] = {
+    {.name = "lead_id",
+     .type = NEO_STRING,
+     .flags = NEO_REQUIRED,
+     .max = 100,
+     .rule = rule_lead_id,
+     .pattern = "^led_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+     .doc = "The other lead, which is deleted.",
+     .example = NEO_TEXT(NEO_SAMPLE_LEAD)},
+    {0},
+};
+
+const neo_resource neo_lead_merge = {.name = "lead",
+                                     .collection = "leads",
+                                     .prefix = "led_",
+                                     .title = "LeadMerge",
+                                     .area = NEO_AREA_LEADS,
+                                     .fields = merge_fields};
 
 int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *error[NEO_LEAD_COLUMNS], apr_pool_t *pool)
 {

@@ -77,6 +77,15 @@ neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const char
                       pool, rows);
 }
 
+neo_pg_status neo_whatsapp_merge_leads(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency, const char *id,
+                                       const char *other, apr_pool_t *pool, neo_rows *rows)
+{
+    return neo_pg_run(pg,
+                      NEO_BIND(merge_leads, NEO_IDEMPOTENCY_VALUES(actor, idempotency), .id = id, .lead = other,
+                               .actor = actor->name, .request = actor->request),
+                      pool, rows);
+}
+
 neo_pg_status neo_whatsapp_last_received(neo_pg *pg, const neo_actor *actor, const char *id, apr_pool_t *pool, neo_rows *rows)
 {
     return neo_pg_run(pg, NEO_BIND(last_received, .organization = actor->organization, .id = id), pool, rows);

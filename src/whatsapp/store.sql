@@ -25,6 +25,11 @@ where t.organization_id = {organization} and t.id = {id} and not (t.is_provision
 -- write: change
 select body, deliveries, refusal from neoapi.whatsapp_change({organization}, {id}, {version}, {changes}, {actor}, {request});
 
+-- write: merge_leads
+select body, deliveries, refusal
+from neoapi.lead_merge({organization}, {credential}, {key}, decode({hash}, 'hex'), {id}, {lead}, {actor}, {request})
+where body is not null or refusal is not null;
+
 -- read: last_received
 select number_id, phone_number_id, access_token, message, provider_message_id
 from neoapi.whatsapp_last_received({organization}, {id});

@@ -2,12 +2,17 @@
 """Leads: what other resources do not have. test_resources.py and others test every operation."""
 
 import json
+import time
+import uuid
 
 import pytest
 from client import Api, ok, refused
 from event_log import events
 from factories import phone
+from wait import together
 from whatsapp import PHONE, SHORT, meta, module_admin_factory, module_instance, org, provider  # noqa: F401
+
+from callbacks import text
 
 BSUID = "BR.13491208655302741918"
 
@@ -80,6 +85,67 @@ def test_leads_have_scopes_of_their_own(instance, admin_factory):
     assert ok(other.get("events"))["items"] == []
     for response in (reader.post("leads", made), writer.get("leads"), other.get("leads"), other.post("leads", made)):
         refused(response, 403, "forbidden.insufficient_permissions")
+
+
+# ---------------------------------------------------------------- merge
+
+
+def test_a_merge_takes_over_what_the_lead_lacks_and_deletes_the_other(own_api, factory):
+    subscription = ok(own_api.post("webhooks", {"url": "https://127.0.0.1:9/", "events": ["lead.*"]}), 201)["id"]
+    home, broker = factory.property()["id"], factory.broker()["id"]
+    kept = lead(own_api, email="a@example.com", source="site", broker_id=broker)
+    other = lead(own_api, phone=phone(), email="b@example.com", source="portal", property_id=home, external_id="crm-1",
+                 broker_id=factory.broker()["id"])
+    once = {"Idempotency-Key": str(uuid.uuid4())}
+    merged = ok(own_api.post(f"leads/{kept['id']}/merge", {"lead_id": other["id"]}, headers=once))
+    assert ok(own_api.post(f"leads/{kept['id']}/merge", {"lead_id": other["id"]}, headers=once)) == merged
+    taken = {name: other[name] for name in ("phone", "property_id", "external_id")}
+    assert merged == {**kept, **taken, "merged_lead_ids": [other["id"]], "updated_at": merged["updated_at"]}
+    assert ok(own_api.get("leads/" + kept["id"])) == merged
+    refused(own_api.get("leads/" + other["id"]), 404, "not_found.lead")
+    assert ok(own_api.post(f"leads/{kept['id']}/merge", {"lead_id": other["id"]})) == merged
+    sent = [(one["event_type"], ok(own_api.get(f"webhooks/{subscription}/deliveries/{one['id']}"))["payload"])
+            for one in ok(own_api.get(f"webhooks/{subscription}/deliveries"))["items"]][::-1][2:]
+    deleted = {**other, "updated_at": sent[1][1]["updated_at"]}
+    assert sorted(sent, key=lambda one: one[0], reverse=True) == [("lead.updated", merged), ("lead.deleted", deleted)]
+    refused(own_api.delete("properties/" + home), 409, "conflict.in_use")
+
+
+def test_a_merge_needs_two_leads_of_the_organization(own_api, instance, admin_factory):
+    kept, foreign = lead(own_api, phone=phone()), lead(Api(instance, admin_factory.key()), phone=phone())
+    path = f"leads/{kept['id']}/merge"
+    for other in (foreign["id"], "led_" + "0" * 26):
+        refused(own_api.post(path, {"lead_id": other}), 400, "validation.lead.lead_id_not_found")
+        refused(own_api.post(f"leads/{other}/merge", {"lead_id": kept["id"]}), 404, "not_found.lead")
+    refused(own_api.post(path, {"lead_id": kept["id"]}), 400, "validation.lead.lead_id_invalid")
+    refused(own_api.post(path, {}), 400, "validation.lead.lead_id_required")
+    refused(own_api.get(path), 405, "validation.method_not_allowed")
+    assert ok(own_api.get("leads/" + kept["id"])) == kept
+
+
+def test_concurrent_merges_in_both_directions_leave_one_lead(own_api):
+    for _ in range(5):
+        one, other = (lead(own_api, phone=phone())["id"] for _ in range(2))
+        answers = together(*[lambda a=a, b=b: own_api.with_().post(f"leads/{a}/merge", {"lead_id": b})
+                             for a, b in ((one, other), (other, one))])
+        assert sorted(answer.status_code for answer in answers) == [200, 404]
+        left = [id for id in (one, other) if own_api.get("leads/" + id).status_code == 200]
+        assert len(left) == 1
+
+
+def test_conversations_and_opt_outs_follow_a_merge(org):
+    kept, other = lead(org.api, email="a@example.com"), lead(org.api, phone="+" + PHONE)
+    started, _ = org.begin(other["id"])
+    org.notify(text("PARAR", PHONE, at=time.time() - 30))
+    ok(org.api.post(f"leads/{kept['id']}/merge", {"lead_id": other["id"]}))
+    conversation, = ok(org.api.get("whatsapp/conversations", params={"lead_id": kept["id"]}))["items"]
+    assert conversation["id"] == started["conversation"]["id"] and conversation["opted_out_at"]
+    refused(org.start(kept["id"]), 409, "conflict.opted_out")
+    org.notify(text("VOLTAR", PHONE))
+    again, send = org.begin(kept["id"], status=200)
+    assert again["conversation"]["id"] == conversation["id"] and send.to == PHONE
+    assert org.instance.sql("select distinct lead_id from neoapi.whatsapp_identity where organization_id = %s and lead_id is not null",
+                            org.organization) == [(kept["id"],)]
 
 
 # ---------------------------------------------------------------- WhatsApp and neoapictl

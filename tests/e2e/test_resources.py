@@ -424,7 +424,7 @@ def test_the_table_has_the_columns_of_responses(instance, factory, collection):
     columns = [name for name, in instance.sql("select column_name from information_schema.columns where table_schema = 'neoapi'"
                                               " and table_name = %s", NAMES[collection])]
     made = ok(factory.api.post(collection, json=factory.full(collection)), 201)
-    later = {"decided_at", "signed_at", "terminated_at", "phone_at"} & set(columns)
+    later = {"decided_at", "signed_at", "terminated_at", "phone_at", "merged_lead_ids"} & set(columns)
     assert set(columns) == {*made, *later, "representation"}
 
 

@@ -12,8 +12,8 @@
 #define ORGANIZATION "org_01jd3x00000000000000000001"
 #define TENANT       "tnt_01jd3x00000000000000000000"
 
-static const neo_resource *const more_bodies[] = {&neo_recovery, &neo_conversation_input, &neo_conversation_changes,
-                                                  &neo_message_input};
+static const neo_resource *const more_bodies[] = {&neo_lead_merge, &neo_recovery, &neo_conversation_input,
+                                                  &neo_conversation_changes, &neo_message_input};
 
 static const neo_resource *resource_of(int number)
 {

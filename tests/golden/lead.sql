@@ -416,9 +416,9 @@ event as (
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
         '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"external_id":' || to_json(r.external_id),
-        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
-        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
         case when o.name is distinct from r.name then 'name' end, case when o.phone is distinct from r.phone then 'phone' end,
@@ -433,6 +433,7 @@ event as (
         case when o.lost_reason is distinct from r.lost_reason then 'lost_reason' end,
         case when o.consent::json::text is distinct from r.consent::json::text then 'consent' end,
         case when o.received_at is distinct from r.received_at then 'received_at' end,
+        case when o.merged_lead_ids::json::text is distinct from r.merged_lead_ids::json::text then 'merged_lead_ids' end,
         case when o.external_id is distinct from r.external_id then 'external_id' end,
         case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
         case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
@@ -454,6 +455,7 @@ event as (
         case when o.lost_reason is distinct from r.lost_reason then '"lost_reason":' || coalesce((to_json(o.lost_reason))::text, 'null') end,
         case when o.consent::json::text is distinct from r.consent::json::text then '"consent":' || coalesce((o.consent)::text, 'null') end,
         case when o.received_at is distinct from r.received_at then '"received_at":' || coalesce(('"' || neoapi.format_timestamp(o.received_at) || '"')::text, 'null') end,
+        case when o.merged_lead_ids::json::text is distinct from r.merged_lead_ids::json::text then '"merged_lead_ids":' || coalesce((o.merged_lead_ids)::text, 'null') end,
         case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
         case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
         case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
@@ -503,8 +505,9 @@ deleted as (
     delete from neoapi.lead t using item
     where t.organization_id = $5 and t.id = item.item_id and t.xmin = $6::xid
     returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
-        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.external_id, t.metadata, t.tenant_id, t.organization_id,
-        t.created_at, t.updated_at, t.created_by, t.updated_by, item.item_number, item.item_id_block, item.item_now, item.item_cleared_block),
+        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata, t.tenant_id,
+        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by, item.item_number, item.item_id_block, item.item_now,
+        item.item_cleared_block),
 removed_references as (
     delete from neoapi.reference r using deleted
     where r.organization_id = $5 and r.source_id = deleted.id),
@@ -515,9 +518,9 @@ event as (
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
         '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"external_id":' || to_json(r.external_id),
-        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
-        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"',
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
@@ -906,9 +909,9 @@ event as (
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
         '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"external_id":' || to_json(r.external_id),
-        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
-        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
         case when o.name is distinct from r.name then 'name' end, case when o.phone is distinct from r.phone then 'phone' end,
@@ -923,6 +926,7 @@ event as (
         case when o.lost_reason is distinct from r.lost_reason then 'lost_reason' end,
         case when o.consent::json::text is distinct from r.consent::json::text then 'consent' end,
         case when o.received_at is distinct from r.received_at then 'received_at' end,
+        case when o.merged_lead_ids::json::text is distinct from r.merged_lead_ids::json::text then 'merged_lead_ids' end,
         case when o.external_id is distinct from r.external_id then 'external_id' end,
         case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
         case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
@@ -944,6 +948,7 @@ event as (
         case when o.lost_reason is distinct from r.lost_reason then '"lost_reason":' || coalesce((to_json(o.lost_reason))::text, 'null') end,
         case when o.consent::json::text is distinct from r.consent::json::text then '"consent":' || coalesce((o.consent)::text, 'null') end,
         case when o.received_at is distinct from r.received_at then '"received_at":' || coalesce(('"' || neoapi.format_timestamp(o.received_at) || '"')::text, 'null') end,
+        case when o.merged_lead_ids::json::text is distinct from r.merged_lead_ids::json::text then '"merged_lead_ids":' || coalesce((o.merged_lead_ids)::text, 'null') end,
         case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
         case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
         case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
@@ -995,8 +1000,9 @@ deleted as (
     delete from neoapi.lead t using item
     where t.organization_id = $6 and t.id = item.item_id
     returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
-        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.external_id, t.metadata, t.tenant_id, t.organization_id,
-        t.created_at, t.updated_at, t.created_by, t.updated_by, item.item_number, item.item_id_block, item.item_now, item.item_cleared_block),
+        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata, t.tenant_id,
+        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by, item.item_number, item.item_id_block, item.item_now,
+        item.item_cleared_block),
 removed_references as (
     delete from neoapi.reference r using deleted
     where r.organization_id = $6 and r.source_id = deleted.id),
@@ -1007,9 +1013,9 @@ event as (
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
         '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"external_id":' || to_json(r.external_id),
-        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
-        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"',
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
@@ -1212,6 +1218,7 @@ begin
         '"lost_reason":' || to_json(new.lost_reason),
         '"consent":' || new.consent,
         '"received_at":' || '"' || neoapi.format_timestamp(new.received_at) || '"',
+        '"merged_lead_ids":' || new.merged_lead_ids,
         '"external_id":' || to_json(new.external_id),
         '"metadata":' || new.metadata,
         '"tenant_id":' || to_json(new.tenant_id),
@@ -1250,8 +1257,8 @@ updated as (
         created_by = coalesce(item.created_by, t.created_by), updated_by = coalesce(item.updated_by, t.updated_by), name = item.name,
         phone = item.phone, whatsapp_user_id = item.whatsapp_user_id, email = item.email, message = item.message, source = item.source,
         origin = item.origin, property_id = item.property_id, party_id = item.party_id, broker_id = item.broker_id, status = item.status,
-        lost_reason = item.lost_reason, consent = item.consent, received_at = item.received_at, external_id = item.external_id,
-        metadata = item.metadata
+        lost_reason = item.lost_reason, consent = item.consent, received_at = item.received_at, merged_lead_ids = item.merged_lead_ids,
+        external_id = item.external_id, metadata = item.metadata
     from item
     join before on before.id = item.item_id
     where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
@@ -1263,22 +1270,23 @@ updated as (
         or before.party_id is distinct from item.party_id or before.broker_id is distinct from item.broker_id
         or before.status is distinct from item.status or before.lost_reason is distinct from item.lost_reason
         or before.consent::json::text is distinct from item.consent::json::text or before.received_at is distinct from item.received_at
+        or before.merged_lead_ids::json::text is distinct from item.merged_lead_ids::json::text
         or before.external_id is distinct from item.external_id or before.metadata::json::text is distinct from item.metadata::json::text)
     returning t.*, item.item_number, item.item_id_block, item.item_now),
 inserted as (
     insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, phone,
         whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
-        external_id, metadata)
+        merged_lead_ids, external_id, metadata)
     select $3, item.item_id, $4, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now),
         coalesce(item.created_by, $5), coalesce(item.updated_by, $5), item.name, item.phone, item.whatsapp_user_id, item.email, item.message,
         item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason, item.consent,
-        item.received_at, item.external_id, item.metadata
+        item.received_at, item.merged_lead_ids, item.external_id, item.metadata
     from item
     where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
     order by item.item_number
     returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
-        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.external_id, t.metadata, t.tenant_id, t.organization_id,
-        t.created_at, t.updated_at, t.created_by, t.updated_by),
+        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata, t.tenant_id,
+        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
 created as (
     select inserted.*, item.item_number, item.item_id_block, item.item_now
     from inserted
@@ -1310,8 +1318,8 @@ updated as (
         created_by = coalesce(item.created_by, t.created_by), updated_by = coalesce(item.updated_by, t.updated_by), name = item.name,
         phone = item.phone, whatsapp_user_id = item.whatsapp_user_id, email = item.email, message = item.message, source = item.source,
         origin = item.origin, property_id = item.property_id, party_id = item.party_id, broker_id = item.broker_id, status = item.status,
-        lost_reason = item.lost_reason, consent = item.consent, received_at = item.received_at, external_id = item.external_id,
-        metadata = item.metadata
+        lost_reason = item.lost_reason, consent = item.consent, received_at = item.received_at, merged_lead_ids = item.merged_lead_ids,
+        external_id = item.external_id, metadata = item.metadata
     from item
     join before on before.id = item.item_id
     where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
@@ -1323,22 +1331,23 @@ updated as (
         or before.party_id is distinct from item.party_id or before.broker_id is distinct from item.broker_id
         or before.status is distinct from item.status or before.lost_reason is distinct from item.lost_reason
         or before.consent::json::text is distinct from item.consent::json::text or before.received_at is distinct from item.received_at
+        or before.merged_lead_ids::json::text is distinct from item.merged_lead_ids::json::text
         or before.external_id is distinct from item.external_id or before.metadata::json::text is distinct from item.metadata::json::text)
     returning t.*, item.item_number, item.item_id_block, item.item_now),
 inserted as (
     insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, phone,
         whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
-        external_id, metadata)
+        merged_lead_ids, external_id, metadata)
     select $3, item.item_id, $4, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now),
         coalesce(item.created_by, $5), coalesce(item.updated_by, $5), item.name, item.phone, item.whatsapp_user_id, item.email, item.message,
         item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason, item.consent,
-        item.received_at, item.external_id, item.metadata
+        item.received_at, item.merged_lead_ids, item.external_id, item.metadata
     from item
     where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
     order by item.item_number
     returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
-        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.external_id, t.metadata, t.tenant_id, t.organization_id,
-        t.created_at, t.updated_at, t.created_by, t.updated_by),
+        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata, t.tenant_id,
+        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
 created as (
     select inserted.*, item.item_number, item.item_id_block, item.item_now
     from inserted
@@ -1350,9 +1359,9 @@ event as (
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
         '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"external_id":' || to_json(r.external_id),
-        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
-        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}', true
     from created r
@@ -1365,9 +1374,9 @@ event_update as (
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
         '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"external_id":' || to_json(r.external_id),
-        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
-        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
         case when o.name is distinct from r.name then 'name' end, case when o.phone is distinct from r.phone then 'phone' end,
@@ -1382,6 +1391,7 @@ event_update as (
         case when o.lost_reason is distinct from r.lost_reason then 'lost_reason' end,
         case when o.consent::json::text is distinct from r.consent::json::text then 'consent' end,
         case when o.received_at is distinct from r.received_at then 'received_at' end,
+        case when o.merged_lead_ids::json::text is distinct from r.merged_lead_ids::json::text then 'merged_lead_ids' end,
         case when o.external_id is distinct from r.external_id then 'external_id' end,
         case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
         case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
@@ -1403,6 +1413,7 @@ event_update as (
         case when o.lost_reason is distinct from r.lost_reason then '"lost_reason":' || coalesce((to_json(o.lost_reason))::text, 'null') end,
         case when o.consent::json::text is distinct from r.consent::json::text then '"consent":' || coalesce((o.consent)::text, 'null') end,
         case when o.received_at is distinct from r.received_at then '"received_at":' || coalesce(('"' || neoapi.format_timestamp(o.received_at) || '"')::text, 'null') end,
+        case when o.merged_lead_ids::json::text is distinct from r.merged_lead_ids::json::text then '"merged_lead_ids":' || coalesce((o.merged_lead_ids)::text, 'null') end,
         case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
         case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
         case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
@@ -1441,8 +1452,8 @@ updated as (
         created_by = coalesce(item.created_by, t.created_by), updated_by = coalesce(item.updated_by, t.updated_by), name = item.name,
         phone = item.phone, whatsapp_user_id = item.whatsapp_user_id, email = item.email, message = item.message, source = item.source,
         origin = item.origin, property_id = item.property_id, party_id = item.party_id, broker_id = item.broker_id, status = item.status,
-        lost_reason = item.lost_reason, consent = item.consent, received_at = item.received_at, external_id = item.external_id,
-        metadata = item.metadata
+        lost_reason = item.lost_reason, consent = item.consent, received_at = item.received_at, merged_lead_ids = item.merged_lead_ids,
+        external_id = item.external_id, metadata = item.metadata
     from item
     join before on before.id = item.item_id
     where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
@@ -1454,22 +1465,23 @@ updated as (
         or before.party_id is distinct from item.party_id or before.broker_id is distinct from item.broker_id
         or before.status is distinct from item.status or before.lost_reason is distinct from item.lost_reason
         or before.consent::json::text is distinct from item.consent::json::text or before.received_at is distinct from item.received_at
+        or before.merged_lead_ids::json::text is distinct from item.merged_lead_ids::json::text
         or before.external_id is distinct from item.external_id or before.metadata::json::text is distinct from item.metadata::json::text)
     returning t.*, item.item_number, item.item_id_block, item.item_now),
 inserted as (
     insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, phone,
         whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
-        external_id, metadata)
+        merged_lead_ids, external_id, metadata)
     select $3, item.item_id, $4, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now),
         coalesce(item.created_by, $5), coalesce(item.updated_by, $5), item.name, item.phone, item.whatsapp_user_id, item.email, item.message,
         item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason, item.consent,
-        item.received_at, item.external_id, item.metadata
+        item.received_at, item.merged_lead_ids, item.external_id, item.metadata
     from item
     where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
     order by item.item_number
     returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
-        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.external_id, t.metadata, t.tenant_id, t.organization_id,
-        t.created_at, t.updated_at, t.created_by, t.updated_by),
+        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata, t.tenant_id,
+        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
 created as (
     select inserted.*, item.item_number, item.item_id_block, item.item_now
     from inserted
@@ -1481,9 +1493,9 @@ event as (
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
         '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"external_id":' || to_json(r.external_id),
-        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
-        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
@@ -1511,9 +1523,9 @@ event_update as (
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
         '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"external_id":' || to_json(r.external_id),
-        '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
-        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
         case when o.name is distinct from r.name then 'name' end, case when o.phone is distinct from r.phone then 'phone' end,
@@ -1528,6 +1540,7 @@ event_update as (
         case when o.lost_reason is distinct from r.lost_reason then 'lost_reason' end,
         case when o.consent::json::text is distinct from r.consent::json::text then 'consent' end,
         case when o.received_at is distinct from r.received_at then 'received_at' end,
+        case when o.merged_lead_ids::json::text is distinct from r.merged_lead_ids::json::text then 'merged_lead_ids' end,
         case when o.external_id is distinct from r.external_id then 'external_id' end,
         case when o.metadata::json::text is distinct from r.metadata::json::text then 'metadata' end,
         case when o.tenant_id is distinct from r.tenant_id then 'tenant_id' end,
@@ -1549,6 +1562,7 @@ event_update as (
         case when o.lost_reason is distinct from r.lost_reason then '"lost_reason":' || coalesce((to_json(o.lost_reason))::text, 'null') end,
         case when o.consent::json::text is distinct from r.consent::json::text then '"consent":' || coalesce((o.consent)::text, 'null') end,
         case when o.received_at is distinct from r.received_at then '"received_at":' || coalesce(('"' || neoapi.format_timestamp(o.received_at) || '"')::text, 'null') end,
+        case when o.merged_lead_ids::json::text is distinct from r.merged_lead_ids::json::text then '"merged_lead_ids":' || coalesce((o.merged_lead_ids)::text, 'null') end,
         case when o.external_id is distinct from r.external_id then '"external_id":' || coalesce((to_json(o.external_id))::text, 'null') end,
         case when o.metadata::json::text is distinct from r.metadata::json::text then '"metadata":' || coalesce((o.metadata)::text, 'null') end,
         case when o.tenant_id is distinct from r.tenant_id then '"tenant_id":' || coalesce((to_json(o.tenant_id))::text, 'null') end,
