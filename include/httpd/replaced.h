@@ -3,7 +3,7 @@
  * share the highest rank (see sql/event_log.h) that they have seen behind the same DBDParams. A connection is checked when it
  * is opened, and again when a higher rank was seen, or when a connection that was accepted before has led to a replaced server,
  * which happens behind a pooler. So requests need no statement of their own for it. When a host has just been started, its
- * first connection asks all servers of DBDParams; other connections do not wait for that. */
+ * first connection asks all servers of DBDParams, and others wait for that; then a listener asks one every five seconds. */
 #ifndef NEO_HTTPD_REPLACED_H
 #define NEO_HTTPD_REPLACED_H
 

@@ -52,6 +52,8 @@ typedef struct neo_seen_rank {
     unsigned int params; /* a checksum of DBDParams; 0: the entry is free */
     unsigned int generation;
     long long rank;
+    neo_ms looked_at; /* neo_steady_ms when it began to look at other servers; 0: never */
+    int next_server, has_looked;
 } neo_seen_rank;
 
 typedef struct neo_shared_metrics {

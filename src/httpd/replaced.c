@@ -4,11 +4,14 @@
 
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/encode.h"
 #include "sql/event_log.h"
 
-#define TIMEOUT_S   3
-#define LOWEST_RANK 1 /* of no server */
+#define TIMEOUT_S        3
+#define LOOK_INTERVAL_MS 5000
+#define FIRST_LOOK_MS    5000 /* other connections wait this long for it */
+#define POLL_INTERVAL_US 20000
 
 neo_seen_rank *neo_seen_rank_find(const char *params)
 {
@@ -32,20 +35,33 @@ static void raise_rank(neo_seen_rank *seen, long long rank)
         }
 }
 
-/* A host that has just been started learns the ranks of all servers of DBDParams once. */
-static void look_at_all_servers(neo_seen_rank *seen, neo_pg *pg, apr_pool_t *pool)
+/* Learns the ranks of the servers of DBDParams: at first of all of them, later of one each time. */
+static void look_at_servers(neo_seen_rank *seen, neo_pg *pg, int is_first, apr_pool_t *pool)
 {
     const char *host, *error;
-    long long rank = 0;
-    if (!__atomic_compare_exchange_n(&seen->rank, &rank, LOWEST_RANK, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        return;
-    for (int n = 0;; n++) {
-        neo_pg *server = neo_pg_connect_nth(pg, n, pool, &host, &error);
-        if (!host)
-            return;
-        if (server && neo_log_rank_read(server, TIMEOUT_S, pool, &rank) == NEO_PG_OK && neo_log_has_replaced(rank, LOWEST_RANK))
+    long long rank;
+    int n = is_first ? 0 : seen->next_server;
+    do {
+        neo_pg *server = neo_pg_connect_nth(pg, n++, pool, &host, &error);
+        if (server && neo_log_rank_read(server, TIMEOUT_S, pool, &rank) == NEO_PG_OK && neo_log_has_replaced(rank, 0))
             raise_rank(seen, rank);
+    } while (is_first && host);
+    seen->next_server = host ? n : 0;
+}
+
+/* The first connection of a host that has just been started looks at all servers, and others wait for that. Later the listeners
+ * do, whose connections are verified again every second: the successor may not have responded, or not existed. */
+static void look_if_due(neo_seen_rank *seen, neo_pg *pg, int was_accepted, apr_pool_t *pool)
+{
+    neo_ms now = neo_steady_ms(), last = __atomic_load_n(&seen->looked_at, __ATOMIC_RELAXED);
+    if ((!last || (was_accepted && now - last >= LOOK_INTERVAL_MS)) &&
+        __atomic_compare_exchange_n(&seen->looked_at, &last, now, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        look_at_servers(seen, pg, !last, pool);
+        __atomic_store_n(&seen->has_looked, 1, __ATOMIC_RELEASE);
     }
+    while (!__atomic_load_n(&seen->has_looked, __ATOMIC_ACQUIRE) &&
+           neo_steady_ms() - __atomic_load_n(&seen->looked_at, __ATOMIC_RELAXED) < FIRST_LOOK_MS)
+        apr_sleep(POLL_INTERVAL_US);
 }
 
 /* The highest rank is loaded before the statement, so that the server which has it returns at least as much, even if it begins
@@ -59,7 +75,7 @@ int neo_replaced_verify(neo_pg *pg, void *baton, unsigned int *verified)
     if (*verified == generation)
         return 1;
     apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
-    look_at_all_servers(seen, pg, pool);
+    look_if_due(seen, pg, *verified != 0, pool);
     long long highest = __atomic_load_n(&seen->rank, __ATOMIC_ACQUIRE);
     neo_pg_status status = neo_log_rank_read(pg, TIMEOUT_S, pool, &rank);
     apr_pool_destroy(pool);
@@ -69,6 +85,7 @@ int neo_replaced_verify(neo_pg *pg, void *baton, unsigned int *verified)
         __atomic_fetch_add(&seen->generation, 1, __ATOMIC_RELEASE);
     else if (status == NEO_PG_OK)
         raise_rank(seen, rank);
-    *verified = generation;
+    if (status == NEO_PG_OK || status == NEO_PG_SCHEMA)
+        *verified = generation;
     return !is_replaced;
 }

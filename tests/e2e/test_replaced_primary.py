@@ -77,6 +77,17 @@ def await_writes(hosts, credential):
         eventually(lambda: create(host, credential).status_code == 201, "writes succeed")
 
 
+@contextlib.contextmanager
+def hidden(directory, port):
+    """New connections to the server fail."""
+    socket = Path(f"{directory}/.s.PGSQL.{port}")
+    socket.rename(socket.with_name("hidden"))
+    try:
+        yield
+    finally:
+        socket.with_name("hidden").rename(socket)
+
+
 def fail_over(former, successor, hosts, credential):
     """Promotes the standby, and starts the former primary again after both hosts have found the new one."""
     await_writes(hosts, credential)
@@ -154,6 +165,19 @@ def test_a_standby_that_was_promoted_and_never_used_stops_no_host(former, succes
     Ctl(former).ok("key", "revoke", credential.id, "--database", f"{dsn} user=postgres")
 
 
+def test_a_successor_that_did_not_respond_when_a_host_started_is_seen_later(former, successor, dsn, hosts, credential):
+    fail_over(former, successor, hosts, credential)
+    successor.sql(BEGIN_EPOCH)
+    for host in hosts:
+        host.stop()
+    with hidden(successor.host, successor.port):
+        for host in hosts:
+            host.start()
+        await_writes(hosts, credential)
+    for host in hosts:
+        eventually(lambda: AdminPages(host).health() == (503, REPLACED), "it has asked again")
+
+
 def test_connections_to_the_former_primary_are_closed_when_its_successor_is_seen(former, successor, dsn, hosts, credential):
     """The former primary stays alive. Its socket is hidden, and one listener of each host loses its connection, so that a process of
     each host finds the successor."""
@@ -165,10 +189,8 @@ def test_connections_to_the_former_primary_are_closed_when_its_successor_is_seen
         def value(text):
             cursor.execute(text)
             return cursor.fetchall()[0][0]
-        socket = Path(f"{former.state}/socket/.s.PGSQL.{successor.port}")
         successor.promote()
-        socket.rename(socket.with_name("hidden"))
-        try:
+        with hidden(f"{former.state}/socket", successor.port):
             for name in NAMES:
                 assert value(f"select pg_terminate_backend(min(pid), 10000) {LISTENING} and application_name = '{name}'")
             eventually(lambda: not value(f"select count(*) {LISTENING}"), "the listeners of the other processes have left, too")
@@ -177,8 +199,6 @@ def test_connections_to_the_former_primary_are_closed_when_its_successor_is_seen
             answers = sum(create_many(hosts, credential), [])
             assert {answer.status_code for answer in answers} == {201}
             assert value("select count(*) from neoapi.broker") == rows and brokers(successor) >= rows + len(answers)
-        finally:
-            socket.with_name("hidden").rename(socket)
 
 
 def test_the_former_primary_is_used_again_after_a_new_epoch(former, successor, dsn, hosts, credential):
