@@ -235,12 +235,10 @@ static neo_problem *fetch_page(neo_call *call, neo_page_fetcher fetch, const neo
     }
     if (problem || status == NEO_PG_OK)
         return problem;
-    if (status != NEO_PG_TIME_LIMIT) {
-        if ((problem = neo_call_acquire(call, &pg)))
-            return problem;
-        status = fetch(call, pg, selection, rows);
-        neo_call_release(call, pg);
-    }
+    if ((problem = neo_call_acquire(call, &pg)))
+        return problem;
+    status = fetch(call, pg, selection, rows);
+    neo_call_release(call, pg);
     return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, rows);
 }
 
