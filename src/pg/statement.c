@@ -88,14 +88,14 @@ static int is_text(neo_pg *pg, const neo_statement *statement)
  * inside a transaction that error fails the transaction. Sets *failed and returns the result if the statement cannot be
  * executed.
  */
-static PGresult *prepare(neo_pg *pg, const neo_statement *statement, int *failed)
+static PGresult *prepare(neo_pg *pg, const neo_statement *statement, int timeout, int *failed)
 {
     int completed;
     *failed = 0;
     if (*find_prepared_entry(pg, statement) & 1)
         return NULL;
     int was_sent = PQsendPrepare(pg->conn, statement->name, statement->sql, statement->params, NULL);
-    PGresult *result = neo_pg_await(pg, was_sent, NEO_PG_TIMEOUT_S, &completed);
+    PGresult *result = neo_pg_await(pg, was_sent, timeout, &completed);
     int is_known = neo_state_is_class(neo_result_state(result), "42P05");
     *failed = !neo_result_is_success(result) && (!is_known || pg->mode != NEO_PG_REQUEST);
     if (is_known || !*failed)
@@ -183,7 +183,7 @@ static PGresult *execute_with_retries(neo_pg *pg, neo_pg_mode mode, const neo_st
             continue;
         }
         if (!is_text(pg, statement))
-            result = prepare(pg, statement, &failed);
+            result = prepare(pg, statement, timeout, &failed);
         if (failed) { /* it can be repeated, because nothing was executed */
             is_retry = PQstatus(pg->conn) != CONNECTION_OK && !pg->timed_out;
             continue;
@@ -284,7 +284,7 @@ void neo_pg_send(neo_pg *pg, const neo_statement *statement, const char *const *
     pg->sent.statement = NULL;
     if ((!neo_pg_is_alive(pg) && !neo_pg_reconnect(pg)) || !neo_pg_verify(pg))
         return;
-    PQclear(prepare(pg, statement, &failed));
+    PQclear(prepare(pg, statement, NEO_PG_TIMEOUT_S, &failed));
     if (failed || !send_statement(pg, statement, values))
         return;
     pg->sent.statement = statement;
