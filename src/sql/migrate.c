@@ -37,7 +37,7 @@ neo_pg_status neo_schema_version(neo_pg *pg, apr_pool_t *pool, int *version)
 
 neo_pg_status neo_schema_probe_write(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
 {
-    return neo_pg_run_as(pg, NEO_PG_PROBE, NEO_QUERY("select neoapi.probe_write()", 0), NULL, pool, rows);
+    return neo_pg_run_as(pg, NEO_PG_PROBE, NEO_QUERY(probe_write_sql, 0), NULL, pool, rows);
 }
 
 neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, const char **role)

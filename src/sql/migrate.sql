@@ -55,3 +55,12 @@ select number, name, checksum from neoapi.schema_migration order by number;
 
 -- name: runtime
 select value from neoapi.setting where name = 'runtime_role';
+
+-- Whether writes succeed. Before, ends the backends of earlier probes that gave up waiting for a synchronous standby: a server does
+-- not notice while it waits for one that its client has left.
+-- name: probe_write
+select pg_cancel_backend(pid)
+from pg_stat_activity
+where wait_event = 'SyncRep' and usename = current_user and query like '%neoapi.probe_write()%'
+and query_start < clock_timestamp() - interval '4 s';
+select neoapi.probe_write()

@@ -64,6 +64,9 @@ def test_a_read_only_database_is_ready_but_not_for_writes(module_instance, admin
     eventually(lambda: admin_pages.health("?write") == (200, "ready\n"), "it accepts writes again")
 
 
+WAITING_PROBES = "select pid from pg_stat_activity where wait_event = 'SyncRep' and query like '%probe_write%' order by pid limit 1"
+
+
 @pytest.mark.slow
 def test_writes_that_wait_for_a_frozen_synchronous_standby_are_not_ready(module_instance, admin_pages):
     def set_synchronous(names):
@@ -83,6 +86,8 @@ def test_writes_that_wait_for_a_frozen_synchronous_standby_are_not_ready(module_
             with frozen_database(replica):
                 eventually(lambda: ask() == (503, "not ready: the database cannot be reached or does not respond\n"),
                            "writes are not confirmed")
+                former, = eventually(lambda: ask() and module_instance.sql(WAITING_PROBES), "a probe still waits")
+                eventually(lambda: ask() and former not in module_instance.sql(WAITING_PROBES), "a later one ends it")
                 assert admin_pages.health() == (200, "ready\n")
             eventually(lambda: admin_pages.health("?write") == (200, "ready\n"), "writes are confirmed again")
         finally:
