@@ -95,6 +95,9 @@
     X(NO_LEASES, "NEO0220", WARNING,                                                                                           \
       "The parts of limits cannot be exchanged with the other hosts; each host has at most an equal part.",                    \
       "see the reason in the line; neoapictl doctor names hosts that do not exchange them")                                    \
+    X(RANKS_FULL, "NEO0221", WARNING,                                                                                          \
+      "The host has connected to too many databases; in further ones, it does not notice that a server has been replaced.",    \
+      "stop and start httpd if the service file or DBDParams has changed; otherwise spread the databases over several hosts")  \
     X(NO_CURL, "NEO0301", ERROR, "libcurl cannot be initialized; this process delivers no webhooks.",                          \
       "restart httpd; if it persists, check the available memory")                                                             \
     X(SUBSCRIPTION_ENDED, "NEO0302", WARNING, "A webhook subscription was deactivated because its receiver is gone.",          \

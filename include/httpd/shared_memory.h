@@ -47,20 +47,24 @@ typedef struct neo_db_probes {
     neo_db_probe queue, schema, writes;
 } neo_db_probes;
 
-/* The highest rank of the databases that this host has seen behind a DBDParams (see httpd/replaced.h). */
+/* The highest rank of the databases that this host has seen behind the servers of a DBDParams (see httpd/replaced.h). */
 typedef struct neo_seen_rank {
-    unsigned int params; /* a checksum of DBDParams; 0: the entry is free */
-    unsigned int generation;
+    unsigned int servers; /* a checksum of neo_pg_servers; 0: the entry is free */
     long long rank;
     neo_ms looked_at; /* neo_steady_ms when it began to look at other servers; 0: never */
     int next_server, has_looked;
 } neo_seen_rank;
 
+typedef struct neo_seen_ranks {
+    unsigned int generation; /* connections that were verified in a former one are verified again */
+    neo_seen_rank entries[NEO_MAX_DATABASES];
+} neo_seen_ranks;
+
 typedef struct neo_shared_metrics {
     neo_metrics *metrics;
     neo_receivers *receivers;
-    neo_db_probes *probes;       /* NEO_MAX_DATABASES of them (see httpd/db_probe.h) */
-    neo_seen_rank *ranks;        /* NEO_MAX_DATABASES of them */
+    neo_db_probes *probes; /* NEO_MAX_DATABASES of them (see httpd/db_probe.h) */
+    neo_seen_ranks *ranks;
     neo_process *process;        /* this process's */
     neo_concurrency concurrency; /* with this process's cells */
 } neo_shared_metrics;

@@ -139,6 +139,9 @@ int neo_pg_is_idle(neo_pg *pg);
  * its name, NULL if there are not so many, or only one; then, and if it does not connect within two seconds, returns NULL. */
 neo_pg *neo_pg_connect_nth(const neo_pg *pg, int n, apr_pool_t *pool, const char **host, const char **error);
 
+/* The servers and the database that the connection string names, or its service. */
+const char *neo_pg_servers(const neo_pg *pg, apr_pool_t *pool);
+
 /* Whether a connection string has a password. */
 int neo_pg_has_password(const char *conninfo);
 

@@ -48,7 +48,6 @@ struct neo_database {
     apr_time_t failed_at;                /* the time of the last failure */
     atomic_llong failed_after;           /* microseconds that the last failed attempt took */
     const char *params;                  /* DBDParams */
-    neo_seen_rank *seen_rank;            /* NULL: replaced servers are not noticed */
     pthread_mutex_t lookup;              /* a thread that failed to connect waits for the reason; others do not */
     long long next_lookup;               /* neo_steady_ms from which on the reason is looked up again */
     _Atomic(const neo_pg_error *) error; /* the cause of the last failure */
@@ -125,7 +124,6 @@ neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, const ch
     neo_database *database = apr_pcalloc(pchild, sizeof *database);
     database->server = server;
     database->params = params ? params : ""; /* as mod_dbd has it: libpq's environment variables and defaults apply */
-    database->seen_rank = neo_seen_rank_find(database->params);
     atomic_store(&database->error, neo_pg_error_find(""));
     __atomic_fetch_add(&neo_shared_metrics_get()->process->connections, max_connections, __ATOMIC_RELAXED);
     neo_mutex_init(&database->mutex);
@@ -272,7 +270,7 @@ neo_pg *neo_database_acquire(neo_database *database, neo_db_lease *lease, void *
     neo_pg_set_log_context(pg, log_context);
     neo_pg_set_watch(pg, lease->is_background ? &lease->watch : NULL);
     neo_pg_set_user_data(pg, lease);
-    neo_pg_set_verifier(pg, database->seen_rank ? neo_replaced_verify : NULL, database->seen_rank);
+    neo_pg_set_verifier(pg, neo_replaced_verify, NULL);
     if (neo_pg_verify(pg))
         return pg;
     atomic_store(&database->error, neo_pg_refusal(pg));

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/encode.h"
+#include "core/log.h"
 #include "sql/event_log.h"
 
 #define TIMEOUT_S        3
@@ -13,15 +14,21 @@
 #define FIRST_LOOK_MS    5000 /* other connections wait this long for it */
 #define POLL_INTERVAL_US 20000
 
-neo_seen_rank *neo_seen_rank_find(const char *params)
+/* The host's entry for the servers that the connection's string names, also by its service: that file may change while the host
+ * remembers. Returns NULL if there is none left. */
+static neo_seen_rank *find_seen_rank(const neo_pg *pg, apr_pool_t *pool)
 {
-    neo_seen_rank *ranks = neo_shared_metrics_get()->ranks;
-    unsigned int key = neo_crc32(params, strlen(params)) | 1;
+    static int is_logged;
+    neo_seen_rank *ranks = neo_shared_metrics_get()->ranks->entries;
+    const char *servers = neo_pg_servers(pg, pool);
+    unsigned int key = neo_crc32(servers, strlen(servers)) | 1;
     for (int i = 0; i < NEO_MAX_DATABASES; i++) {
         unsigned int found = 0;
-        if (__atomic_compare_exchange_n(&ranks[i].params, &found, key, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED) || found == key)
+        if (__atomic_compare_exchange_n(&ranks[i].servers, &found, key, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED) || found == key)
             return &ranks[i];
     }
+    if (!__atomic_exchange_n(&is_logged, 1, __ATOMIC_RELAXED))
+        neo_log(NEO_LOG_RANKS_FULL, NULL, "%s: the host has connected to %d other databases", servers, NEO_MAX_DATABASES);
     return NULL;
 }
 
@@ -30,7 +37,7 @@ static void raise_rank(neo_seen_rank *seen, long long rank)
     long long highest = __atomic_load_n(&seen->rank, __ATOMIC_ACQUIRE);
     while (rank > highest)
         if (__atomic_compare_exchange_n(&seen->rank, &highest, rank, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            __atomic_fetch_add(&seen->generation, 1, __ATOMIC_RELEASE);
+            __atomic_fetch_add(&neo_shared_metrics_get()->ranks->generation, 1, __ATOMIC_RELEASE);
             return;
         }
 }
@@ -68,22 +75,24 @@ static void look_if_due(neo_seen_rank *seen, neo_pg *pg, int was_accepted, apr_p
  * an epoch meanwhile. The lowest bit of *verified is set, because 0 means that the connection is new. */
 int neo_replaced_verify(neo_pg *pg, void *baton, unsigned int *verified)
 {
-    neo_seen_rank *seen = baton;
-    unsigned int generation = __atomic_load_n(&seen->generation, __ATOMIC_ACQUIRE) << 1 | 1;
+    (void)baton;
+    unsigned int generation = __atomic_load_n(&neo_shared_metrics_get()->ranks->generation, __ATOMIC_ACQUIRE) << 1 | 1;
     long long rank;
     apr_pool_t *pool;
     if (*verified == generation)
         return 1;
     apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
-    look_if_due(seen, pg, *verified != 0, pool);
-    long long highest = __atomic_load_n(&seen->rank, __ATOMIC_ACQUIRE);
+    neo_seen_rank *seen = find_seen_rank(pg, pool);
+    if (seen)
+        look_if_due(seen, pg, *verified != 0, pool);
+    long long highest = seen ? __atomic_load_n(&seen->rank, __ATOMIC_ACQUIRE) : 0;
     neo_pg_status status = neo_log_rank_read(pg, TIMEOUT_S, pool, &rank);
     apr_pool_destroy(pool);
     int is_replaced = status == NEO_PG_OK && rank != NEO_LOG_NO_RANK && rank < highest;
     neo_metrics_count(neo_shared_metrics_get()->metrics, NEO_COUNT_REPLACED, is_replaced);
     if (is_replaced && *verified)
-        __atomic_fetch_add(&seen->generation, 1, __ATOMIC_RELEASE);
-    else if (status == NEO_PG_OK)
+        __atomic_fetch_add(&neo_shared_metrics_get()->ranks->generation, 1, __ATOMIC_RELEASE);
+    else if (seen && status == NEO_PG_OK)
         raise_rank(seen, rank);
     if (status == NEO_PG_OK || status == NEO_PG_SCHEMA)
         *verified = generation;

@@ -50,7 +50,7 @@ int neo_shared_metrics_open(server_rec *main_server)
     int processes = SPARE_FACTOR * (max > 0 ? max : 1);
     apr_size_t metrics = CACHE_ALIGNED(neo_metrics_size(routes, processes)), receivers = CACHE_ALIGNED(neo_receivers_size());
     apr_size_t probes = CACHE_ALIGNED(NEO_MAX_DATABASES * sizeof(neo_db_probes));
-    apr_size_t ranks = CACHE_ALIGNED(NEO_MAX_DATABASES * sizeof(neo_seen_rank));
+    apr_size_t ranks = CACHE_ALIGNED(sizeof(neo_seen_ranks));
     apr_size_t size = metrics + receivers + probes + ranks + neo_concurrency_size(processes);
     const char *name = apr_psprintf(main_server->process->pconf, "neoapi_metrics_%s_%x_%" APR_SIZE_T_FMT, NEO_VERSION,
                                     neo_routes_fingerprint(), size);
@@ -60,7 +60,7 @@ int neo_shared_metrics_open(server_rec *main_server)
     shared.metrics = neo_metrics_attach(memory, routes, processes, apr_time_now());
     shared.receivers = neo_receivers_attach(memory + metrics);
     shared.probes = (neo_db_probes *)(void *)(memory + metrics + receivers);
-    shared.ranks = (neo_seen_rank *)(void *)(memory + metrics + receivers + probes);
+    shared.ranks = (neo_seen_ranks *)(void *)(memory + metrics + receivers + probes);
     shared.concurrency = neo_concurrency_attach(memory + metrics + receivers + probes + ranks, processes);
     return 1;
 }

@@ -122,6 +122,19 @@ neo_pg *neo_pg_connect_nth(const neo_pg *pg, int n, apr_pool_t *pool, const char
                  : NULL;
 }
 
+const char *neo_pg_servers(const neo_pg *pg, apr_pool_t *pool)
+{
+    static const char *const keywords[] = {"host", "hostaddr", "port", "dbname"};
+    const char *servers = "";
+    PQconninfoOption *options = PQconninfo(pg->conn);
+    for (const PQconninfoOption *o = options; o && o->keyword; o++)
+        for (int i = 0; i < 4; i++)
+            if (o->val && strcmp(o->keyword, keywords[i]) == 0)
+                servers = apr_pstrcat(pool, servers, *servers ? " " : "", o->keyword, "=", o->val, NULL);
+    PQconninfoFree(options);
+    return servers;
+}
+
 /* What `dbname` expands to replaces what comes before it. */
 neo_pg *neo_pg_connect_replica(const char *conninfo, apr_pool_t *pool, const char **error)
 {

@@ -37,7 +37,7 @@ class Httpd:
             text = text.replace("${INSTANCE}/" + name, f"{place}/{name.rpartition('/')[2]}")
         self.conf = place / "httpd.conf"
         self.conf.write_text(self.defines(instance) + text)
-        self.process = None
+        self.process, self.env = None, {}  # more of its environment
         self.generation, self.restarted_at = 0, 0  # as in Instance
 
     def defines(self, instance):
@@ -48,7 +48,7 @@ class Httpd:
 
     def run(self, *args, **more):
         found = sanitizer_settings()
-        env = {"LANG": "C.UTF-8"} | {name: os.environ[name] for name in ("PATH", "GCOV_PREFIX") if name in os.environ}
+        env = {"LANG": "C.UTF-8"} | {name: os.environ[name] for name in ("PATH", "GCOV_PREFIX") if name in os.environ} | self.env
         if found:
             env.update(LD_PRELOAD=found["HTTPD_PRELOAD"], ASAN_OPTIONS=found["ASAN_OPTIONS"])
         if self.preload:

@@ -3,15 +3,18 @@
 
 import contextlib
 import json
+import signal
 from pathlib import Path
 
 import psycopg2
 import pytest
+import requests
 from admin_factory import AdminFactory
 from admin_pages import CONF, AdminPages
 from client import Api, refused
 from ctl_instance import Ctl
 from httpd import Httpd
+from psycopg2.extensions import parse_dsn
 from standby import standby
 from wait import eventually, together
 
@@ -66,6 +69,11 @@ def brokers(server):
 
 def create(host, credential):
     return Api(host, credential).post("brokers", {"name": "Ana"})
+
+
+def is_created(host, credential):
+    with contextlib.suppress(requests.ConnectionError):  # a process that ends has closed the connection
+        return create(host, credential).status_code == 201
 
 
 def create_many(hosts, credential):
@@ -210,14 +218,36 @@ def test_the_former_primary_is_used_again_after_a_new_epoch(former, successor, d
     await_writes(hosts, credential)
 
 
+def test_a_service_that_leads_to_another_database_is_used(former, credential, tmp_path):
+    """It has an older epoch than the first one, but has not been replaced by it. The host remembers the first one's."""
+    with contextlib.closing(psycopg2.connect(former.admin_dsn, dbname="postgres")) as connection, connection.cursor() as cursor:
+        connection.autocommit = True
+        cursor.execute("select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = 'neoapi'")
+        cursor.execute("create database other template neoapi")
+    with contextlib.closing(psycopg2.connect(former.admin_dsn, dbname="other")) as connection, connection, connection.cursor() as cursor:
+        cursor.execute("update neoapi.event_epoch set number = number - 1, identity = neoapi.event_identity()")
+    service, rows, place = former.state / "service", "select count(*) from neoapi.broker", parse_dsn(former.admin_dsn)
+    host = Httpd(former, tmp_path, ("DBDParams .*", 'DBDParams "service=one"'))
+    host.env["PGSERVICEFILE"] = str(service)
+    settings = f"[one]\nhost={place['host']}\nport={place['port']}\nuser=neoapi\ndbname="
+    service.write_text(f"{settings}neoapi\n")
+    service.chmod(0o644)
+    with host:
+        await_writes([host], credential)
+        service.write_text(f"{settings}other\n")
+        host.process.send_signal(signal.SIGUSR1)
+        eventually(lambda: former.sql(rows) == (is_created(host, credential) and former.sql(rows)), "the other database is used")
+
+
 @pytest.mark.parametrize("identity", ["identity", "'of another timeline'"])
 def test_a_former_primary_is_noticed_over_open_connections(new_instance, identity):
     """Its older epoch appears over the connections that were accepted; it may have been promoted without having begun its own."""
     instance = new_instance()
     api, rows = Api(instance, AdminFactory(instance).key()), "select count(*) from neoapi.broker"
     assert api.post("brokers", {"name": "Ana"}).status_code == 201
+    eventually(lambda: instance.sql(f"select pid {LISTENING}"), "a listener is connected")
     instance.sql(f"update neoapi.event_epoch set number = number - 1, identity = {identity}")
-    eventually(lambda: api.get("brokers").status_code == 503, "a listener has noticed it")
+    eventually(lambda: not instance.sql(f"select pid {LISTENING}"), "the listeners have noticed it")
     before = instance.sql(rows)
     for answers in together(*[lambda: [api.post("brokers", {"name": "Ana"}) for _ in range(5)]] * 4):
         assert {answer.status_code for answer in answers} == {503}
