@@ -16,14 +16,16 @@ neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **e
 neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const char **error, const char **fix);
 
 /* Connects and sets the role to the schema's owner. Also fails if there is no schema, if it is older than this program, or if
- * the role is not a member of the owner. neo_ctl_open also fails if another server of the connection string has replaced this
- * one, which would lose a revocation. */
+ * the role is not a member of the owner. neo_ctl_open also calls neo_ctl_check_primary. */
 neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **error);
 neo_pg *neo_ctl_open_any(const neo_ctl *ctl, const char **error);
 
 /* Looks for another server of the connection string that accepts writes. Returns a sentence about it, or NULL, and sets
  * *is_replaced if it has replaced this one. The remedy is that of NEO_LOG_REPLACED. */
 const char *neo_ctl_find_second_primary(const neo_ctl *ctl, neo_pg *pg, int *is_replaced);
+
+/* Returns an error if another server of the connection string has replaced this one, where a revocation would be lost. */
+const char *neo_ctl_check_primary(const neo_ctl *ctl, neo_pg *pg);
 
 /* Runs a statement that returns no rows. Returns NULL, or an error. */
 const char *neo_ctl_exec(const neo_ctl *ctl, neo_pg *pg, const char *sql);

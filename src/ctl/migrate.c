@@ -84,7 +84,9 @@ static const char *migrate(const neo_ctl *ctl, neo_pg *pg, neo_json *report)
         return "this database has no schema; create it with: neoapictl setup";
     if (neo_ctl_value(ctl, "dry-run"))
         return report_pending(ctl, pg, report);
-    const char *error = neo_ctl_apply_migrations(ctl, pg, runtime, report);
+    const char *error = neo_ctl_check_primary(ctl, pg);
+    if (!error)
+        error = neo_ctl_apply_migrations(ctl, pg, runtime, report);
     return error ? error : neo_ctl_exec(ctl, pg, "select neoapi.maintain_partitions(36500, 36500)"); /* drops none */
 }
 

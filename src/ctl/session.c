@@ -98,6 +98,26 @@ const char *neo_ctl_exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
     return neo_pg_query(pg, sql, 0, NULL, ctl->pool, &rows);
 }
 
+static const char *set_owner_role(neo_pg *pg, apr_pool_t *pool)
+{
+    neo_rows rows;
+    if (neo_pg_exec(pg,
+                    "select pg_get_userbyid(nspowner), current_user, pg_has_role(nspowner, 'member')"
+                    " from pg_catalog.pg_namespace where nspname = 'neoapi'",
+                    0, NULL, pool, &rows) != NEO_PG_OK)
+        return rows.message;
+    if (rows.count == 0)
+        return "this database has no schema neoapi; create it with: neoapictl setup";
+    const char *owner = neo_rows_value(&rows, 0, 0);
+    if (!neo_rows_is_true(&rows, 0, 2))
+        return apr_psprintf(pool,
+                            "the role %s cannot administer this database; connect as a superuser or as a member of %s: define "
+                            "the service neoapi_admin (see the example pg_service.conf), or use --database",
+                            neo_rows_value(&rows, 0, 1), owner);
+    const char *set = apr_pstrcat(pool, "set role ", neo_pg_identifier(pg, owner, pool), NULL);
+    return neo_pg_query(pg, set, 0, NULL, pool, &rows);
+}
+
 /* A server of the connection string. */
 typedef struct {
     const char *host, *started; /* two names of one server have the same start */
@@ -128,6 +148,8 @@ const char *neo_ctl_find_second_primary(const neo_ctl *ctl, neo_pg *pg, int *is_
         neo_pg *peer = neo_pg_connect_nth(pg, n, ctl->pool, &other.host, &error);
         if (!other.host || (n == 0 && !read_server(pg, ctl->pool, &ours)))
             return NULL;
+        if (peer)
+            (void)set_owner_role(peer, ctl->pool); /* the connected role may not inherit the privileges to read the rank */
         if (!peer || !read_server(peer, ctl->pool, &other) || !other.accepts_writes || strcmp(other.started, ours.started) == 0)
             continue;
         *is_replaced = neo_log_has_replaced(other.rank, ours.rank);
@@ -138,31 +160,11 @@ const char *neo_ctl_find_second_primary(const neo_ctl *ctl, neo_pg *pg, int *is_
     }
 }
 
-static const char *check_primary(const neo_ctl *ctl, neo_pg *pg)
+const char *neo_ctl_check_primary(const neo_ctl *ctl, neo_pg *pg)
 {
     int is_replaced;
     const char *second = neo_ctl_find_second_primary(ctl, pg, &is_replaced);
     return is_replaced ? apr_psprintf(ctl->pool, "%s; fix: %s", second, neo_messages[NEO_LOG_REPLACED].fix) : NULL;
-}
-
-static const char *set_owner_role(neo_pg *pg, apr_pool_t *pool)
-{
-    neo_rows rows;
-    if (neo_pg_exec(pg,
-                    "select pg_get_userbyid(nspowner), current_user, pg_has_role(nspowner, 'member')"
-                    " from pg_catalog.pg_namespace where nspname = 'neoapi'",
-                    0, NULL, pool, &rows) != NEO_PG_OK)
-        return rows.message;
-    if (rows.count == 0)
-        return "this database has no schema neoapi; create it with: neoapictl setup";
-    const char *owner = neo_rows_value(&rows, 0, 0);
-    if (!neo_rows_is_true(&rows, 0, 2))
-        return apr_psprintf(pool,
-                            "the role %s cannot administer this database; connect as a superuser or as a member of %s: define "
-                            "the service neoapi_admin (see the example pg_service.conf), or use --database",
-                            neo_rows_value(&rows, 0, 1), owner);
-    const char *set = apr_pstrcat(pool, "set role ", neo_pg_identifier(pg, owner, pool), NULL);
-    return neo_pg_query(pg, set, 0, NULL, pool, &rows);
 }
 
 static const char *check_schema_version(neo_pg *pg, apr_pool_t *pool)
@@ -180,7 +182,7 @@ neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **error)
 {
     neo_pg *pg = neo_ctl_open_any(ctl, error);
     if (pg)
-        *error = check_primary(ctl, pg);
+        *error = neo_ctl_check_primary(ctl, pg);
     return *error ? NULL : pg;
 }
 

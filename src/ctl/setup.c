@@ -278,6 +278,8 @@ static const char *set_up(setup *s, neo_json *report)
     if (!error)
         s->pg = neo_ctl_connect(s->ctl, conninfo_for(s, s->database), &error);
     if (!error)
+        error = neo_ctl_check_primary(s->ctl, s->pg);
+    if (!error)
         error = revoke_public_access(s);
     if (!error)
         error = neo_ctl_apply_migrations(s->ctl, s->pg, s->runtime, report);

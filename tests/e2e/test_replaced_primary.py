@@ -139,7 +139,8 @@ def test_a_former_primary_that_is_writable_again_gets_no_rows(former, successor,
     assert any(successor.host in line and "which has replaced it" in line for line in warnings(former, dsn))
 
     both = f"{dsn} user=postgres"
-    assert successor.host in Ctl(former).refused("key", "revoke", credential.id, "--database", both)
+    for command in (("key", "revoke", credential.id), ("migrate",), ("setup",)):
+        assert f"{successor.host}, which has replaced it" in Ctl(former).refused(*command, "--database", both)
 
     former.command("stop-db")
     created = brokers(successor)
