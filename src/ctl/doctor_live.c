@@ -15,7 +15,7 @@
 #include "webhooks/sender.h"
 
 #define REQUEST_TIMEOUT_S 15   /* longer than a statement */
-#define REPLAY_LIMIT_MS   5000 /* for a replica that lags */
+#define REPLAY_LIMIT_MS   1000 /* for a replica that lags; statements on a replica have three seconds */
 #define HTTP_PORT         80
 #define MAX_ANSWER        4096
 
@@ -55,7 +55,8 @@ static void connect_as_httpd(const neo_doctor_context *p, const char *params, de
         setuid((uid_t)member_number(p->httpd, "uid")) != 0) {
         text = strerror(errno);
     } else {
-        neo_pg *pg = neo_pg_connect(params, p->pool, &text);
+        neo_pg *pg = describe == find_replica_fault ? neo_pg_connect_replica(params, p->pool, &text)
+                                                    : neo_pg_connect(params, p->pool, &text);
         const neo_pg_error *error = pg ? NULL : neo_pg_connect_error(params);
         class = pg ? "" : error && *error->class ? error->class : class;
         text = pg ? describe(p, pg) : text;
