@@ -17,12 +17,14 @@
 #define MIN_PAUSE_MS    100  /* of a connection whose replica lags; doubled each time */
 #define MAX_PAUSE_MS    3200 /* after which it is closed, because another replica may be better */
 #define RETRY_DELAY_MS  5000 /* after a failure to connect */
+#define MAX_IDLE_MS     300000
+#define IDLE_CHECK_MS   60000
 
 struct neo_read_connection {
     neo_read_connection *next;
     apr_pool_t *pool; /* has the connection, and is destroyed with it */
     neo_pg *pg;
-    neo_ms pause, paused_until;
+    neo_ms pause, paused_until, used_at;
     neo_position position; /* the primary's when it was acquired */
 };
 
@@ -45,7 +47,7 @@ struct neo_read_pool {
     neo_read_connection *idle; /* the last one that was used is the first */
     int open, max;
     int is_wanted, is_stopping;
-    int has_failed; /* a failure is logged once */
+    int has_failed; /* the first connection failed, which is logged once */
 };
 
 /* ---------------------------------------------------------------- the primary's position */
@@ -128,6 +130,7 @@ void neo_read_pool_release(neo_read_pool *reads, neo_read_connection *connection
 {
     int is_open = neo_pg_is_idle(connection->pg);
     neo_read_connection *unusable = NULL;
+    connection->used_at = neo_steady_ms();
     pthread_mutex_lock(&reads->mutex);
     connection->next = reads->idle;
     reads->idle = connection;
@@ -189,20 +192,34 @@ static const char *find_fault(neo_read_pool *reads, neo_read_connection *connect
     return neo_replica_find_fault(connection->pg, position, connection->pool);
 }
 
-static neo_read_connection *open_connection(neo_read_pool *reads)
+static neo_read_connection *open_connection(neo_read_pool *reads, int is_only)
 {
     apr_pool_t *pool;
     apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
     neo_read_connection *connection = apr_pcalloc(pool, sizeof *connection);
     connection->pool = pool;
     const char *fault = find_fault(reads, connection);
-    if (fault && *fault && !reads->has_failed)
+    if (fault && *fault && !reads->has_failed && is_only)
         neo_log(NEO_LOG_READ_REPLICA, &reads->log_context, "NeoAPIReadDSN: %s", fault);
-    reads->has_failed = fault && (*fault || reads->has_failed);
+    reads->has_failed = fault && ((*fault && is_only) || reads->has_failed);
+    connection->used_at = neo_steady_ms();
     if (!fault)
         return connection;
     apr_pool_destroy(pool);
     return NULL;
+}
+
+/* Called with the mutex. The list begins with the connection that was used last. */
+static void close_expired(neo_read_pool *reads)
+{
+    neo_read_connection **link = &reads->idle;
+    while (*link && neo_steady_ms() - (*link)->used_at < MAX_IDLE_MS)
+        link = &(*link)->next;
+    neo_read_connection *expired = *link;
+    *link = NULL;
+    pthread_mutex_unlock(&reads->mutex);
+    close_all(reads, expired);
+    pthread_mutex_lock(&reads->mutex);
 }
 
 static void open_wanted(void *data)
@@ -211,11 +228,13 @@ static void open_wanted(void *data)
     pthread_mutex_lock(&reads->mutex);
     while (!reads->is_stopping) {
         if (!reads->is_wanted) {
-            pthread_cond_wait(&reads->wanted, &reads->mutex);
+            (void)neo_cond_wait(&reads->wanted, &reads->mutex, neo_steady_ms() + IDLE_CHECK_MS);
+            close_expired(reads);
             continue;
         }
+        int is_only = !reads->open;
         pthread_mutex_unlock(&reads->mutex);
-        neo_read_connection *connection = open_connection(reads);
+        neo_read_connection *connection = open_connection(reads, is_only);
         pthread_mutex_lock(&reads->mutex);
         neo_ms until = neo_steady_ms() + RETRY_DELAY_MS;
         while (!connection && !reads->is_stopping && neo_cond_wait(&reads->wanted, &reads->mutex, until))

@@ -97,6 +97,7 @@ def test_every_list_has_what_was_written_before_through_any_host(module_instance
     with replica.paused():
         assert set(write_and_list(hosts, keys[0], 2)) == {"primary"}
     await_replica(hosts, keys[0])
+    eventually(lambda: "replica" in sources or sources.extend(write_and_list(hosts, keys[0], 4)), "the replica answers such lists")
     report(f"{len(sources)} lists, {sources.count('replica')} from the replica, none stale")
 
 
