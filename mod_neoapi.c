@@ -78,8 +78,8 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
     neo_courier_settings settings;
     neo_server_config *config = neo_get_server_config(s);
     config->database = neo_database_make(pchild, s, neo_config_directive(s, "DBDParams", pchild), neo_config_max_connections(s),
-                                         (int)NEO_CONFIG_NUMBER(config, exports), config->read_dsn != NULL);
-    config->reads = neo_read_pool_start(pchild, s, config->database, config->read_dsn, neo_config_max_connections(s));
+                                         (int)NEO_CONFIG_NUMBER(config, exports));
+    config->reads = neo_read_pool_start(pchild, s, NULL);
     config->site->credential_cache = neo_credential_cache_make(pchild);
     config->site->create_queues =
         neo_create_queues_make(neo_shared_metrics_get()->metrics, (int)NEO_CONFIG_NUMBER(config, grouped_statements), pchild);
@@ -127,7 +127,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
         if (s != first && shares_connections(s)) {
             neo_server_config *config = neo_get_server_config(s), *shared = neo_get_server_config(first);
             config->database = shared->database;
-            config->reads = shared->reads;
+            config->reads = neo_read_pool_start(pchild, s, shared->reads);
             config->site->credential_cache = shared->site->credential_cache;
             config->site->create_queues = shared->site->create_queues;
             config->dispatcher = shared->dispatcher;

@@ -29,12 +29,11 @@ typedef struct neo_db_lease {
 /* Returns true if mod_dbd is loaded. */
 int neo_database_has_mod_dbd(void);
 
-/* Call it in a child process. Of `max_connections`, two are kept for the listener and the dispatcher, and with replicas one for
- * the primary's position. Of the others, requests
- * may hold `max_long_held` for long, but at most half of them, if the process serves several requests at a time. `params` is
- * DBDParams; NULL if the virtual host has none. */
+/* Call it in a child process. Of `max_connections`, two are kept for the listener and the dispatcher, and with NeoAPIReadDSN
+ * one for the primary's position. Of the others, requests may hold `max_long_held` for long, but at most half of them, if the
+ * process serves several requests at a time. `params` is DBDParams; NULL if the virtual host has none. */
 neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, const char *params, int max_connections,
-                                int max_long_held, int has_replicas);
+                                int max_long_held);
 
 /* Counts a connection to a replica among those that requests hold for long. Returns false if there are too many. */
 int neo_database_enter_long_held(neo_database *database);

@@ -9,10 +9,10 @@
 typedef struct neo_read_pool neo_read_pool;
 typedef struct neo_read_connection neo_read_connection;
 
-/* Call it in a child process. At most `max_connections` are opened. `primary` must have been made for a process with replicas.
- * Returns NULL if `dsn` is NULL. */
-neo_read_pool *neo_read_pool_start(apr_pool_t *pchild, server_rec *server, neo_database *primary, const char *dsn,
-                                   int max_connections);
+/* Call it in a child process, after the virtual host's database is set. At most DBDMax connections are opened. Returns NULL
+ * without NeoAPIReadDSN, and `other`, the pool of a virtual host with the same database or NULL, if it has the same
+ * NeoAPIReadDSN. */
+neo_read_pool *neo_read_pool_start(apr_pool_t *pchild, server_rec *server, neo_read_pool *other);
 
 /* Returns a connection to a replica that has replayed all that the primary had committed when this function was called; NULL if
  * no connection is idle, if the primary does not tell its position or the replica does not replay it within milliseconds, or if

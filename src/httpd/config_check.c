@@ -19,7 +19,7 @@ static int report_error(server_rec *server, neo_message message, const char *tex
 static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
 {
     const char *driver = neo_config_directive_anywhere("DBDriver"), *max = neo_config_directive_anywhere("DBDMax");
-    int threads = 0, processes = 0;
+    int threads = 0, processes = 0, reserved = neo_config_directive_anywhere("NeoAPIReadDSN") ? 3 : 2;
     if (!neo_database_has_mod_dbd())
         return report_error(server, NEO_LOG_NO_DBD, "mod_dbd is not loaded");
     if (!driver)
@@ -37,11 +37,14 @@ static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
         report_error(server, NEO_LOG_PREFORK,
                      apr_psprintf(pool, "%d processes with one thread each need up to %d database connections", processes,
                                   3 * processes));
-    int needed = threads > 16 ? (threads + 15) / 16 + 2 : threads > 1 ? 4 : 3, has = neo_config_max_connections(server);
+    int needed = threads > 16  ? (threads + 15) / 16 + reserved
+                 : threads > 1 ? reserved + 2
+                               : 3,
+        has = neo_config_max_connections(server);
     if (has < needed)
         report_error(server, NEO_LOG_FEW_CONNECTIONS,
                      apr_psprintf(pool, "DBDMax is %d, but %d threads need at least %d connections%s", has, threads, needed,
-                                  has == 3 && threads > 1 ? "; exports are refused" : ""));
+                                  has <= reserved + 1 && threads > 1 ? "; exports are refused" : ""));
     return 1;
 }
 
@@ -69,12 +72,20 @@ static int is_server_valid(server_rec *server, const neo_server_config *config, 
                                                           config->webhook_ca_bundle, apr_strerror(rv, why, sizeof why)));
 }
 
+/* A virtual host with a database of its own does not inherit the replicas of the main server's. */
+static void drop_inherited_replicas(const server_rec *server, neo_server_config *config, const server_rec *main_server)
+{
+    if (neo_config_has_own_database(server) && config->read_dsn == neo_get_server_config(main_server)->read_dsn)
+        config->read_dsn = NULL;
+}
+
 int neo_config_is_valid(server_rec *main_server, apr_pool_t *temporary)
 {
     int is_used = 0, is_valid = 1;
     for (server_rec *s = main_server; s; s = s->next)
         if (neo_get_server_config(s)->roots->nelts > 0) {
             is_used = 1;
+            drop_inherited_replicas(s, neo_get_server_config(s), main_server);
             is_valid &= is_server_valid(s, neo_get_server_config(s), temporary);
         }
     return is_used ? is_dbd_valid(main_server, temporary) && is_valid : 1;

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "core/thread.h"
+#include "httpd/config.h"
 #include "httpd/replaced.h"
 #include "httpd/shared_memory.h"
 
@@ -65,9 +66,9 @@ int neo_database_has_mod_dbd(void)
     return dbd_open && dbd_close;
 }
 
-static void init_queue(queue *q, int max_connections, int max_long_held, int has_replicas)
+static void init_queue(queue *q, int max_connections, int max_long_held)
 {
-    int threads = 0, reserved = has_replicas ? RESERVED + 1 : RESERVED;
+    int threads = 0, reserved = RESERVED + (neo_config_directive_anywhere("NeoAPIReadDSN") != NULL);
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     q->free = max_connections > reserved ? max_connections - reserved : 1;
     int half = threads > 1 ? q->free / 2 : 1;
@@ -119,7 +120,7 @@ static void leave_long_held(queue *q)
 }
 
 neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, const char *params, int max_connections,
-                                int max_long_held, int has_replicas)
+                                int max_long_held)
 {
     neo_database *database = apr_pcalloc(pchild, sizeof *database);
     database->server = server;
@@ -128,7 +129,7 @@ neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, const ch
     __atomic_fetch_add(&neo_shared_metrics_get()->process->connections, max_connections, __ATOMIC_RELAXED);
     neo_mutex_init(&database->mutex);
     neo_mutex_init(&database->lookup);
-    init_queue(&database->queue, max_connections, max_long_held, has_replicas);
+    init_queue(&database->queue, max_connections, max_long_held);
     return database;
 }
 

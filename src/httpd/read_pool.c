@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/thread.h"
+#include "httpd/config.h"
 #include "httpd/log.h"
 #include "sql/replica.h"
 
@@ -265,16 +266,16 @@ static apr_status_t close_idle(void *data)
     return APR_SUCCESS;
 }
 
-neo_read_pool *neo_read_pool_start(apr_pool_t *pchild, server_rec *server, neo_database *primary, const char *dsn,
-                                   int max_connections)
+neo_read_pool *neo_read_pool_start(apr_pool_t *pchild, server_rec *server, neo_read_pool *other)
 {
-    if (!dsn)
-        return NULL;
+    const neo_server_config *config = neo_get_server_config(server);
+    if (!config->read_dsn || (other && strcmp(config->read_dsn, other->dsn) == 0))
+        return config->read_dsn ? other : NULL;
     neo_read_pool *reads = apr_pcalloc(pchild, sizeof *reads);
-    reads->primary = primary;
-    reads->dsn = dsn;
+    reads->primary = config->database;
+    reads->dsn = config->read_dsn;
     reads->log_context.server = server;
-    reads->max = max_connections;
+    reads->max = neo_config_max_connections(server);
     neo_mutex_init(&reads->mutex);
     neo_cond_init(&reads->wanted);
     neo_mutex_init(&reads->rounds.mutex);

@@ -101,6 +101,31 @@ def test_every_list_has_what_was_written_before_through_any_host(module_instance
     report(f"{len(sources)} lists, {sources.count('replica')} from the replica, none stale")
 
 
+def test_a_virtual_host_reads_from_the_replicas_of_its_own_configuration(module_instance, replica, key, tmp_path):
+    """The first one has replicas. The other one shares its connections."""
+    first = f"""DocumentRoot ${{INSTANCE}}/www
+        Listen 127.0.0.2:${{PORT}} https
+        <VirtualHost 127.0.0.2:${{PORT}}>
+            SSLEngine On
+            SSLCertificateFile "${{INSTANCE}}/tls/server.pem"
+            SSLCertificateKeyFile "${{INSTANCE}}/tls/server.key"
+            NeoAPIKeyFile "${{INSTANCE}}/neoapi.key"
+            NeoAPIBaseURL https://localhost/public/v1/
+            NeoAPIReadDSN "{replica.runtime_dsn}"
+            <Location "/public/v1/">
+                NeoAPI On
+            </Location>
+        </VirtualHost>"""
+    with Httpd(module_instance, tmp_path, ("LogLevel .*", "LogLevel notice neoapi:debug core:crit"), ("DocumentRoot .*", first)) as host:
+        def source(api):
+            response = api.get("brokers", params={"count": "true"})
+            assert ok(response)
+            return response.headers["X-Read-From"]
+        api = Api(host, key)
+        eventually(lambda: source(api.with_(url=f"https://127.0.0.2:{host.port}/public/v1/")) == "replica", "the replica answers")
+        assert {source(api) for _ in range(4)} == {"primary"}
+
+
 def test_a_transaction_that_stays_open_keeps_no_read_from_the_replica(module_instance, hosts, key):
     with contextlib.closing(psycopg2.connect(module_instance.admin_dsn)) as holder, holder.cursor() as cursor:
         cursor.execute("select pg_current_xact_id()")

@@ -131,6 +131,8 @@ def test_a_loaded_but_unused_module_needs_no_configuration(httpd):
 def test_too_few_connections_log_a_warning(httpd):
     right, said = httpd(("DBDMax .*", "DBDMax 3"), ("DBDKeep .*", "DBDKeep 3")).check()
     assert right and re.search("DBDMax is 3.* need at least 4 connections; exports are refused", said), said
+    right, said = httpd(("DBDMax .*", "DBDMax 4"), ("DBDKeep .*", "DBDKeep 4"), ("NeoAPIBaseURL .*", r'\g<0>\nNeoAPIReadDSN "dbname=neoapi"')).check()
+    assert right and re.search("DBDMax is 4.* need at least 5 connections; exports are refused", said), said
 
 
 def test_more_waiters_than_threads_log_a_warning(httpd):
