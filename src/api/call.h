@@ -263,7 +263,8 @@ neo_problem *neo_call_limit_stored(neo_call *call);         /* idempotency.c */
 
 /* The operations of a file, terminated by a row without a method. */
 extern const neo_operation neo_me_operations[], neo_docs_operations[], neo_collection_operations[], neo_webhook_operations[],
-    neo_whatsapp_operations[], neo_conversation_operations[], neo_event_operations[], neo_lead_operations[];
+    neo_whatsapp_operations[], neo_conversation_operations[], neo_event_operations[], neo_lead_operations[],
+    neo_portal_operations[];
 
 /* The functions of the operations of collections: resource.c, external_id.c, list.c, export.c and batch.c. */
 typedef neo_problem *neo_run(neo_call *call, neo_result *result);

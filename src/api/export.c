@@ -3,12 +3,16 @@
 #include <string.h>
 
 #include "call.h"
+#include "resources/vrsync.h"
 #include "sql/table.h"
 
 #define RETRY_SECONDS 30 /* Retry-After if there are too many exports */
 #define END_MARGIN_S  30 /* after the time limit, which the host enforces, the database ends the transaction */
 #define RESERVED_PART 5  /* a fifth of the rate limit is left to the credential's other requests */
 #define ROW_SIZE      1024
+
+/* Adds the line of a resource, or nothing. `pool` is cleared after it. */
+typedef void neo_line_writer(neo_buf *out, neo_text representation, apr_pool_t *pool);
 
 typedef struct {
     neo_stream stream;
@@ -18,6 +22,7 @@ typedef struct {
     apr_pool_t *part_pool;
     apr_pool_t *principal_pool; /* NULL if the principal is the first one */
     int is_counted;             /* against the rate limit */
+    neo_line_writer *add_line;
 } export;
 
 /* ---------------------------------------------------------------- reading */
@@ -42,10 +47,11 @@ static neo_pg_status read_part(export *e, neo_rows *rows)
         return status;
     neo_buf out;
     neo_buf_init(&out, e->part_pool, ROW_SIZE * (apr_size_t)(rows->count + 1));
+    apr_pool_t *row_pool;
+    apr_pool_create(&row_pool, e->part_pool);
     for (int i = 0; i < rows->count; i++) {
-        neo_text row = neo_rows_text(rows, i, 0);
-        neo_buf_add(&out, row.ptr, row.len);
-        neo_buf_putc(&out, '\n');
+        e->add_line(&out, neo_rows_text(rows, i, 0), row_pool);
+        apr_pool_clear(row_pool);
     }
     e->part = neo_buf_text(&out);
     if (rows->count < NEO_SNAPSHOT_ROWS)
@@ -83,10 +89,11 @@ static neo_stream_status next(neo_stream *stream, neo_text *part, const char **w
         *why = "the credential was revoked, or lost its rights";
         return NEO_STREAM_FAILED;
     }
-    if (!e->part.len && e->pg && read_part(e, &rows) != NEO_PG_OK) {
-        *why = "the database failed";
-        return NEO_STREAM_FAILED;
-    }
+    while (!e->part.len && e->pg) /* a part can be empty without being the last one */
+        if (read_part(e, &rows) != NEO_PG_OK) {
+            *why = "the database failed";
+            return NEO_STREAM_FAILED;
+        }
     if (e->part.len && !e->is_counted && !(e->is_counted = neo_call_count_part(&e->call, RESERVED_PART)))
         return NEO_STREAM_WAIT;
     *part = e->part;
@@ -169,7 +176,7 @@ static neo_problem *start(export *e, const neo_selection *selection)
 }
 
 /* The end of an HTTP/1.0 response without a length looks like that of one that was aborted. */
-neo_problem *neo_call_export(neo_call *call, neo_result *result)
+static neo_problem *export_lines(neo_call *call, neo_line_writer *add_line, neo_result *result)
 {
     neo_selection selection;
     neo_problem *problem = neo_call_read_conditions(call, &selection);
@@ -183,6 +190,7 @@ neo_problem *neo_call_export(neo_call *call, neo_result *result)
     }
     export *e = apr_pcalloc(call->pool, sizeof *e);
     e->stream = (neo_stream){next, close_stream, e};
+    e->add_line = add_line;
     e->call = *call;
     apr_pool_create(&e->part_pool, call->pool);
     problem = start(e, &selection);
@@ -192,3 +200,41 @@ neo_problem *neo_call_export(neo_call *call, neo_result *result)
         *result = (neo_result){.status = 200, .stream = &e->stream};
     return problem;
 }
+
+static void add_resource(neo_buf *out, neo_text representation, apr_pool_t *pool)
+{
+    (void)pool;
+    neo_buf_add(out, representation.ptr, representation.len);
+    neo_buf_putc(out, '\n');
+}
+
+neo_problem *neo_call_export(neo_call *call, neo_result *result)
+{
+    return export_lines(call, add_resource, result);
+}
+
+static neo_problem *export_portal_problems(neo_call *call, neo_result *result)
+{
+    return export_lines(call, neo_vrsync_add_problems, result);
+}
+
+const neo_operation neo_portal_operations[] = {
+    {.method = "GET",
+     .path = "portal-problems",
+     .run = export_portal_problems,
+     .access = NEO_ACCESS_READ,
+     .accepts = NEO_ACCEPTS_FILTERS,
+     .status = 200,
+     .response_headers = NEO_RESPONSE_POSITION,
+     .resource = &neo_property,
+     .schema = "PortalProblems",
+     .media_type = "application/x-ndjson",
+     .problems = NEO_PROBLEM_BIT(NEO_RATE_LIMIT_EXPORTS) | NEO_PROBLEM_BIT(NEO_INTERNAL_QUERY_TIMEOUT),
+     .verb = "exportPortalProblems",
+     .summary = "Export what portals would refuse",
+     .doc =
+         "The properties that match the filters and that a portal would refuse, and why. With `status=active`, those that are "
+         "missing in the organization's feeds of listings.",
+     .answer = "A line of JSON for each of these properties."},
+    {0},
+};

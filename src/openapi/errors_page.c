@@ -159,6 +159,8 @@ static void add_other_tables(neo_buf *out, const neo_operation *const *operation
     const char *last = "";
     for (; *operations; operations++) {
         const neo_operation *o = *operations;
+        if (!o->tag) /* it belongs to a collection, which has its table */
+            continue;
         const neo_resource missing = {.name = o->subresource ? o->subresource : o->resource ? o->resource->name : ""};
         neo_buf rows;
         neo_buf_init(&rows, out->pool, 1024);

@@ -102,7 +102,7 @@ static void add_tags(const neo_openapi_builder *builder, neo_json *tags)
         add_tag(tags, neo_openapi_fill(builder, "{Collection}", *r), (*r)->tag_doc, builder->pool);
     const char *last = NULL; /* operations with the same tag follow each other */
     for (const neo_operation *const *o = builder->operations; *o; o++)
-        if ((*o)->resource && (!last || strcmp(last, (*o)->tag) != 0)) {
+        if ((*o)->resource && (*o)->tag && (!last || strcmp(last, (*o)->tag) != 0)) {
             last = (*o)->tag;
             add_tag(tags, last, (*o)->resource->tag_doc, builder->pool);
         }

@@ -78,7 +78,7 @@ def check_limits(status, headers, code, path=None):
     assert now - 2 * TIMEOUT_S <= int(reset) - int(left[3]) <= now + 1, dict(headers)  # when the request was counted
     assert 0 <= int(remaining) <= int(limit) and int(limit) > 0, dict(headers)
     assert now - TIMEOUT_S <= int(reset) <= now + WINDOW + 1, dict(headers)
-    if status == 429 and code != "rate_limit.concurrent_requests" and not (path or "").endswith(("/batch", "/export")):  # other limits
+    if status == 429 and code != "rate_limit.concurrent_requests" and not (path or "").endswith(("/batch", "/export", "portal-problems")):  # other limits
         assert int(remaining) == 0, dict(headers)
 
 

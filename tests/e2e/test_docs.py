@@ -232,7 +232,7 @@ def test_responses_have_a_position_in_the_event_log_if_it_is_documented(own_api)
         if header in answer.headers:
             documented.append(path)
             assert ok(own_api.get("events", params={"order": "asc", "after": answer.headers[header]}))["items"] == []
-    assert sorted(documented) == sorted(["/events", *(f"/{name}/export" for name in NAMES)])
+    assert sorted(documented) == sorted(["/events", "/portal-problems", *(f"/{name}/export" for name in NAMES)])
     assert header not in own_api.get("events").headers
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SetHandler neoapi-listings: portals read an organization's active properties as VRSync."""
 
+import json
 import re
 import subprocess
 
@@ -278,3 +279,44 @@ def test_a_revocation_ends_a_feed_in_progress(portal_instance, admin, big):
         with pytest.raises(Broken):
             slow.rest()
     assert re.search(r"export aborted after \d+ bytes: the token was revoked", portal_instance.error_log)
+
+
+# ---------------------------------------------------------------- the report
+
+
+def test_the_report_says_why_properties_are_left_out(portal):
+    portal.add()
+    title = portal.add(title="Curto", private_area=None)
+    photos = portal.add(media=PHOTOS[:4], status="draft")
+    price = portal.add(sale_price=49)
+    answer = portal.api.get("portal-problems", params={"status": "active"})
+    assert answer.status_code == 200 and answer.headers["Content-Type"] == "application/x-ndjson"
+    lines = [json.loads(line) for line in answer.content.splitlines()]
+    assert lines == [
+        {"id": price["id"], "code": price["code"], "status": "active",
+         "problems": [{"field": "sale_price", "element": "Details/ListPrice", "message": "must be at least 100"}]},
+        {"id": title["id"], "code": title["code"], "status": "active",
+         "problems": [{"field": "title", "element": "Title", "message": "must have 10 to 100 characters, without HTML"},
+                      {"field": "private_area", "element": "Details/LivingArea", "message": "is required"}]},
+    ]
+    line, = portal.api.get("portal-problems", params={"ids": photos["id"]}).content.splitlines()
+    assert json.loads(line)["problems"] == [
+        {"field": "media", "element": "Media", "message": "needs at least 5 photos in JPEG format"}]
+
+
+def test_a_feed_and_its_report_have_all_active_properties(portal):
+    cases = [{}, {"title": None}, {"description": "x"}, {"bedrooms": None}, {"transaction_type": "rent", "rent_price": 1}, {"media": []},
+             {"property_type": "studio", "bedrooms": 0}, {"property_type": "kitnet", "bedrooms": None}, {"property_type": "garage"},
+             {"property_type": "lot", "lot_area": 300}, {"property_type": "office", "bathrooms": None}]
+    codes = {portal.add(**fields)["code"] for fields in cases}
+    refused = {json.loads(line)["code"] for line in portal.api.get("portal-problems", params={"status": "active"}).content.splitlines()}
+    assert refused | portal.listings().keys() == codes and not refused & portal.listings().keys() and len(refused) == 7
+
+
+def test_the_report_of_many_properties_skips_those_without_problems(big):
+    assert big.api.get("portal-problems").content == b""
+
+
+def test_the_report_needs_the_scope_of_properties(portal_instance, admin, portal):
+    key = admin.key(organization=portal.key.organizations[0], scopes=["brokers:read"])
+    assert Api(portal_instance, key).get("portal-problems").status_code == 403

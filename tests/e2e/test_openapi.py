@@ -127,7 +127,7 @@ def test_every_operation_of_the_contract_is_described(document):
         ("post", "/whatsapp/conversations"), ("get", "/whatsapp/conversations"), ("get", "/whatsapp/conversations/{id}"),
         ("patch", "/whatsapp/conversations/{id}"), ("get", "/whatsapp/conversations/{id}/messages"),
         ("post", "/whatsapp/conversations/{id}/messages"), ("post", "/whatsapp/conversations/{id}/read"),
-        ("get", "/events"), ("get", "/events/{id}"), ("post", "/leads/{id}/merge")}
+        ("get", "/events"), ("get", "/events/{id}"), ("post", "/leads/{id}/merge"), ("get", "/portal-problems")}
 
 
 def test_every_described_operation_exists_and_no_other(document, api):
