@@ -416,7 +416,7 @@ $(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
 # ---------------------------------------------------------------- fuzz
 
 # What is fed to libFuzzer, and what it is made of; built by clang with its sanitizers, beside everything else.
-FUZZERS   := request body cursor import csv url response callback reply
+FUZZERS   := request body cursor import csv url response callback reply portal
 FUZZ      := $(BUILD)/fuzz
 FUZZ_OBJ  := $(LIB_SRC:%.c=$(FUZZ)/obj/%.o) $(GEN:%.c=$(FUZZ)/obj/%.o) $(FUZZ)/obj/src/ctl/import_read.o
 CLANG     ?= $(firstword $(foreach name,clang $(foreach n,21 20 19 18 17 16 15 14,clang-$(n)),$(shell command -v $(name))))

@@ -41,6 +41,8 @@ int neo_route_number(const neo_match *match);
 int neo_callback_route_number(void);
 /* The same of feeds of listings. */
 int neo_listings_route_number(void);
+/* The same for leads of portals. */
+int neo_leads_route_number(void);
 
 /* Differs if the list of routes does: shared memory of another version must not be reused. */
 unsigned int neo_routes_fingerprint(void);

@@ -139,6 +139,8 @@ void neo_service_answer_callback(const neo_site *site, const neo_request *reques
 
 /* Processes a request of a portal for a feed of listings; the last segment of its path is the token. Errors are plain text. */
 void neo_service_answer_listings(const neo_site *site, const neo_request *request, neo_response *response);
+/* Processes a lead that a portal posts. The response is plain text. */
+void neo_service_answer_lead(const neo_site *site, const neo_request *request, neo_response *response);
 
 /* Responds with a problem of the host. `principal` is the credential that the request was counted for; NULL: it counts against
  * the address. */

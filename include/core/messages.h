@@ -124,8 +124,12 @@
     X(CALLBACK_UNREAD, "NEO0405", WARNING, "A callback, or a part of it, is malformed and was ignored.",                       \
       "no action needed; if it is frequent, report this line")                                                                 \
     X(CALLBACK_MISPLACED, "NEO0406", ERROR,                                                                                    \
-      "SetHandler neoapi-whatsapp or neoapi-listings is in a virtual host without NeoAPI On; it answers with 500.",            \
+      "SetHandler neoapi-whatsapp, -leads or -listings is in a virtual host without NeoAPI On; it answers with 500.",          \
       "move it into a virtual host that has NeoAPI On")                                                                        \
+    X(PORTAL_SECRET, "NEO0407", WARNING, "A lead was not sent with its portal's secret and was refused.",                      \
+      "if it is from the portal, set its secret with: neoapictl portal rotate")                                                \
+    X(LEAD_REJECTED, "NEO0408", WARNING, "A portal's lead could not be created; it is kept.",                                  \
+      "see the reason with neoapictl lead rejected; create it with: neoapictl lead accept")                                    \
     X(ACCESS_TOKEN_SEALED, "NEO0411", ERROR,                                                                                   \
       "A number's access token cannot be decrypted with any key of the key file; nothing was sent.",                           \
       "restore the key that encrypted it, or set the token again with: neoapictl whatsapp number change")                      \

@@ -66,6 +66,7 @@ typedef struct neo_ctl_given {
     X(reencrypt)                                                                                                               \
     X(whatsapp)                                                                                                                \
     X(lead)                                                                                                                    \
+    X(portal)                                                                                                                  \
     X(export)                                                                                                                  \
     X(import)                                                                                                                  \
     X(purge)                                                                                                                   \

@@ -35,6 +35,9 @@ typedef enum neo_parameter_kind {
     NEO_KIND_NUMBER_ID,
     NEO_KIND_LEAD_ID,
     NEO_KIND_FEED_ID,
+    NEO_KIND_PORTAL, /* a format of leads */
+    NEO_KIND_PORTAL_ID,
+    NEO_KIND_REJECTED_ID,
     NEO_KIND_HOST,        /* a DNS name */
     NEO_KIND_PROVIDER_ID, /* an id at Meta: digits */
     NEO_PARAMETER_KINDS
@@ -81,7 +84,7 @@ struct neo_noun {
 };
 
 extern const neo_noun neo_noun_tenant, neo_noun_organization, neo_noun_user, neo_noun_plan, neo_noun_key, neo_noun_token,
-    neo_noun_feed, neo_noun_subscription, neo_noun_number, neo_noun_lead, neo_noun_host;
+    neo_noun_feed, neo_noun_subscription, neo_noun_number, neo_noun_lead, neo_noun_portal, neo_noun_rejected, neo_noun_host;
 
 /* ---------------------------------------------------------------- the limits of a plan */
 

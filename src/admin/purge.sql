@@ -2,7 +2,7 @@
 -- Statements of `neoapictl purge` (see purge.c).
 
 -- Every table or partition with a column organization_id, and the table that it is a partition of. Tables that refer to others
--- come before them. $1: the organization stays, so its subscriptions and numbers do, too. Credentials are removed at the end.
+-- come before them. $1: the organization stays, so its subscriptions, numbers and portals do, too. Credentials are removed at the end.
 -- name: tables
 with recursive owned as (
     select c.oid, coalesce(i.inhparent, c.oid) as whole
@@ -11,7 +11,7 @@ with recursive owned as (
     left join pg_inherits i on i.inhrelid = c.oid
     where c.relnamespace = 'neoapi'::regnamespace and c.relkind = 'r'
     and c.relname <> all ('{credential,token_organization}')
-    and not ($1::boolean and c.relname = any ('{webhook_subscription,whatsapp_number}'))),
+    and not ($1::boolean and c.relname = any ('{webhook_subscription,whatsapp_number,lead_portal}'))),
 deep (oid, depth) as (
     select oid, 0 from owned
     union all

@@ -186,7 +186,7 @@ static struct {
     neo_route routes[MAX_ROUTES];
     int count;
     short *numbers; /* by operation and resource */
-    int resources, callback, listings;
+    int resources, callback, listings, leads;
 } list;
 
 /* Replaces {collection}; ids stay placeholders. */
@@ -232,6 +232,7 @@ void neo_routes_make(apr_pool_t *pool)
     }
     list.callback = add_route((neo_route){"-", "neoapi-whatsapp"});
     list.listings = add_route((neo_route){"-", "neoapi-listings"});
+    list.leads = add_route((neo_route){"-", "neoapi-leads"});
 }
 
 int neo_routes_count(void)
@@ -262,6 +263,11 @@ int neo_callback_route_number(void)
 int neo_listings_route_number(void)
 {
     return list.listings;
+}
+
+int neo_leads_route_number(void)
+{
+    return list.leads;
 }
 
 unsigned int neo_routes_fingerprint(void)

@@ -13,6 +13,8 @@
 #include "ctl/secrets.h"
 #include "ctl/session.h"
 #include "resources/lead.h"
+#include "sql/portal.h"
+#include "sql/statements.h"
 
 #define MAX_FILE          (256 << 20)
 #define MAX_PROBLEMS      100   /* errors that are printed */
@@ -247,6 +249,31 @@ import i = {.ctl = ctl, .path = strcmp(path, "-") ? path: "standard input" };
     return error ? neo_ctl_fail(ctl, "%s", error) : report_leads(&i);
 }
 
+/* ---------------------------------------------------------------- rejected leads of portals */
+
+static const char *create_again(neo_pg *pg, const char *id, apr_pool_t *pool)
+{
+    neo_portal *portal;
+    neo_portal_result result = {0};
+    neo_text raw;
+    neo_pg_status status = neo_portal_find_rejected(pg, id, pool, &portal, &raw);
+    if (status == NEO_PG_OK && !raw.ptr)
+        return "no such rejected lead, or its portal was removed; see: neoapictl lead rejected";
+    neo_sql_make_all(pool);
+    if (status == NEO_PG_OK)
+        status = neo_portal_create_lead(pg, portal, raw, NULL, pool, &result);
+    return status == NEO_PG_OK ? result.reason : "the lead could not be created; try again";
+}
+
+static neo_ctl_exit accept_rejected(neo_ctl *ctl)
+{
+    const char *error, *id = neo_ctl_value(ctl, "rejected");
+    neo_pg *pg = neo_ctl_open(ctl, &error);
+    if (pg)
+        error = create_again(pg, id, ctl->pool);
+    return neo_ctl_finish(ctl, error, neo_ctl_object(ctl, "id", id, NULL));
+}
+
 /* ---------------------------------------------------------------- the table */
 
 static const neo_parameter import_arguments[] = {
@@ -265,6 +292,10 @@ const neo_ctl_command neo_ctl_lead[] = {
      "or a semicolon. Numbers without a country code are Brazilian. Errors are printed with their line numbers.",
      import_arguments, import_options, run_lead_import, NULL, 0},
     {"lead", "list", "List the leads.", .noun = &neo_noun_lead, .use = NEO_USE_LIST},
+    {"lead", "rejected", "List the leads of portals that could not be created, with the reason.",
+     "They are kept for 30 days after they were last posted.", .noun = &neo_noun_rejected, .use = NEO_USE_LIST},
+    {"lead", "accept", "Create a rejected lead, for example after its property was added.", NULL, NULL, NULL, accept_rejected,
+     &neo_noun_rejected, NEO_USE_ONE},
     {"lead", "remove", "Remove a lead, for example at the person's request.",
      "A lead with conversations is removed only with --with-conversations, which also removes its opt-outs. Responses stored "
      "for repeated requests expire within a day. This cannot be undone.",

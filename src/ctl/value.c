@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/encode.h"
 #include "core/id.h"
+#include "resources/portal.h"
 #include "resources/scope.h"
 #include "schema/rules.h"
 
@@ -119,6 +120,9 @@ static const struct {
     [NEO_KIND_NUMBER_ID] = {"NUMBER", .prefix = "wan_"},
     [NEO_KIND_LEAD_ID] = {"LEAD", .prefix = "led_"},
     [NEO_KIND_FEED_ID] = {"ID", .prefix = NEO_FEED_PREFIX},
+    [NEO_KIND_PORTAL] = {"FORMAT", .words = neo_portal_names},
+    [NEO_KIND_PORTAL_ID] = {"PORTAL", .prefix = NEO_PORTAL_PREFIX},
+    [NEO_KIND_REJECTED_ID] = {"REJECTED", .prefix = "lrj_"},
     [NEO_KIND_HOST] = {"NAME", .check = check_host_name},
     [NEO_KIND_PROVIDER_ID] = {"DIGITS", "must be 5 to 20 digits, as Meta shows it", 5, 20, .characters = "0123456789"},
 };

@@ -215,6 +215,35 @@ const neo_noun neo_noun_lead = {
     .missing = MISSING("lead", "lead"),
 };
 
+static const neo_noun_field portal_fields[] = {
+    LISTED("tenant_id"),
+    ORGANIZATION("the organization whose leads the portal posts"),
+    {{"portal", NEO_KIND_PORTAL, NEO_USE_ARGUMENT, NULL, "the format of its leads"}, "portal", NULL, NULL},
+    LISTED_TIME("created_at"),
+    END,
+};
+
+const neo_noun neo_noun_portal = {
+    "lead_portal", "id", portal_fields, {"portal", NEO_KIND_PORTAL_ID, 0, NULL, "the portal's id"},
+    .missing = MISSING("portal", "portal"), .parent = "organization_id", .parent_noun = &neo_noun_organization,
+};
+
+static const neo_noun_field rejected_fields[] = {
+    FILTERED_BY_ORGANIZATION,
+    LISTED("portal_id"),
+    LISTED("reason"),
+    LISTED("times"),
+    LISTED_TIME("received_at"),
+    LISTED_TIME("last_received_at"),
+    LISTED("body"),
+    END,
+};
+
+const neo_noun neo_noun_rejected = {
+    "lead_rejected", "id", rejected_fields, {"rejected", NEO_KIND_REJECTED_ID, 0, NULL, "the rejected lead's id"},
+    .missing = "no such rejected lead; see: neoapictl lead rejected",
+};
+
 static const neo_noun_field host_fields[] = {
     LISTED("name"),
     LISTED("version"),

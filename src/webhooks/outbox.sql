@@ -263,6 +263,9 @@ keys as (
     where (select acquired from lock)
     and ctid = any (array(select ctid from neoapi.idempotency_key where expires_at <= now() limit 1000))
     returning 1),
+rejected as (
+    delete from neoapi.lead_rejected
+    where (select acquired from lock) and last_received_at < now() - interval '30 days'),
 queue (id) as (
     select min(q.subscription_id) from neoapi.webhook_queue q
     union all

@@ -9,6 +9,7 @@ from contextlib import closing
 import psycopg2
 import pytest
 
+from admin_factory import new_id
 from client import Api, ok, refused
 from ctl_database import UNKNOWN_ULID, own_database, new_database  # noqa: F401 (fixtures)
 from ctl_instance import Ctl
@@ -330,7 +331,10 @@ def rows_of_every_list(ctl, tmp_path, own_api, admin_factory):
     subscription = ok(own_api.post("webhooks", json={"url": "https://hooks.example/", "events": ["*"]}), 201)["id"]
     ok(own_api.patch(f"webhooks/{subscription}", json={"is_active": False}))
     ok(own_api.post(f"webhooks/{subscription}/test"), 201)
-    return {"webhook deliveries": [subscription]}
+    portal = ctl.json("portal", "create", "plaza", "--organization", organization)["id"]
+    admin_factory.insert("lead_rejected", organization_id=organization, id=new_id("lrj_"), portal_id=portal, body_hash=bytes(32),
+                         body="{}", reason="name is required")
+    return {"webhook deliveries": [subscription], "lead rejected": []}
 
 
 def test_every_list_has_the_same_columns_as_json_and_as_a_table(ctl, rows_of_every_list):

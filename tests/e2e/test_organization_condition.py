@@ -65,8 +65,9 @@ def test_every_statement_of_a_request_has_its_organization(planner, owned):
     statements = [sql for sql in out.split("\0")[3::4] if not sql.startswith("create or replace")] + [*constants()]
     found = {sql: tables for sql in statements if (tables := list(unrestricted(plan_of(planner, sql), owned)))}
     assert len(statements) > 200
-    # Callbacks find the organization of a number; expiry finds the rows of all organizations that are due.
-    assert sorted(found.values()) == [["proposal", "contract"]] + [["whatsapp_number"]] * 3, found
+    # Callbacks find the organization of a number or portal, and neoapictl that of a rejected lead; expiry finds the rows of all
+    # organizations that are due.
+    assert sorted(found.values()) == [["lead_portal"], ["lead_rejected"], ["proposal", "contract"]] + [["whatsapp_number"]] * 3, found
 
 
 def test_psql_prepares_every_generated_statement(instance):

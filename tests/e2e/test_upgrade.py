@@ -98,8 +98,9 @@ def old_database(own_database, copying_version):  # noqa: F811
         "insert into neoapi.whatsapp_number select %s, 'wan_' || repeat('0', 26), '10001', '10001', 'x', '', '', sha256('x')",
         own_database.organization)
     own_database.sql(
-        "insert into neoapi.lead (organization_id, id, name, phone) values (%s, 'led_' || repeat('0', 26), 'Ana', %s)",
-        own_database.organization, PHONE)
+        "insert into neoapi.lead (organization_id, id, tenant_id, name, phone, source, status, created_at, updated_at, created_by,"
+        " updated_by) select id, 'led_' || repeat('0', 26), tenant_id, 'Ana', %s, 'other', 'new', now(), now(), 'x', 'x'"
+        " from neoapi.organization where id = %s", PHONE, own_database.organization)
     own_database.sql(
         "insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
         " preference_at, created_at, updated_at) select %s, 'wac_' || repeat(n, 26), 'wan_' || repeat('0', 26), '551190000000' || n,"

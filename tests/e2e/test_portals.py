@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leads that portals post: secrets, formats, repeated posts, and leads that cannot be created."""
+
+import base64
+import contextlib
+import json
+import subprocess
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from client import Adapter, Api, ok
+from conftest import addresses
+from event_log import events
+from factories import ResourceFactory
+from raw_http import RawConnection
+from wait import TIMEOUT_S, together
+from webhook_fixtures import module_admin_factory, running_instance  # noqa: F401 (a fixture among them)
+
+PATH = "/leads"
+CONF = f"""
+<Location "{PATH}">
+    SetHandler neoapi-leads
+</Location>
+"""
+SECRET = "594F803B380A41396ED63DCA39503542"
+
+
+@pytest.fixture(scope="module")
+def module_instance():
+    with running_instance(__name__, CONF) as instance:
+        yield instance
+
+
+@pytest.fixture
+def org(module_instance, module_admin_factory):
+    return Org(module_instance, module_admin_factory)
+
+
+def basic(secret):
+    return "Basic " + base64.b64encode(f"vivareal:{secret}".encode()).decode()
+
+
+class Org:
+    """An organization with a portal and a property, and its administration with neoapictl."""
+
+    def __init__(self, instance, admin_factory):
+        self.instance = instance
+        self.api = Api(instance, admin_factory.key())
+        self.organization, = self.api.credential.organizations
+        self.portal = self.ctl("portal", "create", "grupo_olx", "--organization", self.organization, "--secrets", "-",
+                               given=f"secret={SECRET}\n")["id"]
+        self.session = requests.Session()
+        self.session.trust_env = False
+        self.session.verify = instance.ca
+        self.session.mount("https://", Adapter(next(addresses), Path(instance.ca).read_text()))
+
+    def run(self, *args, given=""):
+        return subprocess.run([self.instance.env["NEOAPI_CTL"], "--json", *args], input=given, text=True, capture_output=True,
+                              timeout=TIMEOUT_S)
+
+    def ctl(self, *args, given=""):
+        done = self.run(*args, given=given)
+        assert done.returncode == 0, (args, done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    def post(self, body, secret=SECRET, portal=None, method="POST", headers=None):
+        """Posts a lead, with the secret as Basic authentication unless headers are given. Returns the status."""
+        sent = {"Authorization": basic(secret)} if headers is None else headers
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        url = f"https://{urlsplit(self.instance.url).netloc}{PATH}/{portal or self.portal}"
+        answer = self.session.request(method, url, data=data, headers={"Content-Type": "application/json", **sent}, timeout=TIMEOUT_S)
+        assert answer.headers["Content-Type"].startswith("text/plain") and len(answer.content) < 100, answer.content
+        return answer.status_code
+
+    def leads(self):
+        return ok(self.api.get("leads"))["items"]
+
+    def rejected(self):
+        return self.ctl("lead", "rejected", "--organization", self.organization)
+
+
+def lead(code, id="59ee0fc6e4b043e1b2a6d863", **changes):
+    return {"leadOrigin": "Grupo OLX", "timestamp": "2017-10-23T15:50:30.619Z", "originLeadId": id, "originListingId": "87027856",
+            "clientListingId": code, "name": "Nome Consumidor", "email": "nome.consumidor@example.com", "ddd": "11",
+            "phone": "999999999", "phoneNumber": "11999999999", "message": "Olá, tenho interesse.", "temperature": "Alta",
+            "transactionType": "SELL", **changes}
+
+
+@pytest.fixture
+def home(org):
+    return ResourceFactory(org.api).property()
+
+
+def test_a_lead_of_grupo_olx_is_created_with_its_event(org, home):
+    assert org.post(lead(home["code"])) == 200
+    made, = org.leads()
+    assert {name: made[name] for name in ("name", "email", "phone", "message", "source", "status", "property_id", "received_at")} == {
+        "name": "Nome Consumidor", "email": "nome.consumidor@example.com", "phone": "+5511999999999", "message": "Olá, tenho interesse.",
+        "source": "portal", "status": "new", "property_id": home["id"], "received_at": "2017-10-23T15:50:30.619Z"}
+    assert made["origin"] == {"portal": "grupo_olx", "lead_id": "59ee0fc6e4b043e1b2a6d863"}
+    assert made["metadata"] == {"lead_origin": "Grupo OLX", "origin_listing_id": "87027856", "temperature": "Alta",
+                                "transaction_type": "SELL"}
+    assert made.get("broker_id") == home.get("broker_id") and made["created_by"] == org.portal
+    event = events(org.instance, org.organization)[-1]
+    assert (event["type"], event["resource_id"], event["actor"]) == ("lead.created", made["id"], org.portal)
+    assert event["payload"]["property_id"] == home["id"]
+
+
+def test_a_lead_of_plaza_is_created_without_a_listing(org):
+    made = org.ctl("portal", "create", "plaza", "--organization", org.organization)
+    body = {"name": "John Doe", "ddd": "11", "phone": "988887777", "origin": "WhatsApp", "leadSummary": "2 quartos"}
+    for _ in range(2):
+        assert org.post(body, portal=made["id"], headers={"Authorization": "Bearer " + made["secret"]}) == 200
+    one, = org.leads()
+    assert (one["phone"], one["message"], one["origin"]["portal"]) == ("+5511988887777", "2 quartos", "plaza")
+
+
+def test_a_repeated_lead_changes_nothing(org, home):
+    statuses = together(*[lambda: Org.post(org, lead(home["code"]))] * 6)
+    assert 200 in statuses and set(statuses) <= {200, 503}
+    assert org.post(lead(home["code"])) == 200
+    assert org.post(lead(home["code"], message="another")) == 200
+    assert len(org.leads()) == 1 and org.rejected() == []
+    assert [e["type"] for e in events(org.instance, org.organization)].count("lead.created") == 1
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Basic"}, {"Authorization": "Basic !"}, {"Authorization": "Bearer x"},
+                                     {"Authorization": "Basic " + base64.b64encode(SECRET.encode()).decode()},
+                                     {"Authorization": "Basic " + base64.b64encode(f"a:{SECRET}x".encode()).decode()},
+                                     {"Authorization": "Basic " + base64.b64encode(b"a:" + b"x" * 5000).decode()}],
+                         ids=["none", "no value", "not base64", "bearer", "no user", "wrong", "long"])
+def test_a_lead_without_the_secret_is_refused(org, home, headers):
+    assert org.post(lead(home["code"]), headers=headers) == 401
+    assert org.leads() == [] and org.rejected() == []
+
+
+def test_an_unknown_or_removed_portal_is_refused(org, home):
+    assert org.post(lead(home["code"]), portal="ptl_" + "0" * 26) == 401
+    assert org.post(lead(home["code"]), portal="x") == 401
+    org.ctl("portal", "remove", org.portal)
+    assert org.post(lead(home["code"])) == 401
+
+
+def test_a_rotated_secret_replaces_the_previous_one(org, home):
+    secret = org.ctl("portal", "rotate", org.portal)["secret"]
+    assert org.post(lead(home["code"])) == 401
+    assert org.post(lead(home["code"]), secret=secret) == 200
+
+
+@pytest.mark.parametrize("body, reason", [
+    (b"", None), (b"{", None), (b"\xff\x00", None), (b"[]", "the body is not a JSON object"),
+    (lead(None), "clientListingId is missing"), (lead("nowhere"), "no property has the code nowhere"),
+    (lead("nowhere", id=None), "originLeadId is missing")], ids=["empty", "malformed", "bytes", "array", "no listing", "unknown", "no id"])
+def test_what_cannot_be_read_or_matched_is_kept(org, body, reason):
+    assert [org.post(body), org.post(body)] == [200, 200]
+    kept, = org.rejected()
+    assert (kept["portal_id"], kept["times"]) == (org.portal, 2) and kept["reason"] == (reason or kept["reason"])
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    text = kept["body"]
+    assert (base64.b64decode(text[7:]) if text.startswith("base64:") else text.encode()) == data
+    assert org.leads() == [] and events(org.instance, org.organization) == []
+
+
+def test_a_lead_with_the_phone_of_another_is_kept(org, home):
+    assert org.post(lead(home["code"])) == 200
+    assert org.post(lead(home["code"], id="2")) == 200
+    assert [one["reason"] for one in org.rejected()] == ["another lead of the organization has this phone"]
+
+
+def test_a_rejected_lead_is_accepted_once_its_property_exists(org, home):
+    assert org.post(lead("LATE-1")) == 200 and org.post(lead("LATE-2", id="2", phone="988887777")) == 200
+    late, later = sorted(org.rejected(), key=lambda one: one["id"])
+    refused = org.run("lead", "accept", late["id"])
+    assert refused.returncode == 1 and "no property has the code LATE-1" in refused.stderr
+    ok(org.api.patch("properties/" + home["id"], {"code": "LATE-1"}))
+    org.ctl("lead", "accept", late["id"])
+    assert [one["id"] for one in org.rejected()] == [later["id"]]
+    ok(org.api.patch("properties/" + home["id"], {"code": "LATE-2"}))
+    assert org.post(lead("LATE-2", id="2", phone="988887777")) == 200  # the portal repeats it
+    assert org.rejected() == [] and len(org.leads()) == 2
+    assert org.run("lead", "accept", late["id"]).returncode == 1
+
+
+def test_other_methods_and_large_bodies_are_refused(org):
+    assert org.post(b"", method="GET") == 405
+    assert org.post(b" " * 65537) == 413
+    assert org.rejected() == []
+
+
+def test_an_organization_with_a_portal_is_not_removed(org):
+    done = org.run("organization", "remove", org.organization)
+    assert done.returncode == 1 and "1 portal" in done.stderr
+
+
+def test_a_flood_of_one_portal_does_not_block_another(org, home):
+    """Each process receives four leads of a portal at a time, so that of these posts one has no place."""
+    head = f"POST {PATH}/{org.portal} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\nAuthorization: {basic(SECRET)}\r\n\r\n"
+    api = Api(org.instance, url=f"https://{urlsplit(org.instance.url).netloc}{PATH}/")
+    other = org.ctl("portal", "create", "plaza", "--organization", org.organization)
+    with contextlib.ExitStack() as stack:
+        posts = [stack.enter_context(RawConnection(api)).send(head.encode()) for _ in range(4 * len(org.instance.children()) + 1)]
+        pool = stack.enter_context(ThreadPoolExecutor(len(posts)))
+        answers = [pool.submit(post.answer, "POST") for post in posts]
+        done, _ = wait(answers, TIMEOUT_S, FIRST_COMPLETED)
+        assert {(one.result().status_code, one.result().headers["Retry-After"]) for one in done} == {(503, "5")}
+        assert org.post({"name": "Ana", "phone": "11988887777"}, portal=other["id"], secret=other["secret"]) == 200
+        for post in posts:
+            post.send(b" " * 100)
+        assert {one.result().status_code for one in answers} == {200, 503}
+    assert org.post(lead(home["code"])) == 200
+
+
+def test_secrets_and_contents_are_not_logged(org, home):
+    assert org.post(lead("nowhere", name="Zacarias")) == 200
+    assert org.post(lead("nowhere"), secret="secret-that-is-wrong") == 401
+    logs = org.instance.error_log + org.instance.access_log
+    assert "NEO0408" in logs and "NEO0407" in logs
+    for hidden in (SECRET, "secret-that-is-wrong", "Zacarias", "nome.consumidor"):
+        assert hidden not in logs
