@@ -72,7 +72,7 @@ create table neoapi.lead (
     representation   text not null,
     primary key (organization_id, id)
 );
--- A portal's lead, which it may post again. Before lead_phone_key, because PostgreSQL reports the first index that is violated.
+-- A portal's lead, which it may post again.
 create unique index lead_origin_key on neoapi.lead (organization_id, created_by, (origin ->> 'lead_id')) where created_by like 'ptl\_%';
 create unique index lead_phone_key on neoapi.lead (organization_id, neoapi.whatsapp_phone_key(phone));
 create unique index lead_external_id_key on neoapi.lead (organization_id, external_id) where external_id is not null;

@@ -98,23 +98,34 @@ static const char *problem_text(const neo_problem *problem, apr_pool_t *pool)
     return first ? apr_pstrcat(pool, first->field, " ", first->message, NULL) : problem->detail;
 }
 
-/* A lead of the same portal and id violates lead_origin_key, which PostgreSQL checks before the index of phones. */
+/* A lead that is posted again violates the index of its origin, and mostly that of phones as well; PostgreSQL reports one of
+ * them. */
+static neo_pg_status check_repetition(neo_pg *pg, const neo_actor *actor, const neo_json *clean, apr_pool_t *pool,
+                                      const char **reason)
+{
+    neo_rows rows;
+    const char *id = neo_json_string_at(neo_json_get(clean, "origin"), "lead_id");
+    neo_pg_status status = neo_pg_run(
+        pg, NEO_BIND(find_lead, .organization = actor->organization, .portal = actor->name, .lead = id), pool, &rows);
+    if (status == NEO_PG_OK && !rows.count)
+        *reason = "another lead of the organization has this phone";
+    return status;
+}
+
 static neo_pg_status insert_lead(neo_pg *pg, const neo_actor *actor, neo_json *clean, apr_pool_t *pool,
                                  neo_portal_result *result)
 {
     neo_new row = {.body = clean};
     row.created_at = neo_id_issue(row.id, neo_lead.prefix);
     neo_pg_status status = neo_table_create(pg, &neo_lead, actor, NULL, &row, pool, &result->rows);
-    if (status == NEO_PG_UNIQUE_VIOLATION) {
-        result->reason = result->rows.constraint && strcmp(result->rows.constraint, "lead_origin_key") == 0
-                             ? NULL
-                             : "another lead of the organization has this phone";
-        result->rows.count = 0;
-        return NEO_PG_OK;
-    }
-    if (status == NEO_PG_FK_VIOLATION || (status == NEO_PG_OK && !neo_rows_value(&result->rows, 0, NEO_WRITTEN_ANSWER))) {
+    int is_created = status == NEO_PG_OK && neo_rows_value(&result->rows, 0, NEO_WRITTEN_ANSWER);
+    if (is_created)
+        return status;
+    result->rows = (neo_rows){0};
+    if (status == NEO_PG_UNIQUE_VIOLATION)
+        return check_repetition(pg, actor, clean, pool, &result->reason);
+    if (status == NEO_PG_OK || status == NEO_PG_FK_VIOLATION) {
         result->reason = "the property was deleted at the same time";
-        result->rows.count = 0;
         return NEO_PG_OK;
     }
     return status;

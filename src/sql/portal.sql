@@ -7,6 +7,9 @@ select id, organization_id, tenant_id, portal, encode(secret_hash, 'hex') from n
 -- read: find_property
 select id, broker_id from neoapi.property where organization_id = {organization} and code = {code};
 
+-- read: find_lead
+select id from neoapi.lead where organization_id = {organization} and created_by = {portal} and origin ->> 'lead_id' = {lead};
+
 -- write: reject
 insert into neoapi.lead_rejected (organization_id, id, portal_id, body_hash, body, reason)
 values ({organization}, {id}, {portal}, decode({hash}, 'hex'), {body}, {reason})

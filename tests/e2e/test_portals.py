@@ -16,7 +16,7 @@ from conftest import addresses
 from event_log import events
 from factories import ResourceFactory
 from raw_http import RawConnection
-from wait import TIMEOUT_S, together
+from wait import TIMEOUT_S, eventually, together
 from webhook_fixtures import module_admin_factory, running_instance  # noqa: F401 (a fixture among them)
 
 PATH = "/leads"
@@ -127,6 +127,13 @@ def test_a_repeated_lead_changes_nothing(org, home):
     assert [e["type"] for e in events(org.instance, org.organization)].count("lead.created") == 1
 
 
+def test_a_repeated_lead_is_recognized_whichever_index_it_violates_first(org, home):
+    assert org.post(lead(home["code"])) == 200
+    org.instance.sql("reindex index concurrently neoapi.lead_origin_key")  # now the index of phones is checked first
+    assert org.post(lead(home["code"])) == 200
+    assert org.rejected() == []
+
+
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Basic"}, {"Authorization": "Basic !"}, {"Authorization": "Bearer x"},
                                      {"Authorization": "Basic " + base64.b64encode(SECRET.encode()).decode()},
                                      {"Authorization": "Basic " + base64.b64encode(f"a:{SECRET}x".encode()).decode()},
@@ -182,6 +189,15 @@ def test_a_rejected_lead_is_accepted_once_its_property_exists(org, home):
     assert org.post(lead("LATE-2", id="2", phone="988887777")) == 200  # the portal repeats it
     assert org.rejected() == [] and len(org.leads()) == 2
     assert org.run("lead", "accept", late["id"]).returncode == 1
+
+
+def test_a_rejected_lead_is_removed_after_thirty_days(org):
+    assert org.post(lead("nowhere")) == 200 and org.post(lead("elsewhere")) == 200
+    old, recent = sorted(org.rejected(), key=lambda one: one["id"])
+    for one, days in ((old, 31), (recent, 29)):
+        org.instance.sql("update neoapi.lead_rejected set last_received_at = now() - make_interval(days => %s) where id = %s", days, one["id"])
+    org.instance.sql("update neoapi.job set due_at = now() where name = 'cleanup'")
+    eventually(lambda: [one["id"] for one in org.rejected()] == [recent["id"]], "the old one is removed")
 
 
 def test_other_methods_and_large_bodies_are_refused(org):
