@@ -188,7 +188,7 @@ class BulkData:
     def rows_of(self, cursor, collection):
         table = TABLES[collection]
         cursor.execute("select column_name from information_schema.columns where table_schema = 'neoapi' and table_name = %s"
-                       " and is_nullable = 'NO'", [table])
+                       " and is_nullable = 'NO' and column_default is null", [table])
         columns = {**{name: "''" for name, in cursor.fetchall()}, "organization_id": f"'{self.organization}'",
                    "id": sql_id(collection, "n"), "created_at": "now()", "updated_at": "now() - n * interval '1 second'",
                    "representation": f"'{{\"id\":\"' || {sql_id(collection, 'n')} || '\"}}'", **COLUMNS[collection]}
