@@ -286,7 +286,8 @@ grant select, insert, update, delete on neoapi.limit_lease to :runtime;
 --   - Until all hosts have exchanged leases, they are not increased, because the table is empty after a crash of the database.
 --   - A host whose leases were not valid has no more than the others have left to it.
 -- Returns a row with place 0, the leases of the names by their place in the array, and the limits that others have: with a lease if `me`
--- has no row. Returns nothing if another host holds the lock for 50 ms.
+-- has no row. Returns only a row with place -1 if the leases of `me` are not complete in the table: because it has not been seen for five
+-- seconds, unless it is alone, or the table is empty after a crash. Returns nothing if another host holds the lock for 50 ms.
 --
 -- plpgsql, because its statements have snapshots of their own: those after the lock see what another host has recorded.
 create function neoapi.exchange_leases(me text, hosts int, is_complete boolean, names text[], limits int[], windows int[], leases int[],
@@ -306,6 +307,10 @@ begin
         perform pg_sleep(0.01);
     end loop;
     is_known := exists (select from neoapi.limit_host h where h.name = me and h.seen_at > clock_timestamp() - interval '5 seconds');
+    if not (is_known or is_complete or hosts = 1 and exists (select from neoapi.limit_host h where h.name = me)) then
+        return query select -1, null, null::int, null::int, null::int, null::int, null::int;
+        return;
+    end if;
     may_grow := is_known and (select count(*) from neoapi.limit_host h where h.name <> me) >= hosts - 1;
     insert into neoapi.limit_host as h (name, seen_at) values (me, clock_timestamp()) on conflict (name) do update set seen_at = excluded.seen_at;
     delete from neoapi.limit_host h where h.seen_at < clock_timestamp() - interval '1 minute';

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits that hold for all hosts of a deployment together. Each host counts its requests in its shared memory against its
- * lease, a part of the limit. The leases of all hosts never exceed the limit, so that no request needs the database to be
- * counted. Once a second, one process of the host exchanges leases through neoapi.limit_lease.
+ * lease, a part of the limit. The leases of all hosts never exceed the limit, except for requests that are being counted while
+ * a lease is reduced, so no request needs the database to be counted. Once a second, one process of the host exchanges leases
+ * through neoapi.limit_lease.
  *
- * Without a lease, a host has the limit divided by the number of hosts; a lease that could not be renewed falls to that. A host
+ * Without a lease, a host has the limit divided by the number of hosts; a lease that could not be renewed falls to that. If a
+ * limit of requests in progress is lower than the number of hosts, each host allows one request, whatever its lease is. A host
  * that is alone has what hosts that ended have left of the limit; it records what it uses for hosts that join. */
 #ifndef NEO_API_LEASE_H
 #define NEO_API_LEASE_H
@@ -30,11 +32,11 @@ void neo_leases_set_hosts(neo_leases *leases, int hosts);
 typedef struct neo_shared_limit {
     const char *name; /* shorter than NEO_LEASE_NAME_SIZE */
     int count, window;
-    int reserve; /* one in so many requests of the host's part is left to others; 0: none */
+    int reserve; /* 1/reserve of the host's share is not available to this call; 0: all of it is */
 } neo_shared_limit;
 
-/* Like neo_limiter_count and neo_limiter_check. NULL for `leases`: this host is the deployment. If another host may give up its
- * part, allowance->reset is a second later. */
+/* Like neo_limiter_count and neo_limiter_check. If `leases` is NULL, this host has the whole limit. If another host may give up
+ * its part, allowance->reset is a second later. */
 void neo_lease_count(neo_leases *leases, neo_limiter *limiter, const neo_shared_limit *limit, int cost,
                      neo_allowance *allowance);
 void neo_lease_check(neo_leases *leases, neo_limiter *limiter, const neo_shared_limit *limit, int cost,

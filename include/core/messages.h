@@ -93,7 +93,7 @@
     X(READ_REPLICA, "NEO0219", WARNING, "No replica can answer reads; the primary answers them.",                              \
       "check that NeoAPIReadDSN leads to running replicas of the primary that do not lag; neoapictl doctor names the cause")   \
     X(NO_LEASES, "NEO0220", WARNING,                                                                                           \
-      "The parts of limits cannot be exchanged with the other hosts; each host has at most an equal part.",                    \
+      "Rate limit leases cannot be exchanged with the other hosts; each host now enforces at most limit / hosts.",             \
       "see the reason in the line; neoapictl doctor names hosts that do not exchange them")                                    \
     X(RANKS_FULL, "NEO0221", WARNING,                                                                                          \
       "The host has connected to too many databases; in further ones, it does not notice that a server has been replaced.",    \

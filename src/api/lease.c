@@ -26,6 +26,7 @@
 #define IN_PROGRESS    0     /* instead of a window: the limit is of requests in progress */
 #define NO_LEASE       (-1)
 #define NO_RECORD      (-1) /* instead of a limit */
+#define UNKNOWN        (-1) /* instead of a place: the table has not all leases of this host */
 
 enum { EMPTY, BUSY, READY };
 
@@ -117,6 +118,8 @@ int neo_lease_target(const neo_lease_need *need)
         left = 0;
     if (need->hosts == 1)
         return need->used + (int)(left - left / 4);
+    if (need->is_in_progress && need->limit < need->hosts)
+        return 1;
     if (need->is_in_progress && left > 0 && left < need->hosts && (!need->used || !need->other_used))
         return need->used ? need->used : 1;
     if (total == 0)
@@ -194,6 +197,8 @@ static int host_limit(neo_leases *leases, const neo_shared_limit *limit, entry *
         e->limit = limit->count;
         e->window = limit->window;
     }
+    if (limit->window == IN_PROGRESS && limit->count < leases->hosts)
+        return 1; /* a lease of 0 could not change while another host is idle */
     if (leases->hosts > 1)
         return part_held(leases, e, limit->count, leases->hosts);
     return e && e->other_used < limit->count ? limit->count - e->other_used : e ? 0 : limit->count;
@@ -335,6 +340,18 @@ static void add_entry(exchange *x, entry *e)
         send_entry(x, e, &now, target, is_removed);
 }
 
+/* A host that is alone does not exchange leases while nothing changes; the table still has all of them. */
+static int must_be_complete(const neo_leases *leases, int hosts)
+{
+    return !leases->valid_at || (!is_valid(leases) && (hosts > 1 || leases->has_others));
+}
+
+static int is_unknown(const neo_rows *rows)
+{
+    const char *place = rows->count ? neo_rows_value(rows, 0, 0) : NULL;
+    return place && atoi(place) == UNKNOWN;
+}
+
 /* Sets what a row of the response says. The entry is created if only other hosts have used it; then this host has less than an
  * equal part if there is not so much. */
 static void apply_row(const exchange *x, const neo_rows *rows, int row)
@@ -406,7 +423,7 @@ static void collect_entries(exchange *x)
             add_entry(x, &x->leases->entries[i]);
 }
 
-/* The reason is NULL unless this is the first failure. Another host that exchanges at the moment is none. */
+/* The reason is NULL unless this is the first failure. A busy lock is not a failure while leases are valid. */
 static const char *failure_reason(neo_leases *leases, neo_pg_status status, const neo_rows *rows)
 {
     const char *reason = status == NEO_PG_OK && rows->count ? NULL
@@ -430,7 +447,7 @@ int neo_lease_exchange(neo_leases *leases, neo_limiter *limiter, const neo_concu
                   .concurrency = concurrency,
                   .pool = pool,
                   .hosts = leases->hosts,
-                  .is_complete = !is_valid(leases),
+                  .is_complete = must_be_complete(leases, leases->hosts),
                   .generation = atomic_fetch_add(&leases->generation, 1) + 1};
     collect_entries(&x);
     leases->next = started + INTERVAL_MS;
@@ -440,11 +457,13 @@ int neo_lease_exchange(neo_leases *leases, neo_limiter *limiter, const neo_concu
     neo_pg_status status = run_exchange(&x, host, pg, seconds, &rows);
     if (leases->generation != x.generation)
         return neo_pg_is_idle(pg);
-    if (status == NEO_PG_OK && rows.count) {
+    leases->next = started + INTERVAL_MS;
+    if (status == NEO_PG_OK && is_unknown(&rows))
+        leases->valid_at = leases->next = 0;
+    else if (status == NEO_PG_OK && rows.count) {
         apply_response(&x, &rows);
         leases->valid_at = started;
     }
-    leases->next = started + INTERVAL_MS;
     if (status != NEO_PG_OK && !neo_pg_is_idle(pg))
         return 0;
     *error = failure_reason(leases, status, &rows);

@@ -246,12 +246,16 @@ def test_a_host_behind_a_pooler_exchanges_leases(module_instance, credential, po
         assert "NEO0207" in second.log
 
 
-def test_a_table_that_a_crash_has_emptied_gives_nobody_more(module_instance, hosts):
+def test_the_limit_holds_after_a_crash_has_emptied_the_table(module_instance, hosts):
     apis = hosts(requests=LIMIT)
-    used = sum(passed(api, 20) for api in apis)
-    eventually(lambda: sum(row[1] for row in leases(module_instance, apis[FIRST].credential.id).values()) == used, "it is recorded")
+    used = give_most(module_instance, apis, FIRST, HOST)
+    used += passed(apis[FIRST], LIMIT * 5 // 6 - used)
+    name = apis[FIRST].credential.id
+    eventually(lambda: module_instance.sql("select sum(used), sum(demand) from neoapi.limit_lease where name = %s", name)[0] == (used, 0),
+               "the hosts are idle and send nothing of the limit")
     module_instance.sql("truncate neoapi.limit_host, neoapi.limit_lease")
-    assert use_up(apis, total=used) == LIMIT
+    eventually(lambda: leases(module_instance, name).get(HOST, [0, 0])[1] == used, "the host sends it again")
+    assert use_up(apis, [SECOND], used) == LIMIT
 
 
 @pytest.fixture
@@ -276,6 +280,20 @@ def test_no_lease_grows_until_all_hosts_have_exchanged_theirs(exchange):
     assert exchange("one", 200, 600) == 200
     assert exchange("two", 100, 100) == 100
     assert exchange("one", 200, 600) == 500
+
+
+def test_leases_that_the_table_has_not_are_requested_before_anything_is_written(exchange):
+    call = "select place from neoapi.exchange_leases('one', %s, false, '{x}', '{600}', '{60}', '{10}', '{10}', '{0}', '{0}')"
+    for hosts in (1, 2):
+        exchange.cursor.execute(call, [hosts])
+        assert exchange.cursor.fetchall() == [(-1,)]
+    exchange.cursor.execute("select from neoapi.limit_host")
+    assert not exchange.cursor.fetchall()
+    exchange("one", 10, 10)
+    exchange.cursor.execute("update neoapi.limit_host set seen_at = seen_at - interval '6 seconds'")
+    for hosts, place in ((2, -1), (1, 0)):
+        exchange.cursor.execute(call, [hosts])
+        assert exchange.cursor.fetchone() == (place,)
 
 
 @pytest.mark.parametrize("seconds, hosts, left", [(4, 2, 150), (6, 2, 300), (29, 2, 300), (31, 1, 500)])
@@ -345,3 +363,20 @@ def test_requests_in_progress_are_limited_for_both_hosts(module_instance, module
     ok(first.post("brokers", json={"name": "Ana"}), 201)
     for one in waits:
         one.join()
+
+
+def test_each_host_allows_one_request_in_progress_if_the_limit_is_below_the_number_of_hosts(module_instance, hosts):
+    first, other = hosts(concurrent_requests=1)
+    organization = ok(first.get("me"))["organization_id"]
+    position = first.get("events", params={"order": "asc", "after": "now"}).headers["X-Events-Position"]
+
+    def wait_for_events():
+        Api(module_instance, first.credential).get("events", params={"order": "asc", "after": position, "wait": 20}, timeout=TIMEOUT_S)
+    waiting = threading.Thread(target=wait_for_events)
+    waiting.start()
+    eventually(lambda: len(leases(module_instance, organization)) == 2, "both hosts have exchanged their leases")
+    refused(first.get("brokers"), 429, "rate_limit.concurrent_requests")
+    for _ in range(5):
+        assert other.get("brokers").status_code == 200
+    ok(other.post("brokers", json={"name": "Ana"}), 201)
+    waiting.join()

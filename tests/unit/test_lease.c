@@ -117,13 +117,15 @@ TEST(what_is_left_is_divided_by_demand)
 TEST(of_requests_in_progress_an_idle_host_keeps_one)
 {
     neo_lease_need idle = {4, 2, 0, 1, 0, 1, 1}, busy = {4, 2, 1, 0, 1, 0, 1}, all_used = {4, 2, 0, 4, 0, 4, 1},
-                   idle_at_end = {4, 2, 0, 3, 0, 9, 1}, busy_at_end = {4, 2, 3, 0, 9, 0, 1}, both_busy = {4, 2, 2, 1, 9, 1, 1};
+                   idle_at_end = {4, 2, 0, 3, 0, 9, 1}, busy_at_end = {4, 2, 3, 0, 9, 0, 1}, both_busy = {4, 2, 2, 1, 9, 1, 1},
+                   few = {1, 2, 0, 1, 0, 1, 1};
     assert_int_equal(neo_lease_target(&idle), 1);
     assert_int_equal(neo_lease_target(&busy), 3);
     assert_int_equal(neo_lease_target(&all_used), 0);
     assert_int_equal(neo_lease_target(&idle_at_end), 1);
     assert_int_equal(neo_lease_target(&busy_at_end), 3);
     assert_int_equal(neo_lease_target(&both_busy), 3);
+    assert_int_equal(neo_lease_target(&few), 1);
 }
 
 /* The hosts exchange their leases in turn, as neoapi.exchange_leases does it, and receive requests in random shares. */
@@ -218,8 +220,9 @@ static fixture *fixture_of(int hosts, apr_pool_t *pool)
 }
 
 enum { COLUMNS = 7 };
-#define DONE      "0", NULL, NULL, NULL, NULL, NULL, NULL
-#define ROWS(...) ((const char *const[]){DONE, __VA_ARGS__})
+#define DONE         "0", NULL, NULL, NULL, NULL, NULL, NULL
+#define ROWS_UNKNOWN ((const char *const[]){"-1", NULL, NULL, NULL, NULL, NULL, NULL})
+#define ROWS(...)    ((const char *const[]){DONE, __VA_ARGS__})
 
 /* A second later, exchanges leases; the response has `rows` rows. */
 static int exchange(fixture *f, int rows, const char *const *values)
@@ -302,6 +305,37 @@ TEST(what_has_not_changed_is_not_sent)
     assert_nothing_sent(f);
     passed_ms += 10 * SECOND_MS; /* others may have taken over a part */
     grant(f, "300", "0", "0");
+    assert_sent(f, "true", "'{300}', '{350}', '{100}', '{0}'");
+}
+
+TEST(a_host_that_the_table_does_not_know_has_equal_parts_until_it_has_sent_all)
+{
+    fixture *f = fixture_of(2, *state);
+    (void)count(&f->host, 200, LIMIT);
+    grant(f, "600", "0", "0");
+    assert_true(exchange(f, 1, ROWS_UNKNOWN));
+    assert_null(f->error);
+    assert_false(count(&f->host, 100, LIMIT).is_exceeded);
+    assert_true(count(&f->host, 1, LIMIT).is_exceeded);
+    f->reply = (fake_reply){.columns = COLUMNS, .rows = 2, .values = ROWS("1", NAME, "600", "60", "300", "0", "0")};
+    assert_true(run(f)); /* without a second */
+    assert_int_equal(strncmp(f->sent, "'web1', 2, true, '{\"" NAME "\"}'", 40), 0);
+    assert_true(exchange(f, 1, ROWS(DONE)));
+    assert_int_equal(strncmp(f->sent, "'web1', 2, false, ", 18), 0);
+}
+
+TEST(a_host_that_is_alone_and_idle_sends_nothing)
+{
+    fixture *f = fixture_of(1, *state);
+    (void)count(&f->host, 100, LIMIT);
+    for (int i = 0; i < 30; i++)
+        assert_true(exchange(f, 2, ROWS("1", NAME, NULL, "60", "475", "0", "0")));
+    int executed = f->server->executed;
+    passed_ms += 10 * SECOND_MS;
+    assert_true(exchange(f, 1, ROWS(DONE)));
+    assert_int_equal(f->server->executed, executed);
+    neo_leases_set_hosts(f->host.leases, 2);
+    assert_true(exchange(f, 2, ROWS("1", NAME, NULL, "60", "350", "0", "0")));
     assert_sent(f, "true", "'{300}', '{350}', '{100}', '{0}'");
 }
 
@@ -406,14 +440,33 @@ TEST(fewer_hosts_count_only_after_ten_seconds_without_a_gap)
     assert_true(count(&one, 1, LIMIT).is_exceeded);
 }
 
+static neo_concurrency make_concurrency(apr_pool_t *pool)
+{
+    char *memory = apr_pcalloc(pool, neo_concurrency_size(1) + CACHE_LINE);
+    memory += (CACHE_LINE - (uintptr_t)memory % CACHE_LINE) % CACHE_LINE;
+    neo_concurrency made = neo_concurrency_attach(memory, 1);
+    neo_concurrency_join(&made, 1);
+    return made;
+}
+
+TEST(each_host_allows_a_request_in_progress_if_the_limit_is_below_the_number_of_hosts)
+{
+    fixture *f = fixture_of(2, *state);
+    neo_concurrency concurrency = make_concurrency(*state);
+    neo_concurrency_place place, more;
+    f->concurrency = &concurrency;
+    assert_true(neo_lease_enter(f->host.leases, &concurrency, NAME, 1, &place));
+    neo_concurrency_leave(&place);
+    assert_true(exchange(f, 2, ROWS("1", NAME, "1", "0", "0", "0", "0"))); /* another host that is idle keeps the lease */
+    assert_true(neo_lease_enter(f->host.leases, &concurrency, NAME, 1, &place));
+    assert_false(neo_lease_enter(f->host.leases, &concurrency, NAME, 1, &more));
+}
+
 TEST(requests_in_progress_are_divided_by_those_in_progress)
 {
     fixture *f = fixture_of(2, *state);
-    char *memory = apr_pcalloc(*state, neo_concurrency_size(1) + CACHE_LINE);
-    memory += (CACHE_LINE - (uintptr_t)memory % CACHE_LINE) % CACHE_LINE;
-    neo_concurrency concurrency = neo_concurrency_attach(memory, 1);
+    neo_concurrency concurrency = make_concurrency(*state);
     neo_concurrency_place places[4];
-    neo_concurrency_join(&concurrency, 1);
     f->concurrency = &concurrency;
     for (int i = 0; i < 100; i++) { /* short ones */
         assert_true(neo_lease_enter(f->host.leases, &concurrency, NAME, 8, &places[0]));
