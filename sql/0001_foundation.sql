@@ -259,7 +259,8 @@ grant select, delete, insert (name, version, clock_ahead_ms, delivers, requests,
 -- When each host exchanged its leases last. They are valid for 5 seconds, also in src/api/lease.c.
 create unlogged table neoapi.limit_host (
     name    text collate "C" primary key,
-    seen_at timestamptz not null
+    seen_at timestamptz not null,
+    number  bigint not null -- of the exchange
 ) with (fillfactor = 50);
 grant select, insert, update, delete on neoapi.limit_host to :runtime;
 
@@ -285,13 +286,16 @@ grant select, insert, update, delete on neoapi.limit_lease to :runtime;
 --   - A host without a row can have an equal part.
 --   - Until all hosts have exchanged leases, they are not increased, because the table is empty after a crash of the database.
 --   - A host whose leases were not valid has no more than the others have left to it.
+-- The leases of a host that has been restarted (is_new) are kept as those of a host that has ended, until the window has passed.
+--
 -- Returns a row with place 0, the leases of the names by their place in the array, and the limits that others have: with a lease if `me`
 -- has no row. Returns only a row with place -1 if the leases of `me` are not complete in the table: because it has not been seen for five
--- seconds, unless it is alone, or the table is empty after a crash. Returns nothing if another host holds the lock for 50 ms.
+-- seconds, unless it is alone, or the table is empty after a crash. Returns nothing if another host holds the lock for 50 ms, or
+-- if a later exchange of `me`, which has a higher number, was executed before: the process of this one was stopped meanwhile.
 --
 -- plpgsql, because its statements have snapshots of their own: those after the lock see what another host has recorded.
-create function neoapi.exchange_leases(me text, hosts int, is_complete boolean, names text[], limits int[], windows int[], leases int[],
-                                       targets int[], used int[], demands int[])
+create function neoapi.exchange_leases(me text, number bigint, hosts int, is_new boolean, is_complete boolean, names text[], limits int[],
+                                       windows int[], leases int[], targets int[], used int[], demands int[])
     returns table (place int, name text, max_count int, window_seconds int, lease int, other_used int, other_demand int)
     language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 #variable_conflict use_column
@@ -306,14 +310,21 @@ begin
         end if;
         perform pg_sleep(0.01);
     end loop;
+    if exists (select from neoapi.limit_host h where h.name = me and h.number > exchange_leases.number
+            and h.seen_at > clock_timestamp() - interval '5 seconds') then
+        return;
+    end if;
     is_known := exists (select from neoapi.limit_host h where h.name = me and h.seen_at > clock_timestamp() - interval '5 seconds');
     if not (is_known or is_complete or hosts = 1 and exists (select from neoapi.limit_host h where h.name = me)) then
         return query select -1, null, null::int, null::int, null::int, null::int, null::int;
         return;
     end if;
     may_grow := is_known and (select count(*) from neoapi.limit_host h where h.name <> me) >= hosts - 1;
-    insert into neoapi.limit_host as h (name, seen_at) values (me, clock_timestamp()) on conflict (name) do update set seen_at = excluded.seen_at;
+    insert into neoapi.limit_host as h (name, seen_at, number) values (me, clock_timestamp(), number)
+    on conflict (name) do update set (seen_at, number) = (excluded.seen_at, excluded.number);
     delete from neoapi.limit_host h where h.seen_at < clock_timestamp() - interval '1 minute';
+    update neoapi.limit_lease l set host = me || ' ' || number
+    where is_new and hosts > 1 and l.host = me and l.window_seconds > 0 and l.used > 0;
     delete from neoapi.limit_lease l
     where l.host = me and case when is_complete then not exists (select from unnest(names, targets) as m (name, target)
             where m.name = l.name and m.target is not null)

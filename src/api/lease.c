@@ -54,7 +54,9 @@ struct neo_leases {
     atomic_int full;
     atomic_int is_failing;
     atomic_int has_others;   /* other hosts have leases, or have used a limit */
+    atomic_int is_recorded;  /* an exchange has succeeded since the memory was new */
     atomic_uint generation;  /* the number of the exchange that began last */
+    _Atomic neo_ms number;   /* its number for the table: it also grows when the host is restarted */
     _Atomic neo_ms next;     /* exchange, neo_steady_ms, as all times here */
     _Atomic neo_ms valid_at; /* when the last successful exchange began; 0: never */
     _Atomic neo_ms called_at, lower_since;
@@ -264,6 +266,7 @@ typedef struct {
     int hosts;
     int is_complete; /* all entries are sent, because others may have taken over what this host had */
     unsigned int generation;
+    neo_ms number;
     apr_array_header_t *sent;
     neo_buf columns[COLUMNS]; /* arrays */
 } exchange;
@@ -340,6 +343,12 @@ static void add_entry(exchange *x, entry *e)
         send_entry(x, e, &now, target, is_removed);
 }
 
+static neo_ms next_number(neo_leases *leases)
+{
+    neo_ms now = neo_now_ms();
+    return leases->number = now > leases->number ? now : leases->number + 1;
+}
+
 /* A host that is alone does not exchange leases while nothing changes; the table still has all of them. */
 static int must_be_complete(const neo_leases *leases, int hosts)
 {
@@ -373,10 +382,10 @@ static void apply_row(const exchange *x, const neo_rows *rows, int row)
         sent->record.lease = atoi(lease);
         e->recorded = sent->record;
     }
-    if (limit && !e->demand)
-        e->limit = atoi(limit);
     e->other_used = atoi(neo_rows_value(rows, row, OTHER_USED));
     e->other_demand = atoi(neo_rows_value(rows, row, OTHER_DEMAND));
+    if (limit && e->other_demand > e->demand) /* of a plan that was changed; two idle hosts must not exchange theirs */
+        e->limit = atoi(limit);
     e->seen = x->generation;
 }
 
@@ -407,9 +416,10 @@ static neo_pg_status run_exchange(exchange *x, const char *host, neo_pg *pg, int
     const char *c[COLUMNS];
     for (int i = 0; i < COLUMNS; i++)
         c[i] = neo_pg_literal(pg, neo_array_end(&x->columns[i]), x->pool);
-    const char *sql = apr_psprintf(x->pool, exchange_leases_sql, neo_pg_literal(pg, host, x->pool), x->hosts,
-                                   x->is_complete ? "true" : "false", c[NAMES], c[LIMITS], c[WINDOWS], c[LEASES], c[TARGETS],
-                                   c[USED], c[DEMANDS]);
+    const char *sql =
+        apr_psprintf(x->pool, exchange_leases_sql, neo_pg_literal(pg, host, x->pool), apr_ltoa(x->pool, (long)x->number),
+                     x->hosts, x->leases->is_recorded ? "false" : "true", x->is_complete ? "true" : "false", c[NAMES],
+                     c[LIMITS], c[WINDOWS], c[LEASES], c[TARGETS], c[USED], c[DEMANDS]);
     return neo_pg_exec_once(pg, sql, seconds, x->pool, rows);
 }
 
@@ -448,7 +458,8 @@ int neo_lease_exchange(neo_leases *leases, neo_limiter *limiter, const neo_concu
                   .pool = pool,
                   .hosts = leases->hosts,
                   .is_complete = must_be_complete(leases, leases->hosts),
-                  .generation = atomic_fetch_add(&leases->generation, 1) + 1};
+                  .generation = atomic_fetch_add(&leases->generation, 1) + 1,
+                  .number = next_number(leases)};
     collect_entries(&x);
     leases->next = started + INTERVAL_MS;
     if (x.hosts == 1 && !x.sent->nelts && !leases->has_others)
@@ -463,6 +474,7 @@ int neo_lease_exchange(neo_leases *leases, neo_limiter *limiter, const neo_concu
     else if (status == NEO_PG_OK && rows.count) {
         apply_response(&x, &rows);
         leases->valid_at = started;
+        leases->is_recorded = 1;
     }
     if (status != NEO_PG_OK && !neo_pg_is_idle(pg))
         return 0;

@@ -265,10 +265,10 @@ def exchange(module_instance):
         cursor.execute("select pg_advisory_xact_lock(hashtext('neoapi.limit_lease'))")
         cursor.execute("delete from neoapi.limit_host")
 
-        def call(host, lease, target, used=0, hosts=2):
-            cursor.execute("select lease from neoapi.exchange_leases(%s, %s, true, '{x}', '{600}', '{60}', %s::int[], %s::int[], %s::int[],"
-                           " '{1}') where place = 1", (host, hosts, [lease], [target], [used]))
-            return cursor.fetchone()[0]
+        def call(host, lease, target, used=0, hosts=2, number=1, is_new=False):
+            cursor.execute("select lease from neoapi.exchange_leases(%s, %s, %s, %s, true, '{x}', '{600}', '{60}', %s::int[], %s::int[],"
+                           " %s::int[], '{1}') where place = 1", (host, number, hosts, is_new, [lease], [target], [used]))
+            return (cursor.fetchone() or [None])[0]
         call.cursor = cursor
         yield call
 
@@ -283,7 +283,7 @@ def test_no_lease_grows_until_all_hosts_have_exchanged_theirs(exchange):
 
 
 def test_leases_that_the_table_has_not_are_requested_before_anything_is_written(exchange):
-    call = "select place from neoapi.exchange_leases('one', %s, false, '{x}', '{600}', '{60}', '{10}', '{10}', '{0}', '{0}')"
+    call = "select place from neoapi.exchange_leases('one', 1, %s, false, false, '{x}', '{600}', '{60}', '{10}', '{10}', '{0}', '{0}')"
     for hosts in (1, 2):
         exchange.cursor.execute(call, [hosts])
         assert exchange.cursor.fetchall() == [(-1,)]
@@ -313,6 +313,34 @@ def test_a_host_whose_leases_had_ended_takes_nothing_from_others(exchange):
     exchange.cursor.execute("update neoapi.limit_host set seen_at = seen_at - interval '31 seconds' where name = 'one'")
     exchange.cursor.execute("update neoapi.limit_lease set lease = 550 where host = 'two' and name = 'x'")
     assert exchange("one", 100, 100, 50) == 50
+
+
+def test_an_exchange_that_was_stopped_does_not_overwrite_a_later_one(exchange):
+    assert exchange("one", 10, 10, number=7) == 10
+    assert exchange("one", 200, 200, number=6) is None
+    exchange.cursor.execute("select lease from neoapi.limit_lease where name = 'x' and host = 'one'")
+    assert exchange.cursor.fetchall() == [(10,)]
+    exchange.cursor.execute("update neoapi.limit_host set seen_at = seen_at - interval '6 seconds'")
+    assert exchange("one", 200, 200, number=6) == 200, "the clock of the host was set back"
+
+
+def test_what_a_host_used_before_a_restart_stays_used_until_the_window_has_passed(exchange):
+    for _ in range(2):
+        exchange("one", None, 500, 400)
+        exchange("two", None, 100)
+    assert exchange("one", None, 300, number=2, is_new=True) == 100
+    exchange.cursor.execute("update neoapi.limit_lease set changed_at = changed_at - interval '61 seconds' where host = 'one 2'")
+    assert exchange("one", 100, 600, number=3) == 500
+
+
+def test_a_host_that_is_restarted_does_not_get_its_part_again(module_instance, hosts, second):
+    apis = hosts(requests=LIMIT)
+    used, name = give_most(module_instance, apis, SECOND, "second"), apis[SECOND].credential.id
+    kill(second)
+    second.start()
+    eventually(lambda: any(host.startswith("second ") and row[1] == used for host, row in leases(module_instance, name).items()),
+               "its first exchange keeps what it had used")
+    assert use_up(apis, total=used) == LIMIT
 
 
 def test_doctor_names_hosts_that_do_not_exchange_their_parts(module_instance, hosts):

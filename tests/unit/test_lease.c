@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits of a deployment: a host's part, and how several hosts divide a limit by their leases. */
+/* Limits of a deployment: a host's part, and the exchange of leases with other hosts. */
 #include "fake_pg.h"
 
 #include <stdint.h>
@@ -90,78 +90,6 @@ TEST(more_limits_than_there_is_memory_for_have_equal_parts)
     assert_int_equal(neo_leases_take_full(NULL), 0);
 }
 
-/* ---------------------------------------------------------------- the division */
-
-static int target(int hosts, int used, int other_used, int demand, int other_demand)
-{
-    return neo_lease_target(&(neo_lease_need){LIMIT, hosts, used, other_used, demand, other_demand, 0});
-}
-
-TEST(what_is_left_is_divided_by_demand)
-{
-    assert_int_equal(target(2, 0, 0, 0, 0), 300);
-    assert_int_equal(target(2, 100, 0, 0, 0), 350);
-    assert_int_equal(target(2, 0, 0, 10, 10), 300);
-    assert_int_equal(target(2, 0, 0, 10, 0), 525);  /* the other keeps an eighth */
-    assert_int_equal(target(2, 0, 0, 550, 0), 600); /* a large batch */
-    assert_int_equal(target(2, 0, 0, 0, 10), 75);
-    assert_int_equal(target(2, 0, 590, 9, 1), 9);
-    assert_int_equal(target(2, 0, 590, 0, 1), 1);
-    assert_int_equal(target(2, 0, 595, 0, 5), 0);
-    assert_int_equal(target(2, 300, 299, 1, 1000), 301);
-    assert_int_equal(target(2, 400, 300, 1, 1), 400); /* the plan was changed */
-    assert_int_equal(target(1, 100, 0, 10, 0), 475);  /* a quarter is for a host that joins */
-    assert_int_equal(target(5, 2000000000, 2000000000, 2000000000, 2000000000), 2000000000);
-}
-
-TEST(of_requests_in_progress_an_idle_host_keeps_one)
-{
-    neo_lease_need idle = {4, 2, 0, 1, 0, 1, 1}, busy = {4, 2, 1, 0, 1, 0, 1}, all_used = {4, 2, 0, 4, 0, 4, 1},
-                   idle_at_end = {4, 2, 0, 3, 0, 9, 1}, busy_at_end = {4, 2, 3, 0, 9, 0, 1}, both_busy = {4, 2, 2, 1, 9, 1, 1},
-                   few = {1, 2, 0, 1, 0, 1, 1};
-    assert_int_equal(neo_lease_target(&idle), 1);
-    assert_int_equal(neo_lease_target(&busy), 3);
-    assert_int_equal(neo_lease_target(&all_used), 0);
-    assert_int_equal(neo_lease_target(&idle_at_end), 1);
-    assert_int_equal(neo_lease_target(&busy_at_end), 3);
-    assert_int_equal(neo_lease_target(&both_busy), 3);
-    assert_int_equal(neo_lease_target(&few), 1);
-}
-
-/* The hosts exchange their leases in turn, as neoapi.exchange_leases does it, and receive requests in random shares. */
-TEST(leases_never_exceed_the_limit_and_all_of_it_is_used)
-{
-    enum { HOSTS = 3 };
-    unsigned int seed = 7;
-    for (int round = 0; round < 500; round++) {
-        int limit = 1 + rand_r(&seed) % 1000, leases[HOSTS], used[HOSTS] = {0}, demand[HOSTS] = {0}, total = 0, share[HOSTS];
-        for (int i = 0; i < HOSTS; i++) {
-            leases[i] = limit / HOSTS;
-            share[i] = rand_r(&seed) % 3 ? rand_r(&seed) % 40 : 0;
-        }
-        share[round % HOSTS]++;
-        for (int step = 0; step < HOSTS * 2000 && total < limit; step++) {
-            int i = step % HOSTS, others = 0, others_used = 0, others_demand = 0;
-            for (int other = 0; other < HOSTS; other++)
-                if (other != i) {
-                    others += leases[other];
-                    others_used += used[other];
-                    others_demand += demand[other];
-                }
-            demand[i] = share[i];
-            neo_lease_need need = {limit, HOSTS, used[i], others_used, demand[i], others_demand, 0};
-            int wanted = neo_lease_target(&need), room = limit - others, granted = wanted < room ? wanted : room;
-            leases[i] = granted > leases[i] || wanted < leases[i] ? granted : leases[i];
-            int passes = leases[i] - used[i] < share[i] ? leases[i] - used[i] : share[i];
-            used[i] += passes;
-            total += passes;
-            assert_true(leases[i] + others <= limit);
-            assert_true(used[i] <= leases[i]);
-        }
-        assert_int_equal(total, limit);
-    }
-}
-
 /* ---------------------------------------------------------------- the exchange */
 
 /* The clock of the code under test (see the Makefile). */
@@ -186,7 +114,9 @@ struct fixture {
     const char *error;
     const neo_concurrency *concurrency;
     fixture *meanwhile; /* exchanges its leases while this one's statement is executed */
-    char sent[400];
+    long long number;
+    int is_new;
+    char sent[400]; /* without these */
 };
 
 static int run(fixture *f)
@@ -201,7 +131,11 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
     const char *call = strstr(sql, "exchange_leases(");
     if (!call)
         return;
-    apr_cpystrn(f->sent, call + sizeof "exchange_leases(" - 1, sizeof f->sent);
+    char is_new[8];
+    int hosts, rest;
+    assert_int_equal(sscanf(call, "exchange_leases('web1', %lld, %d, %7[a-z], %n", &f->number, &hosts, is_new, &rest), 3);
+    f->is_new = strcmp(is_new, "true") == 0;
+    snprintf(f->sent, sizeof f->sent, "'web1', %d, %s", hosts, call + rest);
     *reply = f->reply;
     if (f->meanwhile) {
         passed_ms += 10 * SECOND_MS;
@@ -382,6 +316,34 @@ TEST(a_lease_below_the_equal_part_does_not_grow_when_it_is_not_renewed)
     passed_ms += 100 * SECOND_MS;
     assert_false(count(&f->host, 10, LIMIT).is_exceeded);
     assert_true(count(&f->host, 1, LIMIT).is_exceeded);
+}
+
+TEST(an_exchange_has_a_higher_number_than_the_last_and_is_new_until_one_succeeds)
+{
+    fixture *f = fixture_of(2, *state);
+    assert_true(exchange(f, 0, NULL)); /* the lock was busy */
+    assert_true(exchange(f, 1, ROWS(DONE)));
+    assert_true(f->is_new);
+    for (int i = 0; i < 3; i++) {
+        long long number = f->number;
+        assert_true(exchange(f, 1, i ? ROWS(DONE) : ROWS_UNKNOWN));
+        assert_true(f->number > number);
+        assert_false(f->is_new);
+    }
+}
+
+TEST(a_host_takes_the_limit_of_others_only_if_they_have_more_demand)
+{
+    fixture *f = fixture_of(2, *state);
+    (void)count(&f->host, 1, LIMIT);
+    for (int i = 0; i < 9; i++)
+        grant(f, "300", "1", "0"); /* its demand ends */
+    assert_true(exchange(f, 2, ROWS(NULL, NAME, "500", "60", NULL, "2", "0")));
+    grant(f, "301", "2", "0");
+    assert_non_null(strstr(f->sent, "'{600}', '{60}'"));
+    assert_true(exchange(f, 2, ROWS("1", NAME, "500", "60", "301", "2", "1")));
+    assert_true(exchange(f, 1, ROWS(DONE)));
+    assert_non_null(strstr(f->sent, "'{500}', '{60}'"));
 }
 
 TEST(only_a_lost_connection_is_lost_and_an_error_is_reported_once)
