@@ -18,7 +18,7 @@ typedef struct {
     neo_limiter *limiter;
 } host;
 
-static host host_of(int hosts, apr_pool_t *pool)
+static host make_host(int hosts, apr_pool_t *pool)
 {
     host made = {neo_leases_attach(apr_pcalloc(pool, neo_leases_size(ENTRIES)), ENTRIES),
                  neo_limiter_attach(apr_pcalloc(pool, neo_limiter_size(ENTRIES)), ENTRIES)};
@@ -37,7 +37,7 @@ static neo_allowance count(const host *h, int cost, int limit)
 
 TEST(a_host_that_is_alone_has_the_whole_limit)
 {
-    host alone = host_of(1, *state), starting = host_of(0, *state), unaware = {NULL, alone.limiter};
+    host alone = make_host(1, *state), starting = make_host(0, *state), unaware = {NULL, alone.limiter};
     assert_int_equal(count(&starting, LIMIT, LIMIT).remaining, 0);
     assert_int_equal(count(&alone, LIMIT / 2, LIMIT).remaining, LIMIT / 2);
     assert_int_equal(count(&unaware, LIMIT / 2, LIMIT).remaining, 0);
@@ -48,7 +48,7 @@ TEST(a_host_that_is_alone_has_the_whole_limit)
 
 TEST(without_a_lease_each_host_has_an_equal_part)
 {
-    host one = host_of(3, *state);
+    host one = make_host(3, *state);
     assert_int_equal(count(&one, 1, LIMIT).remaining, LIMIT - 1);
     assert_int_equal(count(&one, LIMIT / 3 - 1, LIMIT).remaining, LIMIT - LIMIT / 3);
     neo_allowance refused = count(&one, 1, LIMIT), again;
@@ -61,14 +61,14 @@ TEST(without_a_lease_each_host_has_an_equal_part)
 
 TEST(an_equal_part_is_at_least_one)
 {
-    host one = host_of(3, *state);
+    host one = make_host(3, *state);
     assert_false(count(&one, 1, 2).is_exceeded);
     assert_true(count(&one, 1, 2).is_exceeded);
 }
 
 TEST(a_reserve_is_of_the_part_of_the_host)
 {
-    host one = host_of(2, *state);
+    host one = make_host(2, *state);
     neo_allowance allowance;
     const neo_shared_limit limit = {NAME, LIMIT, WINDOW, 5};
     neo_lease_count(one.leases, one.limiter, &limit, LIMIT / 2 - LIMIT / 10, &allowance);
@@ -80,7 +80,7 @@ TEST(a_reserve_is_of_the_part_of_the_host)
 
 TEST(more_limits_than_there_is_memory_for_have_equal_parts)
 {
-    host one = host_of(2, *state);
+    host one = make_host(2, *state);
     neo_allowance allowance;
     assert_int_equal(neo_leases_take_full(one.leases), 0);
     for (int i = 0; i < 2 * ENTRIES; i++)
@@ -143,11 +143,11 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
     }
 }
 
-static fixture *fixture_of(int hosts, apr_pool_t *pool)
+static fixture *make_fixture(int hosts, apr_pool_t *pool)
 {
     fixture *f = apr_pcalloc(pool, sizeof *f);
     apr_pool_create(&f->pool, pool);
-    f->host = host_of(hosts, pool);
+    f->host = make_host(hosts, pool);
     f->server = fake_start(answer, f, pool);
     f->pg = fake_connect(f->server, pool);
     return f;
@@ -188,7 +188,7 @@ static void assert_nothing_sent(const fixture *f)
 
 TEST(a_host_that_is_alone_records_only_what_it_uses)
 {
-    fixture *f = fixture_of(1, *state);
+    fixture *f = make_fixture(1, *state);
     assert_true(exchange(f, 0, NULL));
     assert_int_equal(f->server->executed, 0);
     (void)count(&f->host, 100, LIMIT);
@@ -200,7 +200,7 @@ TEST(a_host_that_is_alone_records_only_what_it_uses)
 
 TEST(a_host_that_is_alone_has_what_ended_hosts_have_left)
 {
-    fixture *f = fixture_of(1, *state);
+    fixture *f = make_fixture(1, *state);
     (void)count(&f->host, 50, LIMIT);
     grant(f, "50", "500", "0");
     assert_int_equal(count(&f->host, 50, LIMIT).remaining, 0);
@@ -211,7 +211,7 @@ TEST(a_host_that_is_alone_has_what_ended_hosts_have_left)
 
 TEST(a_host_gets_more_and_gives_up_what_it_does_not_need)
 {
-    fixture *f = fixture_of(2, *state);
+    fixture *f = make_fixture(2, *state);
     (void)count(&f->host, 1, LIMIT);
     grant(f, "450", "10", "5");
     assert_sent(f, "true", "'{NULL}', '{526}', '{1}', '{1}'");
@@ -231,7 +231,7 @@ TEST(a_host_gets_more_and_gives_up_what_it_does_not_need)
 
 TEST(what_has_not_changed_is_not_sent)
 {
-    fixture *f = fixture_of(2, *state);
+    fixture *f = make_fixture(2, *state);
     (void)count(&f->host, 100, LIMIT);
     for (int i = 0; i < 30; i++)
         grant(f, "350", "0", "0");
@@ -244,7 +244,7 @@ TEST(what_has_not_changed_is_not_sent)
 
 TEST(a_host_that_the_table_does_not_know_has_equal_parts_until_it_has_sent_all)
 {
-    fixture *f = fixture_of(2, *state);
+    fixture *f = make_fixture(2, *state);
     (void)count(&f->host, 200, LIMIT);
     grant(f, "600", "0", "0");
     assert_true(exchange(f, 1, ROWS_UNKNOWN));
@@ -260,7 +260,7 @@ TEST(a_host_that_the_table_does_not_know_has_equal_parts_until_it_has_sent_all)
 
 TEST(a_host_that_is_alone_and_idle_sends_nothing)
 {
-    fixture *f = fixture_of(1, *state);
+    fixture *f = make_fixture(1, *state);
     (void)count(&f->host, 100, LIMIT);
     for (int i = 0; i < 30; i++)
         assert_true(exchange(f, 2, ROWS("1", NAME, NULL, "60", "475", "0", "0")));
@@ -273,13 +273,13 @@ TEST(a_host_that_is_alone_and_idle_sends_nothing)
     assert_sent(f, "true", "'{300}', '{350}', '{100}', '{0}'");
 }
 
-TEST(a_limit_that_only_another_host_uses_is_known_until_nobody_uses_it)
+TEST(a_limit_that_only_another_host_uses_is_known_until_no_host_uses_it)
 {
-    fixture *f = fixture_of(2, *state);
+    fixture *f = make_fixture(2, *state);
     assert_true(exchange(f, 2, ROWS(NULL, NAME, "600", "60", "200", "40", "9")));
     assert_false(count(&f->host, 200, LIMIT).is_exceeded);
     assert_true(count(&f->host, 1, LIMIT).is_exceeded);
-    f = fixture_of(2, *state);
+    f = make_fixture(2, *state);
     assert_true(exchange(f, 2, ROWS(NULL, NAME, "600", "60", "200", "40", "9")));
     grant(f, "70", "40", "9");
     assert_sent(f, "false", "'{70}', '{70}', '{0}', '{0}'");
@@ -296,7 +296,7 @@ TEST(a_limit_that_only_another_host_uses_is_known_until_nobody_uses_it)
 
 TEST(a_lease_that_is_not_renewed_falls_to_the_equal_part_after_five_seconds)
 {
-    fixture *f = fixture_of(2, *state);
+    fixture *f = make_fixture(2, *state);
     (void)count(&f->host, 100, LIMIT);
     grant(f, "600", "0", "0");
     f->reply.fate = FAKE_DIES_BEFORE;
@@ -310,7 +310,7 @@ TEST(a_lease_that_is_not_renewed_falls_to_the_equal_part_after_five_seconds)
 
 TEST(a_lease_below_the_equal_part_does_not_grow_when_it_is_not_renewed)
 {
-    fixture *f = fixture_of(2, *state);
+    fixture *f = make_fixture(2, *state);
     (void)count(&f->host, 10, LIMIT);
     grant(f, "20", "0", "500");
     passed_ms += 100 * SECOND_MS;
@@ -320,7 +320,7 @@ TEST(a_lease_below_the_equal_part_does_not_grow_when_it_is_not_renewed)
 
 TEST(an_exchange_has_a_higher_number_than_the_last_and_is_new_until_one_succeeds)
 {
-    fixture *f = fixture_of(2, *state);
+    fixture *f = make_fixture(2, *state);
     assert_true(exchange(f, 0, NULL)); /* the lock was busy */
     assert_true(exchange(f, 1, ROWS(DONE)));
     assert_true(f->is_new);
@@ -334,7 +334,7 @@ TEST(an_exchange_has_a_higher_number_than_the_last_and_is_new_until_one_succeeds
 
 TEST(a_host_takes_the_limit_of_others_only_if_they_have_more_demand)
 {
-    fixture *f = fixture_of(2, *state);
+    fixture *f = make_fixture(2, *state);
     (void)count(&f->host, 1, LIMIT);
     for (int i = 0; i < 9; i++)
         grant(f, "300", "1", "0"); /* its demand ends */
@@ -348,7 +348,7 @@ TEST(a_host_takes_the_limit_of_others_only_if_they_have_more_demand)
 
 TEST(only_a_lost_connection_is_lost_and_an_error_is_reported_once)
 {
-    fixture *f = fixture_of(2, *state);
+    fixture *f = make_fixture(2, *state);
     for (int i = 0; i < 2; i++) {
         assert_true(exchange(f, 1, ROWS(DONE)));
         assert_null(f->error);
@@ -364,7 +364,7 @@ TEST(only_a_lost_connection_is_lost_and_an_error_is_reported_once)
 
 TEST(an_exchange_of_another_host_at_the_same_time_is_an_error_after_five_seconds)
 {
-    fixture *f = fixture_of(2, *state);
+    fixture *f = make_fixture(2, *state);
     assert_true(exchange(f, 1, ROWS(DONE)));
     for (int i = 0; i < 4; i++) {
         assert_true(exchange(f, 0, NULL));
@@ -376,7 +376,7 @@ TEST(an_exchange_of_another_host_at_the_same_time_is_an_error_after_five_seconds
 
 TEST(the_response_of_a_process_that_was_stopped_is_not_applied)
 {
-    fixture *f = fixture_of(2, *state), *other = fixture_of(2, *state);
+    fixture *f = make_fixture(2, *state), *other = make_fixture(2, *state);
     (void)count(&f->host, 10, LIMIT);
     other->host = f->host;
     other->reply = (fake_reply){.columns = COLUMNS, .rows = 2, .values = ROWS("1", NAME, "600", "60", "20", "0", "500")};
@@ -388,7 +388,7 @@ TEST(the_response_of_a_process_that_was_stopped_is_not_applied)
 
 TEST(fewer_hosts_count_only_after_ten_seconds_without_a_gap)
 {
-    host one = host_of(2, *state);
+    host one = make_host(2, *state);
     for (int i = 0; i < 10; i++, passed_ms += SECOND_MS)
         neo_leases_set_hosts(one.leases, 1);
     assert_true(count(&one, LIMIT, LIMIT).is_exceeded);
@@ -413,7 +413,7 @@ static neo_concurrency make_concurrency(apr_pool_t *pool)
 
 TEST(each_host_allows_a_request_in_progress_if_the_limit_is_below_the_number_of_hosts)
 {
-    fixture *f = fixture_of(2, *state);
+    fixture *f = make_fixture(2, *state);
     neo_concurrency concurrency = make_concurrency(*state);
     neo_concurrency_place place, more;
     f->concurrency = &concurrency;
@@ -426,7 +426,7 @@ TEST(each_host_allows_a_request_in_progress_if_the_limit_is_below_the_number_of_
 
 TEST(requests_in_progress_are_divided_by_those_in_progress)
 {
-    fixture *f = fixture_of(2, *state);
+    fixture *f = make_fixture(2, *state);
     neo_concurrency concurrency = make_concurrency(*state);
     neo_concurrency_place places[4];
     f->concurrency = &concurrency;
