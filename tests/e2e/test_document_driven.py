@@ -326,7 +326,8 @@ def test_lists_accept_described_parameters_and_end(document, sample_orgs):
             def check_one(value):
                 found = items_of(target.ask(path=target.path() + query({parameter["name"]: value})))
                 if "enum" in parameter["schema"].get("items", {}):
-                    assert all(any(fnmatchcase(item.get(parameter["name"], value[0]), one) for one in value) for item in found), (value, found)
+                    shown = [item.get(parameter["name"], value[0]) for item in found]
+                    assert all(any(fnmatchcase(str(one).lower() if isinstance(one, bool) else one, asked) for asked in value) for one in shown), (value, found)
 
             if parameter["name"] not in UNKNOWN:
                 wrong.append(explore(f"{operation}?{parameter['name']}", generator.values(parameter["schema"]), check_one))
