@@ -233,6 +233,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_map_to_storage(map_to_storage, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(handle, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(handle_other, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_log_transaction(neo_request_cut_tokens, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_insert_error_filter(neo_response_replace_error, NULL, NULL, APR_HOOK_LAST);
 }
 

@@ -28,6 +28,9 @@ NEO_MUSTCHECK int neo_secret_id(const char *text, char id[NEO_ID_SIZE]);
 /* The same for the token of a feed. */
 NEO_MUSTCHECK int neo_secret_feed_id(const char *text, char id[NEO_ID_SIZE]);
 
+/* Cuts the tokens of feeds in `text` after their ids. NULL stays NULL. */
+void neo_secret_cut_feeds(char *text);
+
 /* The hash to store, and whether the checksum is right. `text` must have the form of a secret. */
 void neo_secret_hash(const char *text, unsigned char hash[NEO_SHA256_SIZE]);
 NEO_MUSTCHECK int neo_secret_check(const char *text);

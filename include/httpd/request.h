@@ -42,6 +42,9 @@ void neo_exchange_discard(neo_exchange *exchange);
 void neo_request_hide_query(request_rec *r);
 void neo_request_hide_token(request_rec *r);
 
+/* Before a request is logged: removes the tokens of feeds wherever they are, for instance if httpd refused the request. */
+int neo_request_cut_tokens(request_rec *r);
+
 /* Counts the request and its response, and sets NEOAPI_DB_TIME for the access log. */
 void neo_exchange_count(const neo_exchange *exchange, const neo_response *response);
 

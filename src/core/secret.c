@@ -67,6 +67,27 @@ int neo_secret_feed_id(const char *text, char id[NEO_ID_SIZE])
     return read_id(text, id) && neo_id_is(id, NEO_FEED_PREFIX);
 }
 
+static apr_size_t base62_length(const char *text)
+{
+    apr_size_t length = 0;
+    while (is_base62(text[length]))
+        length++;
+    return length;
+}
+
+/* Incomplete tokens are cut, too. */
+void neo_secret_cut_feeds(char *text)
+{
+    while (text && (text = strstr(text, NEO_FEED_PREFIX))) {
+        text += strlen(NEO_FEED_PREFIX);
+        if (base62_length(text) != NEO_ID_LEN - strlen(NEO_FEED_PREFIX))
+            continue;
+        text += NEO_ID_LEN - strlen(NEO_FEED_PREFIX);
+        const char *rest = *text == '_' ? text + 1 + base62_length(text + 1) : text;
+        memmove(text, rest, strlen(rest) + 1);
+    }
+}
+
 void neo_secret_hash(const char *text, unsigned char hash[NEO_SHA256_SIZE])
 {
     neo_sha256(text + RANDOM_AT, RANDOM_LEN, hash);

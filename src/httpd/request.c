@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/encode.h"
+#include "core/secret.h"
 #include "httpd/event_waiters.h"
 #include "httpd/shared_memory.h"
 #include "httpd/slow_clients.h"
@@ -435,6 +436,16 @@ void neo_request_hide_token(request_rec *r)
     apr_size_t length = slash ? (apr_size_t)(slash + 1 - r->uri) : 0;
     set_logged_uri(r, apr_pstrndup(r->pool, r->uri, length + NEO_ID_LEN));
     ap_update_child_status(r->connection->sbh, SERVER_BUSY_WRITE, r); /* mod_status shows the request line */
+}
+
+int neo_request_cut_tokens(request_rec *r)
+{
+    for (; r; r = r->next) { /* and those that it was redirected to */
+        char *const texts[] = {r->the_request, r->uri, r->unparsed_uri, r->args};
+        for (int i = 0; i < 4; i++)
+            neo_secret_cut_feeds(texts[i]);
+    }
+    return DECLINED;
 }
 
 void neo_exchange_count(const neo_exchange *exchange, const neo_response *response)

@@ -12,7 +12,7 @@ from client import Api, ok
 from deployment import Instance
 from exports import READING, SlowExport
 from factories import ResourceFactory
-from raw_http import Broken
+from raw_http import Broken, RawConnection
 from vrsync import check_feed
 from wait import eventually
 
@@ -24,6 +24,7 @@ LogFormat "%r %U %u" listings
 CustomLog "{log}" listings
 """
 ROWS = 20_000
+TOKEN = "{token}"
 PHOTOS = [{"url": f"https://img.example.com/{n}.jpg", "caption": f"Foto {n}", "position": n} for n in range(5)]
 ADDRESS = {"postal_code": "04101-300", "street": "Rua Vergueiro", "number": "2045", "complement": "Apto 82",
            "neighborhood": "Vila Mariana", "city": "São Paulo", "state": "SP", "latitude": -23.58934, "longitude": -46.63481}
@@ -198,6 +199,19 @@ def test_logs_and_mod_status_have_the_id_of_the_feed_and_not_the_token(portal_in
     secret = portal.feed["secret"][31:]
     line = f"GET /listings/{portal.feed['id']} HTTP/1.1 /listings/{portal.feed['id']} {portal.feed['id']}"
     eventually(lambda: line in portal_instance.portal_log.read_text().splitlines(), "the log of the request")
+    wrong = [f"/listings/{TOKEN}/", f"/listings/{TOKEN}/feed.xml", f"/Listings/{TOKEN}", f"/x?feed={TOKEN}"]
+    host, refused = "Host: localhost\r\n", f"/listings/{TOKEN}"
+    heads = [(path, host) for path in wrong] + [(refused, more) for more in (
+        "", host + "Bad header\r\n", host + "Transfer-Encoding: x\r\n", host + "Expect: foo\r\n")]
+    for path, more in heads:
+        with RawConnection(portal.api) as raw:
+            raw.send(f"GET {path.replace(TOKEN, portal.feed['secret'])} HTTP/1.1\r\n{more}Connection: close\r\n\r\n".encode())
+            assert raw.answer().status_code >= 400, path
+    lines = {f"GET {path.replace(TOKEN, portal.feed['id'])} HTTP/1.1 {path.split('?')[0].replace(TOKEN, portal.feed['id'])}"
+             for path in wrong}
+    eventually(lambda: lines <= {line.rsplit(" ", 1)[0] for line in portal_instance.portal_log.read_text().splitlines()},
+               "the logs of wrong paths")
+    eventually(lambda: portal_instance.portal_log.read_text().count(portal.feed["id"] + " HTTP/1.1 ") >= 7, "the logs of refusals")
     logs = portal_instance.directory / "log"
     found = subprocess.run(["grep", "-rlE", secret[:20], logs, portal_instance.portal_log], capture_output=True, text=True)
     assert found.stdout == ""

@@ -2,6 +2,8 @@
 /* Secrets of credentials: form, checksum, and invalid input. */
 #include "unit.h"
 
+#include <apr_strings.h>
+
 #include "core/encode.h"
 #include "core/secret.h"
 
@@ -124,4 +126,13 @@ TEST(a_wrong_checksum_does_not_change_the_form)
     made m = make(NEO_KEY_PREFIX);
     char last = m.text[NEO_SECRET_LEN - 1];
     assert_true(has_form_with(m, NEO_SECRET_LEN - 1, last == '0' ? '1' : '0'));
+}
+
+TEST(tokens_of_feeds_are_cut_after_their_ids)
+{
+    made m = make(NEO_FEED_PREFIX), key = make(NEO_KEY_PREFIX);
+    char *text = apr_psprintf(*state, "GET /%s/%sx?a=%.*s&lst_a_b&%s", m.text, m.text, NEO_SECRET_LEN - 1, m.text, key.text);
+    neo_secret_cut_feeds(text);
+    assert_string_equal(text, apr_psprintf(*state, "GET /%s/%s?a=%s&lst_a_b&%s", m.id, m.id, m.id, key.text));
+    neo_secret_cut_feeds(NULL);
 }
