@@ -1001,38 +1001,46 @@ begin
     deliveries := neoapi.whatsapp_add_preference_event(c, before.opted_out_at is not null, actor, request);
 end $$;
 
--- The contact's last message, and what the provider's API needs to mark it as read. One row; without a message, if there is none.
+-- The contact's last message, and what the provider's API needs to mark it as read. `seen`: how many messages the contact has sent.
+-- One row; without a message, if none is unread.
 create function neoapi.whatsapp_last_received(organization text, conversation text)
-    returns table (number_id text, phone_number_id text, access_token text, message text, provider_message_id text)
+    returns table (number_id text, phone_number_id text, access_token text, message text, provider_message_id text, seen int)
     language sql stable security definer set search_path = pg_catalog, pg_temp
     as $$
-        select n.id, n.phone_number_id, n.access_token, l.id, l.provider_message_id
+        select n.id, n.phone_number_id, n.access_token, l.id, l.provider_message_id,
+               neoapi.whatsapp_unread_count(organization, conversation, null)
         from neoapi.whatsapp_conversation c
         join neoapi.whatsapp_number n on n.organization_id = c.organization_id and n.id = c.number_id
         left join lateral (
-            select m.id, m.provider_message_id from neoapi.whatsapp_message m
+            select m.id, m.provider_message_id, m.occurred_at from neoapi.whatsapp_message m
             where m.organization_id = c.organization_id and m.conversation_id = c.id and m.direction = 'inbound'
               and neoapi.whatsapp_is_new_message(m.type)
-            order by m.occurred_at desc, m.id desc limit 1) l on true
+            order by m.occurred_at desc, m.id desc limit 1) l
+            on c.unread_count > 0 or c.last_read_at is null or c.last_read_at < l.occurred_at
         where c.organization_id = organization and c.id = conversation and not (c.is_provisional and c.opted_out_at is null)
     $$;
 
--- Marks the contact's messages up to this one as read; null: changes nothing. Returns the conversation, or null if there is none.
-create function neoapi.whatsapp_mark_read(organization text, conversation text, message text) returns text
+-- Marks the messages of the contact that whatsapp_last_received has seen as read, up to this one; null: changes nothing. Those that
+-- came later stay unread, whatever their time. Returns the conversation, or null if there is none.
+create function neoapi.whatsapp_mark_read(organization text, conversation text, message text, seen int) returns text
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
     before neoapi.whatsapp_conversation;
     c neoapi.whatsapp_conversation;
+    marked_at timestamptz;
 begin
     select x.* into before from neoapi.whatsapp_conversation x where x.organization_id = organization and x.id = conversation for update;
     if not found then
         return null;
     end if;
     c := before;
-    c.last_read_at := greatest(c.last_read_at, (select m.occurred_at from neoapi.whatsapp_message m
-                                                where m.organization_id = organization and m.id = message));
-    c.unread_count := case when message is null then c.unread_count
-                           else neoapi.whatsapp_unread_count(organization, conversation, c.last_read_at) end;
+    select m.occurred_at into marked_at from neoapi.whatsapp_message m
+    where m.organization_id = organization and m.conversation_id = conversation and m.id = message;
+    if found then
+        c.last_read_at := greatest(c.last_read_at, marked_at);
+        c.unread_count := least(c.unread_count,
+                                greatest(0, neoapi.whatsapp_unread_count(organization, conversation, null) - seen));
+    end if;
     if c is distinct from before then
         c.updated_at := greatest(now(), before.updated_at + interval '1 millisecond');
         update neoapi.whatsapp_conversation x

@@ -367,8 +367,7 @@ static neo_problem *mark_read(neo_call *call, neo_result *result)
     if ((problem = neo_call_check_found(call, status, &last)) || (problem = mark_at_provider(call, &last)) ||
         (problem = neo_call_acquire(call, &pg)))
         return problem;
-    status = neo_whatsapp_mark_read(pg, &call->actor, call->match.id, neo_rows_value(&last, 0, NEO_RECEIVED_MESSAGE),
-                                    call->pool, &rows);
+    status = neo_whatsapp_mark_read(pg, &call->actor, call->match.id, &last, call->pool, &rows);
     neo_call_release(call, pg);
     if ((problem = neo_call_check_found(call, status, &rows)))
         return problem;

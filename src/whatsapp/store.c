@@ -91,10 +91,14 @@ neo_pg_status neo_whatsapp_last_received(neo_pg *pg, const neo_actor *actor, con
     return neo_pg_run(pg, NEO_BIND(last_received, .organization = actor->organization, .id = id), pool, rows);
 }
 
-neo_pg_status neo_whatsapp_mark_read(neo_pg *pg, const neo_actor *actor, const char *id, const char *message, apr_pool_t *pool,
-                                     neo_rows *rows)
+neo_pg_status neo_whatsapp_mark_read(neo_pg *pg, const neo_actor *actor, const char *id, const neo_rows *received,
+                                     apr_pool_t *pool, neo_rows *rows)
 {
-    return neo_pg_run(pg, NEO_BIND(mark_read, .organization = actor->organization, .id = id, .message = message), pool, rows);
+    return neo_pg_run(pg,
+                      NEO_BIND(mark_read, .organization = actor->organization, .id = id,
+                               .message = neo_rows_value(received, 0, NEO_RECEIVED_MESSAGE),
+                               .seen = neo_rows_value(received, 0, NEO_RECEIVED_SEEN)),
+                      pool, rows);
 }
 
 /* Edits and revocations have changed the message that they refer to, and are not messages. */

@@ -31,11 +31,11 @@ from neoapi.lead_merge({organization}, {credential}, {key}, decode({hash}, 'hex'
 where body is not null or refusal is not null;
 
 -- read: last_received
-select number_id, phone_number_id, access_token, message, provider_message_id
+select number_id, phone_number_id, access_token, message, provider_message_id, seen
 from neoapi.whatsapp_last_received({organization}, {id});
 
 -- write: mark_read
-select r from neoapi.whatsapp_mark_read({organization}, {id}, {message}) r where r is not null;
+select r from neoapi.whatsapp_mark_read({organization}, {id}, {message}, {seen}) r where r is not null;
 
 -- read: find_numbers
 select id, phone_number_id, app_secret from neoapi.whatsapp_number

@@ -308,15 +308,20 @@ def test_messages_are_marked_as_read_at_meta_and_here(org):
     assert found["unread_count"] == 0 and moment(found["last_read_at"]) == now - 1
     read = org.api.get(f"whatsapp/conversations/{id}")
     assert read.json() == found and read.headers["ETag"] == answer.headers["ETag"]
-    assert ok(mark(org, id)) == found  # nothing changes
+    assert ok(mark(org, id)) == found and len(org.meta.marks) == 1  # nothing is left to mark
     org.notify(text("Alô?", PHONE))
     assert ok(org.api.get(f"whatsapp/conversations/{id}"))["unread_count"] == 1
 
 
-def test_a_message_that_arrives_while_others_are_marked_stays_unread(org):
-    id = org.opened(at=int(time.time()) - 5)
-    org.meta.behave(after(lambda send: org.notify(text("Alô?", PHONE)), answering(200, b'{"success": true}', "application/json")))
+@pytest.mark.parametrize("later", [5, 0, -5])
+def test_a_message_that_arrives_while_others_are_marked_stays_unread(org, later):
+    """Also if the contact wrote it no later than them. The next call marks it."""
+    at = int(time.time()) - 10
+    id = org.opened(at=at)
+    org.meta.behave(after(lambda send: org.notify(text("Alô?", PHONE, at=at + later)), answering(200, b'{"success": true}', "application/json")))
     assert ok(mark(org, id))["unread_count"] == 1
+    org.meta.behave(accept)
+    assert ok(mark(org, id))["unread_count"] == 0 and len(org.meta.marks) == 2
 
 
 def test_a_conversation_without_a_message_of_the_contact_is_not_marked_at_meta(org):
