@@ -64,10 +64,11 @@ struct neo_field {
     long long min, max; /* of a number; or code points of a string, where 0 as min means 1: no field accepts an empty string */
     int max_items;      /* of a list: elements */
     int max_key_length; /* of a map: code points of a key */
-    const neo_resource *refers; /* of a reference */
-    const char *const *values;  /* of an enum, ended by NULL */
-    const char *default_value;  /* if a body has none */
-    const neo_field *fields;    /* of an object or list, ended by a field without a name */
+    const neo_resource *refers;   /* of a reference */
+    const char *const *values;    /* of an enum, ended by NULL */
+    const char *default_value;    /* if a body has none */
+    const char *only_with_status; /* the status without which the field is refused, and removed if it was stored */
+    const neo_field *fields;      /* of an object or list, ended by a field without a name */
     const char *computed; /* SQL of a value that is not the column's: an expression of the row t, or what follows "from" in a
                              select of the rows of an object or a list, whose alias is the field's name. If it is
                              NULL, the column is read. Exports use it only for NEO_EXPORT_ONLY */

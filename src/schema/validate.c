@@ -183,12 +183,27 @@ static neo_problem *not_an_object(apr_pool_t *pool, const neo_json *body)
     return problem;
 }
 
+/* A patch from another status does not send the field: the stored value is removed. */
+static void check_status_fields(walk *w, neo_json *clean, const neo_json *sent)
+{
+    const char *status = neo_json_string_at(clean, "status");
+    for (const neo_field *f = w->resource->fields; status && f->name; f++) {
+        if (!f->only_with_status || strcmp(f->only_with_status, status) == 0 || !neo_json_get(clean, f->name))
+            continue;
+        if (neo_json_get(sent, f->name))
+            add_field_error(w, NEO_VALIDATION_FIELD_INVALID, &(place){.name = f->name},
+                            apr_psprintf(w->pool, "is accepted only with the status %s", f->only_with_status));
+        neo_json_remove(clean, f->name);
+    }
+}
+
 /* Validates `body`; unknown names are looked for in `sent`. */
 static neo_problem *check(const neo_resource *resource, neo_json *body, neo_json *sent, apr_pool_t *pool, neo_json **clean)
 {
     walk w = {resource, pool, NULL};
     *clean = clean_object(&w, resource->fields, body, NULL);
     check_member_names(&w, resource->fields, sent, NULL);
+    check_status_fields(&w, *clean, sent);
     if (resource->rule)
         resource->rule(resource, *clean, &w.problem, pool);
     return w.problem;

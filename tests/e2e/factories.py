@@ -210,7 +210,7 @@ class ResourceFactory:
             "name": "Marina Duarte", "phone": phone(), "whatsapp_user_id": "BR." + unique(), "email": "Marina@Example.com",
             "message": "Gostaria de visitar.\nObrigada.", "source": "portal",
             "origin": {"portal": "zap", "lead_id": unique()}, "property_id": self.property()["id"],
-            "party_id": self.party()["id"], "broker_id": self.broker()["id"], "status": "qualified", "lost_reason": "Sem retorno.",
+            "party_id": self.party()["id"], "broker_id": self.broker()["id"], "status": "lost", "lost_reason": "Sem retorno.",
             "consent": {"given_at": "2026-01-31T13:45:10.123Z", "source": "site", "text": "Aceito receber mensagens."},
             "received_at": "2026-01-31T13:45:10.123Z"}
 

@@ -47,7 +47,12 @@ def test_a_lost_lead_has_a_reason_and_can_be_contacted_again(own_api):
     refused(own_api.patch(path, {"status": "lost"}), 400, "validation.lead.lost_reason_required")
     assert ok(own_api.patch(path, {"status": "lost", "lost_reason": "Sem retorno."}))["status"] == "lost"
     refused(own_api.patch(path, {"status": "qualified"}), 409, "conflict.invalid_transition")
-    for status in ("contacted", "qualified", "converted"):
+    again = ok(own_api.patch(path, {"status": "contacted"}))
+    assert again["status"] == "contacted" and "lost_reason" not in again
+    refused(own_api.patch(path, {"status": "lost"}), 400, "validation.lead.lost_reason_required")
+    refused(own_api.patch(path, {"lost_reason": "Sem retorno."}), 400, "validation.lead.lost_reason_invalid")
+    refused(own_api.post("leads", {"name": "Carla Dias", "phone": phone(), "lost_reason": "Sem retorno."}), 400, "validation.lead.lost_reason_invalid")
+    for status in ("qualified", "converted"):
         ok(own_api.patch(path, {"status": status}))
     refused(own_api.patch(path, {"status": "contacted"}), 409, "conflict.invalid_transition")
 

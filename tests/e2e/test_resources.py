@@ -150,7 +150,7 @@ def test_a_patch_merges_objects(api):
 def test_null_in_a_patch_clears_every_optional_field(own_api, factory, collection):
     body, small = factory.full(collection), factory.body(collection)
     made = ok(own_api.post(collection, json=body), 201)
-    needed = {*small, *DEFAULTS[collection], *({"start_date", "end_date", "rent_price"} & set(body))}
+    needed = {*small, *DEFAULTS[collection], *({"start_date", "end_date", "rent_price", "lost_reason"} & set(body))}
     for name in set(body) - needed:
         changed = ok(own_api.patch(resource_path(collection, made), json={name: None}))
         assert name not in changed
@@ -166,7 +166,7 @@ def test_a_put_replaces_every_writable_field(own_api, factory, collection):
     for name in ("id", "tenant_id", "organization_id", "created_at", "created_by"):
         assert replaced[name] == made[name]
     small = {name: value for name, value in full.items() if name in {*factory.body(collection), *DEFAULTS[collection],
-                                                                     "rent_price", "start_date", "end_date"}}
+                                                                     "rent_price", "start_date", "end_date", "lost_reason"}}
     again = ok(own_api.put(resource_path(collection, made), json=small))
     assert given(again) == small and ok(own_api.get(resource_path(collection, made))) == again
 
