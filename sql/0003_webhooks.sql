@@ -284,14 +284,21 @@ create function neoapi.event_patterns(type text) returns text[]
     return array[type, split_part(type, '.', 1) || '.*'];
 
 -- Adds an event, and a delivery of it to each subscription that lists it, other than the one that it is about; '*' does not list
--- it. Returns the number of deliveries.
+-- it. `before` is the former payload of an update that removes no field; null: the event does not say what changed. Returns the
+-- number of deliveries.
 create function neoapi.add_event(organization text, happened text, resource text, payload text, actor text default 'system',
-                                 request text default null) returns bigint
+                                 request text default null, before text default null) returns bigint
     language sql volatile
     as $$
         with added as (
-            insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
-            values (organization, happened, resource, date_trunc('milliseconds', now()), actor, request, payload)
+            insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
+            select organization, happened, resource, date_trunc('milliseconds', now()), actor, request, payload,
+                   array_agg(f.key order by f.position),
+                   ('{' || string_agg(to_json(f.key) || ':' || coalesce((before::json->f.key)::text, 'null'), ',' order by f.position)
+                    || '}')::json
+            from json_each(payload::json) with ordinality f (key, value, position)
+            where f.key not in ('updated_at', 'updated_by') and f.value::jsonb is distinct from (before::json->f.key)::jsonb
+              and before is not null
             returning id, created_at),
         delivery as (
             insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)

@@ -1060,6 +1060,8 @@ create function neoapi.lead_merge(organization text, credential text, idempotenc
 declare
     t neoapi.lead;
     o neoapi.lead;
+    before neoapi.lead; -- the target
+    merged text[];
     at constant timestamptz := date_trunc('milliseconds', now());
 begin
     if idempotency_key is not null then
@@ -1095,18 +1097,21 @@ begin
     update neoapi.lead l set updated_at = greatest(at, l.updated_at + interval '1 millisecond'), updated_by = actor
     where l.organization_id = organization and l.id = other returning l.* into o;
     delete from neoapi.lead l where l.organization_id = organization and l.id = other;
+    before := t;
+    merged := array(select json_array_elements_text(coalesce(t.merged_lead_ids, '[]')))
+           || array(select json_array_elements_text(coalesce(o.merged_lead_ids, '[]'))) || other;
     update neoapi.lead l
-    set phone = coalesce(l.phone, o.phone), phone_at = case when l.phone is null and o.phone is not null then o.phone_at else l.phone_at end,
-        whatsapp_user_id = coalesce(l.whatsapp_user_id, o.whatsapp_user_id), email = coalesce(l.email, o.email),
+    set phone = coalesce(l.phone, o.phone), whatsapp_user_id = coalesce(l.whatsapp_user_id, o.whatsapp_user_id), email = coalesce(l.email, o.email),
         message = coalesce(l.message, o.message), origin = coalesce(l.origin, o.origin),
         property_id = coalesce(l.property_id, o.property_id), party_id = coalesce(l.party_id, o.party_id),
         broker_id = coalesce(l.broker_id, o.broker_id), consent = coalesce(l.consent, o.consent),
         received_at = coalesce(l.received_at, o.received_at), external_id = coalesce(l.external_id, o.external_id),
         metadata = coalesce(l.metadata, o.metadata),
-        merged_lead_ids = array_to_json(array(select json_array_elements_text(coalesce(l.merged_lead_ids, '[]')))
-            || other || array(select json_array_elements_text(coalesce(o.merged_lead_ids, '[]')))),
+        merged_lead_ids = array_to_json(merged[greatest(cardinality(merged) - 999, 1):]), -- the field's limit
         updated_at = greatest(at, l.updated_at + interval '1 millisecond'), updated_by = actor
     where l.organization_id = organization and l.id = target returning l.* into t;
+    update neoapi.lead l set phone_at = o.phone_at -- the trigger has set it if the phone or user id is the other's
+    where l.organization_id = organization and l.id = target and l.phone_at <> before.phone_at;
     insert into neoapi.reference (organization_id, source_id, path, target_id)
     select organization, target, k.path, k.id
     from (values ('property_id', t.property_id), ('party_id', t.party_id), ('broker_id', t.broker_id)) k (path, id)
@@ -1114,7 +1119,7 @@ begin
     body := t.representation;
     update neoapi.idempotency_key k set response_body = body
     where k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key;
-    deliveries := neoapi.add_event(organization, 'lead.updated', target, body, actor, request)
+    deliveries := neoapi.add_event(organization, 'lead.updated', target, body, actor, request, before.representation)
                 + neoapi.add_event(organization, 'lead.deleted', other, o.representation, actor, request);
 end $$;
 

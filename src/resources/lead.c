@@ -276,7 +276,7 @@ static const neo_field fields[] = {
      .flags = NEO_SERVER | NEO_LATER | NEO_IN_EVENT | NEO_NOT_IN_EXAMPLE,
      .max = 30,
      .max_items = 1000,
-     .doc = "Leads that were merged into this one, and no longer exist.",
+     .doc = "The latest 1000 leads that were merged into this one, and no longer exist.",
      .example = "[" NEO_TEXT("led_01kgexq2m4c7f1h5k9n3r6t8w1") "]"},
     NEO_FIELDS_OF_CALLER("lead"),
     NEO_FIELDS_OF_SERVICE("lead", "2026-02-02T10:17:33.060Z", "2026-02-02T10:17:33.060Z"),

@@ -116,6 +116,41 @@ def test_a_merge_takes_over_what_the_lead_lacks_and_deletes_the_other(own_api, f
     refused(own_api.delete("properties/" + home), 409, "conflict.in_use")
 
 
+def test_the_event_of_a_merge_has_the_fields_that_changed(own_api):
+    kept, other = lead(own_api, email="a@example.com"), lead(own_api, phone=phone(), message="Oi", external_id="crm-1")
+    ok(own_api.post(f"leads/{kept['id']}/merge", {"lead_id": other["id"]}))
+    again = lead(own_api, phone=phone())
+    ok(own_api.post(f"leads/{kept['id']}/merge", {"lead_id": again["id"]}))
+    listed = ok(own_api.get("events"))["items"]
+    second, first = [one for one in listed if one["type"] == "lead.updated"]
+    assert first["changed"] == ["phone", "message", "merged_lead_ids", "external_id"]
+    assert first["previous"] == dict.fromkeys(first["changed"])
+    assert second["changed"] == ["merged_lead_ids"] and second["previous"] == {"merged_lead_ids": [other["id"]]}
+    for deleted in (one for one in listed if one["type"] == "lead.deleted"):
+        assert not {"changed", "previous"} & deleted.keys()
+
+
+def test_a_merged_lead_has_its_phone_since_the_other_had_it(own_api, instance):
+    """Leads of one batch have their phones since the same time."""
+    made = ok(own_api.post("leads/batch", {"operations": [
+        {"method": "create", "data": {"name": "Carla Dias", "email": "a@example.com"}},
+        {"method": "create", "data": {"name": "Carla Dias", "phone": phone()}}]}))["results"]
+    kept, other = (one["resource"]["id"] for one in made)
+    since = instance.sql("select phone_at from neoapi.lead where id = any (%s)", [kept, other])
+    assert since[0] == since[1]
+    ok(own_api.post(f"leads/{kept}/merge", {"lead_id": other}))
+    assert instance.sql("select phone_at from neoapi.lead where id = %s", kept) == since[:1]
+
+
+def test_a_lead_names_the_latest_thousand_that_were_merged_into_it(own_api, instance):
+    kept, other = lead(own_api, email="a@example.com")["id"], lead(own_api, phone=phone())["id"]
+    earlier = [f"led_{n:026}" for n in range(1000)]
+    instance.sql("update neoapi.lead set merged_lead_ids = %s::json where id = %s", json.dumps(earlier), kept)
+    merged = ok(own_api.post(f"leads/{kept}/merge", {"lead_id": other}))
+    assert merged["merged_lead_ids"] == [*earlier[1:], other]
+    assert ok(own_api.post(f"leads/{kept}/merge", {"lead_id": other})) == merged
+
+
 def test_a_merge_needs_two_leads_of_the_organization(own_api, instance, admin_factory):
     kept, foreign = lead(own_api, phone=phone()), lead(Api(instance, admin_factory.key()), phone=phone())
     path = f"leads/{kept['id']}/merge"
