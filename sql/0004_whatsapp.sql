@@ -1062,6 +1062,8 @@ declare
     o neoapi.lead;
     before neoapi.lead; -- the target
     merged text[];
+    old neoapi.whatsapp_conversation;
+    refreshed neoapi.whatsapp_conversation;
     at constant timestamptz := date_trunc('milliseconds', now());
 begin
     if idempotency_key is not null then
@@ -1121,6 +1123,12 @@ begin
     where k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key;
     deliveries := neoapi.add_event(organization, 'lead.updated', target, body, actor, request, before.representation)
                 + neoapi.add_event(organization, 'lead.deleted', other, o.representation, actor, request);
+    for old in select x.* from neoapi.whatsapp_conversation x where x.organization_id = organization and x.lead_id = target
+               order by x.id loop
+        perform neoapi.whatsapp_refresh(organization, old.id); -- applies the opt-outs of the other lead
+        select x.* into refreshed from neoapi.whatsapp_conversation x where x.organization_id = organization and x.id = old.id;
+        deliveries := deliveries + neoapi.whatsapp_add_preference_event(refreshed, old.opted_out_at is not null, actor, request);
+    end loop;
 end $$;
 
 -- What an administrator should know: how many messages have been pending for more than ten minutes, the oldest one and for how many

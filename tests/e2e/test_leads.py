@@ -188,6 +188,19 @@ def test_conversations_and_opt_outs_follow_a_merge(org):
                             org.organization) == [(kept["id"],)]
 
 
+def test_an_opt_out_of_a_merged_lead_holds_at_once_and_has_an_event(org):
+    kept, other = lead(org.api, phone="+5511987650001"), lead(org.api, phone="+" + PHONE)
+    started, _ = org.begin(kept["id"])
+    org.begin(other["id"])
+    org.notify(text("PARAR", PHONE, at=time.time() - 30))
+    ok(org.api.post(f"leads/{kept['id']}/merge", {"lead_id": other["id"]}))
+    conversation = ok(org.api.get("whatsapp/conversations/" + started["conversation"]["id"]))
+    assert conversation["opted_out_at"]
+    event, = (one for one in events(org.instance, org.organization)
+              if (one["type"], one["resource_id"]) == ("whatsapp.contact.opted_out", conversation["id"]))
+    assert event["payload"] == conversation and event["request_id"]
+
+
 # ---------------------------------------------------------------- WhatsApp and neoapictl
 
 
