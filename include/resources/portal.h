@@ -17,7 +17,8 @@ typedef struct neo_portal_lead {
     const char *listing; /* the code of the property that the lead is about */
 } neo_portal_lead;
 
-/* Reads a lead. Returns NULL, or why it cannot be read. `portal` is one of neo_portal_names. */
+/* Reads a lead. Returns NULL, or why it cannot be read. `portal` is one of neo_portal_names, or of a later
+ * version. */
 const char *neo_portal_read(const char *portal, neo_text raw, apr_pool_t *pool, neo_portal_lead *lead);
 
 #endif

@@ -107,8 +107,10 @@ const char *neo_portal_read(const char *portal, neo_text raw, apr_pool_t *pool, 
     *lead = (neo_portal_lead){.body = neo_json_make_object(pool)};
     if (!whole || neo_json_get_kind(whole) != NEO_JSON_OBJECT)
         return error ? error : "the body is not a JSON object";
-    while (strcmp(neo_portal_names[format], portal) != 0)
+    while (neo_portal_names[format] && strcmp(neo_portal_names[format], portal) != 0)
         format++;
+    if (!neo_portal_names[format])
+        return "this version does not know the portal's format";
     for (const mapping *m = formats[format]; m->member; m++) {
         const char *text = mapped_text(whole, m, pool);
         if (!text && m->is_required)

@@ -76,6 +76,8 @@ TEST(what_cannot_be_read_has_a_reason)
     neo_portal_lead lead;
     for (int i = 0; i < COUNT(cases); i++)
         assert_string_equal(neo_portal_read("grupo_olx", text_of(cases[i][0]), *state, &lead), cases[i][1]);
+    assert_string_equal(neo_portal_read("later", text_of("{}"), *state, &lead),
+                        "this version does not know the portal's format");
     assert_non_null(neo_portal_read("grupo_olx", text_of("{"), *state, &lead));
     assert_non_null(neo_portal_read("grupo_olx", text_of(""), *state, &lead));
 }
