@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl portal: manages the portals that may post leads. */
+#include <apr_strings.h>
 #include <string.h>
 
 #include "core/encode.h"
@@ -10,6 +11,7 @@
 #include "resources/portal.h"
 
 #define SECRET_LEN 43
+#define MIN_SECRET 16 /* of a given one: it is all that protects the address */
 
 /* Sets the hash of the given secret, or of a new one. */
 static const char *set_secret(const neo_ctl *ctl, apr_array_header_t *settings, const char **secret)
@@ -20,6 +22,8 @@ static const char *set_secret(const neo_ctl *ctl, apr_array_header_t *settings, 
         const char *error = neo_ctl_read_secrets(ctl, secrets);
         if (error)
             return error;
+        if (strlen(secrets->value) < MIN_SECRET)
+            return apr_psprintf(ctl->pool, "the secret has fewer than %d characters", MIN_SECRET);
         *secret = secrets->value;
     } else {
         char *made = apr_palloc(ctl->pool, SECRET_LEN + 1);

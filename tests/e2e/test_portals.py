@@ -157,6 +157,14 @@ def test_a_rotated_secret_replaces_the_previous_one(org, home):
     assert org.post(lead(home["code"]), secret=secret) == 200
 
 
+def test_a_short_secret_is_refused(org, home):
+    for command in (("create", "plaza", "--organization", org.organization), ("rotate", org.portal)):
+        done = org.run("portal", *command, "--secrets", "-", given="secret=" + "x" * 15 + "\n")
+        assert done.returncode == 1 and "the secret has fewer than 16 characters" in done.stderr
+    org.ctl("portal", "rotate", org.portal, "--secrets", "-", given="secret=" + "x" * 16 + "\n")
+    assert org.post(lead(home["code"]), secret="x" * 16) == 200
+
+
 @pytest.mark.parametrize("body, reason", [
     (b"", None), (b"{", None), (b"\xff\x00", None), (b"[]", "the body is not a JSON object"),
     (lead(None), "clientListingId is missing"), (lead("nowhere"), "no property has the code nowhere"),
