@@ -5,7 +5,10 @@
 #include <apr_strings.h>
 #include <stdlib.h>
 
+#include "core/clock.h"
 #include "pg/error.h"
+
+#define LOG_INTERVAL_S 60
 
 void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response)
 {
@@ -18,6 +21,12 @@ void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *req
 const char *neo_call_header(const neo_call *call, const char *name)
 {
     return call->request->host->header(call->request->context, name);
+}
+
+int neo_call_may_log(atomic_llong *last)
+{
+    long long now = neo_steady_seconds() + LOG_INTERVAL_S, before = atomic_load(last);
+    return now - before >= LOG_INTERVAL_S && atomic_compare_exchange_strong(last, &before, now);
 }
 
 void neo_call_set_header(neo_call *call, const char *name, const char *value)

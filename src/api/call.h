@@ -3,6 +3,8 @@
 #ifndef NEO_API_CALL_H
 #define NEO_API_CALL_H
 
+#include <stdatomic.h>
+
 #include "api/routing.h"
 #include "api/service.h"
 #include "schema/business_rules.h"
@@ -54,6 +56,8 @@ neo_problem *neo_call_try_later(neo_call *call, neo_code code, int seconds, cons
 const char *neo_call_header(const neo_call *call, const char *name);
 /* Sets a header of the response, also of one with a problem. */
 void neo_call_set_header(neo_call *call, const char *name, const char *value);
+/* Limits log messages that senders can cause to one a minute in a process. `last` is one for each cause, at first 0. */
+int neo_call_may_log(atomic_llong *last);
 
 /* A connection is held only while statements run, never while waiting for a client or another service. Confirms the credential
  * (see neo_call_confirm), because time may have passed since it was identified, while the request waited for its body, an

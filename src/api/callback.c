@@ -10,7 +10,6 @@
 
 #include "api/routing.h"
 #include "call.h"
-#include "core/clock.h"
 #include "core/encode.h"
 #include "core/log.h"
 #include "core/secret.h"
@@ -23,7 +22,6 @@
 #define MAX_CHALLENGE  255
 #define ITEMS_PER_STEP 100
 #define COST_BYTES     (64 << 10) /* an unsigned callback costs one unit more for each */
-#define LOG_INTERVAL_S 60         /* between two log messages about one cause, in one process */
 
 /* ---------------------------------------------------------------- responses */
 
@@ -72,13 +70,6 @@ static reply failure(neo_call *call, neo_pg_status status)
     return (reply){503, "unavailable\n"};
 }
 
-/* Limits log messages, because anybody can send a callback that is refused. */
-static int may_log(atomic_llong *last)
-{
-    long long now = neo_steady_seconds() + LOG_INTERVAL_S, before = atomic_load(last);
-    return now - before >= LOG_INTERVAL_S && atomic_compare_exchange_strong(last, &before, now);
-}
-
 /* ---------------------------------------------------------------- verification of the address */
 
 /* Returns a decoded query parameter, or NULL if it was not sent. */
@@ -120,7 +111,7 @@ static reply verify_address(neo_call *call)
         return failure(call, status);
     if (rows.count)
         return (reply){200, challenge};
-    if (may_log(&last))
+    if (neo_call_may_log(&last))
         neo_log(NEO_LOG_VERIFY_TOKEN, call->request->log_context,
                 "callback verification refused: no number has this verify token");
     return refuse_callback(call);
@@ -160,7 +151,7 @@ static const char *open_app_secret(const neo_call *call, const neo_rows *numbers
     const char *number = neo_rows_value(numbers, row, NEO_NUMBER_ID);
     const char *secret =
         neo_secret_open(&call->site->keys, number, neo_rows_value(numbers, row, NEO_NUMBER_APP_SECRET), call->pool);
-    if (!secret && may_log(&last))
+    if (!secret && neo_call_may_log(&last))
         neo_log(NEO_LOG_APP_SECRET_SEALED, call->request->log_context,
                 "cannot decrypt the app secret of %s with any key in the key file; its callbacks are refused", number);
     return secret;
@@ -192,7 +183,7 @@ static const char *find_signer(const neo_call *call, const neo_rows *numbers, co
 static void log_not_signed(const neo_call *call, const neo_rows *numbers, int row)
 {
     static atomic_llong last;
-    if (may_log(&last))
+    if (neo_call_may_log(&last))
         neo_log(NEO_LOG_NOT_SIGNED, call->request->log_context,
                 "callback for %s (phone_number_id %s) refused: not signed with its app secret",
                 neo_rows_value(numbers, row, NEO_NUMBER_ID), neo_rows_value(numbers, row, NEO_NUMBER_PHONE_NUMBER_ID));
@@ -209,7 +200,7 @@ static reply ignore_number(neo_call *call, const char *number, const unsigned ch
         return failure(call, status);
     if (!find_signer(call, &others, given))
         neo_call_count_unsigned(call, unsigned_cost(call->raw.len));
-    if (may_log(&last))
+    if (neo_call_may_log(&last))
         neo_log(NEO_LOG_NUMBER_UNKNOWN, call->request->log_context,
                 "callback ignored: no organization has the number (phone_number_id %s)", number);
     call->response->is_unknown_number = 1;

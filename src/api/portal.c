@@ -10,7 +10,6 @@
 
 #include "api/routing.h"
 #include "call.h"
-#include "core/clock.h"
 #include "core/encode.h"
 #include "core/log.h"
 #include "resources/portal.h"
@@ -20,7 +19,6 @@
 #define MAX_SECRET      900 /* bytes, as neoapictl accepts it */
 #define MAX_IN_PROGRESS 4   /* leads of one portal, in one process */
 #define PLACES          256 /* counters of them; portals can share one */
-#define LOG_INTERVAL_S  60  /* between two log messages about refused senders, in one process */
 
 typedef struct {
     int status;
@@ -64,14 +62,13 @@ static int has_secret(const neo_portal *portal, const char *secret)
     return neo_equal_constant_time(hex, portal->secret_hash, sizeof hex - 1);
 }
 
-/* Counts the request against the address. Messages are limited, because anybody can cause them. */
+/* Counts the request against the address. */
 static reply refuse_sender(neo_call *call, const neo_portal *portal)
 {
     static atomic_llong last;
-    long long now = neo_steady_seconds() + LOG_INTERVAL_S, before = atomic_load(&last);
     neo_call_count(call, 1);
     neo_call_set_header(call, "WWW-Authenticate", "Basic realm=\"leads\"");
-    if (portal && now - before >= LOG_INTERVAL_S && atomic_compare_exchange_strong(&last, &before, now))
+    if (portal && neo_call_may_log(&last))
         neo_log(NEO_LOG_PORTAL_SECRET, call->request->log_context, "lead for %s refused: it was not sent with its secret",
                 portal->id);
     return (reply){401, "unauthorized\n"};
@@ -81,6 +78,7 @@ static reply refuse_sender(neo_call *call, const neo_portal *portal)
 
 static neo_pg_status store(neo_call *call, neo_pg *pg, const neo_portal *portal)
 {
+    static atomic_llong last;
     neo_portal_result result;
     neo_pg_status status = neo_portal_create_lead(pg, portal, call->raw, call->request->id, call->pool, &result);
     if (status != NEO_PG_OK)
@@ -90,7 +88,7 @@ static neo_pg_status store(neo_call *call, neo_pg *pg, const neo_portal *portal)
     if (!result.reason)
         return NEO_PG_OK;
     status = neo_portal_reject(pg, portal, call->raw, result.reason, call->pool);
-    if (status == NEO_PG_OK)
+    if (status == NEO_PG_OK && neo_call_may_log(&last))
         neo_log(NEO_LOG_LEAD_REJECTED, call->request->log_context, "a lead of %s was kept, but not created", portal->id);
     return status;
 }

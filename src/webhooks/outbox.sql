@@ -253,9 +253,9 @@ finished as (
     delete from neoapi.webhook_deletion d using deletion, is_over where d.subscription_id = deletion.id and is_over.yes)
 select count(*) from ended;
 
--- Removes 1000 expired idempotency keys, and 1000 queued deliveries older than {days}. Returns whether there may be more. Only
--- the process with the lock removes anything; the lock ends with the statement. The subscriptions with queued deliveries are found
--- as above.
+-- Removes 1000 expired idempotency keys, 1000 rejected leads, and 1000 queued deliveries older than {days}. Returns whether there
+-- may be more. Only the process with the lock removes anything; the lock ends with the statement. The subscriptions with queued
+-- deliveries are found as above.
 -- write: cleanup
 with recursive lock as materialized (select pg_try_advisory_xact_lock(hashtext('neoapi.cleanup')) as acquired),
 keys as (
@@ -265,7 +265,10 @@ keys as (
     returning 1),
 rejected as (
     delete from neoapi.lead_rejected
-    where (select acquired from lock) and last_received_at < now() - interval '30 days'),
+    where (select acquired from lock)
+    and ctid = any (array(
+        select ctid from neoapi.lead_rejected where last_received_at < now() - interval '30 days' limit 1000))
+    returning 1),
 queue (id) as (
     select min(q.subscription_id) from neoapi.webhook_queue q
     union all
@@ -283,4 +286,4 @@ orphans as (
             order by q.id limit 1000) q
         limit 1000))
     returning 1)
-select (select count(*) from keys) = 1000 or (select count(*) from orphans) = 1000 from lock;
+select 1000 in ((select count(*) from keys), (select count(*) from rejected), (select count(*) from orphans)) from lock;

@@ -208,6 +208,33 @@ def test_a_rejected_lead_is_removed_after_thirty_days(org):
     eventually(lambda: [one["id"] for one in org.rejected()] == [recent["id"]], "the old one is removed")
 
 
+def test_rejected_leads_are_removed_in_steps(org):
+    assert org.post(lead("nowhere")) == 200
+    org.instance.sql("""
+        insert into neoapi.lead_rejected (organization_id, id, portal_id, body_hash, body, reason, last_received_at)
+        select organization_id, 'lrj_' || lpad(n::text, 26, '0'), portal_id, sha256(n::text::bytea), '', '', now() - interval '31 days'
+        from neoapi.lead_rejected, generate_series(1, 1500) n where portal_id = %s""", org.portal)
+    org.instance.sql("""
+        create function neoapi.refuse_many() returns trigger language plpgsql as $$
+        begin
+            if (select count(*) > 1000 from removed) then raise 'too many rows at once'; end if;
+            return null;
+        end $$""")
+    org.instance.sql("create trigger many after delete on neoapi.lead_rejected referencing old table as removed"
+                     " for each statement execute function neoapi.refuse_many()")
+    try:
+        org.instance.sql("update neoapi.job set due_at = now() where name = 'cleanup'")
+        eventually(lambda: len(org.rejected()) == 1, "the old ones are removed")
+    finally:
+        org.instance.sql("drop function neoapi.refuse_many() cascade")
+
+
+def test_messages_about_rejected_leads_are_limited(org):
+    before, processes = org.instance.error_log.count("NEO0408"), len(org.instance.children())
+    assert {org.post(lead("nowhere")) for _ in range(3 * processes)} == {200}
+    assert org.instance.error_log.count("NEO0408") - before <= processes
+
+
 def test_other_methods_and_large_bodies_are_refused(org):
     assert org.post(b"", method="GET") == 405
     assert org.post(b" " * 65537) == 413
