@@ -83,8 +83,11 @@ static reply authenticate(feed *f)
 {
     neo_rows rows;
     neo_call *call = &f->call;
-    if (!read_token(f) || neo_call_check_lookups(call))
+    if (!read_token(f))
         return NOT_FOUND;
+    const neo_problem *problem = neo_call_check_lookups(call);
+    if (problem)
+        return later(call, 429, problem->retry_after, "too many unknown tokens\n");
     neo_pg_status status = find_feed(f, call->pool, &rows);
     if (status != NEO_PG_OK)
         return failure(call, status);

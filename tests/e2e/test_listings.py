@@ -180,6 +180,21 @@ def test_only_a_valid_token_opens_a_feed(portal):
     assert answer.status_code == 405 and answer.headers["Allow"] == "GET, HEAD"
 
 
+def test_too_many_unknown_tokens_do_not_make_a_feed_unknown(portal_instance, portal):
+    source = Api(portal_instance, portal.key, source="127.0.0.77")
+
+    def ask(token):
+        with RawConnection(source) as raw:
+            raw.send(f"GET /listings/{token} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            return raw.answer()
+
+    assert any(ask(new_secret("lst_")[1]).status_code == 429 for _ in range(130))  # a minute may begin between
+    answer = ask(portal.feed["secret"])
+    assert answer.status_code == 429 and answer.content == b"too many unknown tokens\n"
+    assert int(answer.headers["Retry-After"]) > 0
+    assert portal.get().status_code == 200
+
+
 def test_a_token_of_a_feed_is_no_credential_of_the_api(portal_instance, portal):
     answer = portal.api.get("properties", headers={"X-API-Key": portal.feed["secret"]})
     assert answer.status_code == 401
