@@ -55,12 +55,14 @@ enum { TENANT, ORGANIZATION, CONTACT_NAME, CONTACT_EMAIL, CONTACT_PHONE, CREATED
 static neo_pg_status find_feed(feed *f, apr_pool_t *pool, neo_rows *rows)
 {
     neo_call *call = &f->call;
-    f->generation = neo_credential_cache_generation(call->site->credential_cache);
+    unsigned int generation = neo_credential_cache_generation(call->site->credential_cache);
     neo_pg *pg = call->request->host->acquire(call->request->context);
     if (!pg)
         return NEO_PG_UNAVAILABLE;
     neo_pg_status status = neo_pg_run(pg, NEO_BIND(find_feed, .id = f->id, .hash = f->hash), pool, rows);
     neo_call_release(call, pg);
+    if (status == NEO_PG_OK)
+        f->generation = generation;
     return status;
 }
 
