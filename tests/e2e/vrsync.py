@@ -52,7 +52,7 @@ RULES = {
     "ContactInfo/Telephone": (OPTIONAL, ".+", {}),
 }
 PARENTS = {"Media": {}, "Details": {}, "Details/Features": {}, "Location": {"displayAddress": "All|Street|Neighborhood"}, "ContactInfo": {}}
-HEADER = {"Provider": ".+", "Email": ".+@.+", "ContactName": ".+", "PublishDate": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", "Telephone": ".+"}
+HEADER = {"Provider": ".+", "Email": ".+@.+", "ContactName": ".+", "PublishDate": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "Telephone": ".+"}
 TAG = re.compile(r"<[a-zA-Z/!?]")
 
 
