@@ -13,7 +13,7 @@
 #include "core/secret.h"
 #include "resources/vrsync.h"
 
-#define FORMAT        "1" /* to be increased if the same properties give another document */
+#define FORMAT        "2" /* to be increased if the same properties give another document */
 #define RETRY_SECONDS 30
 #define END_MARGIN_S  30 /* as in export.c */
 #define LISTING_SIZE  4096

@@ -2,16 +2,20 @@
 /* Writes XML, and removes HTML from text (see core/xml.h). */
 #include "core/xml.h"
 
+#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
-/* The length of an HTML tag or comment at `text`; 1 for a "<" that looks like one but does not end; 0 for other text. */
+/* The length of an HTML tag or comment at `text`; 1 for a "<" that looks like one but is none, because another "<" precedes its
+ * end or its name is no word; 0 for other text. */
 static apr_size_t tag_length(const char *text)
 {
     if (*text != '<' || !(strchr("/!?", text[1]) || ((text[1] | 0x20) >= 'a' && (text[1] | 0x20) <= 'z')))
         return 0;
-    const char *end = strchr(text, '>');
-    return end ? (apr_size_t)(end - text) + 1 : 1;
+    const char *end = text + 1 + strcspn(text + 1, "<>"), *name = text + 1;
+    while (apr_isalnum(*name))
+        name++;
+    return *end == '>' && strchr(" \t\r\n/!?>", *name) ? (apr_size_t)(end - text) + 1 : 1;
 }
 
 /* Removes tags in place, until none is left: what remains may form another one. */

@@ -14,6 +14,8 @@ TEST(plain_text_has_no_markup_and_no_repeated_spaces)
     CHECK_PLAIN("  Casa \t\r\n boa  ", 0, "Casa boa");
     CHECK_PLAIN("<<b>b>Casa<!-- x --></p>", 0, "Casa");
     CHECK_PLAIN("2 < 3 > 1, a<b", 0, "2 < 3 > 1, ab");
+    CHECK_PLAIN("a<b <i>c</i> d>e", 0, "ab c d>e");
+    CHECK_PLAIN("x<y,z>w <br/>v", 0, "xy,z>w v");
     CHECK_PLAIN("<", 0, "<");
     CHECK_PLAIN("", 0, "");
     CHECK_PLAIN("\n\nUm \n  dois\x7F\x01\n\n", 1, "Um\ndois");
