@@ -302,6 +302,15 @@ static void add_features(const listing *l, const neo_json *list)
 
 /* ---------------------------------------------------------------- values */
 
+/* How many characters the feed has for a text: a line break is written as <br>. */
+static long long written_length(const char *text)
+{
+    long long length = (long long)neo_utf8_length(text);
+    for (; *text; text++)
+        length += *text == '\n' ? 3 : 0;
+    return length;
+}
+
 /* The text of a value, "" of a list, NULL if it has none. *size: what the element's limits apply to. */
 static const char *convert(const listing *l, const struct element *e, const neo_json *value, long long *size)
 {
@@ -311,7 +320,7 @@ static const char *convert(const listing *l, const struct element *e, const neo_
     switch (e->conversion) {
     case TEXT:
     case PARAGRAPHS: text = text ? neo_xml_plain(text, e->conversion == PARAGRAPHS, l->pool) : NULL; /* fallthrough */
-    case CODE: *size = text ? (long long)neo_utf8_length(text) : 0; return *size ? text : NULL;
+    case CODE: *size = text ? written_length(text) : 0; return *size ? text : NULL;
     case CHOICE: return translate(e->words, text);
     case TYPE: return l->type;
     case COUNTRY: return "Brasil";

@@ -146,8 +146,9 @@ def test_text_cannot_break_the_document(portal):
 
 
 def test_properties_that_a_portal_would_refuse_are_left_out(portal):
-    good = portal.add()
+    good = portal.add(description="Sala.\n" + "x" * 2991)
     wrong = [{"title": "Curto"}, {"title": None}, {"title": "<b>Casa</b>     boa"}, {"description": None}, {"description": "Curta"},
+             {"description": "Sala.\n" + "x" * 2992},
              {"media": PHOTOS[:4]}, {"media": [{**photo, "mime_type": "image/png"} for photo in PHOTOS]}, {"private_area": None},
              {"bedrooms": None}, {"bathrooms": None}, {"sale_price": 1}, {"address": {**ADDRESS, "neighborhood": None}},
              {"property_type": "lot"}]
