@@ -27,11 +27,10 @@ static neo_ctl_exit make_secret(neo_ctl *ctl, neo_pg **pg)
     neo_ctl_exit status = neo_ctl_finish(ctl, error, error ? NULL : neo_ctl_object(ctl, "id", id, "secret", secret, NULL));
     if (status != NEO_CTL_OK)
         return status; /* closing the connection rolls back */
-    neo_ctl_say(ctl,
-                ctl->command->noun == &neo_noun_feed
-                    ? "Store the secret: it is shown only once. A portal reads the path of SetHandler neoapi-listings with a "
-                      "slash and the secret."
-                    : "Store the secret: it is shown only once. Clients send it in the header X-API-Key.");
+    neo_ctl_say(ctl, ctl->command->noun == &neo_noun_feed
+                         ? "Store the secret: it is shown only once. Enter this address in the portal: "
+                           "https://HOST/listings/SECRET, where /listings is the location of SetHandler neoapi-listings."
+                         : "Store the secret: it is shown only once. Clients send it in the header X-API-Key.");
     if ((error = neo_ctl_flush(ctl)))
         return neo_ctl_fail(ctl, "%s", error);
     if ((error = neo_ctl_exec(ctl, *pg, "commit")))
