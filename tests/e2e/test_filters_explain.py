@@ -305,13 +305,13 @@ OLDER_EVENTS = 5000  # before these, of other types: frequent enough that the pl
 
 @pytest.fixture(scope="module")
 def event_log(bulk_data):
-    """Returns the positions of some of them."""
+    """Returns the positions of some of them. All are of yesterday, because otherwise a partition could be so small that an index costs more."""
     bulk_data.instance.sql("""insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)
-        select %s, 'document.' || (array['created', 'updated'])[1 + n %% 2], 'doc_a', now() - interval '21 hours', 'nbr_b', '{}'
+        select %s, 'document.' || (array['created', 'updated'])[1 + n %% 2], 'doc_a', date_trunc('day', now(), 'UTC') - interval '21 hours', 'nbr_b', '{}'
         from generate_series(1, %s) n""", bulk_data.api.credential.organizations[0], OLDER_EVENTS)
     bulk_data.instance.sql("""with e as (insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)
         select %s, case when rare then 'party.deleted' else 'party.updated' end, case when rare then %s else %s end,
-            now() - (%s - n) * interval '0.72 seconds', case when rare then 'nbr_rare' else 'nbr_a' end, '{"name":"Ana"}'
+            date_trunc('day', now(), 'UTC') - (%s - n) * interval '0.72 seconds', case when rare then 'nbr_rare' else 'nbr_a' end, '{"name":"Ana"}'
         from generate_series(1, %s) n, lateral (select n %% 10000 = 0 as rare) r returning id)
         select count(*) from e""", bulk_data.api.credential.organizations[0], RARE, FREQUENT, EVENTS, EVENTS)
     bulk_data.instance.sql("analyze neoapi.event")
