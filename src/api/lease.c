@@ -345,8 +345,9 @@ static void add_entry(exchange *x, entry *e)
 
 static neo_ms next_number(neo_leases *leases)
 {
-    neo_ms now = neo_now_ms();
-    return leases->number = now > leases->number ? now : leases->number + 1;
+    neo_ms now = neo_now_ms(), last = leases->number;
+    leases->number = now > last ? now : last + 1;
+    return leases->number;
 }
 
 /* A host that is alone does not exchange leases while nothing changes; the table still has all of them. */
