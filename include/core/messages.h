@@ -16,7 +16,7 @@
     X(ONE_CONNECTION, "NEO0105", FATAL, "DBDMax leaves no connection for requests; httpd does not start.",                     \
       "set DBDMax to at least 3")                                                                                              \
     X(FEW_CONNECTIONS, "NEO0106", WARNING, "DBDMax is very low for the number of threads; requests wait for connections.",     \
-      "set DBDMax to at least ThreadsPerChild / 16 + 2, with NeoAPIReadDSN one more")                                          \
+      "set DBDMax to at least ThreadsPerChild / 32 + 2, with NeoAPIReadDSN one more")                                          \
     X(PREFORK, "NEO0107", WARNING, "The MPM serves one request in each process, which holds up to 3 database connections.",    \
       "use mpm_event (Debian: a2dismod mpm_prefork && a2enmod mpm_event), or set MaxRequestWorkers to at most a third of "     \
       "PostgreSQL's max_connections; neoapictl doctor computes the limit")                                                     \

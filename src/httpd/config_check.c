@@ -37,7 +37,7 @@ static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
         report_error(server, NEO_LOG_PREFORK,
                      apr_psprintf(pool, "%d processes with one thread each need up to %d database connections", processes,
                                   3 * processes));
-    int needed = threads > 16  ? (threads + 15) / 16 + reserved
+    int needed = threads > 32  ? (threads + 31) / 32 + reserved
                  : threads > 1 ? reserved + 2
                                : 3,
         has = neo_config_max_connections(server);

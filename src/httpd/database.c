@@ -23,7 +23,7 @@
 #define ANSWERED_US       500000
 
 #define QUEUE_MS  2000 /* the time limit of a request that waits for a connection */
-#define MIN_QUEUE 32   /* requests that may wait; with many connections, two for each */
+#define MIN_QUEUE 64   /* requests that may wait; with many connections, two for each */
 #define RESERVED  2    /* connections, for the listener and the dispatcher; with replicas one more, to ask for the position */
 
 /* The queue of the requests. mod_dbd's own has no limits. */

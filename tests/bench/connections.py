@@ -8,7 +8,7 @@ from comparisons import creates, gets
 from load import Load
 
 CLIENTS = (1, 4, 16, 64)
-DATABASE_CONNECTIONS = (4, 8, 16, 27)  # DBDMax of each of two processes; 27 is shipped
+DATABASE_CONNECTIONS = (4, 8, 16, 27)  # DBDMax of each of two processes; 16 is shipped
 KINDS = {"get": gets, "create": creates}
 
 

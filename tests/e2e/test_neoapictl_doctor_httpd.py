@@ -258,7 +258,7 @@ def test_too_many_connections_are_found_with_the_remedy(layout, own_database):
     layout.finish().env["NEOAPI_DATABASE"] = own_database.dsn
     (layout.root / "conf-enabled/x.conf").write_text("ServerLimit 40\nThreadsPerChild 25\nMaxRequestWorkers 1000\n")
     row = layout.found("connection limit")
-    assert row["result"] == "failed" and row["found"].startswith("40 processes of 27 connections need 1080")
+    assert row["result"] == "failed" and row["found"].startswith("40 processes of 16 connections need 640")
     assert row["fix"].startswith(commands_of_the_readme()[-1].partition(" && ")[0])
     for file in layout.root.glob("mods-enabled/mpm_event.*"):
         file.unlink()
