@@ -68,10 +68,13 @@ class Httpd:
         path = self.place / "error.log"
         return path.read_text() if path.exists() else ""
 
-    def answers(self):
-        assert self.process.poll() is None, (self.place / "out").read_text() + self.log
+    def listens(self):
         with socket.socket() as one:
             return one.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def answers(self):
+        assert self.process.poll() is None, (self.place / "out").read_text() + self.log
+        return self.listens()
 
     def start(self):
         with open(self.place / "out", "w") as out:
@@ -90,6 +93,13 @@ class Httpd:
             os.killpg(self.process.pid, signal.SIGKILL)
             raise
         assert not CRASH.search((self.place / "out").read_text() + self.log)
+
+    def kill(self):
+        """Kills all processes at once. Their port is free only when the last of them has ended, which is not the one that is waited for."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(TIMEOUT_S)
+        self.process = None
+        eventually(lambda: not self.listens(), "its port is free")
 
     def __enter__(self):
         try:
