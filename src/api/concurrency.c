@@ -97,10 +97,9 @@ static void find_rows(const neo_concurrency *concurrency, const char *organizati
         rows[table] = table * ROWS + hash % ROWS;
 }
 
-int neo_concurrency_count(const neo_concurrency *concurrency, const char *organization)
+/* The lowest of the rows' sums. */
+static int lowest_sum(const neo_concurrency *concurrency, const size_t rows[NEO_CONCURRENCY_TABLES])
 {
-    size_t rows[NEO_CONCURRENCY_TABLES];
-    find_rows(concurrency, organization, rows);
     int count = row_sum(concurrency, rows[0]);
     for (int table = 1; table < NEO_CONCURRENCY_TABLES; table++) {
         int sum = row_sum(concurrency, rows[table]);
@@ -109,8 +108,16 @@ int neo_concurrency_count(const neo_concurrency *concurrency, const char *organi
     return count;
 }
 
+int neo_concurrency_count(const neo_concurrency *concurrency, const char *organization)
+{
+    size_t rows[NEO_CONCURRENCY_TABLES];
+    find_rows(concurrency, organization, rows);
+    return lowest_sum(concurrency, rows);
+}
+
 /* The request is added to both rows before a sum is read, so that concurrent requests cannot exceed the limit. If more arrive
- * at once than the limit allows, all of them may be refused, although there was room for some. */
+ * at once than the limit allows, all of them may be refused, although there was room for some. Without room it is not added,
+ * because neo_concurrency_count would count it until it is refused. */
 int neo_concurrency_enter(const neo_concurrency *concurrency, const char *organization, int limit, neo_concurrency_place *place)
 {
     size_t rows[NEO_CONCURRENCY_TABLES];
@@ -118,13 +125,13 @@ int neo_concurrency_enter(const neo_concurrency *concurrency, const char *organi
     if (concurrency->slot < 0)
         return 1;
     find_rows(concurrency, organization, rows);
+    if (lowest_sum(concurrency, rows) >= limit)
+        return 0;
     for (int table = 0; table < NEO_CONCURRENCY_TABLES; table++) {
         place->cells[table] = &row_at(concurrency->memory, rows[table])[concurrency->slot];
         atomic_fetch_add(place->cells[table], 1);
     }
-    int is_admitted = 0;
-    for (int table = 0; table < NEO_CONCURRENCY_TABLES && !is_admitted; table++)
-        is_admitted = row_sum(concurrency, rows[table]) <= limit;
+    int is_admitted = lowest_sum(concurrency, rows) <= limit;
     if (!is_admitted)
         neo_concurrency_leave(place);
     return is_admitted;

@@ -133,6 +133,28 @@ TEST(many_processes_do_not_exceed_the_limit)
     assert_int_equal(enter(&mine, "a", 2, 5), 2);
 }
 
+TEST(a_request_that_is_refused_is_never_counted)
+{
+    void *memory = shared(neo_concurrency_size(PROCESSES));
+    atomic_int *refused = shared(sizeof *refused);
+    neo_concurrency mine = joined(memory, getpid());
+    int most = 0;
+    assert_int_equal(enter(&mine, "a", 2, 5), 2);
+    pid_t child = fork();
+    if (child == 0) {
+        neo_concurrency its = joined(memory, getpid());
+        for (;;)
+            atomic_fetch_add(refused, 1 - enter(&its, "a", 2, 1));
+    }
+    while (atomic_load(refused) < 2000000) {
+        int count = neo_concurrency_count(&mine, "a");
+        most = count > most ? count : most;
+    }
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(most, 2);
+}
+
 /* ---------------------------------------------------------------- requests */
 
 TEST(an_organization_has_as_many_requests_in_progress_as_its_plan_allows)
