@@ -3,6 +3,8 @@
 
 import json
 
+from wait import eventually
+
 # joins a delivery d with its event e
 WITH_EVENT = ("neoapi.webhook_delivery d join neoapi.event e"
               " on e.organization_id = d.organization_id and e.id = d.event_id and e.created_at = d.event_at")
@@ -21,3 +23,10 @@ def events(instance, organization, after=""):
     rows = instance.sql(f"select {', '.join(COLUMNS)} from neoapi.event where organization_id = %s and id > %s order by id",
                         organization, after)
     return [{**dict(zip(COLUMNS, row)), "payload": json.loads(row[6])} for row in rows]
+
+
+def await_log_end(instance):
+    """Waits until every event that was committed before the call can be followed. A page that follows the log ends before the oldest
+    transaction in progress, which can be another test's."""
+    position = instance.sql("select neoapi.event_position(number, pg_current_xact_id()) from neoapi.event_epoch")[0][0]
+    eventually(lambda: instance.sql("select neoapi.event_position() > %s", position)[0][0], "the log is complete")

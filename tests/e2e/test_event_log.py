@@ -18,10 +18,10 @@ import pytest
 import requests
 from client import ok
 from deployment import sanitizer_settings
-from event_log import events
+from event_log import await_log_end, events
 from httpd import Httpd
 from preload import ShiftedClock
-from wait import TIMEOUT_S, eventually, together
+from wait import TIMEOUT_S, together
 
 SHIFT = 0.9  # seconds between the hosts' clocks; larger differences are corrected
 SCALE = float(os.environ.get("NEOAPI_PROMISE_SCALE", "0.1"))
@@ -135,12 +135,6 @@ def count_inversions(log):
             count += at < latest.get(resource, "")
             latest[resource] = max(at, latest.get(resource, ""))
     return count
-
-
-def await_log_end(instance):
-    """Waits until all transactions that have written have ended, because other tests use the same cluster."""
-    position = instance.sql("select neoapi.event_position(number, pg_current_xact_id()) from neoapi.event_epoch")[0][0]
-    eventually(lambda: instance.sql("select neoapi.event_position() > %s", position)[0][0], "the log is complete")
 
 
 def test_every_reader_sees_every_event_once_in_the_same_order(instance, host_ahead, own_api):

@@ -6,6 +6,7 @@ from contextlib import closing
 import psycopg2
 import pytest
 from client import Api, ok, refused
+from event_log import await_log_end
 from test_events import summary_of
 
 NOWHERE = "evt_" + "0" * 26
@@ -32,12 +33,6 @@ def follower(own_api, instance):
 def ok_position(answer):
     ok(answer)
     return answer.headers["X-Events-Position"]
-
-
-def await_transactions(instance):
-    """The log is complete when the transactions of other tests in this cluster have ended."""
-    from test_event_log import await_log_end
-    await_log_end(instance)
 
 
 def test_an_event_has_its_author_its_request_and_the_values(own_api):
@@ -77,7 +72,7 @@ def test_filters(own_api, instance, admin_factory):
     party = ok(own_api.post("parties", json={"name": "P", "kind": "person", "roles": ["buyer"]}), 201)
     expected = [("broker.created", one["id"]), ("broker.created", two["id"]), ("broker.updated", one["id"]),
                 ("party.created", party["id"])]
-    await_transactions(instance)
+    await_log_end(instance)
 
     def found(**params):
         listed = [(event["type"], event["resource_id"]) for event in ok(own_api.get("events", params=params))["items"]]
@@ -120,7 +115,7 @@ def test_a_credential_reads_the_events_of_the_resources_that_its_scopes_read(own
     organization = own_api.credential.organizations[0]
     broker = own_api.broker(name="1")
     party = ok(own_api.post("parties", json={"name": "P", "kind": "person", "roles": ["buyer"]}), 201)
-    await_transactions(instance)
+    await_log_end(instance)
     of_broker, of_party = (ok(own_api.get("events", params={"resource_id": one["id"]}))["items"][0] for one in (broker, party))
     limited = Api(instance, admin_factory.key(organization, scopes=["brokers:read", "parties:write"]))
     for params in ({}, {"order": "asc"}, {"order": "asc", "type": "broker.*,party.*"}, {"resource_id": broker["id"]}):
@@ -148,7 +143,7 @@ def test_a_follower_reads_every_event_once_in_pages_of_any_size(own_api, instanc
     start = follower.position[0]
     ids = [own_api.broker(name=str(number))["id"] for number in range(7)]
     ok(own_api.delete("brokers/" + ids[0]), 204)
-    await_transactions(instance)
+    await_log_end(instance)
     expected = [*[("broker.created", id) for id in ids], ("broker.deleted", ids[0])]
     for limit in (1, 3, 4, 100):
         follower.position[0] = start
@@ -174,7 +169,7 @@ def test_an_event_appears_when_all_earlier_transactions_have_ended(own_api, inst
         stopped = follower.position[0]
         assert follower() == [] and follower.position[0] == stopped
         assert own_api.walk("events")[0]["id"] > stopped
-    await_transactions(instance)
+    await_log_end(instance)
     event, = follower()
     assert event["resource_id"] == made["id"] and summary_of({**event, "changed": None, "previous": None})[0] == "broker.created"
 
@@ -186,7 +181,7 @@ def test_a_page_of_few_matching_events_examines_only_some(own_api, instance, fol
     instance.sql("insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)"
                  " select %s, 'party.created', 'pty_' || n, now(), 'x', '{}' from generate_series(1, 4100) n", organization)
     last = own_api.broker(name="last")
-    await_transactions(instance)
+    await_log_end(instance)
     start, seen = follower.position[0], []
     answer = own_api.get("events", params={"order": "asc", "after": start, "type": "broker.*"})
     while ok(answer)["page_info"]["has_next_page"]:
@@ -202,13 +197,14 @@ def test_an_organization_without_events_has_a_position(instance, admin_factory, 
     api = Api(instance, admin_factory.key())
     position = ok_position(api.get("events", params=params))
     made = api.broker(name="A")
-    await_transactions(instance)
+    await_log_end(instance)
     event, = ok(api.get("events", params={"order": "asc", "after": position}))["items"]
     assert event["resource_id"] == made["id"]
 
 
 def test_positions_that_are_too_old_or_of_another_epoch_are_refused(own_api, instance):
     own_api.broker(name="A")
+    await_log_end(instance)
     (epoch,), = instance.sql("select lpad(to_hex(number), 7, '0') from neoapi.event_epoch")
     former, later = (format(int(epoch, 16) + step, "07x") for step in (-1, 1))
     for wrong in (NOWHERE, f"evt_{former}{'0' * 19}", f"evt_{former}{'f' * 19}", f"evt_{later}{'0' * 19}",

@@ -9,6 +9,7 @@ from client import ok, refused
 from conftest import remove
 from admin_factory import AdminFactory
 from bulk_data import TABLES, BulkData, id_of, nodes_of, rows_read, unrestricted
+from event_log import await_log_end
 from factories import ResourceFactory
 
 pytestmark = pytest.mark.unsanitized
@@ -305,7 +306,9 @@ OLDER_EVENTS = 5000  # before these, of other types: frequent enough that the pl
 
 @pytest.fixture(scope="module")
 def event_log(bulk_data):
-    """Returns the positions of some of them. All are of yesterday, because otherwise a partition could be so small that an index costs more."""
+    """Returns the positions of some of them. All are of yesterday, because otherwise a partition could be so small that an index costs
+    more. So are the marks: a page that follows the log reads no event from more than six hours before the mark of its position."""
+    bulk_data.instance.sql("update neoapi.event_mark set noted_at = date_trunc('day', now(), 'UTC') - interval '21 hours'")
     bulk_data.instance.sql("""insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)
         select %s, 'document.' || (array['created', 'updated'])[1 + n %% 2], 'doc_a', date_trunc('day', now(), 'UTC') - interval '21 hours', 'nbr_b', '{}'
         from generate_series(1, %s) n""", bulk_data.api.credential.organizations[0], OLDER_EVENTS)
@@ -315,6 +318,7 @@ def event_log(bulk_data):
         from generate_series(1, %s) n, lateral (select n %% 10000 = 0 as rare) r returning id)
         select count(*) from e""", bulk_data.api.credential.organizations[0], RARE, FREQUENT, EVENTS, EVENTS)
     bulk_data.instance.sql("analyze neoapi.event")
+    await_log_end(bulk_data.instance)
     ids = bulk_data.instance.sql("select id from neoapi.event where resource_id like 'pty_%' order by id")
     return [ids[number][0] for number in (0, len(ids) // 2, -30)]
 
