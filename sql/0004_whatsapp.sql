@@ -72,8 +72,6 @@ create table neoapi.lead (
     representation   text not null,
     primary key (organization_id, id)
 );
--- A portal's lead, which it may post again.
-create unique index lead_origin_key on neoapi.lead (organization_id, created_by, (origin ->> 'lead_id')) where created_by like 'ptl\_%';
 create unique index lead_phone_key on neoapi.lead (organization_id, neoapi.whatsapp_phone_key(phone));
 create unique index lead_external_id_key on neoapi.lead (organization_id, external_id) where external_id is not null;
 create index lead_status on neoapi.lead (organization_id, status, id);
@@ -1093,6 +1091,7 @@ begin
     end if;
     update neoapi.whatsapp_identity i set lead_id = target where i.organization_id = organization and i.lead_id = other;
     update neoapi.whatsapp_opt_out x set lead_id = target where x.organization_id = organization and x.lead_id = other;
+    update neoapi.lead_origin x set lead_id = target where x.organization_id = organization and x.lead_id = other;
     update neoapi.whatsapp_conversation c set lead_id = target, updated_at = greatest(now(), c.updated_at + interval '1 millisecond')
     where c.organization_id = organization and c.lead_id = other;
     delete from neoapi.reference r where r.organization_id = organization and r.source_id = other;

@@ -240,6 +240,7 @@ static const struct {
     {&neo_noun_organization, "delete from neoapi.token_organization where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.listing_feed where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.lead_rejected where organization_id = $1"},
+    {&neo_noun_organization, "delete from neoapi.lead_origin where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.idempotency_key where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.imported_id where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.webhook_attempt where organization_id = $1"},

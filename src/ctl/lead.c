@@ -14,7 +14,6 @@
 #include "ctl/session.h"
 #include "resources/lead.h"
 #include "sql/portal.h"
-#include "sql/statements.h"
 
 #define MAX_FILE          (256 << 20)
 #define MAX_PROBLEMS      100   /* errors that are printed */
@@ -259,9 +258,8 @@ static const char *create_again(neo_pg *pg, const char *id, apr_pool_t *pool)
     neo_pg_status status = neo_portal_find_rejected(pg, id, pool, &portal, &raw);
     if (status == NEO_PG_OK && !raw.ptr)
         return "no such rejected lead, or its portal was removed; see: neoapictl lead rejected";
-    neo_sql_make_all(pool);
     if (status == NEO_PG_OK)
-        status = neo_portal_create_lead(pg, portal, raw, NULL, pool, &result);
+        status = neo_portal_receive(pg, portal, raw, NULL, pool, &result);
     return status == NEO_PG_OK ? result.reason : "the lead could not be created; try again";
 }
 

@@ -4,21 +4,16 @@
 -- read: find
 select id, organization_id, tenant_id, portal, encode(secret_hash, 'hex') from neoapi.lead_portal where id = {id};
 
--- read: find_property
-select id, broker_id from neoapi.property where organization_id = {organization} and code = {code};
-
--- read: find_lead
-select id from neoapi.lead where organization_id = {organization} and created_by = {portal} and origin ->> 'lead_id' = {lead};
-
 -- write: reject
 insert into neoapi.lead_rejected (organization_id, id, portal_id, body_hash, body, reason)
 values ({organization}, {id}, {portal}, decode({hash}, 'hex'), {body}, {reason})
 on conflict (organization_id, portal_id, body_hash) do update
 set times = neoapi.lead_rejected.times + 1, last_received_at = now(), reason = excluded.reason;
 
--- write: accept
-delete from neoapi.lead_rejected
-where organization_id = {organization} and portal_id = {portal} and body_hash = decode({hash}, 'hex');
+-- write: receive
+select body, deliveries, refusal
+from neoapi.portal_receive({organization}, {tenant}, {portal}, {id}, {now}::timestamptz, {listing}, {contact}::json,
+                           decode({hash}, 'hex'), {request});
 
 -- read: find_rejected
 select p.id, p.organization_id, p.tenant_id, p.portal, encode(p.secret_hash, 'hex'), r.body

@@ -253,9 +253,9 @@ finished as (
     delete from neoapi.webhook_deletion d using deletion, is_over where d.subscription_id = deletion.id and is_over.yes)
 select count(*) from ended;
 
--- Removes 1000 expired idempotency keys, 1000 rejected leads, and 1000 queued deliveries older than {days}. Returns whether there
--- may be more. Only the process with the lock removes anything; the lock ends with the statement. The subscriptions with queued
--- deliveries are found as above.
+-- Removes 1000 expired idempotency keys, 1000 rejected leads, 1000 contacts of portals, and 1000 queued deliveries older than {days}.
+-- Returns whether there may be more. Only the process with the lock removes anything; the lock ends with the statement. The
+-- subscriptions with queued deliveries are found as above.
 -- write: cleanup
 with recursive lock as materialized (select pg_try_advisory_xact_lock(hashtext('neoapi.cleanup')) as acquired),
 keys as (
@@ -268,6 +268,11 @@ rejected as (
     where (select acquired from lock)
     and ctid = any (array(
         select ctid from neoapi.lead_rejected where last_received_at < now() - interval '30 days' limit 1000))
+    returning 1),
+contacts as (
+    delete from neoapi.lead_origin
+    where (select acquired from lock)
+    and ctid = any (array(select ctid from neoapi.lead_origin where received_at < now() - interval '30 days' limit 1000))
     returning 1),
 queue (id) as (
     select min(q.subscription_id) from neoapi.webhook_queue q
@@ -286,4 +291,5 @@ orphans as (
             order by q.id limit 1000) q
         limit 1000))
     returning 1)
-select 1000 in ((select count(*) from keys), (select count(*) from rejected), (select count(*) from orphans)) from lock;
+select 1000 in ((select count(*) from keys), (select count(*) from rejected), (select count(*) from contacts),
+    (select count(*) from orphans)) from lock;

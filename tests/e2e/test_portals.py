@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from client import Adapter, Api, ok
+from client import Adapter, Api, ok, refused
 from conftest import addresses
 from event_log import events
 from factories import ResourceFactory
@@ -127,13 +127,6 @@ def test_a_repeated_lead_changes_nothing(org, home):
     assert [e["type"] for e in events(org.instance, org.organization)].count("lead.created") == 1
 
 
-def test_a_repeated_lead_is_recognized_whichever_index_it_violates_first(org, home):
-    assert org.post(lead(home["code"])) == 200
-    org.instance.sql("reindex index concurrently neoapi.lead_origin_key")  # now the index of phones is checked first
-    assert org.post(lead(home["code"])) == 200
-    assert org.rejected() == []
-
-
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Basic"}, {"Authorization": "Basic !"}, {"Authorization": "Bearer x"},
                                      {"Authorization": "Basic " + base64.b64encode(SECRET.encode()).decode()},
                                      {"Authorization": "Basic " + base64.b64encode(f"a:{SECRET}x".encode()).decode()},
@@ -179,10 +172,109 @@ def test_what_cannot_be_read_or_matched_is_kept(org, body, reason):
     assert org.leads() == [] and events(org.instance, org.organization) == []
 
 
-def test_a_lead_with_the_phone_of_another_is_kept(org, home):
+# ---------------------------------------------------------------- further contacts
+
+EARLIER, LATER = "2017-10-23T15:50:30.000Z", "2017-10-24T09:00:00.000Z"
+
+
+def kinds(org):
+    return [event["type"] for event in events(org.instance, org.organization) if event["type"].startswith("lead.")]
+
+
+def test_a_further_contact_updates_the_lead_of_the_person(org, home):
+    other = ResourceFactory(org.api).property()
     assert org.post(lead(home["code"])) == 200
-    assert org.post(lead(home["code"], id="2")) == 200
-    assert [one["reason"] for one in org.rejected()] == ["another lead of the organization has this phone"]
+    first, = org.leads()
+    assert org.post(lead(other["code"], id="2", timestamp=LATER, message="E esta casa?", name="N. Consumidor", temperature="Baixa")) == 200
+    made, = org.leads()
+    changed = {"message": "E esta casa?", "received_at": LATER, "property_id": other["id"], "metadata": {**first["metadata"], "temperature": "Baixa"},
+               "origin": {"portal": "grupo_olx", "lead_id": "2"}}
+    assert made == {**first, **changed, "updated_at": made["updated_at"]} and made["updated_at"] > first["updated_at"]
+    assert org.rejected() == [] and kinds(org) == ["lead.created", "lead.updated"]
+    event = events(org.instance, org.organization)[-1]
+    assert (event["resource_id"], event["actor"], event["payload"]) == (made["id"], org.portal, made)
+    assert set(event["changed"]) == set(changed) and event["previous"] == {name: first[name] for name in changed}
+    refused(org.api.delete("properties/" + other["id"]), 409, "conflict.in_use")
+    ok(org.api.delete("properties/" + home["id"]), 204)
+
+
+def test_a_repetition_of_an_earlier_contact_changes_nothing(org, home):
+    contacts = [lead(home["code"]), lead(home["code"], id="2", timestamp=LATER, message="De novo.")]
+    assert [org.post(one) for one in contacts] == [200, 200]
+    made = org.leads()
+    for one in contacts * 2:
+        assert org.post(one) == 200
+    assert org.leads() == made and org.rejected() == [] and kinds(org) == ["lead.created", "lead.updated"]
+
+
+def test_an_older_contact_only_completes_the_lead(org, home):
+    assert org.post(lead(home["code"], timestamp=LATER, email=None, message="Nova.")) == 200
+    first, = org.leads()
+    assert org.post(lead(home["code"], id="2", timestamp=EARLIER, message="Velha.")) == 200
+    made, = org.leads()
+    assert made == {**first, "email": "nome.consumidor@example.com", "updated_at": made["updated_at"]}
+    assert org.post(lead(home["code"], id="3", timestamp=EARLIER, message="Velha.")) == 200
+    assert org.leads() == [made] and kinds(org) == ["lead.created", "lead.updated"]
+
+
+@pytest.mark.parametrize("status, then", [("lost", "contacted"), ("qualified", "qualified"), ("converted", "converted")])
+def test_a_further_contact_opens_a_lost_lead_again(org, home, status, then):
+    path = "leads/" + ok(org.api.post("leads", {"name": "Ana", "phone": "+551199999999", "source": "site"}), 201)["id"]
+    ok(org.api.patch(path, {"status": status, **({"lost_reason": "Sem retorno."} if status == "lost" else {})}))
+    assert org.post(lead(home["code"])) == 200  # its phone has the ninth digit
+    made = ok(org.api.get(path))
+    assert org.leads() == [made] and (made["name"], made["source"], made["status"]) == ("Ana", "site", then)
+    assert "lost_reason" not in made and made["property_id"] == home["id"] and made["updated_by"] == org.portal
+
+
+def test_contacts_of_one_person_at_the_same_time_make_one_lead(org, home):
+    for _ in range(2):  # four is what a process receives at the same time
+        assert together(*[lambda id=id: org.post(lead(home["code"], id=id)) for id in "1234"]) == [200] * 4
+    made, = org.leads()
+    assert kinds(org).count("lead.created") == 1 and org.rejected() == []
+    assert org.instance.sql("select origin_id, lead_id from neoapi.lead_origin where organization_id = %s order by 1", org.organization) == [
+        (id, made["id"]) for id in "1234"]
+
+
+def test_a_contact_without_a_phone_is_a_lead_of_its_own(org, home):
+    without = {"ddd": None, "phone": None, "phoneNumber": None}
+    assert [org.post(lead(home["code"], id=id, **without)) for id in "1212"] == [200] * 4
+    assert len(org.leads()) == 2 and kinds(org) == ["lead.created"] * 2
+
+
+def test_a_repeated_contact_of_a_merged_or_deleted_lead_is_no_new_lead(org, home):
+    other = lead(home["code"], id="2", ddd="21", phoneNumber=None)
+    assert [org.post(lead(home["code"])), org.post(other)] == [200, 200]
+    second, first = org.leads()
+    merged = ok(org.api.post(f"leads/{first['id']}/merge", {"lead_id": second["id"]}))
+    assert [org.post(lead(home["code"])), org.post(other)] == [200, 200]
+    assert org.leads() == [merged] and org.rejected() == []
+    assert set(org.instance.sql("select lead_id from neoapi.lead_origin where organization_id = %s", org.organization)) == {(first["id"],)}
+    ok(org.api.delete("leads/" + first["id"]), 204)
+    assert [org.post(lead(home["code"])), org.post(other)] == [200, 200]
+    assert org.leads() == [] and org.rejected() == []
+    assert org.post(lead(home["code"], id="3")) == 200
+    assert [one["origin"]["lead_id"] for one in org.leads()] == ["3"]
+
+
+def test_a_repeated_contact_is_recognized_although_its_property_is_gone(org, home):
+    assert org.post(lead(home["code"])) == 200
+    ok(org.api.patch("properties/" + home["id"], {"code": "OTHER"}))
+    assert org.post(lead(home["code"])) == 200
+    assert len(org.leads()) == 1 and org.rejected() == []
+
+
+def test_a_contact_is_remembered_for_thirty_days(org, home):
+    assert org.post(lead(home["code"])) == 200 and org.post(lead(home["code"], id="2", phoneNumber=None, phone="988887777")) == 200
+    for id, days in (("59ee0fc6e4b043e1b2a6d863", 31), ("2", 29)):
+        org.instance.sql("update neoapi.lead_origin set received_at = now() - make_interval(days => %s)"
+                         " where organization_id = %s and origin_id = %s", days, org.organization, id)
+    org.instance.sql("update neoapi.job set due_at = now() where name = 'cleanup'")
+    remembered = "select origin_id from neoapi.lead_origin where organization_id = %s"
+    eventually(lambda: org.instance.sql(remembered, org.organization) == [("2",)], "the old one is removed")
+
+
+# ---------------------------------------------------------------- rejected leads
 
 
 def test_a_rejected_lead_is_accepted_once_its_property_exists(org, home):
