@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the requests in progress of each organization, across all processes that share the memory.
+/* Counts the requests in progress of each organization, and the leads of each portal, across all processes that share the
+ * memory. Below, a portal's id can be in the place of an organization's.
  *
  * Every process counts in its own cells, which a reader sums. When a process is killed, its cells are cleared. An organization
  * has a row of cells in each of two tables, and the lower of the two sums is used: another organization's requests count only

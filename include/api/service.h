@@ -23,6 +23,8 @@
 #define NEO_ADDRESS_LOOKUPS  60 /* reads of credentials from the database that found no valid one */
 /* The cost of WhatsApp callbacks without a valid signature from an address, in the same window. */
 #define NEO_UNSIGNED_COST 1200
+/* Posts to a portal's address without its secret, from an address or an IPv6 /48 network, in the same window. */
+#define NEO_PORTAL_FAILURES 60
 
 /* A document as it is sent, and its ETag. */
 typedef struct neo_static_document {

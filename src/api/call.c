@@ -4,6 +4,7 @@
 
 #include <apr_strings.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/clock.h"
 #include "pg/error.h"
@@ -150,6 +151,31 @@ neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const ne
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, rows);
     return rows->count ? NULL : neo_call_not_found(call, call->external_id);
+}
+
+/* ---------------------------------------------------------------- replies */
+
+neo_plain_reply neo_call_later_reply(neo_call *call, int status, int seconds, const char *text)
+{
+    neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, seconds));
+    return (neo_plain_reply){status, text};
+}
+
+neo_plain_reply neo_call_failed_reply(neo_call *call, neo_pg_status status)
+{
+    if (status == NEO_PG_FAILED || status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION)
+        return (neo_plain_reply){500, "failed\n"};
+    return neo_call_later_reply(call, 503, NEO_CALL_RETRY_SECONDS, "unavailable\n");
+}
+
+void neo_call_set_reply(neo_call *call, int route, neo_plain_reply reply)
+{
+    neo_response *response = call->response;
+    neo_call_set_header(call, "Cache-Control", "no-store");
+    response->route = route;
+    response->status = reply.status;
+    response->media_type = "text/plain; charset=utf-8";
+    response->body = (neo_text){reply.text, strlen(reply.text)};
 }
 
 /* ---------------------------------------------------------------- the database */

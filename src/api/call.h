@@ -94,6 +94,19 @@ neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const ne
 /* 404 for the resource or subresource; `external_id` is what it was looked up by, or NULL if by its id. */
 neo_problem *neo_call_not_found(neo_call *call, const char *external_id);
 
+/* The response of a handler outside the API: plain text, which reveals nothing to other senders. */
+typedef struct neo_plain_reply {
+    int status;
+    const char *text;
+} neo_plain_reply;
+
+/* A reply with Retry-After. */
+neo_plain_reply neo_call_later_reply(neo_call *call, int status, int seconds, const char *text);
+/* The reply after a failed statement: 500, or 503 if it can succeed later. Not for NEO_PG_OK. */
+neo_plain_reply neo_call_failed_reply(neo_call *call, neo_pg_status status);
+/* Makes it the response, which is not cached. */
+void neo_call_set_reply(neo_call *call, int route, neo_plain_reply reply);
+
 /* The id in a representation, which always is its first member. */
 const char *neo_call_representation_id(neo_text representation, apr_pool_t *pool);
 
@@ -107,6 +120,12 @@ neo_problem *neo_call_limit_rate(neo_call *call, int requests);
 neo_allowance neo_call_check_unsigned(const neo_call *call, int cost);
 /* Counts such a callback. */
 void neo_call_count_unsigned(const neo_call *call, int cost);
+/* Whether the address may post to the portal (its id): not after too many posts without the portal's secret. */
+neo_allowance neo_call_check_portal(const neo_call *call, const char *portal);
+/* Counts such a post. */
+void neo_call_count_portal(const neo_call *call, const char *portal);
+/* The reply to a request that exceeds a limit of its address. */
+neo_plain_reply neo_call_limited_reply(neo_call *call, const neo_allowance *allowance);
 /* The seconds until requests that were refused pass if no others are sent; at least 1. */
 int neo_allowance_wait(const neo_allowance *allowance);
 /* Counts the further requests of a batch. Returns NULL if they are within the limit. */

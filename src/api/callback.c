@@ -18,22 +18,16 @@
 #include "whatsapp/store.h"
 
 #define SIGNATURE      "sha256="
-#define RETRY_SECONDS  "5"
 #define MAX_CHALLENGE  255
 #define ITEMS_PER_STEP 100
 #define COST_BYTES     (64 << 10) /* an unsigned callback costs one unit more for each */
 
 /* ---------------------------------------------------------------- responses */
 
-typedef struct {
-    int status;
-    const char *text;
-} reply;
-
-static const reply OK = {200, "ok\n"}, FORBIDDEN = {403, "forbidden\n"};
+static const neo_plain_reply OK = {200, "ok\n"}, FORBIDDEN = {403, "forbidden\n"};
 
 /* Counts the request against the address. */
-static reply refuse_callback(neo_call *call)
+static neo_plain_reply refuse_callback(neo_call *call)
 {
     neo_call_count(call, 1);
     return FORBIDDEN;
@@ -46,12 +40,6 @@ static int unsigned_cost(apr_size_t bytes)
     return 1 + (int)(bytes / COST_BYTES);
 }
 
-static reply limited(neo_call *call, const neo_allowance *allowance)
-{
-    neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, neo_allowance_wait(allowance)));
-    return (reply){429, "too many requests\n"};
-}
-
 /* Whether the limit of the address allows the body without a valid signature. Its size is the declared one, if any. */
 static neo_allowance check_body(neo_call *call)
 {
@@ -60,14 +48,6 @@ static neo_allowance check_body(neo_call *call)
     if (length && (!neo_integer_parse(length, &bytes) || bytes < 0 || bytes > NEO_CALLBACK_MAX_BYTES))
         bytes = 0; /* the host refuses it */
     return neo_call_check_unsigned(call, unsigned_cost((apr_size_t)bytes));
-}
-
-static reply failure(neo_call *call, neo_pg_status status)
-{
-    if (status == NEO_PG_FAILED || status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION)
-        return (reply){500, "failed\n"};
-    neo_call_set_header(call, "Retry-After", RETRY_SECONDS);
-    return (reply){503, "unavailable\n"};
 }
 
 /* ---------------------------------------------------------------- verification of the address */
@@ -92,7 +72,7 @@ static int is_challenge(const char *text)
     return len > 0 && len <= MAX_CHALLENGE;
 }
 
-static reply verify_address(neo_call *call)
+static neo_plain_reply verify_address(neo_call *call)
 {
     static atomic_llong last;
     neo_rows rows;
@@ -103,14 +83,14 @@ static reply verify_address(neo_call *call)
         return refuse_callback(call);
     neo_pg *pg = call->request->host->acquire(call->request->context);
     if (!pg)
-        return failure(call, NEO_PG_UNAVAILABLE);
+        return neo_call_failed_reply(call, NEO_PG_UNAVAILABLE);
     neo_sha256(token, strlen(token), hash);
     neo_pg_status status = neo_whatsapp_verify(pg, hash, call->pool, &rows);
     neo_call_release(call, pg);
     if (status != NEO_PG_OK)
-        return failure(call, status);
+        return neo_call_failed_reply(call, status);
     if (rows.count)
-        return (reply){200, challenge};
+        return (neo_plain_reply){200, challenge};
     if (neo_call_may_log(&last))
         neo_log(NEO_LOG_VERIFY_TOKEN, call->request->log_context,
                 "callback verification refused: no number has this verify token");
@@ -191,13 +171,13 @@ static void log_not_signed(const neo_call *call, const neo_rows *numbers, int ro
 
 /* If the number is unknown, Meta must not repeat the callback for days. That it is signed with the secret of a number
  * of the same app shows that it is Meta's; otherwise it counts like one that is not signed. */
-static reply ignore_number(neo_call *call, const char *number, const unsigned char given[NEO_SHA256_SIZE])
+static neo_plain_reply ignore_number(neo_call *call, const char *number, const unsigned char given[NEO_SHA256_SIZE])
 {
     static atomic_llong last;
     neo_rows others;
     neo_pg_status status = read_numbers(call, NULL, &others);
     if (status != NEO_PG_OK)
-        return failure(call, status);
+        return neo_call_failed_reply(call, status);
     if (!find_signer(call, &others, given))
         neo_call_count_unsigned(call, unsigned_cost(call->raw.len));
     if (neo_call_may_log(&last))
@@ -273,21 +253,21 @@ static neo_pg_status receive_items(neo_call *call, neo_pg *pg, const apr_array_h
 
 /* If only a part of the items could be recorded, the callback is refused, so that Meta repeats it; recording an item again
  * changes nothing. */
-static reply record(neo_call *call, const apr_array_header_t *items, const char *signer)
+static neo_plain_reply record(neo_call *call, const apr_array_header_t *items, const char *signer)
 {
     neo_rows numbers;
     int other;
     const char *const *ids = numbers_in(items, call->pool);
     neo_pg_status status = read_numbers(call, ids, &numbers);
     if (status != NEO_PG_OK)
-        return failure(call, status);
+        return neo_call_failed_reply(call, status);
     const char *const *signed_numbers = signed_by(call, &numbers, ids, signer, &other);
     neo_pg *pg = call->request->host->acquire(call->request->context);
     status = pg ? receive_items(call, pg, items, signed_numbers) : NEO_PG_UNAVAILABLE;
     if (pg)
         neo_call_release(call, pg);
     if (status != NEO_PG_OK)
-        return failure(call, status);
+        return neo_call_failed_reply(call, status);
     if (other < 0)
         return OK;
     log_not_signed(call, &numbers, other);
@@ -295,7 +275,7 @@ static reply record(neo_call *call, const apr_array_header_t *items, const char 
 }
 
 /* Parses the body, whose signature has been verified. */
-static reply read_items(neo_call *call, const char *signer)
+static neo_plain_reply read_items(neo_call *call, const char *signer)
 {
     const char *error = "";
     int dropped;
@@ -303,7 +283,7 @@ static reply read_items(neo_call *call, const char *signer)
     apr_array_header_t *items = neo_callback_read(call->raw, call->site->stop_texts, call->pool, &error, &dropped);
     if (!items) {
         neo_log(NEO_LOG_CALLBACK_UNREAD, log_context, "cannot read a callback: %s", error);
-        return (reply){400, "not a callback\n"};
+        return (neo_plain_reply){400, "not a callback\n"};
     }
     if (dropped)
         neo_log(NEO_LOG_CALLBACK_UNREAD, log_context, "ignored %d invalid parts of a callback", dropped);
@@ -312,7 +292,7 @@ static reply read_items(neo_call *call, const char *signer)
 
 /* Before the signature is verified, the body is only searched for ids. The callback of a known number does not count as a
  * request of the address: it may come from Meta, with a wrong secret stored here. */
-static reply receive(neo_call *call)
+static neo_plain_reply receive(neo_call *call)
 {
     unsigned char given[NEO_SHA256_SIZE];
     const neo_request *request = call->request;
@@ -321,14 +301,14 @@ static reply receive(neo_call *call)
         return refuse_callback(call);
     neo_allowance allowance = check_body(call);
     if (allowance.is_exceeded)
-        return limited(call, &allowance);
+        return neo_call_limited_reply(call, &allowance);
     neo_problem *problem = request->host->body(request->context, NEO_CALLBACK_MAX_BYTES, &call->raw);
     if (problem)
-        return (reply){neo_problem_status(problem), "cannot read the body\n"};
+        return (neo_plain_reply){neo_problem_status(problem), "cannot read the body\n"};
     const char *const *ids = neo_callback_candidates(call->raw, call->pool);
     neo_pg_status status = read_numbers(call, ids, &numbers);
     if (status != NEO_PG_OK)
-        return failure(call, status);
+        return neo_call_failed_reply(call, status);
     const char *signer = find_signer(call, &numbers, given);
     if (signer)
         return read_items(call, signer);
@@ -342,19 +322,19 @@ static reply receive(neo_call *call)
 
 /* ---------------------------------------------------------------- the request */
 
-static reply receive_callback(neo_call *call)
+static neo_plain_reply receive_callback(neo_call *call)
 {
     const char *method = call->request->method;
     int is_get = strcmp(method, "GET") == 0;
     if (!is_get && strcmp(method, "POST") != 0) {
         neo_call_set_header(call, "Allow", "GET, POST");
-        return (reply){405, "method not allowed\n"};
+        return (neo_plain_reply){405, "method not allowed\n"};
     }
     if (!call->site->keys.count) /* without keys, no signature can be verified */
-        return failure(call, NEO_PG_UNAVAILABLE);
+        return neo_call_failed_reply(call, NEO_PG_UNAVAILABLE);
     neo_call_count(call, 0);
     if (call->allowance.remaining == 0) /* too many refused callbacks from the address */
-        return limited(call, &call->allowance);
+        return neo_call_limited_reply(call, &call->allowance);
     return is_get ? verify_address(call) : receive(call);
 }
 
@@ -362,10 +342,5 @@ void neo_service_answer_callback(const neo_site *site, const neo_request *reques
 {
     neo_call call;
     neo_call_begin(&call, site, request, response);
-    reply answer = receive_callback(&call);
-    neo_call_set_header(&call, "Cache-Control", "no-store");
-    response->route = neo_callback_route_number();
-    response->status = answer.status;
-    response->media_type = "text/plain; charset=utf-8";
-    response->body = (neo_text){answer.text, strlen(answer.text)};
+    neo_call_set_reply(&call, neo_callback_route_number(), receive_callback(&call));
 }

@@ -30,23 +30,7 @@ typedef struct {
     int has_begun;
 } feed;
 
-typedef struct {
-    int status;
-    const char *text;
-} reply;
-
-static const reply OK = {200, NULL}, NOT_FOUND = {404, "not found\n"};
-
-static reply later(neo_call *call, int status, int seconds, const char *text)
-{
-    neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, seconds));
-    return (reply){status, text};
-}
-
-static reply failure(neo_call *call, neo_pg_status status)
-{
-    return status == NEO_PG_FAILED ? (reply){500, "failed\n"} : later(call, 503, NEO_CALL_RETRY_SECONDS, "unavailable\n");
-}
+static const neo_plain_reply OK = {200, NULL}, NOT_FOUND = {404, "not found\n"};
 
 /* ---------------------------------------------------------------- the token */
 
@@ -81,7 +65,7 @@ static int read_token(feed *f)
     return 1;
 }
 
-static reply authenticate(feed *f)
+static neo_plain_reply authenticate(feed *f)
 {
     neo_rows rows;
     neo_call *call = &f->call;
@@ -89,10 +73,10 @@ static reply authenticate(feed *f)
         return NOT_FOUND;
     const neo_problem *problem = neo_call_check_lookups(call);
     if (problem)
-        return later(call, 429, problem->retry_after, "too many unknown tokens\n");
+        return neo_call_later_reply(call, 429, problem->retry_after, "too many unknown tokens\n");
     neo_pg_status status = find_feed(f, call->pool, &rows);
     if (status != NEO_PG_OK)
-        return failure(call, status);
+        return neo_call_failed_reply(call, status);
     if (!rows.count) {
         neo_call_count_failed_lookup(call);
         return NOT_FOUND;
@@ -176,7 +160,7 @@ static void close_stream(neo_stream *stream)
 enum { IS_FREE, STATE, CHANGED_AT };
 
 /* Begins the snapshot, in which it reads what the entity tag is made of. */
-static reply begin_snapshot(feed *f, const char **etag)
+static neo_plain_reply begin_snapshot(feed *f, const char **etag)
 {
     neo_call *call = &f->call;
     const neo_request *request = call->request;
@@ -186,16 +170,16 @@ static reply begin_snapshot(feed *f, const char **etag)
     const char *values[] = {f->id, call->actor.organization};
     f->pg = request->host->acquire_long(request->context, &is_full);
     if (!f->pg)
-        return later(call, 503, is_full ? RETRY_SECONDS : NEO_CALL_RETRY_SECONDS,
-                     is_full ? "too many exports in progress\n" : "unavailable\n");
+        return neo_call_later_reply(call, 503, is_full ? RETRY_SECONDS : NEO_CALL_RETRY_SECONDS,
+                                    is_full ? "too many exports in progress\n" : "unavailable\n");
     neo_pg_status status =
         neo_snapshot_begin(f->pg, &call->actor, call->site->export_timeout + END_MARGIN_S, call->pool, &snapshot);
     if (status == NEO_PG_OK)
         status = neo_pg_run(f->pg, NEO_QUERY(read_state_sql, 2), values, call->pool, &rows);
     if (status != NEO_PG_OK)
-        return failure(call, status);
+        return neo_call_failed_reply(call, status);
     if (!snapshot.is_within_organization || !snapshot.is_within_tenant || !neo_rows_is_true(&rows, 0, IS_FREE))
-        return later(call, 429, RETRY_SECONDS, "the feed is being read, or too many exports are in progress\n");
+        return neo_call_later_reply(call, 429, RETRY_SECONDS, "the feed is being read, or too many exports are in progress\n");
     if (neo_rows_value(&rows, 0, CHANGED_AT))
         f->published_at = neo_rows_value(&rows, 0, CHANGED_AT);
     const char *all = apr_pstrcat(call->pool, FORMAT, f->contact.name, "\n", f->contact.email, "\n", f->contact.phone, "\n",
@@ -216,36 +200,36 @@ static neo_pg_status open_rows(feed *f)
     return neo_table_open_snapshot(f->pg, &neo_property, &f->call.actor, &selection, f->call.pool, &rows);
 }
 
-static reply start(feed *f)
+static neo_plain_reply start(feed *f)
 {
-    const char *etag;
-    reply answer = begin_snapshot(f, &etag);
+    const char *etag = NULL;
+    neo_plain_reply answer = begin_snapshot(f, &etag);
     if (answer.status != 200)
         return answer;
     neo_call_set_header(&f->call, "ETag", etag);
     if (neo_call_knows(&f->call, etag))
-        return (reply){304, NULL};
+        return (neo_plain_reply){304, NULL};
     neo_pg_status status = open_rows(f);
-    return status == NEO_PG_OK ? OK : failure(&f->call, status);
+    return status == NEO_PG_OK ? OK : neo_call_failed_reply(&f->call, status);
 }
 
 /* Every request counts against the address. */
-static reply answer_feed(feed *f)
+static neo_plain_reply answer_feed(feed *f)
 {
     neo_call *call = &f->call;
     const char *method = call->request->method;
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
         neo_call_set_header(call, "Allow", "GET, HEAD");
-        return (reply){405, "method not allowed\n"};
+        return (neo_plain_reply){405, "method not allowed\n"};
     }
     neo_call_count(call, 1);
     if (call->allowance.is_exceeded)
-        return later(call, 429, neo_allowance_wait(&call->allowance), "too many requests\n");
-    reply answer = authenticate(f);
+        return neo_call_limited_reply(call, &call->allowance);
+    neo_plain_reply answer = authenticate(f);
     if (answer.status != 200)
         return answer;
     if (!call->request->can_stream) /* see neo_call_export */
-        return (reply){505, "HTTP/1.1 or later is needed\n"};
+        return (neo_plain_reply){505, "HTTP/1.1 or later is needed\n"};
     return start(f);
 }
 
@@ -255,7 +239,7 @@ void neo_service_answer_listings(const neo_site *site, const neo_request *reques
     f->stream = (neo_stream){next, close_stream, f};
     apr_pool_create(&f->part_pool, request->pool);
     neo_call_begin(&f->call, site, request, response);
-    reply answer = answer_feed(f);
+    neo_plain_reply answer = answer_feed(f);
     int is_success = answer.status == 200;
     neo_call_set_header(&f->call, "Cache-Control", is_success || answer.status == 304 ? "private, no-cache" : "no-store");
     response->route = neo_listings_route_number();

@@ -15,23 +15,8 @@
 #include "resources/portal.h"
 #include "sql/portal.h"
 
-#define RETRY_SECONDS   "5"
 #define MAX_SECRET      900 /* bytes, as neoapictl accepts it */
-#define MAX_IN_PROGRESS 4   /* leads of one portal, in one process */
-#define PLACES          256 /* counters of them; portals can share one */
-
-typedef struct {
-    int status;
-    const char *text;
-} reply;
-
-static reply failure(neo_call *call, neo_pg_status status)
-{
-    if (status == NEO_PG_FAILED || status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION)
-        return (reply){500, "failed\n"};
-    neo_call_set_header(call, "Retry-After", RETRY_SECONDS);
-    return (reply){503, "unavailable\n"};
-}
+#define MAX_IN_PROGRESS 8   /* leads of one portal, on one host */
 
 /* ---------------------------------------------------------------- the secret */
 
@@ -62,16 +47,14 @@ static int has_secret(const neo_portal *portal, const char *secret)
     return neo_equal_constant_time(hex, portal->secret_hash, sizeof hex - 1);
 }
 
-/* Counts the request against the address. */
-static reply refuse_sender(neo_call *call, const neo_portal *portal)
+static neo_plain_reply refuse_sender(neo_call *call, const neo_portal *portal)
 {
     static atomic_llong last;
-    neo_call_count(call, 1);
     neo_call_set_header(call, "WWW-Authenticate", "Basic realm=\"leads\"");
     if (portal && neo_call_may_log(&last))
         neo_log(NEO_LOG_PORTAL_SECRET, call->request->log_context, "lead for %s refused: it was not sent with its secret",
                 portal->id);
-    return (reply){401, "unauthorized\n"};
+    return (neo_plain_reply){401, "unauthorized\n"};
 }
 
 /* ---------------------------------------------------------------- the lead */
@@ -93,71 +76,73 @@ static neo_pg_status store(neo_call *call, neo_pg *pg, const neo_portal *portal)
     return status;
 }
 
-static reply receive_lead(neo_call *call, const neo_portal *portal)
+static neo_plain_reply receive_lead(neo_call *call, const neo_portal *portal)
 {
     const neo_request *request = call->request;
     neo_problem *problem = request->host->body(request->context, NEO_PORTAL_MAX_BYTES, &call->raw);
     if (problem)
-        return (reply){neo_problem_status(problem), "cannot read the body\n"};
+        return (neo_plain_reply){neo_problem_status(problem), "cannot read the body\n"};
     neo_pg *pg = request->host->acquire(request->context);
     neo_pg_status status = pg ? store(call, pg, portal) : NEO_PG_UNAVAILABLE;
     if (pg)
         neo_call_release_unconfirmed(call, pg);
-    return status == NEO_PG_OK ? (reply){200, "ok\n"} : failure(call, status);
+    return status == NEO_PG_OK ? (neo_plain_reply){200, "ok\n"} : neo_call_failed_reply(call, status);
 }
 
-/* A portal with many leads at the same time must not use all threads and connections. */
-static reply receive_in_turn(neo_call *call, const neo_portal *portal)
+/* A portal with many leads at the same time, or with slow ones, must not use all threads and connections. */
+static neo_plain_reply receive_within_limit(neo_call *call, const neo_portal *portal)
 {
-    static atomic_int in_progress[PLACES];
-    atomic_int *place = &in_progress[neo_crc32(portal->id, strlen(portal->id)) % PLACES];
-    reply answer =
-        atomic_fetch_add(place, 1) < MAX_IN_PROGRESS ? receive_lead(call, portal) : failure(call, NEO_PG_UNAVAILABLE);
-    atomic_fetch_sub(place, 1);
-    return answer;
+    return neo_concurrency_enter(call->site->concurrency, portal->id, MAX_IN_PROGRESS, &call->response->place)
+               ? receive_lead(call, portal)
+               : neo_call_failed_reply(call, NEO_PG_UNAVAILABLE);
 }
 
 /* ---------------------------------------------------------------- the request */
 
-/* The last segment of the path is the portal's id. */
-static reply identify_portal(neo_call *call)
+/* A post without the portal's secret counts for that portal and, if there is no such portal, for the address as well, because
+ * it has read from the database. */
+static neo_plain_reply authenticate_portal(neo_call *call, const char *id)
 {
     neo_portal *portal = NULL;
-    const char *path = call->request->path, *slash = strrchr(path, '/'), *id = slash ? slash + 1 : path;
+    neo_pg_status status = NEO_PG_OK;
     const char *secret = sent_secret(call);
-    if (!secret || !neo_id_is(id, NEO_PORTAL_PREFIX))
-        return refuse_sender(call, NULL);
-    neo_pg *pg = call->request->host->acquire(call->request->context);
-    neo_pg_status status = pg ? neo_portal_find(pg, id, call->pool, &portal) : NEO_PG_UNAVAILABLE;
-    if (pg)
-        neo_call_release_unconfirmed(call, pg);
+    neo_allowance allowance = neo_call_check_portal(call, id);
+    if (allowance.is_exceeded)
+        return neo_call_limited_reply(call, &allowance);
+    if (secret) {
+        neo_pg *pg = call->request->host->acquire(call->request->context);
+        status = pg ? neo_portal_find(pg, id, call->pool, &portal) : NEO_PG_UNAVAILABLE;
+        if (pg)
+            neo_call_release_unconfirmed(call, pg);
+    }
     if (status != NEO_PG_OK)
-        return failure(call, status);
-    return portal && has_secret(portal, secret) ? receive_in_turn(call, portal) : refuse_sender(call, portal);
+        return neo_call_failed_reply(call, status);
+    if (portal && has_secret(portal, secret))
+        return receive_within_limit(call, portal);
+    neo_call_count_portal(call, id);
+    neo_call_count(call, secret && !portal);
+    return refuse_sender(call, portal);
 }
 
-static reply answer_request(neo_call *call)
+static neo_plain_reply answer_request(neo_call *call)
 {
+    const char *path = call->request->path, *slash = strrchr(path, '/'), *id = slash ? slash + 1 : path;
     if (strcmp(call->request->method, "POST") != 0) {
         neo_call_set_header(call, "Allow", "POST");
-        return (reply){405, "method not allowed\n"};
+        return (neo_plain_reply){405, "method not allowed\n"};
     }
     neo_call_count(call, 0);
-    if (call->allowance.remaining == 0) { /* too many refused requests from the address */
-        neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, neo_allowance_wait(&call->allowance)));
-        return (reply){429, "too many requests\n"};
-    }
-    return identify_portal(call);
+    if (call->allowance.remaining == 0) /* too many requests without a valid credential from the address */
+        return neo_call_limited_reply(call, &call->allowance);
+    if (neo_id_is(id, NEO_PORTAL_PREFIX))
+        return authenticate_portal(call, id);
+    neo_call_count(call, 1);
+    return refuse_sender(call, NULL);
 }
 
 void neo_service_answer_lead(const neo_site *site, const neo_request *request, neo_response *response)
 {
     neo_call call;
     neo_call_begin(&call, site, request, response);
-    reply answer = answer_request(&call);
-    neo_call_set_header(&call, "Cache-Control", "no-store");
-    response->route = neo_leads_route_number();
-    response->status = answer.status;
-    response->media_type = "text/plain; charset=utf-8";
-    response->body = (neo_text){answer.text, strlen(answer.text)};
+    neo_call_set_reply(&call, neo_leads_route_number(), answer_request(&call));
 }

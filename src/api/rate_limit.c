@@ -13,6 +13,7 @@
 #define NETWORK  'n' /* requests of an IPv6 /48 network */
 #define LOOKUPS  'l' /* failed look-ups of credentials */
 #define UNSIGNED 'u' /* WhatsApp callbacks without a valid signature */
+#define PORTAL   'p' /* posts without the secret of the portal whose id follows the address */
 
 /* An address; of an IPv6 address, the first `bytes`. */
 static neo_text caller_key(const neo_call *call, char limit, apr_size_t bytes)
@@ -106,6 +107,38 @@ void neo_call_count_unsigned(const neo_call *call, int cost)
     count_network(call, UNSIGNED, 8, cost, NEO_UNSIGNED_COST, &allowance);
     if (allowance.is_exceeded && allowance.remaining)
         count_network(call, UNSIGNED, 8, allowance.remaining, NEO_UNSIGNED_COST, &allowance);
+}
+
+/* A portal posts for many organizations from few addresses, so a wrong secret of one counts only for that one. The address of
+ * IPv6 is a /48 network, so that a sender with many addresses has no more guesses. */
+static neo_text portal_key(const neo_call *call, const char *portal)
+{
+    neo_text address = caller_key(call, PORTAL, 6);
+    apr_size_t len = strlen(portal);
+    char *key = apr_palloc(call->pool, address.len + len);
+    memcpy(key, address.ptr, address.len);
+    memcpy(key + address.len, portal, len);
+    return (neo_text){key, address.len + len};
+}
+
+neo_allowance neo_call_check_portal(const neo_call *call, const char *portal)
+{
+    neo_allowance allowance;
+    neo_limiter_check(call->site->addresses, portal_key(call, portal), 1, NEO_PORTAL_FAILURES, NEO_ADDRESS_WINDOW,
+                      neo_now_ms() / 1000, &allowance);
+    return allowance;
+}
+
+void neo_call_count_portal(const neo_call *call, const char *portal)
+{
+    neo_allowance allowance;
+    neo_limiter_count(call->site->addresses, portal_key(call, portal), 1, NEO_PORTAL_FAILURES, NEO_ADDRESS_WINDOW,
+                      neo_now_ms() / 1000, &allowance);
+}
+
+neo_plain_reply neo_call_limited_reply(neo_call *call, const neo_allowance *allowance)
+{
+    return neo_call_later_reply(call, 429, neo_allowance_wait(allowance), "too many requests\n");
 }
 
 static neo_problem *exceeded(neo_call *call, const neo_allowance *allowance, const char *detail)

@@ -228,7 +228,7 @@ def test_a_further_contact_opens_a_lost_lead_again(org, home, status, then):
 
 
 def test_contacts_of_one_person_at_the_same_time_make_one_lead(org, home):
-    for _ in range(2):  # four is what a process receives at the same time
+    for _ in range(2):
         assert together(*[lambda id=id: org.post(lead(home["code"], id=id)) for id in "1234"]) == [200] * 4
     made, = org.leads()
     assert kinds(org).count("lead.created") == 1 and org.rejected() == []
@@ -338,21 +338,53 @@ def test_an_organization_with_a_portal_is_not_removed(org):
     assert done.returncode == 1 and "1 portal" in done.stderr
 
 
-def test_a_flood_of_one_portal_does_not_block_another(org, home):
-    """Each process receives four leads of a portal at a time, so that of these posts one has no place."""
+# ---------------------------------------------------------------- limits
+
+
+def test_a_flood_of_one_portal_does_not_block_others(org, home):
+    """A host receives eight leads of a portal at a time: a further one is refused, and those that wait hold no connection to the database."""
     head = f"POST {PATH}/{org.portal} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\nAuthorization: {basic(SECRET)}\r\n\r\n"
     api = Api(org.instance, url=f"https://{urlsplit(org.instance.url).netloc}{PATH}/")
     other = org.ctl("portal", "create", "plaza", "--organization", org.organization)
     with contextlib.ExitStack() as stack:
-        posts = [stack.enter_context(RawConnection(api)).send(head.encode()) for _ in range(4 * len(org.instance.children()) + 1)]
+        posts = [stack.enter_context(RawConnection(api)).send(head.encode()) for _ in range(9)]
         pool = stack.enter_context(ThreadPoolExecutor(len(posts)))
         answers = [pool.submit(post.answer, "POST") for post in posts]
         done, _ = wait(answers, TIMEOUT_S, FIRST_COMPLETED)
         assert {(one.result().status_code, one.result().headers["Retry-After"]) for one in done} == {(503, "5")}
-        assert org.post({"name": "Ana", "phone": "11988887777"}, portal=other["id"], secret=other["secret"]) == 200
+        statuses = together(*[lambda n=n: org.post({"name": "Ana", "ddd": "11", "phone": f"98888777{n}"}, portal=other["id"], secret=other["secret"])
+                              for n in range(6)])
+        assert statuses == [200] * 6 and len(org.leads()) == 6
         for post in posts:
             post.send(b" " * 100)
-        assert {one.result().status_code for one in answers} == {200, 503}
+        assert sorted(one.result().status_code for one in answers) == [200] * 8 + [503]
+    assert org.post(lead(home["code"])) == 200
+
+
+def refused_until_limited(org, limit, **post):
+    """How many posts are refused with 401 before one is refused with 429."""
+    for count in range(limit + 1):
+        status = org.post({}, **post)
+        if status == 429:
+            return count
+        assert status == 401
+    return limit + 1
+
+
+@pytest.mark.parametrize("unauthorized", [{"secret": "x"}, {"headers": {}}], ids=["wrong secret", "no secret"])
+def test_failed_posts_of_one_portal_do_not_lock_out_others(org, home, unauthorized):
+    other = org.ctl("portal", "create", "plaza", "--organization", org.organization)
+    assert refused_until_limited(org, 60, **unauthorized) <= 60
+    assert org.post(lead(home["code"])) == 429  # guessing does not go on, even with the secret
+    assert org.post({"name": "Ana", "phone": "11988887777"}, portal=other["id"], secret=other["secret"]) == 200
+    org.session.mount("https://", Adapter(next(addresses), Path(org.instance.ca).read_text()))
+    assert org.post(lead(home["code"])) == 200
+
+
+def test_posts_to_a_removed_portal_do_not_lock_out_others(org, home):
+    removed = org.ctl("portal", "create", "plaza", "--organization", org.organization)
+    org.ctl("portal", "remove", removed["id"])
+    assert refused_until_limited(org, 60, portal=removed["id"], secret=removed["secret"]) <= 60
     assert org.post(lead(home["code"])) == 200
 
 
