@@ -16,6 +16,8 @@ typedef enum neo_lead_column {
 /* "party_id" */
 const char *neo_lead_column_name(neo_lead_column column);
 
+int neo_lead_column_is_required(neo_lead_column column);
+
 /* The column of a CSV heading or one of its synonyms, in any case; -1 if unknown. */
 int neo_lead_column_named(const char *heading);
 
@@ -30,6 +32,9 @@ const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool);
 
 /* What a lead's phone may be sent as. The rule is stricter. */
 #define NEO_PATTERN_LEAD_PHONE "^[+]?[ ./()-]*[0-9]([ ./()-]*[0-9]){7,16}[ ./()-]*$"
+
+/* The rule of a lead's id that the operation itself looks up, unlike a reference. */
+const char *neo_rule_lead_id(const neo_json *value, apr_pool_t *pool);
 
 /* The rule of a contact's business-scoped user id. */
 const char *neo_rule_bsuid(const neo_json *value, apr_pool_t *pool);

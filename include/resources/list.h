@@ -5,17 +5,15 @@
 
 #include "schema/resource.h"
 
-/* Resources whose events "*" includes, in the order of the OpenAPI document: X(name, AREA, "collection"). */
-#define NEO_RESOURCES_IN_ANY_EVENT(X)                                                                                          \
+/* Resources with events, in the order of the OpenAPI document: X(name, AREA, "collection"). */
+#define NEO_RESOURCES_WITH_EVENTS(X)                                                                                           \
     X(broker, BROKERS, "brokers")                                                                                              \
     X(property, PROPERTIES, "properties")                                                                                      \
     X(party, PARTIES, "parties")                                                                                               \
     X(proposal, PROPOSALS, "proposals")                                                                                        \
     X(contract, CONTRACTS, "contracts")                                                                                        \
-    X(document, DOCUMENTS, "documents")
-
-/* Resources with events. */
-#define NEO_RESOURCES_WITH_EVENTS(X) NEO_RESOURCES_IN_ANY_EVENT(X) X(lead, LEADS, "leads")
+    X(document, DOCUMENTS, "documents")                                                                                        \
+    X(lead, LEADS, "leads")
 
 /* All resources. */
 #define NEO_RESOURCE_LIST(X) NEO_RESOURCES_WITH_EVENTS(X) X(webhook, WEBHOOKS, "webhooks")

@@ -35,7 +35,7 @@ typedef enum neo_parameter_kind {
     NEO_KIND_NUMBER_ID,
     NEO_KIND_LEAD_ID,
     NEO_KIND_FEED_ID,
-    NEO_KIND_PORTAL, /* a format of leads */
+    NEO_KIND_PORTAL_FORMAT, /* a format of leads */
     NEO_KIND_PORTAL_ID,
     NEO_KIND_REJECTED_ID,
     NEO_KIND_HOST,        /* a DNS name */

@@ -9,7 +9,7 @@
 #define NEO_PORTAL_MAX_BYTES 65536 /* of a lead */
 
 /* The names of the formats, ended by NULL. */
-extern const char *const neo_portal_names[];
+extern const char *const neo_portal_formats[];
 
 /* Texts that the lead does not have are NULL. */
 typedef struct neo_portal_lead {
@@ -17,7 +17,7 @@ typedef struct neo_portal_lead {
     const char *listing; /* the code of the property that the lead is about */
 } neo_portal_lead;
 
-/* Reads a lead. Returns NULL, or why it cannot be read. `portal` is one of neo_portal_names, or of a later
+/* Reads a lead. Returns NULL, or why it cannot be read. `portal` is one of neo_portal_formats, or of a later
  * version. */
 const char *neo_portal_read(const char *portal, neo_text raw, apr_pool_t *pool, neo_portal_lead *lead);
 

@@ -44,8 +44,8 @@ enum neo_field_flags {
                              explicit */
     NEO_VERBATIM = 4096,  /* a string with any characters, also none */
     NEO_API_ONLY = 8192,  /* in responses, not in exports: it says what other rows or the clock say */
-    NEO_EXPORT_ONLY = 16384, /* in exports and imports, not in the API */
-    NEO_LATER = 32768,       /* a field of the service that no creation sets */
+    NEO_EXPORT_ONLY = 16384,   /* in exports and imports, not in the API */
+    NEO_NOT_ON_CREATE = 32768, /* a field of the service that no creation sets */
 };
 
 typedef struct neo_field neo_field;
@@ -201,7 +201,7 @@ struct neo_resource {
     const char *tag_doc;               /* for the documentation */
     int area;                          /* neo_area of its scopes (see resources/list.h) */
     int has_events;                    /* its changes are events */
-    int is_opt_in;                     /* a subscription to "*" does not include them */
+    int is_excluded_from_wildcard;     /* a subscription to "*" does not include them */
     const neo_field *fields;           /* in the order of responses, ended by a field without a name */
     const neo_filter *filters;         /* besides the common ones, ended by a filter without a name; NULL if there is none */
     neo_body_rule rule;                /* NULL if there is none */

@@ -10,7 +10,7 @@
 /* A portal of an organization. */
 typedef struct neo_portal {
     const char *id, *organization, *tenant;
-    const char *format;      /* one of neo_portal_names */
+    const char *format;      /* one of neo_portal_formats */
     const char *secret_hash; /* SHA-256, hexadecimal */
 } neo_portal;
 

@@ -9,8 +9,11 @@
 
 /* ---------------------------------------------------------------- secrets */
 
-/* Creates a credential, or gives it a new secret. Commits after the secret was printed: if it cannot be, nothing is changed. */
-static neo_ctl_exit make_secret(neo_ctl *ctl, neo_pg **pg)
+#define SENT_BY_CLIENTS "Clients send it in the header X-API-Key."
+
+/* Creates a credential, or gives it a new secret. Commits after the secret was printed: if it cannot be, nothing is changed.
+ * `use` says what the secret is used for. */
+static neo_ctl_exit make_secret(neo_ctl *ctl, neo_pg **pg, const char *use)
 {
     const char *error;
     char id[NEO_ID_SIZE], secret[NEO_SECRET_SIZE];
@@ -27,10 +30,7 @@ static neo_ctl_exit make_secret(neo_ctl *ctl, neo_pg **pg)
     neo_ctl_exit status = neo_ctl_finish(ctl, error, error ? NULL : neo_ctl_object(ctl, "id", id, "secret", secret, NULL));
     if (status != NEO_CTL_OK)
         return status; /* closing the connection rolls back */
-    neo_ctl_say(ctl, ctl->command->noun == &neo_noun_feed
-                         ? "Store the secret: it is shown only once. Enter this address in the portal: "
-                           "https://HOST/listings/SECRET, where /listings is the location of SetHandler neoapi-listings."
-                         : "Store the secret: it is shown only once. Clients send it in the header X-API-Key.");
+    neo_ctl_say(ctl, "Store the secret: it is shown only once. %s", use);
     if ((error = neo_ctl_flush(ctl)))
         return neo_ctl_fail(ctl, "%s", error);
     if ((error = neo_ctl_exec(ctl, *pg, "commit")))
@@ -42,7 +42,7 @@ static neo_ctl_exit rotate_credential(neo_ctl *ctl)
 {
     neo_pg *pg;
     const char *grace = neo_ctl_value(ctl, "grace");
-    neo_ctl_exit status = make_secret(ctl, &pg);
+    neo_ctl_exit status = make_secret(ctl, &pg, SENT_BY_CLIENTS);
     if (status != NEO_CTL_OK)
         return status;
     if (strcmp(grace, "0") == 0)
@@ -85,14 +85,16 @@ static neo_ctl_exit check_scopes(const neo_ctl *ctl)
 static neo_ctl_exit create_feed(neo_ctl *ctl)
 {
     neo_pg *pg;
-    return make_secret(ctl, &pg);
+    return make_secret(ctl, &pg,
+                       "Enter this address in the portal: https://HOST/listings/SECRET, where /listings is the location of "
+                       "SetHandler neoapi-listings.");
 }
 
 static neo_ctl_exit create_credential(neo_ctl *ctl)
 {
     neo_pg *pg;
     neo_ctl_exit status = check_scopes(ctl);
-    return status == NEO_CTL_OK ? make_secret(ctl, &pg) : status;
+    return status == NEO_CTL_OK ? make_secret(ctl, &pg, SENT_BY_CLIENTS) : status;
 }
 
 static neo_ctl_exit change_key(neo_ctl *ctl)

@@ -59,9 +59,10 @@ static const char *read_heading(import *i, const neo_csv_record *record)
         i->columns[c] = column;
     }
     i->columns[record->count] = -1;
-    for (int column = 0; column <= NEO_LEAD_PHONE; column++)
-        if (!seen[column])
-            return apr_psprintf(pool, "line %d: the column %s is missing", record->line, neo_lead_column_name(column));
+    for (int c = 0; c < NEO_LEAD_COLUMNS; c++)
+        if (!seen[c] && neo_lead_column_is_required((neo_lead_column)c))
+            return apr_psprintf(pool, "line %d: the column %s is missing", record->line,
+                                neo_lead_column_name((neo_lead_column)c));
     return NULL;
 }
 

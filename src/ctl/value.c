@@ -120,7 +120,7 @@ static const struct {
     [NEO_KIND_NUMBER_ID] = {"NUMBER", .prefix = "wan_"},
     [NEO_KIND_LEAD_ID] = {"LEAD", .prefix = "led_"},
     [NEO_KIND_FEED_ID] = {"ID", .prefix = NEO_FEED_PREFIX},
-    [NEO_KIND_PORTAL] = {"FORMAT", .words = neo_portal_names},
+    [NEO_KIND_PORTAL_FORMAT] = {"FORMAT", .words = neo_portal_formats},
     [NEO_KIND_PORTAL_ID] = {"PORTAL", .prefix = NEO_PORTAL_PREFIX},
     [NEO_KIND_REJECTED_ID] = {"REJECTED", .prefix = "lrj_"},
     [NEO_KIND_HOST] = {"NAME", .check = check_host_name},

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/id.h"
+#include "resources/lead.h"
 #include "resources/rules.h"
 #include "schema/rules.h"
 #include "whatsapp_fields.h"
@@ -183,12 +184,6 @@ const neo_filter neo_conversation_filters[] = {
 
 /* ---------------------------------------------------------------- to start one */
 
-static const char *lead_rule(const neo_json *value, apr_pool_t *pool)
-{
-    (void)pool;
-    return neo_id_is(neo_json_string(value), "led_") ? NULL : "must be the id of a lead (led_…)";
-}
-
 static const char *template_name_rule(const neo_json *value, apr_pool_t *pool)
 {
     const char *name = neo_json_string(value);
@@ -213,10 +208,10 @@ static const char *language_rule(const neo_json *value, apr_pool_t *pool)
 }
 
 /* clang-format off */
-#define TEMPLATE_FIELDS(required, ignored)                                                                                     \
+#define TEMPLATE_FIELDS(required, more)                                                                                        \
     {.name = "template_name",                                                                                                  \
      .type = NEO_STRING,                                                                                                       \
-     .flags = (required) | (ignored),                                                                                          \
+     .flags = (required) | (more),                                                                                             \
      .max = 512,                                                                                                               \
      .rule = template_name_rule,                                                                                               \
      .pattern = "^[a-z0-9_]{1,512}$",                                                                                          \
@@ -224,7 +219,7 @@ static const char *language_rule(const neo_json *value, apr_pool_t *pool)
      .example = "\"visit_invitation\""},                                                                                       \
     {.name = "template_language",                                                                                              \
      .type = NEO_STRING,                                                                                                       \
-     .flags = (ignored),                                                                                                       \
+     .flags = (more),                                                                                                          \
      .max = 8,                                                                                                                 \
      .default_value = "pt_BR",                                                                                                 \
      .rule = language_rule,                                                                                                    \
@@ -233,7 +228,7 @@ static const char *language_rule(const neo_json *value, apr_pool_t *pool)
      .example = "\"pt_BR\""},                                                                                                  \
     {.name = "template_parameters",                                                                                            \
      .type = NEO_TEXT_LIST,                                                                                                    \
-     .flags = (ignored),                                                                                                       \
+     .flags = (more),                                                                                                          \
      .max = 1024,                                                                                                              \
      .max_items = 50,                                                                                                          \
      .doc = "Values of the parameters in the template's body, in order.",                                                      \
@@ -248,7 +243,7 @@ static const neo_field start_fields[] = {
      .type = NEO_STRING,
      .flags = NEO_REQUIRED,
      .max = 100,
-     .rule = lead_rule,
+     .rule = neo_rule_lead_id,
      .pattern = ID_PATTERN("led_"),
      .doc = "The lead to send the message to.",
      .example = NEO_TEXT(NEO_SAMPLE_LEAD)},

@@ -12,13 +12,21 @@
 #include "schema/rules.h"
 #include "schema/validate.h"
 
+#define SAMPLE_OTHER_LEAD "led_01kgexq2m4c7f1h5k9n3r6t8w1"
+
 static const struct {
     neo_lead_column column;
     const char *heading;
+    int is_required;
 } headings[] = {
-    {NEO_LEAD_NAME, "name"},      {NEO_LEAD_PHONE, "phone"},  {NEO_LEAD_EMAIL, "email"},
-    {NEO_LEAD_PARTY, "party_id"}, {NEO_LEAD_EMAIL, "e-mail"}, {NEO_LEAD_PARTY, "party"},
+    {NEO_LEAD_NAME, "name", 1},      {NEO_LEAD_PHONE, "phone", 1},  {NEO_LEAD_EMAIL, "email", 0},
+    {NEO_LEAD_PARTY, "party_id", 0}, {NEO_LEAD_EMAIL, "e-mail", 0}, {NEO_LEAD_PARTY, "party", 0},
 };
+
+int neo_lead_column_is_required(neo_lead_column column)
+{
+    return headings[column].is_required;
+}
 
 const char *neo_lead_column_name(neo_lead_column column)
 {
@@ -273,11 +281,11 @@ static const neo_field fields[] = {
      .example = "\"2026-02-02T10:17:12.000Z\""},
     {.name = "merged_lead_ids",
      .type = NEO_TEXT_LIST,
-     .flags = NEO_SERVER | NEO_LATER | NEO_IN_EVENT | NEO_NOT_IN_EXAMPLE,
+     .flags = NEO_SERVER | NEO_NOT_ON_CREATE | NEO_IN_EVENT | NEO_NOT_IN_EXAMPLE,
      .max = 30,
      .max_items = 1000,
      .doc = "The latest 1000 leads that were merged into this one, and no longer exist.",
-     .example = "[" NEO_TEXT("led_01kgexq2m4c7f1h5k9n3r6t8w1") "]"},
+     .example = "[" NEO_TEXT(SAMPLE_OTHER_LEAD) "]"},
     NEO_FIELDS_OF_CALLER("lead"),
     NEO_FIELDS_OF_SERVICE("lead", "2026-02-02T10:17:33.060Z", "2026-02-02T10:17:33.060Z"),
     {0},
@@ -376,7 +384,7 @@ const neo_resource neo_lead = {
     .tag_doc = "People who have asked about a property or want to be contacted.",
     .area = NEO_AREA_LEADS,
     .has_events = 1,
-    .is_opt_in = 1,
+    .is_excluded_from_wildcard = 1,
     .fields = fields,
     .filters = filters,
     .rule = lead_rule,
@@ -386,7 +394,7 @@ const neo_resource neo_lead = {
     .has_batch = 1,
 };
 
-static const char *rule_lead_id(const neo_json *value, apr_pool_t *pool)
+const char *neo_rule_lead_id(const neo_json *value, apr_pool_t *pool)
 {
     (void)pool;
     return neo_id_is(neo_json_string(value), "led_") ? NULL : "must be the id of a lead (led_…)";
@@ -397,10 +405,10 @@ static const neo_field merge_fields[] = {
      .type = NEO_STRING,
      .flags = NEO_REQUIRED,
      .max = 100,
-     .rule = rule_lead_id,
+     .rule = neo_rule_lead_id,
      .pattern = "^led_[0-7][0-9a-hjkmnp-tv-z]{25}$",
      .doc = "The other lead, which is deleted.",
-     .example = NEO_TEXT(NEO_SAMPLE_LEAD)},
+     .example = NEO_TEXT(SAMPLE_OTHER_LEAD)},
     {0},
 };
 
@@ -418,9 +426,9 @@ int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *error[NEO_L
         const neo_field *field = neo_field_named(fields, headings[c].heading);
         const char *value = values[c] ? in_one_line(values[c], pool) : "";
         values[c] = *value ? field->normalize ? field->normalize(value, pool) : value : NULL;
-        error[c] = values[c]             ? neo_check(field, neo_json_make_string(values[c], pool), NULL, pool)
-                   : c <= NEO_LEAD_PHONE ? "is required"
-                                         : NULL;
+        error[c] = values[c]                 ? neo_check(field, neo_json_make_string(values[c], pool), NULL, pool)
+                   : headings[c].is_required ? "is required"
+                                             : NULL;
         count += error[c] != NULL;
     }
     return count;

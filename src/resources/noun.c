@@ -218,7 +218,7 @@ const neo_noun neo_noun_lead = {
 static const neo_noun_field portal_fields[] = {
     LISTED("tenant_id"),
     ORGANIZATION("the organization whose leads the portal posts"),
-    {{"portal", NEO_KIND_PORTAL, NEO_USE_ARGUMENT, NULL, "the format of its leads"}, "portal", NULL, NULL},
+    {{"portal", NEO_KIND_PORTAL_FORMAT, NEO_USE_ARGUMENT, NULL, "the format of its leads"}, "portal", NULL, NULL},
     LISTED_TIME("created_at"),
     END,
 };

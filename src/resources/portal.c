@@ -52,7 +52,7 @@ static const mapping plaza[] = {
 };
 
 static const mapping *const formats[] = {grupo_olx, plaza};
-const char *const neo_portal_names[] = {"grupo_olx", "plaza", NULL};
+const char *const neo_portal_formats[] = {"grupo_olx", "plaza", NULL};
 
 /* NULL if there is none. Portals send some ids as numbers. */
 static const char *member_text(const neo_json *whole, const char *member, apr_pool_t *pool)
@@ -107,9 +107,9 @@ const char *neo_portal_read(const char *portal, neo_text raw, apr_pool_t *pool, 
     *lead = (neo_portal_lead){.body = neo_json_make_object(pool)};
     if (!whole || neo_json_get_kind(whole) != NEO_JSON_OBJECT)
         return error ? error : "the body is not a JSON object";
-    while (neo_portal_names[format] && strcmp(neo_portal_names[format], portal) != 0)
+    while (neo_portal_formats[format] && strcmp(neo_portal_formats[format], portal) != 0)
         format++;
-    if (!neo_portal_names[format])
+    if (!neo_portal_formats[format])
         return "this version does not know the portal's format";
     for (const mapping *m = formats[format]; m->member; m++) {
         const char *text = mapped_text(whole, m, pool);
@@ -119,8 +119,8 @@ const char *neo_portal_read(const char *portal, neo_text raw, apr_pool_t *pool, 
         case TO_FIELD: set_text(lead->body, m->name, text, pool); break;
         case TO_METADATA: set_text(metadata, m->name, text, pool); break;
         case TO_TIME: set_text(lead->body, m->name, text ? usable_time(text, pool) : NULL, pool); break;
-        case TO_ID: id = text; break;
-        case TO_LISTING: lead->listing = text; break;
+        case TO_ID: id = id ? id : text; break;
+        case TO_LISTING: lead->listing = lead->listing ? lead->listing : text; break;
         }
     }
     set_text(lead->body, "source", "portal", pool);

@@ -109,5 +109,5 @@ void neo_event_add(neo_buf *sql, const neo_event *event)
                    " queued%s as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
                    " select id, organization_id, subscription_id, now() from queued_deliveries%s)",
                    number, event->id_block, name, event->happened, event->now, number, event->from, name, event->happened, name,
-                   event->resource->is_opt_in ? "" : ", '*'", number, number);
+                   event->resource->is_excluded_from_wildcard ? "" : ", '*'", number, number);
 }

@@ -92,7 +92,7 @@ static const char *service_value(const neo_resource *resource, const neo_field *
     for (apr_size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (values[i].name && strcmp(values[i].name, field->name) == 0)
             return values[i].value;
-    return field->flags & NEO_LATER || neo_transition_sets(resource, field) ? NULL : "";
+    return field->flags & NEO_NOT_ON_CREATE || neo_transition_sets(resource, field) ? NULL : "";
 }
 
 int neo_representation_is_made(const neo_resource *resource)

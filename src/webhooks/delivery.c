@@ -2,6 +2,8 @@
 /* Deliveries as the API lists, shows and makes them (see webhooks/delivery.h). */
 #include "webhooks/delivery.h"
 
+#include <apr_strings.h>
+
 #include "resources/list.h"
 #include "webhooks/delivery.sql.h"
 
@@ -35,17 +37,29 @@ neo_pg_status neo_delivery_make(neo_pg *pg, const neo_actor *actor, const neo_id
                       pool, rows);
 }
 
+/* What a subscription to "*" includes, as an array. */
+static const char *wildcard_types(apr_pool_t *pool)
+{
+    static const char *const changes[] = {".created", ".updated", ".deleted"};
+    neo_buf types;
+    neo_buf_init(&types, pool, 512);
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        for (int i = 0; i < 3 && (*r)->has_events && !(*r)->is_excluded_from_wildcard; i++)
+            neo_array_add(&types, apr_pstrcat(pool, (*r)->name, changes[i], NULL));
+    neo_array_add(&types, "*");
+    return neo_array_end(&types);
+}
+
 neo_pg_status neo_delivery_recover(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
                                    const char *subscription, const neo_json *body, apr_pool_t *pool, neo_rows *rows)
 {
-#define TYPES(name, AREA, collection) #name ".created," #name ".updated," #name ".deleted,"
     char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
     neo_ms_format(now, neo_now_ms());
     neo_id_issue_block(id_block, "whd_");
     return neo_pg_run(pg,
                       NEO_BIND(recover, NEO_IDEMPOTENCY_VALUES(actor, idempotency), .subscription = subscription,
-                               .body = neo_json_text(body, pool).ptr, .any_type = "{" NEO_RESOURCES_IN_ANY_EVENT(TYPES) "*}",
-                               .now = now, .id_block = id_block),
+                               .body = neo_json_text(body, pool).ptr, .any_type = wildcard_types(pool), .now = now,
+                               .id_block = id_block),
                       pool, rows);
 }
 

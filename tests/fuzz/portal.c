@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     apr_pool_t *pool = input_pool();
     neo_text raw = {(const char *)data, size};
-    for (const char *const *portal = neo_portal_names; *portal; portal++)
+    for (const char *const *portal = neo_portal_formats; *portal; portal++)
         check_lead(*portal, raw, pool);
     apr_pool_clear(pool);
     return 0;
