@@ -79,6 +79,7 @@ create table neoapi.organization (
     tenant_id  text collate "C" not null references neoapi.tenant (id),
     name       text not null check (length(name) between 1 and 200),
     created_at timestamptz not null default now(),
+    lead_assignment text not null default 'none' check (lead_assignment in ('none', 'property', 'turn')), -- see lead_choose_broker
     unique (tenant_id, id)
 );
 
@@ -161,6 +162,7 @@ create trigger notify_credentials_changed after insert or update or delete or tr
 grant select on neoapi.plan, neoapi.token_organization to :runtime;
 grant select, insert, update on neoapi.credential_use to :runtime;
 grant select (id, plan) on neoapi.tenant to :runtime;
+grant select (id, lead_assignment) on neoapi.organization to :runtime;
 grant select (id, email, role) on neoapi.app_user to :runtime;
 grant select (id, tenant_id, organization_id, user_id, role, scopes, revoked_at, previous_secret_until) on neoapi.credential
     to :runtime;

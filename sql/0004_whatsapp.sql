@@ -57,6 +57,7 @@ create table neoapi.lead (
     property_id      text collate "C",
     party_id         text collate "C",
     broker_id        text collate "C",
+    assigned_by      text, -- rule or hand
     status           text not null,
     lost_reason      text,
     consent          json,
@@ -96,6 +97,96 @@ create trigger set_phone_at before update on neoapi.lead
     for each row when (new.phone_at = old.phone_at and (neoapi.whatsapp_phone_key(new.phone) is distinct from neoapi.whatsapp_phone_key(old.phone)
                        or new.phone is null and new.whatsapp_user_id is distinct from old.whatsapp_user_id))
     execute function neoapi.lead_set_phone_at();
+
+-- ---------------------------------------------------------------- the brokers of leads
+
+-- The last turn of each broker, by its number. A broker without one has number 0.
+create table neoapi.lead_turn (
+    organization_id text collate "C" not null,
+    broker_id       text collate "C" not null,
+    number          bigint not null default 0,
+    primary key (organization_id, broker_id),
+    foreign key (organization_id, broker_id) references neoapi.broker (organization_id, id) on delete cascade
+);
+create sequence neoapi.lead_turn_number;
+grant select, insert, update on neoapi.lead_turn to :runtime;
+grant usage on sequence neoapi.lead_turn_number to :runtime;
+
+-- The broker whose turn it is, of those that are not private; null if there is none. It is the broker whose last turn is the longest
+-- ago and to whom no other transaction is giving a lead. A row that another transaction has changed since the statement began is
+-- locked in its new version, which therefore must have the number by which it was chosen. If all brokers are being given leads,
+-- nothing waits, because an import of leads holds the rows until its end: the lead's id decides.
+create function neoapi.lead_next_broker(organization text, lead text) returns text
+    language plpgsql volatile as $$
+declare
+    chosen text;
+begin
+    insert into neoapi.lead_turn (organization_id, broker_id)
+    select b.organization_id, b.id from neoapi.broker b
+    where b.organization_id = organization and b.visibility <> 'private' and not exists (
+        select from neoapi.lead_turn t where t.organization_id = b.organization_id and t.broker_id = b.id)
+    order by b.id on conflict do nothing;
+    select t.broker_id into chosen
+    from (select x.broker_id, x.number from neoapi.lead_turn x
+          join neoapi.broker b on b.organization_id = x.organization_id and b.id = x.broker_id
+          where x.organization_id = organization and b.visibility <> 'private') seen
+    join neoapi.lead_turn t on t.organization_id = organization and t.broker_id = seen.broker_id and t.number = seen.number
+    order by seen.number, seen.broker_id limit 1 for no key update of t skip locked;
+    if found then
+        update neoapi.lead_turn t set number = nextval('neoapi.lead_turn_number')
+        where t.organization_id = organization and t.broker_id = chosen;
+        return chosen;
+    end if;
+    return (select b.id from neoapi.broker b where b.organization_id = organization and b.visibility <> 'private'
+            order by hashtextextended(b.id || lead, 0) limit 1);
+end $$;
+
+-- The broker of a lead that comes without one, by the organization's rule; null if that gives none. The property is locked, so that its
+-- broker is not deleted before the lead refers to it.
+create function neoapi.lead_choose_broker(organization text, property text, lead text) returns text
+    language plpgsql volatile as $$
+declare
+    rule constant text := (select o.lead_assignment from neoapi.organization o where o.id = organization);
+    chosen text;
+begin
+    if rule = 'none' then
+        return null;
+    end if;
+    select p.broker_id into chosen from neoapi.property p where p.organization_id = organization and p.id = property for share;
+    return case when chosen is null and rule = 'turn' then neoapi.lead_next_broker(organization, lead) else chosen end;
+end $$;
+
+-- Imported rows have neoapi.is_import set (see src/sql/write.c): they stay as they are. The names of the triggers sort before that of
+-- the trigger that sets the representation.
+create function neoapi.lead_assign() returns trigger language plpgsql as $$
+begin
+    if new.broker_id is not null then
+        new.assigned_by := 'hand';
+    elsif tg_op = 'INSERT' then
+        new.broker_id := neoapi.lead_choose_broker(new.organization_id, new.property_id, new.id);
+        new.assigned_by := case when new.broker_id is not null then 'rule' end;
+    else
+        new.assigned_by := null;
+    end if;
+    return new;
+end $$;
+create trigger assign before insert on neoapi.lead
+    for each row when (new.assigned_by is null and current_setting('neoapi.is_import', true) is distinct from 'on')
+    execute function neoapi.lead_assign();
+create trigger assign_in_update before update on neoapi.lead
+    for each row when (new.broker_id is distinct from old.broker_id and new.assigned_by is not distinct from old.assigned_by
+                       and current_setting('neoapi.is_import', true) is distinct from 'on')
+    execute function neoapi.lead_assign();
+
+create function neoapi.lead_refer_to_broker() returns trigger language plpgsql as $$
+begin
+    insert into neoapi.reference (organization_id, source_id, path, target_id)
+    values (new.organization_id, new.id, 'broker_id', new.broker_id);
+    return null;
+end $$;
+create trigger refer_to_broker after insert on neoapi.lead
+    for each row when (new.assigned_by = 'rule' and current_setting('neoapi.is_import', true) is distinct from 'on')
+    execute function neoapi.lead_refer_to_broker();
 
 -- ---------------------------------------------------------------- conversations and messages
 
@@ -1105,7 +1196,8 @@ begin
     set phone = coalesce(l.phone, o.phone), whatsapp_user_id = coalesce(l.whatsapp_user_id, o.whatsapp_user_id), email = coalesce(l.email, o.email),
         message = coalesce(l.message, o.message), origin = coalesce(l.origin, o.origin),
         property_id = coalesce(l.property_id, o.property_id), party_id = coalesce(l.party_id, o.party_id),
-        broker_id = coalesce(l.broker_id, o.broker_id), consent = coalesce(l.consent, o.consent),
+        broker_id = coalesce(l.broker_id, o.broker_id),
+        assigned_by = case when l.broker_id is null then o.assigned_by else l.assigned_by end, consent = coalesce(l.consent, o.consent),
         received_at = coalesce(l.received_at, o.received_at), external_id = coalesce(l.external_id, o.external_id),
         metadata = coalesce(l.metadata, o.metadata),
         merged_lead_ids = array_to_json(merged[greatest(cardinality(merged) - 999, 1):]), -- the field's limit

@@ -50,7 +50,7 @@ grant select, insert, update, delete on neoapi.lead_rejected, neoapi.lead_origin
 -- A lead after a further contact: what the newer contact has replaces what the lead has, and what the older one has completes it.
 -- The name, the source and the broker in charge stay. A lost lead is open again, as src/resources/lead.c allows.
 create function neoapi.lead_after_contact(l neoapi.lead, contact neoapi.lead, at timestamptz) returns neoapi.lead
-    language plpgsql immutable as $$
+    language plpgsql volatile as $$
 declare
     newer neoapi.lead := contact;
     older neoapi.lead := l;
@@ -65,7 +65,10 @@ begin
     l.property_id := coalesce(newer.property_id, older.property_id);
     l.metadata := coalesce(newer.metadata, older.metadata);
     l.email := coalesce(l.email, contact.email);
-    l.broker_id := coalesce(l.broker_id, contact.broker_id);
+    if l.broker_id is null then
+        l.broker_id := neoapi.lead_choose_broker(l.organization_id, l.property_id, l.id);
+        l.assigned_by := case when l.broker_id is not null then 'rule' end;
+    end if;
     l.received_at := greatest(l.received_at, contact.received_at);
     if l.status = 'lost' then
         l.status := 'contacted';
@@ -87,19 +90,18 @@ declare
     at constant timestamptz := date_trunc('milliseconds', now());
 begin
     deliveries := 0;
-    delete from neoapi.lead_rejected r where r.organization_id = organization and r.portal_id = portal and r.body_hash = hash;
-    if exists (select from neoapi.lead_origin o
-               where o.organization_id = organization and o.portal_id = portal and o.origin_id = c.origin->>'lead_id') then
-        return;
-    end if;
-    if listing is not null then -- locked, so that neither it nor its broker is deleted before the references to them exist
-        select p.id, p.broker_id into c.property_id, c.broker_id from neoapi.property p
-        where p.organization_id = organization and p.code = listing for share;
+    if listing is not null and not exists (
+            select from neoapi.lead_origin o
+            where o.organization_id = organization and o.portal_id = portal and o.origin_id = c.origin->>'lead_id') then
+        -- locked, so that it is not deleted before the lead refers to it
+        select p.id into c.property_id from neoapi.property p
+        where p.organization_id = organization and p.code = listing for key share;
         if not found then
             refusal := 'no_property';
             return;
         end if;
     end if;
+    delete from neoapi.lead_rejected r where r.organization_id = organization and r.portal_id = portal and r.body_hash = hash;
     insert into neoapi.lead_origin (organization_id, portal_id, origin_id) values (organization, portal, c.origin->>'lead_id')
     on conflict do nothing;
     if not found then
@@ -125,7 +127,7 @@ begin
         l := neoapi.lead_after_contact(before, c, at);
         update neoapi.lead x
         set message = l.message, origin = l.origin, property_id = l.property_id, metadata = l.metadata, email = l.email,
-            broker_id = l.broker_id, received_at = l.received_at, status = l.status, lost_reason = l.lost_reason,
+            broker_id = l.broker_id, assigned_by = l.assigned_by, received_at = l.received_at, status = l.status, lost_reason = l.lost_reason,
             updated_at = greatest(at, x.updated_at + interval '1 millisecond'), updated_by = portal
         where x.organization_id = organization and x.id = before.id and to_jsonb(l) <> to_jsonb(before) returning x.* into l;
     end if;

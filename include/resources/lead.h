@@ -5,6 +5,9 @@
 
 #include "schema/resource.h"
 
+/* How an organization assigns leads that come without a broker, ended by NULL: "turn" */
+extern const char *const neo_lead_assignments[];
+
 typedef enum neo_lead_column {
     NEO_LEAD_NAME,
     NEO_LEAD_PHONE,

@@ -34,6 +34,7 @@ typedef enum neo_parameter_kind {
     NEO_KIND_TIME,
     NEO_KIND_NUMBER_ID,
     NEO_KIND_LEAD_ID,
+    NEO_KIND_LEAD_ASSIGNMENT,
     NEO_KIND_FEED_ID,
     NEO_KIND_PORTAL_FORMAT, /* a format of leads */
     NEO_KIND_PORTAL_ID,

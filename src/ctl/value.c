@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/encode.h"
 #include "core/id.h"
+#include "resources/lead.h"
 #include "resources/portal.h"
 #include "resources/scope.h"
 #include "schema/rules.h"
@@ -119,6 +120,7 @@ static const struct {
     [NEO_KIND_TIME] = {"TIME", .check = check_date_time},
     [NEO_KIND_NUMBER_ID] = {"NUMBER", .prefix = "wan_"},
     [NEO_KIND_LEAD_ID] = {"LEAD", .prefix = "led_"},
+    [NEO_KIND_LEAD_ASSIGNMENT] = {"RULE", .words = neo_lead_assignments},
     [NEO_KIND_FEED_ID] = {"ID", .prefix = NEO_FEED_PREFIX},
     [NEO_KIND_PORTAL_FORMAT] = {"FORMAT", .words = neo_portal_formats},
     [NEO_KIND_PORTAL_ID] = {"PORTAL", .prefix = NEO_PORTAL_PREFIX},

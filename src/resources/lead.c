@@ -145,6 +145,9 @@ const char *neo_rule_bsuid(const neo_json *value, apr_pool_t *pool)
 static const char *const sources[] = {"portal", "site", "referral", "walk_in", "import", "other", NULL};
 static const char *const statuses[] = {"new", "contacted", "qualified", "converted", "lost", NULL};
 
+static const char *const assigned_by[] = {"rule", "hand", NULL};
+const char *const neo_lead_assignments[] = {"none", "property", "turn", NULL};
+
 static const neo_field origin[] = {
     {.name = "portal",
      .type = NEO_STRING,
@@ -251,8 +254,14 @@ static const neo_field fields[] = {
      .type = NEO_REFERENCE,
      .flags = NEO_IN_EVENT,
      .refers = &neo_broker,
-     .doc = "The broker in charge.",
+     .doc = "The broker in charge. If a new lead has none, the organization's rule can choose one.",
      .example = NEO_TEXT(NEO_SAMPLE_BROKER)},
+    {.name = "assigned_by",
+     .type = NEO_ENUM,
+     .flags = NEO_SERVER | NEO_IN_EVENT,
+     .values = assigned_by,
+     .doc = "Who chose the broker: the organization's `rule`, or `hand`, a client.",
+     .example = "\"hand\""},
     {.name = "status",
      .type = NEO_ENUM,
      .flags = NEO_ALWAYS | NEO_IN_EVENT,

@@ -48,6 +48,9 @@ static const neo_noun_field organization_fields[] = {
     {{"id", NEO_KIND_ORGANIZATION_ID, NEO_USE_CREATE, NULL,
       "the id of an exported organization, to import into; defaults to a new id"},
      "id", NULL, NULL},
+    {{"lead-assignment", NEO_KIND_LEAD_ASSIGNMENT, NEO_USE_CREATE | NEO_USE_CHANGE, "none",
+      "the broker of leads that come without one: none, the property's, or the property's and else one in turn"},
+     "lead_assignment", NULL, NULL},
     LISTED_TIME("created_at"),
     END,
 };

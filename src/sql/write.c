@@ -188,6 +188,12 @@ static apr_array_header_t *item_columns(const neo_resource *resource, int has_bo
     return columns;
 }
 
+/* Tells the triggers that choose values of new rows that these are imported. */
+static const char *import_setting(const neo_resource *resource)
+{
+    return neo_representation_is_made(resource) ? "" : " where (select set_config('neoapi.is_import', 'on', true)) is not null";
+}
+
 /* Adds the CTE item. In the select list, unnest stores no rows; in the from clause it would store those of each array. */
 static void add_item_cte(neo_buf *sql, const neo_resource *resource, int has_body, unsigned int options)
 {
@@ -202,6 +208,7 @@ static void add_item_cte(neo_buf *sql, const neo_resource *resource, int has_bod
     }
     if (options & NEO_WRITE_GROUP)
         neo_buf_puts(sql, " where (select set_config('lock_timeout', '" LOCK_TIMEOUT_MS "', true)) is not null");
+    neo_buf_puts(sql, options & NEO_WRITE_HISTORY ? import_setting(resource) : "");
     neo_buf_puts(sql, "), ");
 }
 
@@ -459,8 +466,8 @@ neo_sql *neo_write_import(const neo_resource *kind, neo_import_events events, ap
         " l.body as item_body from import_line l where l.kind = '%s' and l.number > {before}::bigint"
         " order by l.number limit " NEO_IMPORT_BATCH_ROWS "),"
         " item as materialized (select p.item_number, p.item_id, p.item_id_block, {now}::timestamptz as item_now, b.*"
-        " from batch p cross join lateral json_populate_record(null::neoapi.%s, p.item_body) b), ",
-        kind->name, neo_table_name(kind));
+        " from batch p cross join lateral json_populate_record(null::neoapi.%s, p.item_body) b%s), ",
+        kind->name, neo_table_name(kind), import_setting(kind));
     add_before(&sql, kind, IMPORT);
     add_updated(&sql, kind, "", IMPORT);
     neo_buf_puts(&sql, ", ");

@@ -47,9 +47,9 @@ def new_secret(prefix):
     return id, text + digits(zlib.crc32(text.encode()), BASE62, 6), hashlib.sha256(random.encode()).digest()
 
 
-def run_ctl(instance, *args):
+def run_ctl(instance, *args, given=""):
     """Runs neoapictl and returns its JSON output."""
-    done = subprocess.run([instance.env["NEOAPI_CTL"], "--json", *args], text=True, capture_output=True, timeout=TIMEOUT_S)
+    done = subprocess.run([instance.env["NEOAPI_CTL"], "--json", *args], input=given, text=True, capture_output=True, timeout=TIMEOUT_S)
     assert done.returncode == 0, (args, done.stdout, done.stderr)
     return json.loads(done.stdout)
 

@@ -13,7 +13,7 @@ PREFIXES = {"brokers": "brk_", "properties": "prp_", "parties": "pty_", "proposa
 NAMES = {"brokers": "broker", "properties": "property", "parties": "party", "proposals": "proposal", "contracts": "contract",
          "documents": "document", "leads": "lead"}
 SERVER = {"id", "tenant_id", "organization_id", "created_at", "updated_at", "created_by", "updated_by", "decided_at",
-          "signed_at", "terminated_at"}
+          "signed_at", "terminated_at", "assigned_by"}
 ROLES = {"sale": ["seller", "buyer"], "rental": ["landlord", "tenant"]}  # other kinds: owner
 LAST_DAY = "2099-12-31"  # of a proposal that does not expire
 UNKNOWN_ULID = "0" * 26  # an unused id

@@ -274,6 +274,25 @@ def test_a_contact_is_remembered_for_thirty_days(org, home):
     eventually(lambda: org.instance.sql(remembered, org.organization) == [("2",)], "the old one is removed")
 
 
+def test_the_rule_of_the_organization_gives_a_lead_its_broker(org, home):
+    make = ResourceFactory(org.api)
+    brokers = [make.broker()["id"] for _ in range(2)]
+    others = [make.property(broker_id=broker)["code"] for broker in brokers]
+    org.ctl("organization", "change", org.organization, "--lead-assignment", "property")
+    found = []
+    for id, code in enumerate([home["code"], *others]):
+        assert org.post(lead(code, id=str(id))) == 200
+        made, = org.leads()
+        found.append((made.get("broker_id"), made.get("assigned_by")))
+    assert found == [(None, None)] + [(brokers[0], "rule")] * 2
+    assert [event["changed"] for event in events(org.instance, org.organization) if event["type"] == "lead.updated"] == [
+        ["origin", "property_id", "broker_id", "assigned_by"], ["origin", "property_id"]]
+    refused(org.api.delete("brokers/" + brokers[0]), 409, "conflict.in_use")
+    assert org.post(lead(others[1], id="9", ddd="21", phoneNumber=None)) == 200
+    assert org.leads()[0]["broker_id"] == brokers[1]
+    refused(org.api.delete("brokers/" + brokers[1]), 409, "conflict.in_use")
+
+
 # ---------------------------------------------------------------- rejected leads
 
 

@@ -41,67 +41,78 @@ order by p.id desc;
 
 -- $1 id, $2 id_block, $3 now, $4 name, $5 phone, $6 whatsapp_user_id, $7 email, $8 message, $9 source, $10 origin, $11 property_id,
 -- $12 party_id, $13 broker_id, $14 status, $15 lost_reason, $16 consent, $17 received_at, $18 external_id, $19 metadata,
--- $20 timestamp_field, $21 representation, $22 payload, $23 numbers, $24 paths, $25 targets, $26 organization, $27 tenant, $28 actor,
--- $29 request
+-- $20 timestamp_field, $21 numbers, $22 paths, $23 targets, $24 organization, $25 tenant, $26 actor, $27 request
 prepare lead_create as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as name,
         $5::text as phone, $6::text as whatsapp_user_id, $7::text as email, $8::text as message, $9::text as source, $10::json as origin,
         $11::text as property_id, $12::text as party_id, $13::text as broker_id, $14::text as status, $15::text as lost_reason,
         $16::json as consent, $17::timestamptz as received_at, $18::text as external_id, $19::json as metadata,
-        $20::text as item_timestamp_field, $21::text as representation, $22::text as item_payload),
+        $20::text as item_timestamp_field),
 ref as materialized (
     select r.item_number, r.path, r.target
-    from unnest($23::int[], $24::text[], $25::text[]) as r (item_number, path, target)),
+    from unnest($21::int[], $22::text[], $23::text[]) as r (item_number, path, target)),
 missing as materialized (
     select item_number, path
     from ref
     where case left(target, 4) when 'brk_' then (
         select o.id
         from neoapi.broker o
-        where o.organization_id = $26 and o.id = target)
+        where o.organization_id = $24 and o.id = target)
         when 'prp_' then (
         select o.id
         from neoapi.property o
-        where o.organization_id = $26 and o.id = target)
+        where o.organization_id = $24 and o.id = target)
         when 'pty_' then (
         select o.id
         from neoapi.party o
-        where o.organization_id = $26 and o.id = target) end is null),
+        where o.organization_id = $24 and o.id = target) end is null),
 created as (
-    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
-        phone, whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
+    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, phone,
+        whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
         external_id, metadata)
-    select $26, item.item_id, $27, item.item_now, item.item_now, $28, $28, item.representation, item.name, item.phone, item.whatsapp_user_id,
-        item.email, item.message, item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason,
-        item.consent, item.received_at, item.external_id, item.metadata
+    select $24, item.item_id, $25, item.item_now, item.item_now, $26, $26, item.name, item.phone, item.whatsapp_user_id, item.email,
+        item.message, item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason, item.consent,
+        item.received_at, item.external_id, item.metadata
     from item
     where true and not exists (
         select
         from missing
         where missing.item_number = item.item_number)
     order by item.item_number
-    returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $21::text as representation,
-        $22::text as item_payload),
+    returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
+        t.broker_id, t.assigned_by, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata,
+        t.tenant_id, t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by, 1 as item_number, $2::text as item_id_block,
+        $3::timestamptz as item_now),
 stored_references as (
     insert into neoapi.reference (organization_id, source_id, path, target_id)
-    select $26, created.id, path, target
+    select $24, created.id, path, target
     from created
     join ref using (item_number)),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
-    select $26, 'lead.created', r.id, neoapi.event_time(r.item_now), $28, $29, r.item_payload
+    select $24, 'lead.created', r.id, neoapi.event_time(r.item_now), $26, $27, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
+        '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
+        '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     returning id, resource_id, created_at),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $26, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
+    select $24, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
         select s.id
         from neoapi.webhook_subscription s
-        where s.organization_id = $26 and s.is_active and s.events && array['lead.created', 'lead.*']
+        where s.organization_id = $24 and s.is_active and s.events && array['lead.created', 'lead.*']
         offset 0) s
     returning organization_id, id, subscription_id),
 queued as (
@@ -117,75 +128,87 @@ where true;
 
 -- $1 id, $2 id_block, $3 now, $4 name, $5 phone, $6 whatsapp_user_id, $7 email, $8 message, $9 source, $10 origin, $11 property_id,
 -- $12 party_id, $13 broker_id, $14 status, $15 lost_reason, $16 consent, $17 received_at, $18 external_id, $19 metadata,
--- $20 timestamp_field, $21 representation, $22 payload, $23 numbers, $24 paths, $25 targets, $26 organization, $27 tenant, $28 actor,
--- $29 credential, $30 key, $31 hash, $32 request
+-- $20 timestamp_field, $21 numbers, $22 paths, $23 targets, $24 organization, $25 tenant, $26 actor, $27 credential, $28 key, $29 hash,
+-- $30 request
 prepare lead_create_keyed as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as name,
         $5::text as phone, $6::text as whatsapp_user_id, $7::text as email, $8::text as message, $9::text as source, $10::json as origin,
         $11::text as property_id, $12::text as party_id, $13::text as broker_id, $14::text as status, $15::text as lost_reason,
         $16::json as consent, $17::timestamptz as received_at, $18::text as external_id, $19::json as metadata,
-        $20::text as item_timestamp_field, $21::text as representation, $22::text as item_payload),
+        $20::text as item_timestamp_field),
 ref as materialized (
     select r.item_number, r.path, r.target
-    from unnest($23::int[], $24::text[], $25::text[]) as r (item_number, path, target)),
+    from unnest($21::int[], $22::text[], $23::text[]) as r (item_number, path, target)),
 missing as materialized (
     select item_number, path
     from ref
     where case left(target, 4) when 'brk_' then (
         select o.id
         from neoapi.broker o
-        where o.organization_id = $26 and o.id = target)
+        where o.organization_id = $24 and o.id = target)
         when 'prp_' then (
         select o.id
         from neoapi.property o
-        where o.organization_id = $26 and o.id = target)
+        where o.organization_id = $24 and o.id = target)
         when 'pty_' then (
         select o.id
         from neoapi.party o
-        where o.organization_id = $26 and o.id = target) end is null),
+        where o.organization_id = $24 and o.id = target) end is null),
 created as (
-    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
-        phone, whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
+    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, phone,
+        whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
         external_id, metadata)
-    select $26, item.item_id, $27, item.item_now, item.item_now, $28, $28, item.representation, item.name, item.phone, item.whatsapp_user_id,
-        item.email, item.message, item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason,
-        item.consent, item.received_at, item.external_id, item.metadata
+    select $24, item.item_id, $25, item.item_now, item.item_now, $26, $26, item.name, item.phone, item.whatsapp_user_id, item.email,
+        item.message, item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason, item.consent,
+        item.received_at, item.external_id, item.metadata
     from item
     where (
         select 1
         from neoapi.idempotency_key
-        where organization_id = $26 and credential_id = $29 and key = $30::uuid) is null
+        where organization_id = $24 and credential_id = $27 and key = $28::uuid) is null
         and not exists (
         select
         from missing
         where missing.item_number = item.item_number)
     order by item.item_number
-    returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $21::text as representation,
-        $22::text as item_payload),
+    returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
+        t.broker_id, t.assigned_by, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata,
+        t.tenant_id, t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by, 1 as item_number, $2::text as item_id_block,
+        $3::timestamptz as item_now),
 stored_references as (
     insert into neoapi.reference (organization_id, source_id, path, target_id)
-    select $26, created.id, path, target
+    select $24, created.id, path, target
     from created
     join ref using (item_number)),
 stored_key as (
     insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
-    select $26, $29, $30::uuid, decode($31, 'hex'), 201, representation, null, now() + interval '24 hours'
+    select $24, $27, $28::uuid, decode($29, 'hex'), 201, representation, null, now() + interval '24 hours'
     from created),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
-    select $26, 'lead.created', r.id, neoapi.event_time(r.item_now), $28, $32, r.item_payload
+    select $24, 'lead.created', r.id, neoapi.event_time(r.item_now), $26, $30, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
+        '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
+        '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     returning id, resource_id, created_at),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $26, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
+    select $24, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
         select s.id
         from neoapi.webhook_subscription s
-        where s.organization_id = $26 and s.is_active and s.events && array['lead.created', 'lead.*']
+        where s.organization_id = $24 and s.is_active and s.events && array['lead.created', 'lead.*']
         offset 0) s
     returning organization_id, id, subscription_id),
 queued as (
@@ -200,61 +223,72 @@ from missing
 where (
     select 1
     from neoapi.idempotency_key
-    where organization_id = $26 and credential_id = $29 and key = $30::uuid) is null;
+    where organization_id = $24 and credential_id = $27 and key = $28::uuid) is null;
 
 -- $1 id, $2 id_block, $3 now, $4 name, $5 phone, $6 whatsapp_user_id, $7 email, $8 message, $9 source, $10 origin, $11 property_id,
 -- $12 party_id, $13 broker_id, $14 status, $15 lost_reason, $16 consent, $17 received_at, $18 external_id, $19 metadata,
--- $20 timestamp_field, $21 representation, $22 payload, $23 numbers, $24 paths, $25 targets, $26 organization, $27 tenant, $28 times,
--- $29 actor, $30 request
+-- $20 timestamp_field, $21 numbers, $22 paths, $23 targets, $24 organization, $25 tenant, $26 times, $27 actor, $28 request
 prepare lead_create_history as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as name,
         $5::text as phone, $6::text as whatsapp_user_id, $7::text as email, $8::text as message, $9::text as source, $10::json as origin,
         $11::text as property_id, $12::text as party_id, $13::text as broker_id, $14::text as status, $15::text as lost_reason,
         $16::json as consent, $17::timestamptz as received_at, $18::text as external_id, $19::json as metadata,
-        $20::text as item_timestamp_field, $21::text as representation, $22::text as item_payload),
+        $20::text as item_timestamp_field
+    where (select set_config('neoapi.is_import', 'on', true)) is not null),
 ref as materialized (
     select r.item_number, r.path, r.target
-    from unnest($23::int[], $24::text[], $25::text[]) as r (item_number, path, target)),
+    from unnest($21::int[], $22::text[], $23::text[]) as r (item_number, path, target)),
 missing as materialized (
     select item_number, path
     from ref
     where case left(target, 4) when 'brk_' then (
         select o.id
         from neoapi.broker o
-        where o.organization_id = $26 and o.id = target)
+        where o.organization_id = $24 and o.id = target)
         when 'prp_' then (
         select o.id
         from neoapi.property o
-        where o.organization_id = $26 and o.id = target)
+        where o.organization_id = $24 and o.id = target)
         when 'pty_' then (
         select o.id
         from neoapi.party o
-        where o.organization_id = $26 and o.id = target) end is null),
+        where o.organization_id = $24 and o.id = target) end is null),
 created as (
-    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
-        phone, whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
+    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, phone,
+        whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
         external_id, metadata)
-    select $26, item.item_id, $27, ($28::json->>'created_at')::timestamptz, ($28::json->>'updated_at')::timestamptz, $29, $29,
-        item.representation, item.name, item.phone, item.whatsapp_user_id, item.email, item.message, item.source, item.origin,
-        item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason, item.consent, item.received_at, item.external_id,
-        item.metadata
+    select $24, item.item_id, $25, ($26::json->>'created_at')::timestamptz, ($26::json->>'updated_at')::timestamptz, $27, $27, item.name,
+        item.phone, item.whatsapp_user_id, item.email, item.message, item.source, item.origin, item.property_id, item.party_id,
+        item.broker_id, item.status, item.lost_reason, item.consent, item.received_at, item.external_id, item.metadata
     from item
     where true and not exists (
         select
         from missing
         where missing.item_number = item.item_number)
     order by item.item_number
-    returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $21::text as representation,
-        $22::text as item_payload),
+    returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
+        t.broker_id, t.assigned_by, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata,
+        t.tenant_id, t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by, 1 as item_number, $2::text as item_id_block,
+        $3::timestamptz as item_now),
 stored_references as (
     insert into neoapi.reference (organization_id, source_id, path, target_id)
-    select $26, created.id, path, target
+    select $24, created.id, path, target
     from created
     join ref using (item_number)),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
-    select $26, 'lead.created', r.id, neoapi.event_time(r.item_now), $29, $30, r.item_payload, true
+    select $24, 'lead.created', r.id, neoapi.event_time(r.item_now), $27, $28, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
+        '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
+        '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}', true
     from created r
     returning id, resource_id, created_at)
 select representation, 0, null, item_number
@@ -266,65 +300,77 @@ where true;
 
 -- $1 id, $2 id_block, $3 now, $4 name, $5 phone, $6 whatsapp_user_id, $7 email, $8 message, $9 source, $10 origin, $11 property_id,
 -- $12 party_id, $13 broker_id, $14 status, $15 lost_reason, $16 consent, $17 received_at, $18 external_id, $19 metadata,
--- $20 timestamp_field, $21 representation, $22 payload, $23 numbers, $24 paths, $25 targets, $26 organization, $27 tenant, $28 times,
--- $29 actor, $30 credential, $31 key, $32 hash, $33 request
+-- $20 timestamp_field, $21 numbers, $22 paths, $23 targets, $24 organization, $25 tenant, $26 times, $27 actor, $28 credential, $29 key,
+-- $30 hash, $31 request
 prepare lead_create_history_keyed as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as name,
         $5::text as phone, $6::text as whatsapp_user_id, $7::text as email, $8::text as message, $9::text as source, $10::json as origin,
         $11::text as property_id, $12::text as party_id, $13::text as broker_id, $14::text as status, $15::text as lost_reason,
         $16::json as consent, $17::timestamptz as received_at, $18::text as external_id, $19::json as metadata,
-        $20::text as item_timestamp_field, $21::text as representation, $22::text as item_payload),
+        $20::text as item_timestamp_field
+    where (select set_config('neoapi.is_import', 'on', true)) is not null),
 ref as materialized (
     select r.item_number, r.path, r.target
-    from unnest($23::int[], $24::text[], $25::text[]) as r (item_number, path, target)),
+    from unnest($21::int[], $22::text[], $23::text[]) as r (item_number, path, target)),
 missing as materialized (
     select item_number, path
     from ref
     where case left(target, 4) when 'brk_' then (
         select o.id
         from neoapi.broker o
-        where o.organization_id = $26 and o.id = target)
+        where o.organization_id = $24 and o.id = target)
         when 'prp_' then (
         select o.id
         from neoapi.property o
-        where o.organization_id = $26 and o.id = target)
+        where o.organization_id = $24 and o.id = target)
         when 'pty_' then (
         select o.id
         from neoapi.party o
-        where o.organization_id = $26 and o.id = target) end is null),
+        where o.organization_id = $24 and o.id = target) end is null),
 created as (
-    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
-        phone, whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
+    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, phone,
+        whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
         external_id, metadata)
-    select $26, item.item_id, $27, ($28::json->>'created_at')::timestamptz, ($28::json->>'updated_at')::timestamptz, $29, $29,
-        item.representation, item.name, item.phone, item.whatsapp_user_id, item.email, item.message, item.source, item.origin,
-        item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason, item.consent, item.received_at, item.external_id,
-        item.metadata
+    select $24, item.item_id, $25, ($26::json->>'created_at')::timestamptz, ($26::json->>'updated_at')::timestamptz, $27, $27, item.name,
+        item.phone, item.whatsapp_user_id, item.email, item.message, item.source, item.origin, item.property_id, item.party_id,
+        item.broker_id, item.status, item.lost_reason, item.consent, item.received_at, item.external_id, item.metadata
     from item
     where (
         select 1
         from neoapi.idempotency_key
-        where organization_id = $26 and credential_id = $30 and key = $31::uuid) is null
+        where organization_id = $24 and credential_id = $28 and key = $29::uuid) is null
         and not exists (
         select
         from missing
         where missing.item_number = item.item_number)
     order by item.item_number
-    returning t.id, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now, $21::text as representation,
-        $22::text as item_payload),
+    returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
+        t.broker_id, t.assigned_by, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata,
+        t.tenant_id, t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by, 1 as item_number, $2::text as item_id_block,
+        $3::timestamptz as item_now),
 stored_references as (
     insert into neoapi.reference (organization_id, source_id, path, target_id)
-    select $26, created.id, path, target
+    select $24, created.id, path, target
     from created
     join ref using (item_number)),
 stored_key as (
     insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
-    select $26, $30, $31::uuid, decode($32, 'hex'), 201, representation, null, now() + interval '24 hours'
+    select $24, $28, $29::uuid, decode($30, 'hex'), 201, representation, null, now() + interval '24 hours'
     from created),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
-    select $26, 'lead.created', r.id, neoapi.event_time(r.item_now), $29, $33, r.item_payload, true
+    select $24, 'lead.created', r.id, neoapi.event_time(r.item_now), $27, $31, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
+        '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
+        '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}', true
     from created r
     returning id, resource_id, created_at)
 select representation, 0, null, item_number
@@ -335,7 +381,7 @@ from missing
 where (
     select 1
     from neoapi.idempotency_key
-    where organization_id = $26 and credential_id = $30 and key = $31::uuid) is null;
+    where organization_id = $24 and credential_id = $28 and key = $29::uuid) is null;
 
 -- $1 id, $2 id_block, $3 now, $4 name, $5 phone, $6 whatsapp_user_id, $7 email, $8 message, $9 source, $10 origin, $11 property_id,
 -- $12 party_id, $13 broker_id, $14 status, $15 lost_reason, $16 consent, $17 received_at, $18 external_id, $19 metadata,
@@ -415,10 +461,11 @@ event as (
         '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
-        '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
-        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
-        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
         case when o.name is distinct from r.name then 'name' end, case when o.phone is distinct from r.phone then 'phone' end,
@@ -429,6 +476,7 @@ event as (
         case when o.property_id is distinct from r.property_id then 'property_id' end,
         case when o.party_id is distinct from r.party_id then 'party_id' end,
         case when o.broker_id is distinct from r.broker_id then 'broker_id' end,
+        case when o.assigned_by is distinct from r.assigned_by then 'assigned_by' end,
         case when o.status is distinct from r.status then 'status' end,
         case when o.lost_reason is distinct from r.lost_reason then 'lost_reason' end,
         case when o.consent::json::text is distinct from r.consent::json::text then 'consent' end,
@@ -451,6 +499,7 @@ event as (
         case when o.property_id is distinct from r.property_id then '"property_id":' || coalesce((to_json(o.property_id))::text, 'null') end,
         case when o.party_id is distinct from r.party_id then '"party_id":' || coalesce((to_json(o.party_id))::text, 'null') end,
         case when o.broker_id is distinct from r.broker_id then '"broker_id":' || coalesce((to_json(o.broker_id))::text, 'null') end,
+        case when o.assigned_by is distinct from r.assigned_by then '"assigned_by":' || coalesce((to_json(o.assigned_by))::text, 'null') end,
         case when o.status is distinct from r.status then '"status":' || coalesce((to_json(o.status))::text, 'null') end,
         case when o.lost_reason is distinct from r.lost_reason then '"lost_reason":' || coalesce((to_json(o.lost_reason))::text, 'null') end,
         case when o.consent::json::text is distinct from r.consent::json::text then '"consent":' || coalesce((o.consent)::text, 'null') end,
@@ -505,9 +554,9 @@ deleted as (
     delete from neoapi.lead t using item
     where t.organization_id = $5 and t.id = item.item_id and t.xmin = $6::xid
     returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
-        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata, t.tenant_id,
-        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by, item.item_number, item.item_id_block, item.item_now,
-        item.item_cleared_block),
+        t.broker_id, t.assigned_by, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata,
+        t.tenant_id, t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by, item.item_number, item.item_id_block,
+        item.item_now, item.item_cleared_block),
 removed_references as (
     delete from neoapi.reference r using deleted
     where r.organization_id = $5 and r.source_id = deleted.id),
@@ -517,10 +566,11 @@ event as (
         '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
-        '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
-        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
-        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"',
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
@@ -562,8 +612,8 @@ for no key update of t;
 
 -- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 name[], $6 phone[], $7 whatsapp_user_id[], $8 email[], $9 message[], $10 source[],
 -- $11 origin[], $12 property_id[], $13 party_id[], $14 broker_id[], $15 status[], $16 lost_reason[], $17 consent[], $18 received_at[],
--- $19 external_id[], $20 metadata[], $21 timestamp_field[], $22 representation[], $23 payload[], $24 numbers, $25 paths, $26 targets,
--- $27 organization, $28 tenant, $29 actor, $30 request
+-- $19 external_id[], $20 metadata[], $21 timestamp_field[], $22 numbers, $23 paths, $24 targets, $25 organization, $26 tenant, $27 actor,
+-- $28 request
 prepare lead_create_rows as
 with item as materialized (
     select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
@@ -573,33 +623,32 @@ with item as materialized (
         unnest($12::text[])::text as property_id, unnest($13::text[])::text as party_id, unnest($14::text[])::text as broker_id,
         unnest($15::text[])::text as status, unnest($16::text[])::text as lost_reason, unnest($17::text[])::json as consent,
         unnest($18::text[])::timestamptz as received_at, unnest($19::text[])::text as external_id, unnest($20::text[])::json as metadata,
-        unnest($21::text[])::text as item_timestamp_field, unnest($22::text[])::text as representation,
-        unnest($23::text[])::text as item_payload),
+        unnest($21::text[])::text as item_timestamp_field),
 ref as materialized (
     select r.item_number, r.path, r.target
-    from unnest($24::int[], $25::text[], $26::text[]) as r (item_number, path, target)),
+    from unnest($22::int[], $23::text[], $24::text[]) as r (item_number, path, target)),
 missing as materialized (
     select item_number, path
     from ref
     where case left(target, 4) when 'brk_' then (
         select o.id
         from neoapi.broker o
-        where o.organization_id = $27 and o.id = target)
+        where o.organization_id = $25 and o.id = target)
         when 'prp_' then (
         select o.id
         from neoapi.property o
-        where o.organization_id = $27 and o.id = target)
+        where o.organization_id = $25 and o.id = target)
         when 'pty_' then (
         select o.id
         from neoapi.party o
-        where o.organization_id = $27 and o.id = target) end is null),
+        where o.organization_id = $25 and o.id = target) end is null),
 inserted as (
-    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
-        phone, whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
+    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, phone,
+        whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
         external_id, metadata)
-    select $27, item.item_id, $28, item.item_now, item.item_now, $29, $29, item.representation, item.name, item.phone, item.whatsapp_user_id,
-        item.email, item.message, item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason,
-        item.consent, item.received_at, item.external_id, item.metadata
+    select $25, item.item_id, $26, item.item_now, item.item_now, $27, $27, item.name, item.phone, item.whatsapp_user_id, item.email,
+        item.message, item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason, item.consent,
+        item.received_at, item.external_id, item.metadata
     from item
     where true and not exists (
         select
@@ -607,31 +656,43 @@ inserted as (
         where missing.item_number = item.item_number)
     order by item.item_number
     on conflict do nothing
-    returning t.id),
+    returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
+        t.broker_id, t.assigned_by, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata,
+        t.tenant_id, t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
 created as (
-    select inserted.*, item.item_number, item.item_id_block, item.item_now, item.representation, item.item_payload
+    select inserted.*, item.item_number, item.item_id_block, item.item_now
     from inserted
     join item on item.item_id = inserted.id),
 stored_references as (
     insert into neoapi.reference (organization_id, source_id, path, target_id)
-    select $27, created.id, path, target
+    select $25, created.id, path, target
     from created
     join ref using (item_number)),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
-    select $27, 'lead.created', r.id, neoapi.event_time(r.item_now), $29, $30, r.item_payload
+    select $25, 'lead.created', r.id, neoapi.event_time(r.item_now), $27, $28, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
+        '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
+        '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $27, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
+    select $25, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
         select s.id
         from neoapi.webhook_subscription s
-        where s.organization_id = $27 and s.is_active and s.events && array['lead.created', 'lead.*']
+        where s.organization_id = $25 and s.is_active and s.events && array['lead.created', 'lead.*']
         offset 0) s
     returning organization_id, id, subscription_id),
 queued as (
@@ -647,8 +708,8 @@ where true;
 
 -- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 name[], $6 phone[], $7 whatsapp_user_id[], $8 email[], $9 message[], $10 source[],
 -- $11 origin[], $12 property_id[], $13 party_id[], $14 broker_id[], $15 status[], $16 lost_reason[], $17 consent[], $18 received_at[],
--- $19 external_id[], $20 metadata[], $21 timestamp_field[], $22 representation[], $23 payload[], $24 numbers, $25 paths, $26 targets,
--- $27 organization, $28 tenant, $29 actor, $30 request
+-- $19 external_id[], $20 metadata[], $21 timestamp_field[], $22 numbers, $23 paths, $24 targets, $25 organization, $26 tenant, $27 actor,
+-- $28 request
 prepare lead_create_rows_strict as
 with item as materialized (
     select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
@@ -658,64 +719,75 @@ with item as materialized (
         unnest($12::text[])::text as property_id, unnest($13::text[])::text as party_id, unnest($14::text[])::text as broker_id,
         unnest($15::text[])::text as status, unnest($16::text[])::text as lost_reason, unnest($17::text[])::json as consent,
         unnest($18::text[])::timestamptz as received_at, unnest($19::text[])::text as external_id, unnest($20::text[])::json as metadata,
-        unnest($21::text[])::text as item_timestamp_field, unnest($22::text[])::text as representation,
-        unnest($23::text[])::text as item_payload),
+        unnest($21::text[])::text as item_timestamp_field),
 ref as materialized (
     select r.item_number, r.path, r.target
-    from unnest($24::int[], $25::text[], $26::text[]) as r (item_number, path, target)),
+    from unnest($22::int[], $23::text[], $24::text[]) as r (item_number, path, target)),
 missing as materialized (
     select item_number, path
     from ref
     where case left(target, 4) when 'brk_' then (
         select o.id
         from neoapi.broker o
-        where o.organization_id = $27 and o.id = target)
+        where o.organization_id = $25 and o.id = target)
         when 'prp_' then (
         select o.id
         from neoapi.property o
-        where o.organization_id = $27 and o.id = target)
+        where o.organization_id = $25 and o.id = target)
         when 'pty_' then (
         select o.id
         from neoapi.party o
-        where o.organization_id = $27 and o.id = target) end is null),
+        where o.organization_id = $25 and o.id = target) end is null),
 inserted as (
-    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
-        phone, whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
+    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, phone,
+        whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
         external_id, metadata)
-    select $27, item.item_id, $28, item.item_now, item.item_now, $29, $29, item.representation, item.name, item.phone, item.whatsapp_user_id,
-        item.email, item.message, item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason,
-        item.consent, item.received_at, item.external_id, item.metadata
+    select $25, item.item_id, $26, item.item_now, item.item_now, $27, $27, item.name, item.phone, item.whatsapp_user_id, item.email,
+        item.message, item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason, item.consent,
+        item.received_at, item.external_id, item.metadata
     from item
     where true and not exists (
         select
         from missing
         where missing.item_number = item.item_number)
     order by item.item_number
-    returning t.id),
+    returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
+        t.broker_id, t.assigned_by, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata,
+        t.tenant_id, t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
 created as (
-    select inserted.*, item.item_number, item.item_id_block, item.item_now, item.representation, item.item_payload
+    select inserted.*, item.item_number, item.item_id_block, item.item_now
     from inserted
     join item on item.item_id = inserted.id),
 stored_references as (
     insert into neoapi.reference (organization_id, source_id, path, target_id)
-    select $27, created.id, path, target
+    select $25, created.id, path, target
     from created
     join ref using (item_number)),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
-    select $27, 'lead.created', r.id, neoapi.event_time(r.item_now), $29, $30, r.item_payload
+    select $25, 'lead.created', r.id, neoapi.event_time(r.item_now), $27, $28, '{' || concat_ws(',', '"id":' || to_json(r.id),
+        '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
+        '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
+        '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $27, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
+    select $25, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
         select s.id
         from neoapi.webhook_subscription s
-        where s.organization_id = $27 and s.is_active and s.events && array['lead.created', 'lead.*']
+        where s.organization_id = $25 and s.is_active and s.events && array['lead.created', 'lead.*']
         offset 0) s
     returning organization_id, id, subscription_id),
 queued as (
@@ -731,8 +803,8 @@ where true;
 
 -- $1 item_number[], $2 id[], $3 id_block[], $4 now[], $5 name[], $6 phone[], $7 whatsapp_user_id[], $8 email[], $9 message[], $10 source[],
 -- $11 origin[], $12 property_id[], $13 party_id[], $14 broker_id[], $15 status[], $16 lost_reason[], $17 consent[], $18 received_at[],
--- $19 external_id[], $20 metadata[], $21 timestamp_field[], $22 representation[], $23 payload[], $24 organization[], $25 tenant[],
--- $26 actor[], $27 request[], $28 credential[], $29 key[], $30 hash[], $31 numbers, $32 paths, $33 targets
+-- $19 external_id[], $20 metadata[], $21 timestamp_field[], $22 organization[], $23 tenant[], $24 actor[], $25 request[], $26 credential[],
+-- $27 key[], $28 hash[], $29 numbers, $30 paths, $31 targets
 prepare lead_create_group as
 with item as materialized (
     select unnest($1::text[])::int as item_number, unnest($2::text[])::text collate "C" as item_id,
@@ -742,15 +814,14 @@ with item as materialized (
         unnest($12::text[])::text as property_id, unnest($13::text[])::text as party_id, unnest($14::text[])::text as broker_id,
         unnest($15::text[])::text as status, unnest($16::text[])::text as lost_reason, unnest($17::text[])::json as consent,
         unnest($18::text[])::timestamptz as received_at, unnest($19::text[])::text as external_id, unnest($20::text[])::json as metadata,
-        unnest($21::text[])::text as item_timestamp_field, unnest($22::text[])::text as representation,
-        unnest($23::text[])::text as item_payload, unnest($24::text[])::text collate "C" as item_organization,
-        unnest($25::text[])::text collate "C" as item_tenant, unnest($26::text[])::text collate "C" as item_actor,
-        unnest($27::text[])::text collate "C" as item_request, unnest($28::text[])::text collate "C" as item_credential,
-        unnest($29::text[])::text collate "C" as item_key, unnest($30::text[])::text collate "C" as item_hash
+        unnest($21::text[])::text as item_timestamp_field, unnest($22::text[])::text collate "C" as item_organization,
+        unnest($23::text[])::text collate "C" as item_tenant, unnest($24::text[])::text collate "C" as item_actor,
+        unnest($25::text[])::text collate "C" as item_request, unnest($26::text[])::text collate "C" as item_credential,
+        unnest($27::text[])::text collate "C" as item_key, unnest($28::text[])::text collate "C" as item_hash
     where (select set_config('lock_timeout', '50', true)) is not null),
 ref as materialized (
     select r.item_number, r.path, r.target
-    from unnest($31::int[], $32::text[], $33::text[]) as r (item_number, path, target)),
+    from unnest($29::int[], $30::text[], $31::text[]) as r (item_number, path, target)),
 missing as materialized (
     select item_number, path
     from ref
@@ -768,12 +839,12 @@ missing as materialized (
         from neoapi.party o
         where o.organization_id = item_organization and o.id = target) end is null),
 inserted as (
-    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, representation, name,
-        phone, whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
+    insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, phone,
+        whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
         external_id, metadata)
-    select item_organization, item.item_id, item_tenant, item.item_now, item.item_now, item_actor, item_actor, item.representation,
-        item.name, item.phone, item.whatsapp_user_id, item.email, item.message, item.source, item.origin, item.property_id, item.party_id,
-        item.broker_id, item.status, item.lost_reason, item.consent, item.received_at, item.external_id, item.metadata
+    select item_organization, item.item_id, item_tenant, item.item_now, item.item_now, item_actor, item_actor, item.name, item.phone,
+        item.whatsapp_user_id, item.email, item.message, item.source, item.origin, item.property_id, item.party_id, item.broker_id,
+        item.status, item.lost_reason, item.consent, item.received_at, item.external_id, item.metadata
     from item
     where (
         select 1
@@ -785,10 +856,12 @@ inserted as (
         where missing.item_number = item.item_number)
     order by item.item_number
     on conflict do nothing
-    returning t.id),
+    returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
+        t.broker_id, t.assigned_by, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata,
+        t.tenant_id, t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
 created as (
-    select inserted.*, item.item_number, item.item_id_block, item.item_now, item.representation, item.item_payload, item.item_organization,
-        item.item_tenant, item.item_actor, item.item_request, item.item_credential, item.item_key, item.item_hash
+    select inserted.*, item.item_number, item.item_id_block, item.item_now, item.item_organization, item.item_tenant, item.item_actor,
+        item.item_request, item.item_credential, item.item_key, item.item_hash
     from inserted
     join item on item.item_id = inserted.id),
 stored_references as (
@@ -804,7 +877,17 @@ stored_key as (
     where item_key is not null),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
-    select item_organization, 'lead.created', r.id, neoapi.event_time(r.item_now), item_actor, item_request, r.item_payload
+    select item_organization, 'lead.created', r.id, neoapi.event_time(r.item_now), item_actor, item_request, '{' || concat_ws(',',
+        '"id":' || to_json(r.id), '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone),
+        '"whatsapp_user_id":' || to_json(r.whatsapp_user_id), '"email":' || to_json(r.email), '"message":' || to_json(r.message),
+        '"source":' || to_json(r.source), '"origin":' || r.origin, '"property_id":' || to_json(r.property_id),
+        '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id), '"assigned_by":' || to_json(r.assigned_by),
+        '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
+        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
+        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
+        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
+        '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
@@ -908,10 +991,11 @@ event as (
         '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
-        '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
-        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
-        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
         case when o.name is distinct from r.name then 'name' end, case when o.phone is distinct from r.phone then 'phone' end,
@@ -922,6 +1006,7 @@ event as (
         case when o.property_id is distinct from r.property_id then 'property_id' end,
         case when o.party_id is distinct from r.party_id then 'party_id' end,
         case when o.broker_id is distinct from r.broker_id then 'broker_id' end,
+        case when o.assigned_by is distinct from r.assigned_by then 'assigned_by' end,
         case when o.status is distinct from r.status then 'status' end,
         case when o.lost_reason is distinct from r.lost_reason then 'lost_reason' end,
         case when o.consent::json::text is distinct from r.consent::json::text then 'consent' end,
@@ -944,6 +1029,7 @@ event as (
         case when o.property_id is distinct from r.property_id then '"property_id":' || coalesce((to_json(o.property_id))::text, 'null') end,
         case when o.party_id is distinct from r.party_id then '"party_id":' || coalesce((to_json(o.party_id))::text, 'null') end,
         case when o.broker_id is distinct from r.broker_id then '"broker_id":' || coalesce((to_json(o.broker_id))::text, 'null') end,
+        case when o.assigned_by is distinct from r.assigned_by then '"assigned_by":' || coalesce((to_json(o.assigned_by))::text, 'null') end,
         case when o.status is distinct from r.status then '"status":' || coalesce((to_json(o.status))::text, 'null') end,
         case when o.lost_reason is distinct from r.lost_reason then '"lost_reason":' || coalesce((to_json(o.lost_reason))::text, 'null') end,
         case when o.consent::json::text is distinct from r.consent::json::text then '"consent":' || coalesce((o.consent)::text, 'null') end,
@@ -1000,9 +1086,9 @@ deleted as (
     delete from neoapi.lead t using item
     where t.organization_id = $6 and t.id = item.item_id
     returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
-        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata, t.tenant_id,
-        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by, item.item_number, item.item_id_block, item.item_now,
-        item.item_cleared_block),
+        t.broker_id, t.assigned_by, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata,
+        t.tenant_id, t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by, item.item_number, item.item_id_block,
+        item.item_now, item.item_cleared_block),
 removed_references as (
     delete from neoapi.reference r using deleted
     where r.organization_id = $6 and r.source_id = deleted.id),
@@ -1012,10 +1098,11 @@ event as (
         '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
-        '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
-        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
-        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"',
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
@@ -1214,6 +1301,7 @@ begin
         '"property_id":' || to_json(new.property_id),
         '"party_id":' || to_json(new.party_id),
         '"broker_id":' || to_json(new.broker_id),
+        '"assigned_by":' || to_json(new.assigned_by),
         '"status":' || to_json(new.status),
         '"lost_reason":' || to_json(new.lost_reason),
         '"consent":' || new.consent,
@@ -1243,7 +1331,8 @@ with batch as materialized (
 item as materialized (
     select p.item_number, p.item_id, p.item_id_block, $2::timestamptz as item_now, b.*
     from batch p
-    cross join lateral json_populate_record(null::neoapi.lead, p.item_body) b),
+    cross join lateral json_populate_record(null::neoapi.lead, p.item_body) b
+    where (select set_config('neoapi.is_import', 'on', true)) is not null),
 before as materialized (
     select t.*
     from item
@@ -1256,9 +1345,9 @@ updated as (
         case when item.updated_at > before.updated_at then item.updated_at else greatest(item.item_now, before.updated_at + interval '1 millisecond') end,
         created_by = coalesce(item.created_by, t.created_by), updated_by = coalesce(item.updated_by, t.updated_by), name = item.name,
         phone = item.phone, whatsapp_user_id = item.whatsapp_user_id, email = item.email, message = item.message, source = item.source,
-        origin = item.origin, property_id = item.property_id, party_id = item.party_id, broker_id = item.broker_id, status = item.status,
-        lost_reason = item.lost_reason, consent = item.consent, received_at = item.received_at, merged_lead_ids = item.merged_lead_ids,
-        external_id = item.external_id, metadata = item.metadata
+        origin = item.origin, property_id = item.property_id, party_id = item.party_id, broker_id = item.broker_id,
+        assigned_by = item.assigned_by, status = item.status, lost_reason = item.lost_reason, consent = item.consent,
+        received_at = item.received_at, merged_lead_ids = item.merged_lead_ids, external_id = item.external_id, metadata = item.metadata
     from item
     join before on before.id = item.item_id
     where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
@@ -1268,25 +1357,26 @@ updated as (
         or before.message is distinct from item.message or before.source is distinct from item.source
         or before.origin::json::text is distinct from item.origin::json::text or before.property_id is distinct from item.property_id
         or before.party_id is distinct from item.party_id or before.broker_id is distinct from item.broker_id
-        or before.status is distinct from item.status or before.lost_reason is distinct from item.lost_reason
-        or before.consent::json::text is distinct from item.consent::json::text or before.received_at is distinct from item.received_at
+        or before.assigned_by is distinct from item.assigned_by or before.status is distinct from item.status
+        or before.lost_reason is distinct from item.lost_reason or before.consent::json::text is distinct from item.consent::json::text
+        or before.received_at is distinct from item.received_at
         or before.merged_lead_ids::json::text is distinct from item.merged_lead_ids::json::text
         or before.external_id is distinct from item.external_id or before.metadata::json::text is distinct from item.metadata::json::text)
     returning t.*, item.item_number, item.item_id_block, item.item_now),
 inserted as (
     insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, phone,
-        whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
-        merged_lead_ids, external_id, metadata)
+        whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, assigned_by, status, lost_reason, consent,
+        received_at, merged_lead_ids, external_id, metadata)
     select $3, item.item_id, $4, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now),
         coalesce(item.created_by, $5), coalesce(item.updated_by, $5), item.name, item.phone, item.whatsapp_user_id, item.email, item.message,
-        item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason, item.consent,
-        item.received_at, item.merged_lead_ids, item.external_id, item.metadata
+        item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.assigned_by, item.status, item.lost_reason,
+        item.consent, item.received_at, item.merged_lead_ids, item.external_id, item.metadata
     from item
     where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
     order by item.item_number
     returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
-        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata, t.tenant_id,
-        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
+        t.broker_id, t.assigned_by, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata,
+        t.tenant_id, t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
 created as (
     select inserted.*, item.item_number, item.item_id_block, item.item_now
     from inserted
@@ -1304,7 +1394,8 @@ with batch as materialized (
 item as materialized (
     select p.item_number, p.item_id, p.item_id_block, $2::timestamptz as item_now, b.*
     from batch p
-    cross join lateral json_populate_record(null::neoapi.lead, p.item_body) b),
+    cross join lateral json_populate_record(null::neoapi.lead, p.item_body) b
+    where (select set_config('neoapi.is_import', 'on', true)) is not null),
 before as materialized (
     select t.*
     from item
@@ -1317,9 +1408,9 @@ updated as (
         case when item.updated_at > before.updated_at then item.updated_at else greatest(item.item_now, before.updated_at + interval '1 millisecond') end,
         created_by = coalesce(item.created_by, t.created_by), updated_by = coalesce(item.updated_by, t.updated_by), name = item.name,
         phone = item.phone, whatsapp_user_id = item.whatsapp_user_id, email = item.email, message = item.message, source = item.source,
-        origin = item.origin, property_id = item.property_id, party_id = item.party_id, broker_id = item.broker_id, status = item.status,
-        lost_reason = item.lost_reason, consent = item.consent, received_at = item.received_at, merged_lead_ids = item.merged_lead_ids,
-        external_id = item.external_id, metadata = item.metadata
+        origin = item.origin, property_id = item.property_id, party_id = item.party_id, broker_id = item.broker_id,
+        assigned_by = item.assigned_by, status = item.status, lost_reason = item.lost_reason, consent = item.consent,
+        received_at = item.received_at, merged_lead_ids = item.merged_lead_ids, external_id = item.external_id, metadata = item.metadata
     from item
     join before on before.id = item.item_id
     where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
@@ -1329,25 +1420,26 @@ updated as (
         or before.message is distinct from item.message or before.source is distinct from item.source
         or before.origin::json::text is distinct from item.origin::json::text or before.property_id is distinct from item.property_id
         or before.party_id is distinct from item.party_id or before.broker_id is distinct from item.broker_id
-        or before.status is distinct from item.status or before.lost_reason is distinct from item.lost_reason
-        or before.consent::json::text is distinct from item.consent::json::text or before.received_at is distinct from item.received_at
+        or before.assigned_by is distinct from item.assigned_by or before.status is distinct from item.status
+        or before.lost_reason is distinct from item.lost_reason or before.consent::json::text is distinct from item.consent::json::text
+        or before.received_at is distinct from item.received_at
         or before.merged_lead_ids::json::text is distinct from item.merged_lead_ids::json::text
         or before.external_id is distinct from item.external_id or before.metadata::json::text is distinct from item.metadata::json::text)
     returning t.*, item.item_number, item.item_id_block, item.item_now),
 inserted as (
     insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, phone,
-        whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
-        merged_lead_ids, external_id, metadata)
+        whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, assigned_by, status, lost_reason, consent,
+        received_at, merged_lead_ids, external_id, metadata)
     select $3, item.item_id, $4, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now),
         coalesce(item.created_by, $5), coalesce(item.updated_by, $5), item.name, item.phone, item.whatsapp_user_id, item.email, item.message,
-        item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason, item.consent,
-        item.received_at, item.merged_lead_ids, item.external_id, item.metadata
+        item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.assigned_by, item.status, item.lost_reason,
+        item.consent, item.received_at, item.merged_lead_ids, item.external_id, item.metadata
     from item
     where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
     order by item.item_number
     returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
-        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata, t.tenant_id,
-        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
+        t.broker_id, t.assigned_by, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata,
+        t.tenant_id, t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
 created as (
     select inserted.*, item.item_number, item.item_id_block, item.item_now
     from inserted
@@ -1358,10 +1450,11 @@ event as (
         '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
-        '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
-        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
-        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}', true
     from created r
@@ -1373,10 +1466,11 @@ event_update as (
         '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
-        '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
-        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
-        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
         case when o.name is distinct from r.name then 'name' end, case when o.phone is distinct from r.phone then 'phone' end,
@@ -1387,6 +1481,7 @@ event_update as (
         case when o.property_id is distinct from r.property_id then 'property_id' end,
         case when o.party_id is distinct from r.party_id then 'party_id' end,
         case when o.broker_id is distinct from r.broker_id then 'broker_id' end,
+        case when o.assigned_by is distinct from r.assigned_by then 'assigned_by' end,
         case when o.status is distinct from r.status then 'status' end,
         case when o.lost_reason is distinct from r.lost_reason then 'lost_reason' end,
         case when o.consent::json::text is distinct from r.consent::json::text then 'consent' end,
@@ -1409,6 +1504,7 @@ event_update as (
         case when o.property_id is distinct from r.property_id then '"property_id":' || coalesce((to_json(o.property_id))::text, 'null') end,
         case when o.party_id is distinct from r.party_id then '"party_id":' || coalesce((to_json(o.party_id))::text, 'null') end,
         case when o.broker_id is distinct from r.broker_id then '"broker_id":' || coalesce((to_json(o.broker_id))::text, 'null') end,
+        case when o.assigned_by is distinct from r.assigned_by then '"assigned_by":' || coalesce((to_json(o.assigned_by))::text, 'null') end,
         case when o.status is distinct from r.status then '"status":' || coalesce((to_json(o.status))::text, 'null') end,
         case when o.lost_reason is distinct from r.lost_reason then '"lost_reason":' || coalesce((to_json(o.lost_reason))::text, 'null') end,
         case when o.consent::json::text is distinct from r.consent::json::text then '"consent":' || coalesce((o.consent)::text, 'null') end,
@@ -1438,7 +1534,8 @@ with batch as materialized (
 item as materialized (
     select p.item_number, p.item_id, p.item_id_block, $2::timestamptz as item_now, b.*
     from batch p
-    cross join lateral json_populate_record(null::neoapi.lead, p.item_body) b),
+    cross join lateral json_populate_record(null::neoapi.lead, p.item_body) b
+    where (select set_config('neoapi.is_import', 'on', true)) is not null),
 before as materialized (
     select t.*
     from item
@@ -1451,9 +1548,9 @@ updated as (
         case when item.updated_at > before.updated_at then item.updated_at else greatest(item.item_now, before.updated_at + interval '1 millisecond') end,
         created_by = coalesce(item.created_by, t.created_by), updated_by = coalesce(item.updated_by, t.updated_by), name = item.name,
         phone = item.phone, whatsapp_user_id = item.whatsapp_user_id, email = item.email, message = item.message, source = item.source,
-        origin = item.origin, property_id = item.property_id, party_id = item.party_id, broker_id = item.broker_id, status = item.status,
-        lost_reason = item.lost_reason, consent = item.consent, received_at = item.received_at, merged_lead_ids = item.merged_lead_ids,
-        external_id = item.external_id, metadata = item.metadata
+        origin = item.origin, property_id = item.property_id, party_id = item.party_id, broker_id = item.broker_id,
+        assigned_by = item.assigned_by, status = item.status, lost_reason = item.lost_reason, consent = item.consent,
+        received_at = item.received_at, merged_lead_ids = item.merged_lead_ids, external_id = item.external_id, metadata = item.metadata
     from item
     join before on before.id = item.item_id
     where t.organization_id = $3 and t.id = item.item_id and (false or before.created_at is distinct from coalesce(item.created_at,
@@ -1463,25 +1560,26 @@ updated as (
         or before.message is distinct from item.message or before.source is distinct from item.source
         or before.origin::json::text is distinct from item.origin::json::text or before.property_id is distinct from item.property_id
         or before.party_id is distinct from item.party_id or before.broker_id is distinct from item.broker_id
-        or before.status is distinct from item.status or before.lost_reason is distinct from item.lost_reason
-        or before.consent::json::text is distinct from item.consent::json::text or before.received_at is distinct from item.received_at
+        or before.assigned_by is distinct from item.assigned_by or before.status is distinct from item.status
+        or before.lost_reason is distinct from item.lost_reason or before.consent::json::text is distinct from item.consent::json::text
+        or before.received_at is distinct from item.received_at
         or before.merged_lead_ids::json::text is distinct from item.merged_lead_ids::json::text
         or before.external_id is distinct from item.external_id or before.metadata::json::text is distinct from item.metadata::json::text)
     returning t.*, item.item_number, item.item_id_block, item.item_now),
 inserted as (
     insert into neoapi.lead as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, name, phone,
-        whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, status, lost_reason, consent, received_at,
-        merged_lead_ids, external_id, metadata)
+        whatsapp_user_id, email, message, source, origin, property_id, party_id, broker_id, assigned_by, status, lost_reason, consent,
+        received_at, merged_lead_ids, external_id, metadata)
     select $3, item.item_id, $4, coalesce(item.created_at, item.item_now), coalesce(item.updated_at, item.item_now),
         coalesce(item.created_by, $5), coalesce(item.updated_by, $5), item.name, item.phone, item.whatsapp_user_id, item.email, item.message,
-        item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.status, item.lost_reason, item.consent,
-        item.received_at, item.merged_lead_ids, item.external_id, item.metadata
+        item.source, item.origin, item.property_id, item.party_id, item.broker_id, item.assigned_by, item.status, item.lost_reason,
+        item.consent, item.received_at, item.merged_lead_ids, item.external_id, item.metadata
     from item
     where (select count(*) from updated) >= 0 and not exists (select from before where before.id = item.item_id)
     order by item.item_number
     returning t.id, t.representation, t.name, t.phone, t.whatsapp_user_id, t.email, t.message, t.source, t.origin, t.property_id, t.party_id,
-        t.broker_id, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata, t.tenant_id,
-        t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
+        t.broker_id, t.assigned_by, t.status, t.lost_reason, t.consent, t.received_at, t.merged_lead_ids, t.external_id, t.metadata,
+        t.tenant_id, t.organization_id, t.created_at, t.updated_at, t.created_by, t.updated_by),
 created as (
     select inserted.*, item.item_number, item.item_id_block, item.item_now
     from inserted
@@ -1492,10 +1590,11 @@ event as (
         '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
-        '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
-        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
-        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
@@ -1522,10 +1621,11 @@ event_update as (
         '"name":' || to_json(r.name), '"phone":' || to_json('+' || r.phone), '"whatsapp_user_id":' || to_json(r.whatsapp_user_id),
         '"email":' || to_json(r.email), '"message":' || to_json(r.message), '"source":' || to_json(r.source), '"origin":' || r.origin,
         '"property_id":' || to_json(r.property_id), '"party_id":' || to_json(r.party_id), '"broker_id":' || to_json(r.broker_id),
-        '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason), '"consent":' || r.consent,
-        '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"', '"merged_lead_ids":' || r.merged_lead_ids,
-        '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata, '"tenant_id":' || to_json(r.tenant_id),
-        '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
+        '"assigned_by":' || to_json(r.assigned_by), '"status":' || to_json(r.status), '"lost_reason":' || to_json(r.lost_reason),
+        '"consent":' || r.consent, '"received_at":' || '"' || neoapi.format_timestamp(r.received_at) || '"',
+        '"merged_lead_ids":' || r.merged_lead_ids, '"external_id":' || to_json(r.external_id), '"metadata":' || r.metadata,
+        '"tenant_id":' || to_json(r.tenant_id), '"organization_id":' || to_json(r.organization_id),
+        '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}', array_remove(array[null, case when o.id is distinct from r.id then 'id' end,
         case when o.name is distinct from r.name then 'name' end, case when o.phone is distinct from r.phone then 'phone' end,
@@ -1536,6 +1636,7 @@ event_update as (
         case when o.property_id is distinct from r.property_id then 'property_id' end,
         case when o.party_id is distinct from r.party_id then 'party_id' end,
         case when o.broker_id is distinct from r.broker_id then 'broker_id' end,
+        case when o.assigned_by is distinct from r.assigned_by then 'assigned_by' end,
         case when o.status is distinct from r.status then 'status' end,
         case when o.lost_reason is distinct from r.lost_reason then 'lost_reason' end,
         case when o.consent::json::text is distinct from r.consent::json::text then 'consent' end,
@@ -1558,6 +1659,7 @@ event_update as (
         case when o.property_id is distinct from r.property_id then '"property_id":' || coalesce((to_json(o.property_id))::text, 'null') end,
         case when o.party_id is distinct from r.party_id then '"party_id":' || coalesce((to_json(o.party_id))::text, 'null') end,
         case when o.broker_id is distinct from r.broker_id then '"broker_id":' || coalesce((to_json(o.broker_id))::text, 'null') end,
+        case when o.assigned_by is distinct from r.assigned_by then '"assigned_by":' || coalesce((to_json(o.assigned_by))::text, 'null') end,
         case when o.status is distinct from r.status then '"status":' || coalesce((to_json(o.status))::text, 'null') end,
         case when o.lost_reason is distinct from r.lost_reason then '"lost_reason":' || coalesce((to_json(o.lost_reason))::text, 'null') end,
         case when o.consent::json::text is distinct from r.consent::json::text then '"consent":' || coalesce((o.consent)::text, 'null') end,
