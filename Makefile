@@ -44,6 +44,9 @@ NEEDS.golden         := build
 NEEDS.golden-check   := build
 NEEDS.package        := build package
 NEEDS.package-test   := build package
+NEEDS.reproducible   := build package image
+NEEDS.image          := build package image
+NEEDS.image-test     := build run check package image
 NEEDS.bench          := build run bench
 NEEDS.bench-webhooks := build run bench
 NEEDS.bench-peers    := build run bench
@@ -344,6 +347,22 @@ package: ## build the Debian package, into BUILD/package (RELEASE=trixie for tha
 
 package-test: package ## try the package on throwaway Debian systems: lintian, piuparts, autopkgtest, upgrades (RELEASE=trixie, PACKAGE_TESTS='lintian walk ...')
 	@NEOAPI_RELEASE='$(RELEASE)' bash tests/package/test.sh '$(PACKAGE)' $(PACKAGE_TESTS)
+
+# ---------------------------------------------------------------- the container image
+
+.PHONY: image image-test reproducible
+IMAGE := $(BUILD)/image$(RELEASE:%=/%)
+
+image: package ## build the container image from the package, into BUILD/image (RELEASE=trixie)
+	@NEOAPI_RELEASE='$(RELEASE)' bash tests/image/build.sh '$(PACKAGE)' '$(IMAGE)' '$(FETCHED)'
+
+image-test: image all ## run the image with crun: setup, requests, webhooks, kills, stops, an upgrade; check the lists of components (as root)
+	@NEOAPI_TEST_BUILD='$(BUILD)' /usr/bin/python3 -B tests/image/next.py '$(PACKAGE)'/libapache2-mod-neoapi_*.deb '$(IMAGE)/next'
+	@NEOAPI_RELEASE='$(RELEASE)' NEOAPI_DEBS='$(abspath $(IMAGE))/debs' bash tests/image/build.sh '$(IMAGE)/next' '$(IMAGE)/next' '$(FETCHED)'
+	@NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_IMAGE='$(IMAGE)' NEOAPI_PACKAGE='$(PACKAGE)' /usr/bin/python3 -B -m pytest -q -x -s -p no:cacheprovider tests/image
+
+reproducible: image ## build package and image twice, on different days, by different users, and compare the bytes (as root)
+	@NEOAPI_DEBS='$(abspath $(IMAGE))/debs' bash tests/package/reproducible.sh '$(BUILD)/reproducible' '$(FETCHED)'
 
 # ---------------------------------------------------------------- lint
 

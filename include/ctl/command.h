@@ -50,6 +50,8 @@ typedef struct neo_ctl_given {
     X(site)                                                                                                                    \
     X(migrate)                                                                                                                 \
     X(doctor)                                                                                                                  \
+    X(serve)                                                                                                                   \
+    X(health)                                                                                                                  \
     X(host)                                                                                                                    \
     X(drain)                                                                                                                   \
     X(undrain)                                                                                                                 \

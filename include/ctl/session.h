@@ -9,6 +9,13 @@
  * else dbname=neoapi. */
 const char *neo_ctl_conninfo(const neo_ctl *ctl);
 
+/* Returns the first line of a file. On failure returns NULL and sets *error. */
+const char *neo_ctl_read_password(const char *path, apr_pool_t *pool, const char **error);
+
+/* Passes the first line of the file in NEOAPI_DATABASE_PASSWORD_FILE to libpq, if that variable is set. Unlike libpq's password
+ * file it may be readable by a group, as the secrets of containers are. Returns NULL, or an error. */
+const char *neo_ctl_load_password(const neo_ctl *ctl);
+
 /* Connects, without a statement timeout. On failure returns NULL and sets *error to the error, and what to do. */
 neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **error);
 

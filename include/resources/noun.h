@@ -41,6 +41,15 @@ typedef enum neo_parameter_kind {
     NEO_KIND_REJECTED_ID,
     NEO_KIND_HOST,        /* a DNS name */
     NEO_KIND_PROVIDER_ID, /* an id at Meta: digits */
+    NEO_KIND_BASE_URL,
+    NEO_KIND_PORT,
+    NEO_KIND_RANGES, /* one or more address ranges */
+    NEO_KIND_SWITCH,
+    NEO_KIND_LOG_LEVEL,
+    NEO_KIND_PROCESSES,
+    NEO_KIND_THREADS,
+    NEO_KIND_ATTEMPT, /* seconds of an attempt of a webhook */
+    NEO_KIND_CONCURRENCY,
     NEO_PARAMETER_KINDS
 } neo_parameter_kind;
 

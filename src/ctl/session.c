@@ -2,6 +2,7 @@
 /* Connects to the database (see ctl/session.h). */
 #include "ctl/session.h"
 
+#include <apr_file_io.h>
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,36 @@ const char *neo_ctl_conninfo(const neo_ctl *ctl)
     return has_service("service=neoapi_admin", ctl->pool) ? "service=neoapi_admin"
            : has_service("service=neoapi", ctl->pool)     ? "service=neoapi"
                                                           : "dbname=neoapi";
+}
+
+const char *neo_ctl_read_password(const char *path, apr_pool_t *pool, const char **error)
+{
+    apr_file_t *file;
+    char why[120], line[512];
+    apr_status_t rv = apr_file_open(&file, path, APR_FOPEN_READ | APR_FOPEN_BUFFERED, 0, pool);
+    if (rv == APR_SUCCESS) {
+        rv = apr_file_gets(line, sizeof line, file);
+        apr_file_close(file);
+    }
+    line[rv == APR_SUCCESS ? strcspn(line, "\r\n") : 0] = '\0';
+    *error = NULL;
+    if (rv != APR_SUCCESS && rv != APR_EOF)
+        *error = apr_psprintf(pool, "the password file %s cannot be read: %s", path, apr_strerror(rv, why, sizeof why));
+    else if (!*line || strlen(line) == sizeof line - 1)
+        *error = apr_psprintf(pool, "the first line of the password file %s must be a password of at most %d bytes", path,
+                              (int)sizeof line - 2);
+    return *error ? NULL : apr_pstrdup(pool, line);
+}
+
+const char *neo_ctl_load_password(const neo_ctl *ctl)
+{
+    const char *error, *path = getenv("NEOAPI_DATABASE_PASSWORD_FILE");
+    if (!path || !*path)
+        return NULL;
+    const char *password = neo_ctl_read_password(path, ctl->pool, &error);
+    if (password)
+        setenv("PGPASSWORD", password, 1);
+    return error ? apr_pstrcat(ctl->pool, "NEOAPI_DATABASE_PASSWORD_FILE: ", error, NULL) : NULL;
 }
 
 /* Overrides the service file, whose timeouts are for httpd's requests. */
@@ -68,8 +99,8 @@ neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const c
     const char *why, *given = neo_ctl_value(ctl, "database");
     *error = given && neo_pg_has_password(given)
                  ? "--database must not have a password, because other users can see the command line"
-                 : NULL;
-    *fix = "use a password file (~/.pgpass), a service, or NEOAPI_DATABASE";
+                 : neo_ctl_load_password(ctl);
+    *fix = "use a password file (~/.pgpass), NEOAPI_DATABASE_PASSWORD_FILE, a service, or NEOAPI_DATABASE";
     if (*error)
         return NULL;
     neo_pg *pg = neo_pg_connect(conninfo, ctl->pool, &why);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl setup: creates roles, database and schema. Every step can be repeated. */
-#include <apr_file_io.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -121,30 +120,11 @@ static const char *check_runtime_role(setup *s)
     return error;
 }
 
-/* Returns the first line of the file. On failure returns NULL and sets *error. */
-static const char *read_password(setup *s, const char *path, const char **error)
-{
-    apr_file_t *file;
-    char why[120], line[512];
-    apr_status_t rv = apr_file_open(&file, path, APR_FOPEN_READ | APR_FOPEN_BUFFERED, 0, s->pool);
-    if (rv == APR_SUCCESS) {
-        rv = apr_file_gets(line, sizeof line, file);
-        apr_file_close(file);
-    }
-    line[rv == APR_SUCCESS ? strcspn(line, "\r\n") : 0] = '\0';
-    if (rv != APR_SUCCESS && rv != APR_EOF)
-        *error = apr_psprintf(s->pool, "the password file %s cannot be read: %s", path, apr_strerror(rv, why, sizeof why));
-    else if (!*line || strlen(line) == sizeof line - 1)
-        *error = apr_psprintf(s->pool, "the first line of the password file %s must be a password of at most %d bytes", path,
-                              (int)sizeof line - 2);
-    return *error ? NULL : apr_pstrdup(s->pool, line);
-}
-
 /* Sends only the SCRAM verifier, because the server may log statements. */
 static const char *set_password(setup *s, const char *role, const char *option)
 {
     const char *error = NULL, *path = neo_ctl_value(s->ctl, option);
-    const char *password = path ? read_password(s, path, &error) : NULL;
+    const char *password = path ? neo_ctl_read_password(path, s->pool, &error) : NULL;
     const char *verifier = password ? neo_pg_password_verifier(s->pg, role, password, s->pool, &error) : NULL;
     if (!verifier)
         return error;

@@ -2,6 +2,7 @@
 /* Validates and completes values of the command line (see ctl/command.h). */
 #include "ctl/command.h"
 
+#include <apr_network_io.h>
 #include <apr_strings.h>
 #include <ctype.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789_-"
 
 static const char *const delivery_statuses[] = {"pending", "success", "failed", NULL};
+static const char *const switches[] = {"on", "off", NULL};
+static const char *const log_levels[] = {"error", "warn", "notice", "info", "debug", NULL};
 
 static const char *check_date_time(const char *text, apr_pool_t *pool)
 {
@@ -78,6 +81,36 @@ static const char *check_host_name(const char *text, apr_pool_t *pool)
     }
 }
 
+/* The path is that of the API's <Location>. */
+static const char *check_base_url(const char *text, apr_pool_t *pool)
+{
+    static const char end[] = "/public/v1/";
+    apr_size_t len = strlen(text), scheme = strncmp(text, "https://", 8) == 0 ? 8 : strncmp(text, "http://", 7) == 0 ? 7 : 0;
+    apr_size_t host = strcspn(text + scheme, "/");
+    (void)pool;
+    if (!scheme || !host || len < scheme + host + strlen(end) || strcmp(text + len - strlen(end), end) != 0 ||
+        strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ" NAME_CHARACTERS ".~:/[]") != len)
+        return "must be a URL that ends in /public/v1/, such as https://api.example.com/public/v1/";
+    return NULL;
+}
+
+/* As in httpd's Require ip and NeoAPIWebhookAllowAddress: 10.20.30.0/24 fd00::/64 127.0.0.1. */
+static const char *check_ranges(const char *text, apr_pool_t *pool)
+{
+    apr_ipsubnet_t *range;
+    char *rest = apr_pstrdup(pool, text), *word;
+    int count = 0;
+    while ((word = strsep(&rest, " "))) {
+        char *mask = strchr(word, '/');
+        if (mask)
+            *mask++ = '\0';
+        if (*word && apr_ipsubnet_create(&range, word, mask, pool) != APR_SUCCESS)
+            return "must be address ranges with blanks between them, such as 10.20.30.0/24 fd00:20:30::/64";
+        count += *word != '\0';
+    }
+    return count ? NULL : "must not be empty";
+}
+
 /* A value is one of `words`, which end with NULL, or an id with `prefix`, or passes `check`, or has `min` to `max` of the
  * characters, or is a whole number of that range if `characters` is NULL. Scopes are made of their bits. */
 static const struct {
@@ -127,6 +160,15 @@ static const struct {
     [NEO_KIND_REJECTED_ID] = {"REJECTED", .prefix = "lrj_"},
     [NEO_KIND_HOST] = {"NAME", .check = check_host_name},
     [NEO_KIND_PROVIDER_ID] = {"DIGITS", "must be 5 to 20 digits, as Meta shows it", 5, 20, .characters = "0123456789"},
+    [NEO_KIND_BASE_URL] = {"URL", .check = check_base_url},
+    [NEO_KIND_PORT] = {"PORT", "must be a port from 1024 to 65535", 1024, .max = 65535},
+    [NEO_KIND_RANGES] = {"RANGES", .check = check_ranges},
+    [NEO_KIND_SWITCH] = {"SWITCH", .words = switches},
+    [NEO_KIND_LOG_LEVEL] = {"LEVEL", .words = log_levels},
+    [NEO_KIND_PROCESSES] = {"N", "must be a whole number from 1 to 64", 1, .max = 64},
+    [NEO_KIND_THREADS] = {"N", "must be a whole number from 4 to 1000", 4, .max = 1000},
+    [NEO_KIND_ATTEMPT] = {"SECONDS", "must be a whole number from 1 to 60", 1, .max = 60},
+    [NEO_KIND_CONCURRENCY] = {"N", "must be a whole number from 0 to 4096", 0, .max = 4096},
 };
 
 const char *neo_ctl_placeholder(neo_parameter_kind kind)

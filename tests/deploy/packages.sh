@@ -73,6 +73,13 @@ package piuparts
 package mmdebstrap
 package nodejs  node
 package npm     npm
+image mmdebstrap
+image umoci
+image skopeo
+image crun
+image diffoscope-minimal diffoscope
+image faketime
+image python3
 '
 
 say() {
@@ -132,7 +139,7 @@ disable_servers() {
     done | while read -r unit; do systemctl --quiet disable "$unit" 2>/dev/null || true; done
 }
 
-usage='usage: packages.sh GROUP…, of build, run, cluster, unit, check, check-all, bench, package'
+usage='usage: packages.sh GROUP…, of build, run, cluster, unit, check, check-all, bench, package, image'
 [ $# -gt 0 ] || { say "$usage"; exit 2; }
 for group; do
     printf '%s\n' "$list" | grep -q "^$group " || { say "$usage"; exit 2; }

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Debian package from a copy of the source: build.sh DIR FETCHED
 # NEOAPI_RELEASE=trixie: on a clean system of that release, if it is not this machine's. The copy is DIR/source, with FETCHED where
-# debian/rules expects it; the package and its other files are written to DIR. The changelog says "unstable" for every release,
-# because all are built from one source, which is not uploaded.
+# debian/rules expects it; the package and its other files are written to DIR. So are the list of its components (mod-neoapi.spdx.json and
+# mod-neoapi.cyclonedx.json) and what it was built from (provenance.json). The changelog says "unstable" for every release, because all are
+# built from one source, which is not uploaded.
 set -eu
 here=$(dirname "$(realpath "$0")")
 root=$(realpath "$here/../..")
@@ -27,6 +28,7 @@ build() {
     if [ "$release" = "$own_release" ]; then
         cd "$dir/source"
         env -i PATH="$PATH" HOME="$HOME" LANG=C.UTF-8 dpkg-buildpackage -us -uc -b
+        bash "$here/components.sh" / "$dir" "$dir"
     else
         bash "$here/clean-build.sh" "$release" "$dir"
     fi
@@ -34,4 +36,6 @@ build() {
 
 build >"$dir/build.log" 2>&1 || { tail -n 40 "$dir/build.log" >&2; exit 1; }
 grep '^docs: ' "$dir/build.log" >&2 || true
+/usr/bin/python3 -B "$root/tests/image/provenance.py" "$root" "make package RELEASE=$release" "$release" "$dir"/libapache2-mod-neoapi_*.deb \
+    "$dir"/*.buildinfo >"$dir/provenance.json"
 ls "$dir"/libapache2-mod-neoapi_*.deb

@@ -32,3 +32,4 @@ unshare --mount --net --pid --fork --kill-child sh -c '
     exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 "$@" \
         sh -c "cd /build/source && dpkg-buildpackage -us -uc -b"' - "$work" "${settings[@]}"
 find "$work/build" -maxdepth 1 -type f -exec cp -t "$into" {} +
+bash "$(dirname "$(realpath "$0")")/components.sh" "$work" "$dir" "$into"

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the list of components of the package or of the image, as SPDX 2.3 and CycloneDX 1.5:
+sbom.py package|image ROOT MODULE.deb FETCHED OUT EPOCH
+
+ROOT is the system that the package was built on, or the root directory of the image. Of a package the components are those of the
+libraries that its programs link, directly or through others; of an image all its packages. FETCHED has what the module embeds. OUT
+becomes OUT.spdx.json and OUT.cyclonedx.json. The same input makes the same bytes."""
+import datetime
+import functools
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import uuid
+
+MODULE = "libapache2-mod-neoapi"
+NAMESPACE = "https://mod-neoapi.example/sbom/"
+
+# Debian's short names of licences that differ from SPDX's.
+SPDX = {
+    "expat": "MIT", "bsd-2-clause": "BSD-2-Clause", "bsd-3-clause": "BSD-3-Clause", "bsd-4-clause": "BSD-4-Clause",
+    "apache-2.0": "Apache-2.0", "apache-2": "Apache-2.0", "isc": "ISC", "zlib": "Zlib", "mit": "MIT", "curl": "curl", "postgresql": "PostgreSQL",
+    "bsl-1.0": "BSL-1.0", "mpl-2.0": "MPL-2.0", "cc0-1.0": "CC0-1.0", "unicode-data-files": "Unicode-DFS-2016",
+    **{f"{name}-{number}": f"{name.upper()}-{number if '.' in number else number + '.0'}-only"
+       for name in ("gpl", "lgpl") for number in ("1", "2", "2.0", "2.1", "3", "3.0")},
+    **{f"{name}-{number}+": f"{name.upper()}-{number if '.' in number else number + '.0'}-or-later"
+       for name in ("gpl", "lgpl") for number in ("1", "2", "2.0", "2.1", "3", "3.0")},
+}
+
+
+def output(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.decode()
+
+
+def paragraph(text):
+    """A control file's fields; of one with several lines the first."""
+    return dict(re.findall(r"^([A-Za-z-]+): *(.*)$", text, re.M))
+
+
+class System:
+    """A root directory with dpkg's database, or with the image's status.d."""
+
+    def __init__(self, root):
+        self.root, self.packages, self.owners = root, {}, {}
+        dpkg = root / "var/lib/dpkg"
+        if (dpkg / "status.d").is_dir():
+            for file in sorted(dpkg.glob("status.d/*.md5sums")):
+                self._add(paragraph(file.with_suffix("").read_text()), [line.split("  ", 1)[1] for line in file.read_text().splitlines()])
+        else:
+            for text in (dpkg / "status").read_text().split("\n\n"):
+                fields = paragraph(text)
+                if fields.get("Status", "").endswith(" installed"):
+                    lists = [dpkg / f"info/{name}.list" for name in (fields["Package"], f"{fields['Package']}:{fields['Architecture']}")]
+                    self._add(fields, next((file.read_text().splitlines() for file in lists if file.exists()), []))
+
+    def _add(self, fields, paths):
+        name = fields["Package"]
+        if name in self.packages:  # of another architecture
+            return
+        self.packages[name] = fields
+        self.owners.update((pathlib.PurePath(path).name, name) for path in paths if ".so" in path)
+
+    def owner(self, library):
+        """The package of a library that programs link by this name, or that it is a link to."""
+        if library not in self.owners:
+            for path in self.root.glob(f"usr/lib/*/{library}"):
+                return self.owners.get(path.resolve().name)
+        return self.owners.get(library)
+
+    @functools.lru_cache(maxsize=None)
+    def linked(self, package):
+        """The packages of the libraries that the libraries of a package link."""
+        names = [name for name, owner in self.owners.items() if owner == package]
+        paths = [path for name in names for path in self.root.glob(f"usr/lib/*/{name}")] or \
+                [path for name in names for path in self.root.glob(f"lib/*/{name}")]
+        return owners(self, paths) - {package}
+
+    def licences(self, package):
+        """SPDX's names, or Debian's short ones as LicenseRef; empty if the copyright file is not machine-readable."""
+        file = self.root / f"usr/share/doc/{package}/copyright"
+        text = file.read_text(errors="replace") if file.exists() else ""
+        if not re.match(r"\s*Format(-Specification)?:", text):
+            return set()
+        words = {word.strip(" ,()") for line in re.findall(r"^License: *(.+)$", text, re.M)
+                 for word in re.split(r" and/or | and | or |, ?|\|", line)}
+        return {SPDX.get(word.lower(), "LicenseRef-" + re.sub(r"[^A-Za-z0-9.]+", "-", word).strip("-")) for word in words if word}
+
+
+def needed(path):
+    if path.is_symlink() or not path.is_file() or path.read_bytes()[:4] != b"\x7fELF":
+        return []
+    return re.findall(r"NEEDED +(\S+)", output("objdump", "-p", str(path)))
+
+
+def owners(system, paths):
+    return {system.owner(name) for path in paths for name in needed(path)} - {None}
+
+
+def closure(system, packages):
+    found, rest = set(), set(packages)
+    while rest:
+        found |= rest
+        rest = set().union(*map(system.linked, rest)) - found
+    return found
+
+
+def purl(fields):
+    return f"pkg:deb/debian/{fields['Package']}@{fields['Version'].replace('+', '%2B')}?arch={fields['Architecture']}"
+
+
+def component(system, name):
+    fields = system.packages[name]
+    return {"name": name, "version": fields["Version"], "purl": purl(fields), "supplier": fields.get("Maintainer", ""),
+            "licences": sorted(system.licences(name))}
+
+
+def embedded(deb, fetched):
+    """Swagger UI, if the module has it: the package then has its licences."""
+    lock = fetched / "swagger-ui/package-lock.json"
+    if "swagger-ui.txt" not in output("dpkg-deb", "-c", str(deb)) or not lock.exists():
+        return []
+    version = json.loads(lock.read_text())["packages"]["node_modules/swagger-ui-dist"]["version"]
+    return [{"name": "swagger-ui-dist", "version": version, "purl": f"pkg:npm/swagger-ui-dist@{version}", "supplier": "SmartBear",
+             "licences": ["Apache-2.0"]}]
+
+
+class Bill:
+    """The subject, the module's package in it, what that embeds, and the other components; `links` are pairs of names."""
+
+    def __init__(self, kind, system, deb, fetched, epoch):
+        self.created = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        fields = paragraph(output("dpkg-deb", "-f", str(deb)))
+        self.module = {"name": MODULE, "version": fields["Version"], "purl": purl(fields), "supplier": fields["Maintainer"],
+                       "licences": ["Apache-2.0"], "sha256": hashlib.sha256(deb.read_bytes()).hexdigest()}
+        with tempfile.TemporaryDirectory() as place:
+            subprocess.run(["dpkg-deb", "-x", deb, place], check=True)
+            direct = owners(system, pathlib.Path(place).rglob("*"))
+        names = set(system.packages) - {MODULE} if kind == "image" else closure(system, direct)
+        self.components = [component(system, name) for name in sorted(names)]
+        self.embedded = embedded(deb, fetched)
+        self.links = [(MODULE, name) for name in sorted(direct)] + [
+            (name, other) for name in sorted(names) for other in sorted(system.linked(name))]
+        self.subject = {**self.module, "name": "mod-neoapi", "purl": f"pkg:oci/mod-neoapi@{fields['Version']}"} if kind == "image" \
+            else self.module
+        self.kind = kind
+
+    def parts(self):
+        return ([self.module] if self.kind == "image" else []) + self.embedded + self.components
+
+
+def spdx_id(part):
+    return "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", part if isinstance(part, str) else part["name"])
+
+
+def as_spdx(bill):
+    def package(part):
+        entry = {"SPDXID": spdx_id(part), "name": part["name"], "versionInfo": part["version"], "downloadLocation": "NOASSERTION",
+                 "filesAnalyzed": False, "licenseConcluded": "NOASSERTION", "copyrightText": "NOASSERTION",
+                 "licenseDeclared": " AND ".join(part["licences"]) or "NOASSERTION",
+                 "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": part["purl"]}]}
+        if part["supplier"]:
+            entry["supplier"] = "Organization: " + part["supplier"]
+        if "sha256" in part and part is bill.module:
+            entry["checksums"] = [{"algorithm": "SHA256", "checksumValue": part["sha256"]}]
+        return entry
+
+    def relation(one, kind, other):
+        return {"spdxElementId": one, "relationshipType": kind, "relatedSpdxElement": other}
+
+    parts = [bill.subject, *bill.parts()]
+    holder = spdx_id(bill.subject)
+    relations = [relation("SPDXRef-DOCUMENT", "DESCRIBES", holder)]
+    if bill.kind == "image":
+        relations += [relation(holder, "CONTAINS", spdx_id(part)) for part in [bill.module, *bill.components]]
+    relations += [relation(spdx_id(MODULE), "CONTAINS", spdx_id(part)) for part in bill.embedded]
+    relations += [relation(spdx_id(one), "DYNAMIC_LINK", spdx_id(other)) for one, other in bill.links]
+    refs = sorted({name for part in parts for name in part["licences"] if name.startswith("LicenseRef-")})
+    document = {
+        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
+        "name": f"{bill.subject['name']} {bill.subject['version']}",
+        "creationInfo": {"created": bill.created, "creators": ["Tool: mod_neoapi-sbom"]},
+        "packages": [package(part) for part in parts],
+        "hasExtractedLicensingInfos": [{"licenseId": name, "name": name.removeprefix("LicenseRef-"), "extractedText":
+                                        "See /usr/share/doc/PACKAGE/copyright of the packages that declare it."} for name in refs],
+        "relationships": relations}
+    digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+    return {**document, "documentNamespace": NAMESPACE + digest}
+
+
+def as_cyclonedx(bill):
+    def entry(part, kind="library"):
+        made = {"type": kind, "bom-ref": part["purl"], "name": part["name"], "version": part["version"], "purl": part["purl"],
+                "licenses": [{"license": {"name": name.removeprefix("LicenseRef-")} if name.startswith("LicenseRef-") else {"id": name}}
+                             for name in part["licences"]]}
+        if part["supplier"]:
+            made["supplier"] = {"name": part["supplier"]}
+        if "sha256" in part and part is bill.module:
+            made["hashes"] = [{"alg": "SHA-256", "content": part["sha256"]}]
+        return made
+
+    refs = {part["name"]: part["purl"] for part in [bill.module, *bill.parts()]}
+    depends = {}
+    for one, other in [*bill.links, *((MODULE, part["name"]) for part in bill.embedded)]:
+        depends.setdefault(refs[one], []).append(refs[other])
+    if bill.kind == "image":
+        depends[bill.subject["purl"]] = [part["purl"] for part in [bill.module, *bill.components]]
+    document = {
+        "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+        "metadata": {"timestamp": bill.created, "component": entry(bill.subject, "container" if bill.kind == "image" else "application")},
+        "components": [entry(part) for part in bill.parts()],
+        "dependencies": [{"ref": ref, "dependsOn": sorted(others)} for ref, others in sorted(depends.items())]}
+    serial = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(document, sort_keys=True))
+    return {"$schema": "http://cyclonedx.org/schema/bom-1.5.schema.json", "serialNumber": f"urn:uuid:{serial}", **document}
+
+
+def main():
+    kind, (root, deb, fetched), out, epoch = sys.argv[1], map(pathlib.Path, sys.argv[2:5]), sys.argv[5], int(sys.argv[6])
+    bill = Bill(kind, System(root), deb, fetched, epoch)
+    for name, document in (("spdx", as_spdx(bill)), ("cyclonedx", as_cyclonedx(bill))):
+        pathlib.Path(f"{out}.{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+
+
+main()
