@@ -201,6 +201,7 @@ create table neoapi.whatsapp_conversation (
     triage          text not null check (triage in ('pending', 'assigned', 'dismissed')),
     triage_at       timestamptz, -- when a client set it; null: the service does
     lead_id         text collate "C",
+    broker_id       text collate "C", -- whom a client has assigned it to
     last_inbound_at timestamptz,
     unread_count    int not null default 0,
     last_read_at    timestamptz,
@@ -215,7 +216,8 @@ create table neoapi.whatsapp_conversation (
     updated_at      timestamptz not null,
     primary key (organization_id, id),
     foreign key (organization_id, number_id) references neoapi.whatsapp_number (organization_id, id),
-    foreign key (organization_id, lead_id) references neoapi.lead (organization_id, id)
+    foreign key (organization_id, lead_id) references neoapi.lead (organization_id, id),
+    foreign key (organization_id, broker_id) references neoapi.broker (organization_id, id) on delete set null (broker_id)
 );
 create index whatsapp_conversation_wa_id
     on neoapi.whatsapp_conversation (organization_id, number_id, neoapi.whatsapp_phone_key(contact_wa_id))
@@ -227,6 +229,11 @@ create index whatsapp_conversation_lead on neoapi.whatsapp_conversation (organiz
 -- For the filters of lists.
 create index whatsapp_conversation_unread on neoapi.whatsapp_conversation (organization_id, (unread_count > 0), id);
 create index whatsapp_conversation_last_inbound on neoapi.whatsapp_conversation (organization_id, last_inbound_at);
+create index whatsapp_conversation_assigned on neoapi.whatsapp_conversation (organization_id, (broker_id is not null), id);
+create index whatsapp_conversation_broker on neoapi.whatsapp_conversation (organization_id, broker_id, id) where broker_id is not null;
+create index whatsapp_conversation_q on neoapi.whatsapp_conversation using gin (
+    organization_id, neoapi.folded(coalesce(contact_name, '') || ' ' || coalesce(contact_wa_id, '')) gin_trgm_ops);
+alter index neoapi.whatsapp_conversation_q alter column 2 set statistics 500;
 
 create table neoapi.whatsapp_message (
     organization_id      text collate "C" not null,
@@ -270,6 +277,9 @@ create index whatsapp_message_pending on neoapi.whatsapp_message (organization_i
 create index whatsapp_message_page on neoapi.whatsapp_message (organization_id, conversation_id, id) where refers_to is null;
 create index whatsapp_message_conversation on neoapi.whatsapp_message (organization_id, conversation_id, occurred_at, id);
 
+-- Not partial, because PostgreSQL estimates how frequent a text is only with the statistics of an index without a condition.
+create index whatsapp_message_q on neoapi.whatsapp_message using gin (organization_id, neoapi.folded(body) gin_trgm_ops);
+alter index neoapi.whatsapp_message_q alter column 2 set statistics 500;
 -- The texts of templates' bodies, as the provider returned them; text is null if it returned none.
 create table neoapi.whatsapp_template (
     organization_id text collate "C" not null references neoapi.organization (id),
@@ -669,11 +679,13 @@ begin
     update neoapi.whatsapp_conversation c
     set lead_id = case when has_lead then c.lead_id end,
         triage = coalesce(o.triage, case when not has_lead and c.lead_id is not null then 'pending' else c.triage end),
-        triage_at = o.triage_at, last_read_at = o.last_read_at, held = o.held, is_provisional = o.is_provisional,
+        triage_at = o.triage_at, broker_id = coalesce(c.broker_id, o.broker_id), last_read_at = o.last_read_at, held = o.held, is_provisional = o.is_provisional,
         imported_stop_from = o.imported_stop_from, imported_stop_last = o.imported_stop_last, recorded_stop_at = o.recorded_stop_at,
         created_at = least(c.created_at, case when chosen <> split_id then o.created_at end)
     from (select (array_agg(x.triage order by x.triage_at desc) filter (where x.triage_at is not null))[1] as triage,
-                 max(x.triage_at) as triage_at, max(x.last_read_at) as last_read_at, bool_or(x.held) as held, bool_and(x.is_provisional) as is_provisional,
+                 max(x.triage_at) as triage_at,
+                 (array_agg(x.broker_id order by x.updated_at desc, x.id) filter (where x.broker_id is not null))[1] as broker_id,
+                 max(x.last_read_at) as last_read_at, bool_or(x.held) as held, bool_and(x.is_provisional) as is_provisional,
                  min(x.imported_stop_from) as imported_stop_from, max(x.imported_stop_last) as imported_stop_last,
                  max(x.recorded_stop_at) as recorded_stop_at, min(x.created_at) as created_at
           from neoapi.whatsapp_conversation x where x.organization_id = organization and x.id = any (origins)) o
@@ -1037,7 +1049,7 @@ end $$;
 
 -- Sets what a client decides about a conversation; `opted_out_at` records or withdraws an opt-out that the contact made elsewhere.
 -- Returns the conversation as it is then, or null if it has another version or the change is refused: opted_out if the opt-out is the
--- contact's own, which only the contact can end; opted_in if the contact has opted in since.
+-- contact's own, which only the contact can end; opted_in if the contact has opted in since; no_broker if the broker does not exist.
 create function neoapi.whatsapp_change(
     organization text, conversation text, version xid, changes json, actor text, request text,
     out body text, out deliveries bigint, out refusal text)
@@ -1074,6 +1086,14 @@ begin
         c.triage := wanted.triage;
         c.triage_at := now();
     end if;
+    if c.broker_id is distinct from wanted.broker_id then
+        perform from neoapi.broker b where b.organization_id = organization and b.id = wanted.broker_id for key share;
+        if wanted.broker_id is not null and not found then
+            refusal := 'no_broker';
+            return;
+        end if;
+        c.broker_id := wanted.broker_id;
+    end if;
     if c.last_read_at is distinct from wanted.last_read_at then
         c.last_read_at := wanted.last_read_at;
         c.unread_count := neoapi.whatsapp_unread_count(organization, conversation, c.last_read_at);
@@ -1081,7 +1101,7 @@ begin
     if c is distinct from before then
         c.updated_at := greatest(now(), before.updated_at + interval '1 millisecond');
         update neoapi.whatsapp_conversation x
-        set triage = c.triage, triage_at = c.triage_at, last_read_at = c.last_read_at, unread_count = c.unread_count,
+        set triage = c.triage, triage_at = c.triage_at, broker_id = c.broker_id, last_read_at = c.last_read_at, unread_count = c.unread_count,
             recorded_stop_at = c.recorded_stop_at, opted_out_at = c.opted_out_at, preference_at = c.preference_at,
             updated_at = c.updated_at
         where x.organization_id = organization and x.id = conversation;

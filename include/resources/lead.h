@@ -16,6 +16,8 @@ typedef enum neo_lead_column {
     NEO_LEAD_COLUMNS
 } neo_lead_column;
 
+extern const char *const neo_lead_statuses[]; /* ended by NULL */
+
 /* "party_id" */
 const char *neo_lead_column_name(neo_lead_column column);
 

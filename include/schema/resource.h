@@ -89,7 +89,7 @@ typedef enum neo_filter_kind {
     NEO_FILTER_TO,       /* <= */
     NEO_FILTER_CONTAINS, /* a substring, ignoring case and accents */
     NEO_FILTER_OVERLAPS, /* an array with one of the values */
-    NEO_FILTER_SELECTED, /* `left` is one of the ids that `selection` selects by the values */
+    NEO_FILTER_SELECTED, /* like NEO_FILTER_EQUAL with a `selection` that is executed once, before the list is read */
     NEO_FILTER_SOURCES,  /* each value has a select of the ids of its rows in `sources` */
     NEO_FILTER_MERGED,   /* one of the values, for each of which an index has the rows in the order of ids */
     NEO_FILTER_REFERS,   /* the field `left` ("owners.party_id") refers to one of the ids */
@@ -110,10 +110,14 @@ typedef struct neo_filter {
     const char *name;
     neo_filter_kind kind;
     neo_filter_value value;
-    const char *left;           /* the SQL expression of the index */
-    const char *right;          /* SQL of the value with %s for the parameter; NULL if it is the parameter itself */
-    const char *const *values;  /* of NEO_VALUE_ENUM */
-    const char *selection;      /* of NEO_FILTER_SELECTED: "select … where … x", with the parameters of the list */
+    const char *left;          /* the SQL expression of the index */
+    const char *right;         /* SQL of the value with %s for the parameter; NULL if it is the parameter itself */
+    const char *const *values; /* of NEO_VALUE_ENUM */
+    const char *selection; /* "select … where … x %s": `left` is one of the ids that this selects, with the parameters of the
+                              list and the comparison for each %s. NULL if `left` is compared itself */
+    const char *const
+        *alternatives;          /* instead of `left`: conditions on the row t, with the comparison for %s, one of which must
+                                   hold, ended by NULL. In a list in the order of ids each can be read with its index */
     const char *const *sources; /* of NEO_FILTER_SOURCES, in the order of `values`: "select … as source_id from …", with the
                                    parameters of the list */
     /* Returns the values that a value expands to, ended by NULL, or NULL if it is not a pattern. The function is NULL if no

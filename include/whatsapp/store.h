@@ -81,7 +81,7 @@ NEO_MUSTCHECK neo_pg_status neo_whatsapp_read(neo_pg *pg, const neo_actor *actor
 enum {
     NEO_CHANGED_CONVERSATION, /* as it is now; null if it was not changed: without a refusal, it has another version */
     NEO_CHANGED_DELIVERIES,
-    NEO_CHANGED_REFUSAL, /* opted_out or opted_in */
+    NEO_CHANGED_REFUSAL, /* opted_out, opted_in or no_broker */
 };
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const char *id, const char *version,
                                                 const neo_json *changes, apr_pool_t *pool, neo_rows *rows);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and lists WhatsApp conversations and their messages, and changes what clients decide about them: triage, what was read,
- * opt-outs. */
+/* Reads and lists WhatsApp conversations and their messages, and changes what clients decide about them: triage, assignment,
+ * what was read, opt-outs. */
 #include <string.h>
 
 #include "list.h"
@@ -40,8 +40,11 @@ static neo_problem *refuse_change(neo_call *call, const char *refusal)
         return neo_problem_make(
             call->pool, NEO_CONFLICT_OPTED_OUT,
             "The contact has opted out itself. Only the contact can opt in again, by sending RESUME or VOLTAR.");
-    neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_INVALID, neo_conversation.name, "opted_out_at",
-                      "must not be before the contact opted in again");
+    if (strcmp(refusal, "no_broker") == 0)
+        neo_call_add_missing(call, &problem, "broker_id");
+    else
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_INVALID, neo_conversation.name, "opted_out_at",
+                          "must not be before the contact opted in again");
     return problem;
 }
 
@@ -73,6 +76,7 @@ static neo_problem *patch_conversation(neo_call *call, neo_result *result)
     neo_problem *problem = neo_call_acquire_for_id(call, &pg);
     if (problem)
         return problem;
+    problem = neo_call_resolve_references(call, pg, &call->body);
     for (int attempt = 0; attempt < NEO_CALL_MAX_ATTEMPTS && !problem && !result->status; attempt++)
         problem = patch_version(call, pg, result);
     neo_call_release(call, pg);
@@ -149,12 +153,12 @@ const neo_operation neo_conversation_operations[] = {
      .body = &neo_conversation_changes,
      .media_type = "application/json",
      .problems = NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_REQUIRED) | NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_INVALID) |
-                 NEO_PROBLEM_BIT(NEO_CONFLICT_OPTED_OUT),
+                 NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_NOT_FOUND) | NEO_PROBLEM_BIT(NEO_CONFLICT_OPTED_OUT),
      .schema = "Conversation",
      .tag = "WhatsApp",
      .verb = "updateConversation",
      .summary = "Update a conversation",
-     .doc = "A JSON merge patch: sets the triage, what was read, or an opt-out.",
+     .doc = "A JSON merge patch: sets the triage, the broker that it is assigned to, what was read, or an opt-out.",
      .answer = "The conversation as it is now."},
     {.method = "GET",
      .path = "whatsapp/conversations/{id}/messages",

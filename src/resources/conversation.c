@@ -75,6 +75,8 @@ static const neo_field conversation_fields[] = {
            .example = "\"assigned\""),
     MOMENT("triage_at", NEO_EXPORT_ONLY, .doc = "Time at which a client set the triage."),
     REFERENCE("lead_id", 0, .refers = &neo_lead, .doc = "The lead.", .example = NEO_TEXT(NEO_SAMPLE_LEAD)),
+    REFERENCE("broker_id", 0, .refers = &neo_broker, .doc = "The broker that it is assigned to.",
+              .example = NEO_TEXT(NEO_SAMPLE_BROKER)),
     MOMENT("last_inbound_at", 0, .doc = "Time of the contact's last message."),
     MOMENT("last_message_at", NEO_API_ONLY, .computed = "select m.occurred_at from " LAST("m"),
            .doc = "Time of the last message.", .example = NEO_TEXT(SAMPLE_CREATED)),
@@ -152,6 +154,12 @@ static const char *const window_sources[] = {
     "select c.id as source_id from neoapi.whatsapp_conversation c"
     " where c.organization_id = $1 and coalesce(c.last_inbound_at <= now() - interval '24 hours', true)"};
 
+/* Each has a trigram index. */
+static const char *const searched[] = {"neoapi.folded(coalesce(t.contact_name, '') || ' ' || coalesce(t.contact_wa_id, '')) %s",
+                                       "t.id in (select m.conversation_id from neoapi.whatsapp_message m"
+                                       " where m.organization_id = $1 and m.refers_to is null and neoapi.folded(m.body) %s)",
+                                       NULL};
+
 const neo_filter neo_conversation_filters[] = {
     NEO_FILTER_IDS(SAMPLE_CONVERSATION),
     {.name = "triage",
@@ -172,6 +180,32 @@ const neo_filter neo_conversation_filters[] = {
      .right = "%s::boolean",
      .doc = "Whether there are unread messages of the contact.",
      .example = "\"true\""},
+    {.name = "assigned",
+     .value = NEO_VALUE_ENUM,
+     .values = booleans,
+     .left = "(t.broker_id is not null)",
+     .right = "%s::boolean",
+     .doc = "Whether it is assigned to a broker.",
+     .example = "\"false\""},
+    {.name = "broker_id",
+     .value = NEO_VALUE_REFERENCE,
+     .left = "t.broker_id",
+     .doc = "The broker that it is assigned to.",
+     .example = NEO_TEXT(NEO_SAMPLE_BROKER)},
+    {.name = "lead_status",
+     .value = NEO_VALUE_ENUM,
+     .values = neo_lead_statuses,
+     .left = "t.lead_id",
+     .selection = "select l.id from neoapi.lead l where l.organization_id = $1 and l.status %s",
+     .doc = "Status of the lead.",
+     .example = "\"contacted\""},
+    {.name = "q",
+     .kind = NEO_FILTER_CONTAINS,
+     .right = "neoapi.folded(%s)",
+     .alternatives = searched,
+     .doc = "Part of the contact's name, of `contact_wa_id` or of the text of a message, at least 3 characters, ignoring case "
+            "and accents.",
+     .example = "\"churrasqueira\""},
     {.name = "window_open",
      .kind = NEO_FILTER_SOURCES,
      .value = NEO_VALUE_ENUM,
@@ -360,6 +394,11 @@ static const neo_field changes[] = {
      .values = triages,
      .doc = "Triage. One that was set here is not changed by the service any more.",
      .example = "\"dismissed\""},
+    {.name = "broker_id",
+     .type = NEO_REFERENCE,
+     .refers = &neo_broker,
+     .doc = "The broker that it is assigned to; `null` removes the assignment.",
+     .example = NEO_TEXT(NEO_SAMPLE_BROKER)},
     {.name = "last_read_at",
      .type = NEO_TIMESTAMP,
      .rule = neo_rule_past,

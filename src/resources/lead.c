@@ -143,7 +143,7 @@ const char *neo_rule_bsuid(const neo_json *value, apr_pool_t *pool)
 }
 
 static const char *const sources[] = {"portal", "site", "referral", "walk_in", "import", "other", NULL};
-static const char *const statuses[] = {"new", "contacted", "qualified", "converted", "lost", NULL};
+const char *const neo_lead_statuses[] = {"new", "contacted", "qualified", "converted", "lost", NULL};
 
 static const char *const assigned_by[] = {"rule", "hand", NULL};
 const char *const neo_lead_assignments[] = {"none", "property", "turn", NULL};
@@ -265,7 +265,7 @@ static const neo_field fields[] = {
     {.name = "status",
      .type = NEO_ENUM,
      .flags = NEO_ALWAYS | NEO_IN_EVENT,
-     .values = statuses,
+     .values = neo_lead_statuses,
      .default_value = "new",
      .doc = "From `new` by `contacted` and `qualified` to the final `converted`; `lost` can become `contacted` again. See the "
             "page Business rules.",
@@ -364,7 +364,7 @@ static const neo_precondition preconditions[] = {
 };
 
 static const neo_filter filters[] = {
-    {.name = "status", .value = NEO_VALUE_ENUM, .values = statuses, .left = "t.status", .doc = "Status."},
+    {.name = "status", .value = NEO_VALUE_ENUM, .values = neo_lead_statuses, .left = "t.status", .doc = "Status."},
     {.name = "source", .value = NEO_VALUE_ENUM, .values = sources, .left = "t.source", .doc = "Source."},
     {.name = "phone",
      .left = "neoapi.whatsapp_phone_key(t.phone)",

@@ -200,7 +200,7 @@ const neo_filter neo_delivery_filters[] = {
      .left = "t.event_id",
      .kind = NEO_FILTER_SELECTED,
      .value = NEO_VALUE_REFERENCE,
-     .selection = "select e.id from neoapi.event e where e.organization_id = $1 and e.resource_id",
+     .selection = "select e.id from neoapi.event e where e.organization_id = $1 and e.resource_id %s",
      .doc = "The resource that the event is about.",
      .example = "\"brk_01kga4vrzrd2v6x8t1q5m9k7b4\""},
     NEO_FILTER_CREATED_GTE,

@@ -107,6 +107,7 @@ typedef struct {
     int is_disjoint;                  /* no id is in two of the source's selects */
     int is_source_possible;
     const char *merged; /* a select of values of listed->merged; see select_merged_rows; NULL if there is none */
+    const apr_array_header_t *alternatives; /* conditions, one of which must hold; see select_alternatives; NULL: none */
 } filtering;
 
 static const char *parameter(filtering *f, const char *value)
@@ -115,17 +116,30 @@ static const char *parameter(filtering *f, const char *value)
     return apr_pstrcat(f->pool, "$", apr_itoa(f->pool, f->values->nelts), NULL);
 }
 
-/* Adds the values of a condition as the right side of its comparison. */
-static void add_right_side(filtering *f, const neo_condition *condition)
+/* The text with `value` in the place of each %s. */
+static const char *fill(const filtering *f, const char *text, const char *value)
 {
-    const char *right = condition->filter->right ? condition->filter->right : "%s";
-    const char *hole = strstr(right, "%s");
-    for (int i = 0; i < condition->count; i++) {
-        neo_buf_puts(&f->where, i ? ", " : "");
-        neo_buf_add(&f->where, right, (apr_size_t)(hole - right));
-        neo_buf_puts(&f->where, parameter(f, condition->values[i]));
-        neo_buf_puts(&f->where, hole + 2);
-    }
+    const char *filled = "";
+    for (const char *hole; (hole = strstr(text, "%s")); text = hole + 2)
+        filled = apr_pstrcat(f->pool, filled, apr_pstrmemdup(f->pool, text, (apr_size_t)(hole - text)), value, NULL);
+    return apr_pstrcat(f->pool, filled, text, NULL);
+}
+
+static const char *join(const filtering *f, const apr_array_header_t *texts, const char *between)
+{
+    const char *joined = "";
+    for (int i = 0; i < texts->nelts; i++)
+        joined = apr_pstrcat(f->pool, joined, i ? between : "", APR_ARRAY_IDX(texts, i, const char *), NULL);
+    return joined;
+}
+
+/* The values of a condition as the right side of its comparison. */
+static const char *right_side(filtering *f, const neo_condition *condition)
+{
+    const char *right = condition->filter->right ? condition->filter->right : "%s", *all = "";
+    for (int i = 0; i < condition->count; i++)
+        all = apr_pstrcat(f->pool, all, i ? ", " : "", fill(f, right, parameter(f, condition->values[i])), NULL);
+    return all;
 }
 
 /* A select of the ids of resources that refer to one of the values from `from` to `to` - 1. A value that is not an id of a kind
@@ -200,6 +214,18 @@ static const char *merged_values(filtering *f, const neo_condition *condition)
     return apr_pstrcat(f->pool, "select distinct unnest(array[", all, "]::text[])", restriction, NULL);
 }
 
+/* Without a page, the conditions are ordinary ones. */
+static void add_alternatives(filtering *f, const neo_filter *filter, const char *comparison)
+{
+    apr_array_header_t *all = apr_array_make(f->pool, 2, sizeof(const char *));
+    for (const char *const *a = filter->alternatives; *a; a++)
+        APR_ARRAY_PUSH(all, const char *) = fill(f, *a, comparison);
+    if (f->limit && !f->order->column)
+        f->alternatives = all;
+    else
+        neo_buf_puts(&f->where, apr_pstrcat(f->pool, " and (", join(f, all, " or "), ")", NULL));
+}
+
 /* Makes a text a LIKE pattern that finds it anywhere. Wildcards are escaped after the text was normalized, because that can
  * produce them: U+FF05 becomes a percent sign. */
 #define ANYWHERE      "like ('%' || replace(replace(replace("
@@ -213,7 +239,7 @@ static void add_condition(filtering *f, const neo_condition *condition)
                                                [NEO_FILTER_TO] = {"<= (", ")"},
                                                [NEO_FILTER_CONTAINS] = {ANYWHERE, ANYWHERE_ENDS},
                                                [NEO_FILTER_OVERLAPS] = {"&& array[", "]"},
-                                               [NEO_FILTER_SELECTED] = {"= any (array(", ")))"}};
+                                               [NEO_FILTER_SELECTED] = {"in (", ")"}};
     const neo_filter *filter = condition->filter;
     if (filter->kind == NEO_FILTER_REFERS || filter->kind == NEO_FILTER_SOURCES) {
         add_source(f, condition);
@@ -223,14 +249,19 @@ static void add_condition(filtering *f, const neo_condition *condition)
         f->merged = merged_values(f, condition);
         return;
     }
-    neo_buf_puts(&f->where, apr_pstrcat(f->pool, " and ", filter->left, " ", NULL));
-    apr_size_t comparison = f->where.len;
-    neo_buf_puts(&f->where, apr_pstrcat(f->pool, operators[filter->kind][0], filter->selection ? filter->selection : "",
-                                        filter->selection ? " in (" : "", NULL));
-    add_right_side(f, condition);
-    neo_buf_puts(&f->where, operators[filter->kind][1]);
+    const char *selection = filter->selection, *const *ends = operators[filter->kind];
+    const char *comparison = apr_pstrcat(f->pool, ends[0], right_side(f, condition), ends[1], NULL);
+    if (filter->alternatives) {
+        add_alternatives(f, filter, comparison);
+        return;
+    }
+    if (filter->kind == NEO_FILTER_SELECTED)
+        comparison = apr_pstrcat(f->pool, "= any (array(", fill(f, selection, comparison), "))", NULL);
+    else if (selection)
+        comparison = apr_pstrcat(f->pool, "in (", fill(f, selection, comparison), ")", NULL);
+    neo_buf_puts(&f->where, apr_pstrcat(f->pool, " and ", filter->left, " ", comparison, NULL));
     if (filter->value == NEO_VALUE_CREATED_AT)
-        neo_buf_puts(&f->range, apr_pstrcat(f->pool, " and r.source_id ", f->where.ptr + comparison, NULL));
+        neo_buf_puts(&f->range, apr_pstrcat(f->pool, " and r.source_id ", comparison, NULL));
 }
 
 /* ---------------------------------------------------------------- pages */
@@ -247,6 +278,18 @@ static const char *select_ids(const filtering *f, const char *bound, const char 
         return union_all(f, f->source, bound, apr_pstrcat(f->pool, order, " limit ", limit, NULL));
     return apr_psprintf(f->pool, "select distinct on (r.source_id) r.source_id from (%s) r%s",
                         union_all(f, f->source, bound, order), order);
+}
+
+/* The ids of the rows for which one of the alternatives holds: of each no more than the page has. The planner chooses for each
+ * whether its index finds few rows, or so many that it is faster to test the rows in the order of the page. */
+static const char *select_alternatives(const filtering *f, const char *bound, const char *direction, const char *limit)
+{
+    apr_array_header_t *all = apr_array_make(f->pool, 2, sizeof(const char *));
+    for (int i = 0; i < f->alternatives->nelts; i++)
+        APR_ARRAY_PUSH(all, const char *) =
+            apr_psprintf(f->pool, "(select t.id as source_id from %s%s and %s%s order by t.id%s limit %s)", f->listed->from,
+                         f->where.ptr, APR_ARRAY_IDX(f->alternatives, i, const char *), bound, direction, limit);
+    return join(f, all, " union ");
 }
 
 /* The listed rows that are after the cursor, or up to it. */
@@ -280,7 +323,7 @@ static const char *select_rows(const filtering *f, const char *columns, side whi
                             " order by t.id%s limit %s",
                             columns, f->merged, f->listed->from, f->where.ptr, f->listed->merged, bound, direction, limit,
                             direction, limit);
-    if (!f->source)
+    if (!f->source && !f->alternatives)
         return apr_pstrcat(pool, "select ", columns, " from ", f->listed->from, f->where.ptr, bound, " order by ",
                            column ? column : "", column ? direction : "", column ? ", " : "", "t.id", direction, " limit ",
                            limit, NULL);
@@ -288,8 +331,10 @@ static const char *select_rows(const filtering *f, const char *columns, side whi
                         "select %s from (%s) r"
                         " cross join lateral (select t.* from %s and t.id = r.source_id%s offset 0) t"
                         " order by r.source_id%s limit %s",
-                        columns, select_ids(f, apr_pstrcat(pool, f->range.ptr, bound, NULL), direction, limit), f->listed->from,
-                        f->where.ptr, direction, limit);
+                        columns,
+                        f->alternatives ? select_alternatives(f, bound, direction, limit)
+                                        : select_ids(f, apr_pstrcat(pool, f->range.ptr, bound, NULL), direction, limit),
+                        f->listed->from, f->where.ptr, direction, limit);
 }
 
 /* The columns NEO_PAGE_POSITION and NEO_PAGE_TOTAL. The rows are counted in the order of ids, for which each filter's index

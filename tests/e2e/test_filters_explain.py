@@ -8,7 +8,7 @@ import pytest
 from client import ok, refused
 from conftest import remove
 from admin_factory import AdminFactory
-from bulk_data import TABLES, BulkData, id_of, nodes_of, rows_read, unrestricted
+from bulk_data import TABLES, BulkData, id_of, nodes_of, rows_read, sql_id, unrestricted
 from event_log import await_log_end
 from factories import ResourceFactory
 
@@ -296,6 +296,54 @@ def test_a_filtered_delivery_history_is_served_by_an_index(bulk_data, histories,
     for plan in listed_plans(plans):
         for node in nodes_of(plan):
             assert rows_read(node) <= 1000, node
+
+
+# ---------------------------------------------------------------- conversations
+
+CONVERSATIONS, MESSAGES = 20_000, 100_000
+SEARCHED = [
+    {"q": "Contato 4999"}, {"q": "contato"}, {"q": "900000077"}, {"q": "proposta 77777"}, {"q": "bom dia"}, {"q": "raridade"},
+    {"q": "none such"}, {"q": "bom dia", "assigned": "false"}, {"q": "raridade", "unread": "true"}, {"q": "proposta 4", "lead_status": "lost"},
+    {"assigned": "true"}, {"assigned": "false"}, {"assigned": "true,false"}, {"broker_id": id_of("brokers", 7)},
+    {"broker_id": id_of("brokers", 0)}, {"broker_id": id_of("brokers", 99_999)}, {"lead_status": "lost"}, {"lead_status": "contacted"},
+    {"lead_status": "new,lost"}, {"lead_status": "qualified"}, {"lead_status": "lost", "broker_id": id_of("brokers", 0)}]
+
+
+@pytest.fixture(scope="module")
+def conversations(bulk_data):
+    """100,000 messages, all of them with a frequent text and three with a rare one."""
+    org, = bulk_data.api.credential.organizations
+    ids = [f"'{prefix}01h' || lpad(({{}})::text, 23, '0')" for prefix in ("wac_", "wam_")]
+
+    def fill(cursor):
+        cursor.execute(f"""insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, contact_name, triage,
+                lead_id, broker_id, unread_count, created_at, updated_at)
+            select '{org}', {ids[0].format("n")}, 'wan_' || repeat('0', 26), '5511' || 900000000 + n, 'Contato ' || n % 5000, 'assigned',
+                {sql_id("leads", "n")}, case when n % 3 > 0 then {sql_id("brokers", "(n % 3 - 1) * (n % 1000)")} end, n % 2, now(), now()
+            from generate_series(0, {CONVERSATIONS - 1}) n""")
+        cursor.execute(f"""insert into neoapi.whatsapp_message (organization_id, id, conversation_id, direction, source, type, body, status,
+                status_at, occurred_at)
+            select '{org}', {ids[1].format("n")}, {ids[0].format(f"n % {CONVERSATIONS}")}, 'inbound', 'webhook', 'text',
+                'Bom dia! A proposta ' || n || case when n % 33333 = 77 then ': uma raridade' else '' end, 'received', now(), now()
+            from generate_series(0, {MESSAGES - 1}) n""")
+
+    bulk_data.load(fill)
+    bulk_data.load(lambda cursor: cursor.execute("analyze neoapi.whatsapp_conversation, neoapi.whatsapp_message"))
+
+
+@pytest.mark.parametrize("params", SEARCHED, ids=str)
+def test_a_list_of_conversations_is_served_by_an_index(bulk_data, conversations, params):
+    tables = {"whatsapp_conversation", "whatsapp_message", "lead"}
+    for sort in ("-created_at", "created_at"):
+        answer, plans = bulk_data.watched(lambda: bulk_data.api.get("whatsapp/conversations", params={**params, "sort": sort}))
+        plan, = [plan for sql, plan in plans if "neoapi.whatsapp_conversation t " in sql]
+        ids = [one["id"] for one in ok(answer)["items"]]
+        assert ids == sorted(set(ids), reverse=sort == "-created_at")
+        assert params != {"q": "raridade"} or len(ids) == 3
+        assert not list(unrestricted(plan, tables)), plan
+        for node in nodes_of(plan):
+            assert "Seq Scan" not in node["Node Type"] or node.get("Relation Name") not in tables, node
+            assert rows_read(node) <= MAX_ROWS, node
 
 
 # ---------------------------------------------------------------- events

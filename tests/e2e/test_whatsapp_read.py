@@ -9,7 +9,8 @@ import time
 import pytest
 
 from client import Api, moment, ok, refused
-from whatsapp import (PHONE, description, meta, module_admin_factory, module_instance, org,  # fixtures among them
+from event_log import events
+from whatsapp import (PHONE, WhatsAppOrg, description, meta, module_admin_factory, module_instance, org,  # fixtures among them
                       provider)
 
 from callbacks import message, preference, status, system, text
@@ -128,6 +129,51 @@ def test_conversations_are_filtered_by_unread_messages_and_open_windows(org):
     refused(org.api.get("whatsapp/conversations?unread=yes"), 400, "validation.parameter_invalid")
 
 
+def ids_of(org, **params):
+    return [one["id"] for one in conversations(org, **params)["items"]]
+
+
+def test_conversations_are_found_by_the_contact_and_the_texts_of_messages(org, module_admin_factory, meta):
+    ids = {}
+    for name, phone, body in (("João Araújo", OTHERS[0], "Tem churrasqueira?"), ("Bia", OTHERS[1], "100% à vista?"),
+                              ("Caio", OTHERS[2], "Olá")):
+        org.notify_named(name, text(body, phone))
+        ids[name] = org.conversations()[-1]["id"]
+    ok(org.send(ids["Caio"], text="A churrasqueira é nova."), 201)
+    for q, expected in (("joao ara", ["João Araújo"]), ("CHURRASQ", ["Caio", "João Araújo"]), ("100% a", ["Bia"]), ("1_0%", []),
+                        (OTHERS[1][-6:], ["Bia"]), ("caio", ["Caio"]), ("churrascaria", [])):
+        assert ids_of(org, q=q) == [ids[name] for name in expected], q
+    assert ids_of(org, q="churrasqueira", unread="true", limit=1) == [ids["Caio"]]
+    assert ids_of(org, q="churrasqueira", sort="created_at", window_open="true") == [ids["João Araújo"], ids["Caio"]]
+    refused(org.api.get("whatsapp/conversations?q=ol"), 400, "validation.parameter_invalid")
+    stranger = WhatsAppOrg(org.instance, module_admin_factory, meta)
+    assert ids_of(stranger, q="churrasqueira") == []
+
+
+def test_an_edited_text_is_found_and_a_deleted_one_is_not(org):
+    first = text("Sábado de manhã", PHONE)
+    org.notify(first)
+    id, = ids_of(org, q="manhã")
+    org.notify(message("edit", PHONE, content={"original_message_id": first["id"],
+                                               "message": {"type": "text", "text": {"body": "Domingo à tarde"}}}))
+    assert (ids_of(org, q="manhã"), ids_of(org, q="tarde")) == ([], [id])
+    org.notify(message("revoke", PHONE, content={"original_message_id": first["id"]}))
+    assert ids_of(org, q="tarde") == []
+
+
+def test_conversations_are_filtered_by_the_status_of_their_lead(org):
+    ids = {}
+    for phone in OTHERS[:2]:
+        lead = org.lead(phone, name=phone)
+        ids[lead] = org.begin(lead)[0]["conversation"]["id"]
+    org.notify(text("Oi", OTHERS[2]))
+    first, second = ids
+    ok(org.api.patch(f"leads/{second}", {"status": "contacted"}))
+    assert ids_of(org, lead_status="contacted") == [ids[second]] and ids_of(org, lead_status="lost") == []
+    assert ids_of(org, lead_status="contacted,new") == [ids[second], ids[first]]
+    refused(org.api.get("whatsapp/conversations?lead_status=busy"), 400, "validation.parameter_invalid")
+
+
 def test_messages_are_listed_by_pages(org):
     org.notify(*[text(f"{n}", PHONE) for n in range(5)])
     id = conversations(org)["items"][0]["id"]
@@ -234,6 +280,55 @@ def test_merged_conversations_have_the_latest_triage(org, expected):
     org.notify(system("user_changed_number", old, new={"wa_id": new}, at=int(time.time()) - 120))
     found, = conversations(org)["items"]
     assert (found["triage"], found["last_read_at"]) == (expected, "2026-01-01T00:00:00.000Z")
+
+
+def test_a_conversation_is_assigned_to_a_broker(org):
+    made = [ok(org.api.post("brokers", {"name": name, "creci": creci, "external_id": creci}), 201)["id"]
+            for name, creci in (("Ana", "SP-1"), ("Beto", "SP-2"))]
+    org.notify(text("Olá", OTHERS[0]))
+    org.notify(text("Olá", OTHERS[1]))
+    other, id = ids_of(org)[::-1]
+    assert ids_of(org, assigned="false") == [id, other] and ids_of(org, assigned="true") == []
+    for value, expected in ((made[0], made[0]), ({"external_id": "SP-2"}, made[1])):
+        answer = ok(patched(org, id, {"broker_id": value}))
+        assert answer["broker_id"] == expected and conversation(org, id) == answer
+        assert (ids_of(org, assigned="true"), ids_of(org, assigned="false")) == ([id], [other])
+        assert ids_of(org, broker_id=f"{expected},{UNKNOWN}") == ids_of(org, assigned="true,false", broker_id=expected) == [id]
+    org.notify(text("PARAR", OTHERS[1]))
+    assert events(org.instance, org.organization)[-1]["payload"]["broker_id"] == made[1]
+    before = conversation(org, id)
+    for unknown in ("brk_00000000000000000000000000", {"external_id": "SP-3"}):
+        refused(patched(org, id, {"triage": "dismissed", "broker_id": unknown}), 400, "validation.conversation.broker_id_not_found",
+                broker_id="validation.conversation.broker_id_not_found")
+    assert patched(org, id, {"broker_id": id}).json()["code"] == "validation.conversation.broker_id_invalid"
+    assert conversation(org, id) == before
+    assert "broker_id" not in ok(patched(org, id, {"broker_id": None})) and ids_of(org, assigned="true") == []
+    ok(patched(org, id, {"broker_id": made[1]}))
+    assert org.api.delete(f"brokers/{made[1]}").status_code == 204
+    assert "broker_id" not in conversation(org, id) and ids_of(org, assigned="false") == [id, other]
+
+
+def test_another_organizations_broker_is_unknown(org, module_admin_factory, meta):
+    other = WhatsAppOrg(org.instance, module_admin_factory, meta)
+    broker = ok(other.api.post("brokers", {"name": "Ana", "creci": "SP-1"}), 201)["id"]
+    id = org.opened()
+    assert patched(org, id, {"broker_id": broker}).json()["code"] == "validation.conversation.broker_id_not_found"
+
+
+@pytest.mark.parametrize("assigned", [["Ana", None], [None, "Ana"], ["Ana", "Beto"]], ids=str)
+def test_merged_conversations_have_a_broker_of_them(org, assigned):
+    """That of the one that stays, if it has one."""
+    now, ids = int(time.time()), []
+    for name, phone, ago in zip(assigned, OTHERS, (300, 60)):
+        org.notify(text("Olá", phone, at=now - ago))
+        ids.append(ids_of(org)[0])
+        if name:
+            broker = ok(org.api.post("brokers", {"name": name, "creci": name}), 201)["id"]
+            ok(patched(org, ids[-1], {"broker_id": broker}))
+    before = [conversation(org, id).get("broker_id") for id in ids]
+    org.notify(system("user_changed_number", OTHERS[0], new={"wa_id": OTHERS[1]}, at=now - 120))
+    left, = conversations(org)["items"]
+    assert left["broker_id"] == (before[ids.index(left["id"])] or next(filter(None, before)))
 
 
 def test_a_changed_conversation_is_not_overwritten(org):

@@ -42,13 +42,15 @@ def test_the_tables_have_the_columns_of_the_fields(own_database):
     """Of leads, opt-outs, conversations, messages and identities: a field without a column, or a column without a field, fails."""
     organization = own_database.json("organization", "create", "B", "--tenant",
                                      own_database.json("tenant", "create", "A")["id"])["id"]
-    prefixes = {"number_id": "wan_", "lead_id": "led_", "party_id": "pty_", "conversation_id": "wac_"}
+    prefixes = {"number_id": "wan_", "lead_id": "led_", "party_id": "pty_", "broker_id": "brk_", "conversation_id": "wac_"}
     own = {"organization_id": organization, **{name: prefix + "0" * 26 for name, prefix in prefixes.items()}}
     own_database.sql("insert into neoapi.whatsapp_number select %s, %s, '10001', '10001', 'x', '', '', sha256('x')",
                      organization, own["number_id"])
     own_database.sql("insert into neoapi.party (organization_id, id, tenant_id, kind, name, roles, created_at, updated_at, created_by,"
                      " updated_by) values (%s, %s, 'x', 'person', 'Ana', '{owner}', now(), now(), 'x', 'x')", organization,
                      own["party_id"])
+    own_database.sql("insert into neoapi.broker (organization_id, id, tenant_id, name, visibility, created_at, updated_at, created_by, updated_by)"
+                     " values (%s, %s, 'x', 'Ana', 'private', now(), now(), 'x', 'x')", organization, own["broker_id"])
     columns = {}
 
     def add(table, **given):

@@ -160,6 +160,11 @@ class WhatsAppOrg:
         specification.check("callback", envelope)
         self.deliver(envelope, number, status)
 
+    def notify_named(self, name, message):
+        """Sends a callback with a message of a contact with this name."""
+        named = callbacks.contact(message["from"], name)
+        self.deliver(callbacks.envelope(self.number, callbacks.change(self.number, contacts=[named], messages=[message])))
+
     def deliver(self, envelope, number=None, status=200):
         context = ssl.create_default_context(cafile=self.instance.ca)
         found = callbacks.call(at_callback(self.instance), envelope, (number or self.number).secret, context)

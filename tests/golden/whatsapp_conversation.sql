@@ -14,6 +14,7 @@ begin
         '"contact_name":' || to_json(t.contact_name),
         '"triage":' || to_json(t.triage),
         '"lead_id":' || to_json(t.lead_id),
+        '"broker_id":' || to_json(t.broker_id),
         '"last_inbound_at":' || '"' || neoapi.format_timestamp(t.last_inbound_at) || '"',
         '"last_message_at":' || '"' || neoapi.format_timestamp((select m.occurred_at from neoapi.whatsapp_message m where m.organization_id = t.organization_id and m.conversation_id = t.id and m.refers_to is null order by m.occurred_at desc, m.id desc limit 1)) || '"',
         '"last_message":' || (select '{' || concat_ws(',',
@@ -41,8 +42,9 @@ select '{' || concat_ws(',', '"id":' || to_json(t.id), '"phone_number_id":' || t
         where n.organization_id = t.organization_id and n.id = t.number_id)),
 '"contact_wa_id":' || to_json(t.contact_wa_id), '"contact_bsuid":' || to_json(t.contact_bsuid), '"contact_name":' || to_json(t.contact_name),
     '"triage":' || to_json(t.triage), '"triage_at":' || '"' || neoapi.format_timestamp(t.triage_at) || '"',
-    '"lead_id":' || to_json(t.lead_id), '"last_inbound_at":' || '"' || neoapi.format_timestamp(t.last_inbound_at) || '"',
-    '"unread_count":' || t.unread_count, '"last_read_at":' || '"' || neoapi.format_timestamp(t.last_read_at) || '"',
+    '"lead_id":' || to_json(t.lead_id), '"broker_id":' || to_json(t.broker_id),
+    '"last_inbound_at":' || '"' || neoapi.format_timestamp(t.last_inbound_at) || '"', '"unread_count":' || t.unread_count,
+    '"last_read_at":' || '"' || neoapi.format_timestamp(t.last_read_at) || '"',
     '"opted_out_at":' || '"' || neoapi.format_timestamp(t.opted_out_at) || '"',
     '"preference_at":' || '"' || neoapi.format_timestamp(t.preference_at) || '"',
     '"imported_stop_from":' || '"' || neoapi.format_timestamp(t.imported_stop_from) || '"',
@@ -130,6 +132,65 @@ from neoapi.whatsapp_conversation t
 where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and (t.unread_count > 0) in ($3::boolean)
     and (not $4::boolean or neoapi.force_custom_plan())
 order by t.id desc
+limit $2::int;
+
+prepare whatsapp_conversation_list_assigned as
+select neoapi.whatsapp_conversation_json(t)
+from neoapi.whatsapp_conversation t
+where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and (t.broker_id is not null) in ($3::boolean)
+    and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare whatsapp_conversation_list_broker_id as
+select neoapi.whatsapp_conversation_json(t)
+from neoapi.whatsapp_conversation t
+where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and t.broker_id in ($3) and (not $4::boolean
+    or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare whatsapp_conversation_list_lead_status as
+select neoapi.whatsapp_conversation_json(t)
+from neoapi.whatsapp_conversation t
+where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and t.lead_id in (
+    select l.id
+    from neoapi.lead l
+    where l.organization_id = $1 and l.status in ($3))
+    and (not $4::boolean or neoapi.force_custom_plan())
+order by t.id desc
+limit $2::int;
+
+prepare whatsapp_conversation_list_q as
+select neoapi.whatsapp_conversation_json(t)
+from (
+    (
+        select t.id as source_id
+        from neoapi.whatsapp_conversation t
+        where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and (not $4::boolean
+            or neoapi.force_custom_plan()) and neoapi.folded(coalesce(t.contact_name, '') || ' ' || coalesce(t.contact_wa_id,
+            '')) like ('%' || replace(replace(replace(neoapi.folded($3), E'\\', E'\\\\'), '%', E'\\%'), '_', E'\\_') || '%')
+        order by t.id desc
+        limit $2::int)
+    union (
+        select t.id as source_id
+        from neoapi.whatsapp_conversation t
+        where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and (not $4::boolean
+            or neoapi.force_custom_plan()) and t.id in (
+            select m.conversation_id
+            from neoapi.whatsapp_message m
+            where m.organization_id = $1 and m.refers_to is null
+                and neoapi.folded(m.body) like ('%' || replace(replace(replace(neoapi.folded($3), E'\\', E'\\\\'), '%', E'\\%'), '_',
+                E'\\_') || '%'))
+        order by t.id desc
+        limit $2::int)) r
+cross join lateral (
+    select t.*
+    from neoapi.whatsapp_conversation t
+    where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null) and t.id = r.source_id and (not $4::boolean
+        or neoapi.force_custom_plan())
+    offset 0) t
+order by r.source_id desc
 limit $2::int;
 
 prepare whatsapp_conversation_list_window_open as
