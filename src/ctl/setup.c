@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl setup: creates roles, database and schema. Every step can be repeated. */
 #include <apr_strings.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/output.h"
 #include "ctl/session.h"
+#include "ctl/setup.h"
 
 #define MIN_SERVER_VERSION 150000
 /* Not the key of neo_migrate, which runs over a second connection, possibly in the same database. */
@@ -251,6 +254,9 @@ static const char *set_up(setup *s, neo_json *report)
     const char *error = connect_somewhere(s);
     if (!error)
         error = check_server(s);
+    /* Ctrl-C would leave roles without a database, or a database without a schema. What follows does not wait. */
+    if (isatty(STDIN_FILENO))
+        signal(SIGINT, SIG_IGN);
     if (!error)
         error = make_roles(s);
     if (!error)
@@ -293,6 +299,8 @@ static neo_ctl_exit show_report(setup *s, neo_json *report)
 
 static neo_ctl_exit run_setup(neo_ctl *ctl)
 {
+    if (neo_ctl_setup_must_ask(ctl))
+        return neo_ctl_setup_ask(ctl);
     setup s = {.ctl = ctl,
                .pool = ctl->pool,
                .database = neo_ctl_value(ctl, "database-name"),
@@ -330,7 +338,10 @@ static const neo_parameter options[] = {
 
 const neo_ctl_command neo_ctl_setup[] = {
     {"setup", NULL, "Create the roles, the database and the schema.",
-     "Connect as a PostgreSQL administrator, to any database of the server. Existing roles, databases and schemas are kept.",
+     "Connect as a PostgreSQL administrator, to any database of the server. Existing roles, databases and schemas are kept. On "
+     "a "
+     "terminal without options it asks for the database, a tenant, the site and its certificate, shows the commands that set "
+     "them up, and runs them, also those of site create; run it as root then.",
      NULL, options, run_setup, NULL, 0},
     {0},
 };

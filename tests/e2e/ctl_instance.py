@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs neoapictl, also on a pseudo-terminal."""
 
+import fcntl
 import json
 import os
 import pty
 import re
 import select
 import subprocess
+import termios
 import time
 
 from wait import TIMEOUT_S
@@ -65,6 +67,46 @@ class Ctl:
             os.close(ours)
             process.wait(TIMEOUT_S)
         return process.returncode, got.decode()
+
+
+class Terminal:
+    """A program on a terminal of its own, where Ctrl-C is a signal."""
+
+    def __init__(self, *command, env):
+        self.ours, theirs = pty.openpty()
+        self.process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env={**env, "TERM": "dumb"},
+                                        start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(theirs)
+        self.output, self.read = "", ""
+
+    def _read(self):
+        """Returns whether the program may print more."""
+        if select.select([self.ours], [], [], 0.1)[0]:
+            try:
+                self.output += os.read(self.ours, 65536).decode().replace("\r", "")
+            except OSError:  # it has ended
+                return False
+        return True
+
+    def expect(self, text):
+        """Waits for a text after what was expected before. Returns what came until then."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while text not in self.output[len(self.read):]:
+            assert self._read() and time.monotonic() < deadline, self.output
+        until = self.output[len(self.read):].partition(text)[0] + text
+        self.read += until
+        return until
+
+    def type(self, keys):
+        os.write(self.ours, keys.encode())
+
+    def end(self):
+        """Waits for the end. Returns exit status and the whole output."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while self._read():
+            assert time.monotonic() < deadline, self.output
+        os.close(self.ours)
+        return self.process.wait(TIMEOUT_S), self.output
 
 
 def peak_memory(process):

@@ -7,6 +7,7 @@
 #   lintian       reports no problems
 #   walk          the commands of the README, from the package to a request and a webhook
 #   site          neoapictl site create: each kind of certificate; failures change nothing
+#   setup         neoapictl setup with questions on a terminal, up to a request; Ctrl-C
 #   autopkgtest   debian/tests, like Debian
 #   upgrade       of a serving host: from the previous version, with a migration; then removal and purge
 #   pgbouncer     behind Debian's PgBouncer
@@ -85,6 +86,10 @@ site() {
     machine '' "$here/site.sh" "$deb"
 }
 
+setup() {
+    machine '' "$here/setup.py" "$deb"
+}
+
 autopkgtest() {
     machine "$tools" "$here/autopkgtest.sh" "$source" "$deb"
 }
@@ -120,7 +125,7 @@ piuparts() {
 }
 
 failed=0
-if [ $# -eq 0 ]; then set -- clean_build clang lintian walk site autopkgtest upgrade pgbouncer administration service piuparts; fi
+if [ $# -eq 0 ]; then set -- clean_build clang lintian walk site setup autopkgtest upgrade pgbouncer administration service repository piuparts; fi
 for step; do
     begun=$SECONDS
     # Not in the condition of an "if": bash would ignore -e in all of the step.

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neoapictl setup on a terminal without options: it asks. `make package-test PACKAGE_TESTS=setup` tests the questions about the site."""
+
+import os
+import shlex
+import subprocess
+
+import psycopg2
+import pytest
+from ctl_database import TIMEOUT_S, new_database  # noqa: F401 (fixture)
+from ctl_instance import Terminal
+from wait import eventually
+
+SETUP_LOCK = 5653418271301  # src/ctl/setup.c
+TENANT = "Imobiliária d'Ávila $(x)"
+QUESTIONS = ["Name of the database [neoapi]: ", "(empty: none): ", "Continue? [y/N]: "]
+
+
+# On a host with the package, root would also be asked for a site.
+WITHOUT_PACKAGE = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o ro none /etc/neoapi && exec "$@"', "-"]
+
+
+class Dialog(Terminal):
+    def __init__(self, database, *args):
+        before = WITHOUT_PACKAGE if os.access("/etc/neoapi", os.W_OK) else []
+        super().__init__(*before, database.program, "setup", *args, env={**os.environ, "NEOAPI_DATABASE": database.admin})
+
+    def answer(self, *answers):
+        for question, answer in zip(QUESTIONS, answers):
+            self.expect(question)
+            self.type(answer + "\n")
+        return self
+
+
+def exists(database):
+    return database.sql("select count(*) from pg_database where datname = %s", database.name, dsn=database.admin) == [(1,)]
+
+
+def test_it_asks_shows_does_and_prints_the_command_line(new_database):
+    dialog = Dialog(new_database)
+    dialog.answer("Bad name")
+    assert "must be 1 to 63 lowercase letters" in dialog.expect("\n" + QUESTIONS[0])
+    dialog.type(new_database.name + "\n")
+    dialog.expect(QUESTIONS[1])
+    dialog.type(TENANT + "\n")
+    plan = dialog.expect(QUESTIONS[2])
+    command, = [line.strip() for line in plan.splitlines() if line.startswith("    neoapictl")]
+    words = shlex.split(command)
+    assert words == ["neoapictl", "setup", "--database-name", new_database.name, "--runtime-role", "neoapi", "--tenant", TENANT]
+    assert not exists(new_database)
+    dialog.type("y\n")
+    status, output = dialog.end()
+    assert status == 0 and "secret" in output and command in output.rpartition("The same without questions:")[2], output
+    assert [tenant["name"] for tenant in new_database.json("tenant", "list")] == [TENANT]
+    assert new_database.run("doctor")[0] == 0
+    # The same command line, in a shell, finds that all of it is done.
+    again = subprocess.run(["sh", "-c", command.replace("neoapictl", shlex.quote(new_database.program), 1)], capture_output=True,
+                           text=True, timeout=TIMEOUT_S, env={**os.environ, "NEOAPI_DATABASE": new_database.admin})
+    assert again.returncode == 0 and f"tenant {TENANT}: exists" in again.stdout, again
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["ctrl-c", "end of input"])
+@pytest.mark.parametrize("count", range(len(QUESTIONS)))
+def test_nothing_is_changed_if_it_is_ended_at_a_question(new_database, count, key):
+    dialog = Dialog(new_database).answer(*[new_database.name, "T"][:count])
+    dialog.expect(QUESTIONS[count])
+    dialog.type(key)
+    status, output = dialog.end()
+    assert status == 1 and output.endswith("neoapictl: nothing was changed\n") and not exists(new_database), output
+
+
+def test_nothing_is_changed_without_a_yes(new_database):
+    status, output = Dialog(new_database).answer(new_database.name, "", "no").end()
+    assert status == 1 and output.endswith("neoapictl: nothing was changed\n") and not exists(new_database), output
+
+
+def waits(database, event):
+    return database.sql("select count(*) from pg_stat_activity where application_name = 'neoapictl' and wait_event_type = 'Lock'"
+                        " and wait_event = %s", event, dsn=database.admin) == [(1,)]
+
+
+def test_ctrl_c_ends_it_while_it_waits_for_another_setup(new_database):
+    with psycopg2.connect(new_database.admin) as other, other.cursor() as cursor:
+        cursor.execute("select pg_advisory_lock(%s)", (SETUP_LOCK,))
+        dialog = Dialog(new_database).answer(new_database.name, "", "y")
+        eventually(lambda: waits(new_database, "advisory"), "setup waits")
+        dialog.type("\x03")
+        status, output = dialog.end()
+    other.close()
+    assert status == 1 and output.endswith("neoapictl: nothing was changed\n") and not exists(new_database), output
+
+
+@pytest.mark.parametrize("options", [[], ["--runtime-role", "neoapi"]], ids=["asked", "with options"])
+def test_ctrl_c_does_not_interrupt_its_changes(new_database, options):
+    with psycopg2.connect(new_database.admin) as other, other.cursor() as cursor:
+        cursor.execute("lock pg_catalog.pg_db_role_setting in exclusive mode")
+        if options:
+            dialog = Dialog(new_database, *options, "--database-name", new_database.name)
+        else:
+            dialog = Dialog(new_database).answer(new_database.name, "", "y")
+        eventually(lambda: waits(new_database, "relation"), "setup waits")
+        dialog.type("\x03")
+        dialog.expect("^C")
+        other.rollback()
+        status, output = dialog.end()
+    other.close()
+    assert status == 0 and "nothing was changed" not in output, output
+    assert new_database.run("doctor")[0] == 0
+
