@@ -3,7 +3,7 @@
 # Settings of this file are arguments of make (make unit SAN=1). A variable of the environment with the same name is something else, so
 # it is dropped; the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS) are taken from there, as everywhere, and those of the demo, whose names
 # are unlikely to be another's: make demo DEMO_PORT=9443 and DEMO_PORT=9443 make demo are the same.
-SETTINGS := BUILD FETCHED SAN COV APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
+SETTINGS := BUILD FETCHED SAN COV APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE RELEASES RELEASE_CHECKS DRY_RUN KEY REPOSITORY PACKAGES TRACKER SBOM DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
             DEMO_RECEIVER_PORT CLUSTER_PORT CLUSTER_NODES NODE FUZZ_RUNS RESOURCE BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES TORTURE_MINUTES TORTURE_SEED SOAK SOAK_MINUTES PREFIX DESTDIR
 $(foreach name,$(filter-out DEMO_%,$(SETTINGS)),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
 
@@ -43,10 +43,12 @@ NEEDS.sql            := build
 NEEDS.golden         := build
 NEEDS.golden-check   := build
 NEEDS.package        := build package
-NEEDS.package-test   := build package
 NEEDS.reproducible   := build package image
 NEEDS.image          := build package image
 NEEDS.image-test     := build run check package image
+NEEDS.package-test   := build package repository
+NEEDS.apt-repository := build package repository
+NEEDS.release        := build package
 NEEDS.bench          := build run bench
 NEEDS.bench-webhooks := build run bench
 NEEDS.bench-peers    := build run bench
@@ -363,6 +365,26 @@ image-test: image all ## run the image with crun: setup, requests, webhooks, kil
 
 reproducible: image ## build package and image twice, on different days, by different users, and compare the bytes (as root)
 	@NEOAPI_DEBS='$(abspath $(IMAGE))/debs' bash tests/package/reproducible.sh '$(BUILD)/reproducible' '$(FETCHED)'
+
+# KEY is a secret key of gpg's. PACKAGES is a folder of `make release` with packages; otherwise they are built.
+RELEASES   ?= bookworm trixie
+REPOSITORY ?= $(BUILD)/apt-repository
+.PHONY: apt-repository release
+apt-repository: ## add the packages for Debian 12 and 13 to a signed apt repository (KEY=FINGERPRINT, REPOSITORY=DIR, PACKAGES=DIR; doc/releasing.md)
+	@[ '$(KEY)' ] || { echo 'apt-repository: KEY names the secret key that signs, by its fingerprint' >&2; exit 2; }
+	@[ '$(PACKAGES)' ] || for release in $(RELEASES); do $(MAKE) --no-print-directory package RELEASE="$$release" || exit; done
+	@sh tests/package/repository.sh '$(REPOSITORY)' '$(KEY)' $(foreach release,$(RELEASES),'$(release)=$(or $(PACKAGES),$(BUILD)/package)/$(release)')
+
+release: ## make a release: changelog, version, tag, artefacts, checks (VERSION=0.1.0, KEY=FINGERPRINT, DRY_RUN=1; doc/releasing.md)
+	@NEOAPI_RELEASES='$(RELEASES)' NEOAPI_RELEASE_KEY='$(KEY)' NEOAPI_RELEASE_CHECKS='$(RELEASE_CHECKS)' NEOAPI_DRY_RUN='$(DRY_RUN)' \
+		NEOAPI_PACKAGE_TESTS='$(PACKAGE_TESTS)' sh tests/package/make-release.sh \
+		'$(if $(filter command%,$(origin VERSION)),$(VERSION))' '$(BUILD)/release'
+
+.PHONY: advisory-check
+advisory-check: ## compare the package's dependencies with Debian's security tracker (TRACKER=copy of its JSON, RELEASE=bookworm, SBOM=FILE)
+	@[ '$(TRACKER)' ] || { echo 'advisory-check: TRACKER names a copy of https://security-tracker.debian.org/tracker/data/json' >&2; exit 2; }
+	@NEOAPI_RELEASE='$(RELEASE)'; . tests/package/release.sh; /usr/bin/python3 -B tests/package/advisories.py '$(TRACKER)' "$$release" \
+		$(if $(SBOM),'$(SBOM)',"$$(ls '$(PACKAGE)'/libapache2-mod-neoapi_*.deb)")
 
 # ---------------------------------------------------------------- lint
 

@@ -80,6 +80,8 @@ image crun
 image diffoscope-minimal diffoscope
 image faketime
 image python3
+repository aptly
+repository gnupg
 '
 
 say() {
@@ -139,7 +141,7 @@ disable_servers() {
     done | while read -r unit; do systemctl --quiet disable "$unit" 2>/dev/null || true; done
 }
 
-usage='usage: packages.sh GROUP…, of build, run, cluster, unit, check, check-all, bench, package, image'
+usage='usage: packages.sh GROUP…, of build, run, cluster, unit, check, check-all, bench, package, image, repository'
 [ $# -gt 0 ] || { say "$usage"; exit 2; }
 for group; do
     printf '%s\n' "$list" | grep -q "^$group " || { say "$usage"; exit 2; }

@@ -43,7 +43,8 @@ fi
 /usr/bin/python3 -B "$here/layers.py" "$debs" "$deb" "$dir" "$epoch"
 /usr/bin/python3 -B "$here/sbom.py" image "$dir/root" "$deb" "$fetched" "$dir/mod-neoapi" "$epoch"
 
-tag=${version//[!A-Za-z0-9_.-]/-} # a tag has no + and ~
+tag=${version/"$suffix"/} # the label base.name has the release
+tag=${tag//[!A-Za-z0-9_.-]/-} # a tag has no + and ~
 oci=$dir/oci image=mod-neoapi:$tag
 rm -rf "$oci"
 umoci init --layout "$oci"

@@ -21,6 +21,7 @@ if [ -d "$2/swagger-ui" ]; then
     mkdir -p "$dir/source/build/fetched"
     cp -r "$2/swagger-ui" "$dir/source/build/fetched/"
 fi
+sed -i "1s/)/$suffix)/" "$dir/source/debian/changelog"
 chown -R "$(id -u):$(id -g)" "$dir/source"
 
 # Without the caller's and make's variables, such as BUILD, FETCHED and CFLAGS.

@@ -13,6 +13,7 @@
 #   pgbouncer     behind Debian's PgBouncer
 #   administration  the commands of doc/administration.md for standbys and the encryption key
 #   service       with the systemd drop-in conf/systemd/neoapi.conf
+#   repository    an apt repository: installation, unattended upgrades, tampering
 #   piuparts      install, upgrade, remove, purge: no files are left
 # The output of a step is in DIR/STEP.log. The base systems in DIR/machines are created once, for which apt needs a network.
 set -euo pipefail
@@ -109,6 +110,62 @@ administration() {
 
 service() {
     machine '' "$here/service.sh" "$root/README.md" "$root/debian/tests" "$deb"
+}
+
+# with_version VERSION FOLDER: writes the package with another version.
+with_version() {
+    mkdir -p "$2"
+    dpkg-deb -R "$deb" "$2/tree"
+    sed -i "s/^Version: .*/Version: $1/" "$2/tree/DEBIAN/control"
+    dpkg-deb -Znone -b --root-owner-group "$2/tree" "$2" >/dev/null
+    rm -rf "$2/tree"
+}
+
+repository() {
+    local work=$dir/repository version other series next
+    rm -rf "$work"
+    mkdir -p "$work/gnupg" "$work/3"
+    chmod 700 "$work/gnupg"
+    export GNUPGHOME=$work/gnupg
+    for key in genuine foreign; do gpg --batch --quiet --passphrase '' --quick-generate-key "$key" ed25519 sign never; done
+    gpg --with-colons --fingerprint genuine | awk -F: '$1 == "fpr" {print $10; exit}' >"$work/fingerprint"
+
+    # The same version for the other release of Debian, and the first one of the next series.
+    version=$(dpkg-deb -f "$deb" Version)
+    case $release in bookworm) other=trixie ;; *) other=bookworm ;; esac
+    series=$(printf %s "$version" | cut -d . -f 1-2)
+    next=${series%.*}.$((${series#*.} + 1)).0-1$suffix
+    # shellcheck disable=SC2016 # the inner shell fills in the variables
+    for name in bookworm trixie; do
+        NEOAPI_RELEASE=$name sh -c '. "$1/release.sh"; echo "$2$suffix"' - "$here" "${version%~deb*}"
+    done >"$work/sorted"
+    dpkg --compare-versions "$(head -n 1 "$work/sorted")" lt "$(tail -n 1 "$work/sorted")"
+
+    printf '%s\n' "$version~1" "$version~2" "$version" >"$work/versions"
+    echo "$series" >"$work/series"
+    echo "$next" >"$work/next"
+    with_version "$version~1" "$work/1"
+    with_version "$version~2" "$work/2"
+    with_version "$next" "$work/3"
+    cp "$dir"/*.deb "$work/3"
+    with_version "$(grep -vxF "$version" "$work/sorted")" "$work/other"
+    with_version 9.0.0-1 "$work/9"
+    for state in 1 2 3; do
+        sh "$here/repository.sh" "$work/apt" genuine "$release=$work/$state" "$other=$work/other"
+        cp -r "$work/apt/public" "$work/state.$state"
+    done
+    sh "$here/repository.sh" "$work/foreign-apt" foreign "$release=$work/9"
+    cp -r "$work/foreign-apt/public" "$work/foreign"
+
+    # Another build of a published version, and a key that gpg does not have.
+    with_version "$version" "$work/rebuilt"
+    if sh "$here/repository.sh" "$work/apt" genuine "$release=$work/rebuilt"; then echo 'A published version was replaced.'; return 1; fi
+    if sh "$here/repository.sh" "$work/apt" unknown "$release=$work/3"; then echo 'An unknown key was accepted.'; return 1; fi
+    diff -r "$work/apt/public" "$work/state.3"
+    gpgconf --kill all
+
+    machine unattended-upgrades,gnupg "$here/apt.sh" "$root/doc/administration.md" \
+        "$work"/{state.1,state.2,state.3,foreign,versions,series,next,fingerprint}
 }
 
 piuparts() {
