@@ -68,7 +68,8 @@ else ifneq ($(filter all install,$(GOALS)),)
 endif
 $(patsubst NEEDS.%,%,$(filter NEEDS.%,$(.VARIABLES))): | packages
 
-VERSION := 0.1.0
+# The only place of the version is debian/changelog.
+VERSION := $(shell sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p' debian/changelog)
 BUILD   ?= build
 CC      ?= cc
 APXS    ?= apxs

@@ -51,6 +51,7 @@ computing() {
     step 'layers and texts' sh tests/lint/check.sh . layers texts
     step 'unit tests' make -s "$jobs" unit
     step "checker of a cluster's history" /usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/cluster/test_history.py
+    step 'tools for releases' /usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/package
     step 'shipped configuration' sh tests/deploy/check-conf.sh build/mod_neoapi.so
 }
 
