@@ -385,7 +385,7 @@ release: ## make a release: changelog, version, tag, artefacts, checks (VERSION=
 advisory-check: ## compare the package's dependencies with Debian's security tracker (TRACKER=copy of its JSON, RELEASE=bookworm, SBOM=FILE)
 	@[ '$(TRACKER)' ] || { echo 'advisory-check: TRACKER names a copy of https://security-tracker.debian.org/tracker/data/json' >&2; exit 2; }
 	@NEOAPI_RELEASE='$(RELEASE)'; . tests/package/release.sh; /usr/bin/python3 -B tests/package/advisories.py '$(TRACKER)' "$$release" \
-		$(if $(SBOM),'$(SBOM)',"$$(ls '$(PACKAGE)'/libapache2-mod-neoapi_*.deb)")
+		'$(or $(SBOM),$(firstword $(wildcard $(PACKAGE)/mod-neoapi.cyclonedx.json $(PACKAGE)/libapache2-mod-neoapi_*.deb) none))'
 
 # ---------------------------------------------------------------- lint
 

@@ -37,7 +37,7 @@ proxy_of() {
 accepts() {
     {
         printf 'ServerRoot "%s"\nDefaultRuntimeDir "%s"\nPidFile "%s/pid"\nErrorLog "%s/error.log"\n' "$work" "$work" "$work" "$work"
-        for name in mpm_event authz_core authz_host ssl socache_shmcb http2 dbd reqtimeout filter deflate headers remoteip status \
+        for name in mpm_event alias authz_core authz_host ssl socache_shmcb http2 dbd reqtimeout filter deflate headers remoteip status \
             slotmem_shm proxy proxy_http proxy_balancer proxy_hcheck lbmethod_bybusyness; do
             printf 'LoadModule %s_module "%s/mod_%s.so"\n' "$name" "$modules" "$name"
         done
@@ -70,7 +70,7 @@ for file in "$conf"/*.conf; do
             done
             continue
             ;;
-        neoapi.conf) sed -i 's|^\( *\)#\(NeoAPI\|</*Location\|    SetHandler\|    Require\)|\1\2|' "$work/$name" ;;
+        neoapi.conf) sed -i 's|^\( *\)#\(NeoAPI\|Alias\|</*Location\|    SetHandler\|    Require\|    ForceType\)|\1\2|' "$work/$name" ;;
     esac
     bears "$name"
     proxy_of "$file" >"$work/proxy"
@@ -111,3 +111,7 @@ for file in "$conf/neoapi.conf" "$conf/../README.md" "$conf/../include/core/mess
         if sh -c "$command" 2>/dev/null || ! cmp -s "$work/made" "$work/kept"; then die "$file: the command overwrites a key"; fi
     done <"$work/commands"
 done
+
+# RFC 9116: at least one contact, exactly one date of expiry.
+grep -qE '^Contact: (mailto:|https://|tel:)' "$conf/security.txt" || die 'security.txt has no contact'
+[ "$(grep -cxE 'Expires: [0-9]{4}(-[0-9]{2}){2}T([0-9]{2}:){2}[0-9]{2}Z' "$conf/security.txt")" = 1 ] || die 'security.txt must have one Expires'

@@ -108,7 +108,10 @@ def closure(system, packages):
 
 
 def purl(fields):
-    return f"pkg:deb/debian/{fields['Package']}@{fields['Version'].replace('+', '%2B')}?arch={fields['Architecture']}"
+    """`upstream` is the source package, whose version is added if it is another one: Debian's advisories are about sources."""
+    name, _, version = fields.get("Source", fields["Package"]).partition(" ")
+    upstream = "" if name == fields["Package"] and not version else f"&upstream={name}{version and '%40' + version.strip('()')}"
+    return f"pkg:deb/debian/{fields['Package']}@{fields['Version']}?arch={fields['Architecture']}{upstream}".replace("+", "%2B")
 
 
 def component(system, name):

@@ -119,6 +119,19 @@ neoapictl site create "$host" --self-signed
 [ "$(served http://localhost/)" = 200 ] || fail 'the other site is not served'
 [ "$(cat answer)" = other ] || fail 'the other site has changed'
 
+say 'security.txt'
+cp /usr/share/doc/libapache2-mod-neoapi/examples/security.txt /etc/neoapi/
+cp "$site" unedited
+sed -i '/# -* security.txt/,/# -* limits/s/^\( *\)#\(Alias\|<\|    \)/\1\2/' "$site"
+systemctl reload apache2
+[ "$(served -D headers "https://$host/.well-known/security.txt")" = 200 ] || { cat answer; fail 'it is not served'; }
+grep -qi '^content-type: text/plain; *charset=utf-8' headers || { cat headers; fail 'it has another type'; }
+diff answer /etc/neoapi/security.txt
+[ "$(served "https://$host/.well-known/key")" = 403 ] || fail 'other files are served'
+cp unedited "$site"
+rm /etc/neoapi/security.txt
+systemctl reload apache2
+
 say 'without TLS'
 [ "$(served -D headers -H 'X-API-Key: nbr_x' "http://$host/public/v1/me")" = 403 ] || fail 'it is not refused'
 cat headers answer
