@@ -31,6 +31,7 @@ NEEDS.analyze        := build
 NEEDS.format         := check-all
 NEEDS.fuzz           := build unit check-all
 NEEDS.fuzz-check     := build unit
+NEEDS.oss-fuzz-check := build unit check-all
 NEEDS.manuals        := build
 NEEDS.demo           := build run
 NEEDS.cluster        := build run cluster
@@ -463,8 +464,16 @@ FUZZ      := $(BUILD)/fuzz
 FUZZ_OBJ  := $(LIB_SRC:%.c=$(FUZZ)/obj/%.o) $(GEN:%.c=$(FUZZ)/obj/%.o) $(FUZZ)/obj/src/ctl/import_read.o
 CLANG     ?= $(firstword $(foreach name,clang $(foreach n,21 20 19 18 17 16 15 14,clang-$(n)),$(shell command -v $(name))))
 FUZZFLAGS := $(SANITIZE) -fno-sanitize-recover=all
+# tests/fuzz/oss-fuzz/build.sh gives its own.
+FUZZ_COMPILE = $(FUZZFLAGS) -fsanitize=fuzzer-no-link
+FUZZ_LINK    = $(CLANG) -fsanitize=fuzzer $(FUZZFLAGS)
 
-.PHONY: fuzz fuzz-check fuzz-keep
+.PHONY: fuzz fuzz-check fuzz-keep fuzz-programs oss-fuzz-check
+fuzz-programs: $(FUZZERS:%=$(FUZZ)/%)
+
+oss-fuzz-check: ## build the fuzzers with the script and the flags of OSS-Fuzz, and run each
+	@bash tests/fuzz/oss-fuzz/check.sh '$(CLANG)' '$(BUILD)/oss-fuzz'
+
 fuzz: $(FUZZERS:%=$(FUZZ)/%) ## fuzz the parsers of untrusted input, with the sanitizers (FUZZ_RUNS=10000000)
 	@NEOAPI_FUZZ_RUNS='$(FUZZ_RUNS)' sh tests/fuzz/fuzz.sh run '$(FUZZ)' $(FUZZERS)
 
@@ -493,11 +502,11 @@ $(FUZZ)/library.a: $(FUZZ_OBJ)
 	$(call run,AR,$@) ar rcs $@ $^
 
 $(FUZZ)/%: $(FUZZ)/obj/tests/fuzz/%.o $(FUZZ)/library.a
-	$(call run,LD,$@) $(CLANG) -fsanitize=fuzzer $(FUZZFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	$(call run,LD,$@) $(FUZZ_LINK) -o $@ $^ $(LDLIBS) -lcmocka
 
 $(FUZZ)/obj/%.o: %.c | packages $(SQL_H)
 	@mkdir -p $(@D)
-	$(call run,CC,$<) $(CLANG) $(CPPFLAGS) $(CFLAGS) $(FUZZFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+	$(call run,CC,$<) $(CLANG) $(CPPFLAGS) $(CFLAGS) $(FUZZ_COMPILE) -MMD -MP -c -o $@ $<
 
 # ---------------------------------------------------------------- bench
 
