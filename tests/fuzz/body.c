@@ -71,6 +71,10 @@ static void check_patch(const neo_resource *resource, neo_json *body, apr_pool_t
 
 static void check_operation(const neo_resource *resource, const neo_batch_operation *operation, apr_pool_t *pool)
 {
+    if (operation->problem) { /* malformed: it fails alone */
+        check_problem(operation->problem, pool);
+        return;
+    }
     EXPECT((operation->method == NEO_METHOD_DELETE) == !operation->data);
     EXPECT(!neo_batch_may_create(operation) || operation->external_id);
     EXPECT(operation->method != NEO_METHOD_CREATE || !operation->if_match);
