@@ -48,7 +48,7 @@ grant select on neoapi.lead_portal to :runtime;
 grant select, insert, update, delete on neoapi.lead_rejected, neoapi.lead_origin to :runtime;
 
 -- A lead after a further contact: what the newer contact has replaces what the lead has, and what the older one has completes it.
--- The name, the source and the broker in charge stay. A lost lead is open again, as src/resources/lead.c allows.
+-- The name, the source and the broker in charge stay. A newer contact opens a lost lead again, as src/resources/lead.c allows.
 create function neoapi.lead_after_contact(l neoapi.lead, contact neoapi.lead, at timestamptz) returns neoapi.lead
     language plpgsql volatile as $$
 declare
@@ -59,6 +59,9 @@ begin
     if contact.received_at < l.received_at then
         newer := l;
         older := contact;
+    elsif l.status = 'lost' then
+        l.status := 'contacted';
+        l.lost_reason := null;
     end if;
     l.message := coalesce(newer.message, older.message);
     l.origin := coalesce(newer.origin, older.origin);
@@ -70,10 +73,6 @@ begin
         l.assigned_by := case when l.broker_id is not null then 'rule' end;
     end if;
     l.received_at := greatest(l.received_at, contact.received_at);
-    if l.status = 'lost' then
-        l.status := 'contacted';
-        l.lost_reason := null;
-    end if;
     return l;
 end $$;
 

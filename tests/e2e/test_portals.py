@@ -213,8 +213,9 @@ def test_an_older_contact_only_completes_the_lead(org, home):
     assert org.post(lead(home["code"], id="2", timestamp=EARLIER, message="Velha.")) == 200
     made, = org.leads()
     assert made == {**first, "email": "nome.consumidor@example.com", "updated_at": made["updated_at"]}
+    lost = ok(org.api.patch("leads/" + made["id"], {"status": "lost", "lost_reason": "Sem retorno."}))
     assert org.post(lead(home["code"], id="3", timestamp=EARLIER, message="Velha.")) == 200
-    assert org.leads() == [made] and kinds(org) == ["lead.created", "lead.updated"]
+    assert org.leads() == [lost] and kinds(org) == ["lead.created"] + ["lead.updated"] * 2
 
 
 @pytest.mark.parametrize("status, then", [("lost", "contacted"), ("qualified", "qualified"), ("converted", "converted")])
