@@ -100,7 +100,7 @@ create trigger set_phone_at before update on neoapi.lead
 
 -- ---------------------------------------------------------------- the brokers of leads
 
--- The last turn of each broker, by its number. A broker without one has number 0.
+-- The last turn of each broker, by its number. A new broker has number 0.
 create table neoapi.lead_turn (
     organization_id text collate "C" not null,
     broker_id       text collate "C" not null,
@@ -108,37 +108,59 @@ create table neoapi.lead_turn (
     primary key (organization_id, broker_id),
     foreign key (organization_id, broker_id) references neoapi.broker (organization_id, id) on delete cascade
 );
-create sequence neoapi.lead_turn_number;
+create index lead_turn_number on neoapi.lead_turn (organization_id, number, broker_id);
+create sequence neoapi.lead_turn_number_seq;
 grant select, insert, update on neoapi.lead_turn to :runtime;
-grant usage on sequence neoapi.lead_turn_number to :runtime;
+grant usage on sequence neoapi.lead_turn_number_seq to :runtime;
 
--- The broker whose turn it is, of those that are not private; null if there is none. It is the broker whose last turn is the longest
--- ago and to whom no other transaction is giving a lead. A row that another transaction has changed since the statement began is
--- locked in its new version, which therefore must have the number by which it was chosen. If all brokers are being given leads,
--- nothing waits, because an import of leads holds the rows until its end: the lead's id decides.
-create function neoapi.lead_next_broker(organization text, lead text) returns text
+create function neoapi.lead_add_turns(organization text) returns void
+    language sql volatile
+    as $$
+        insert into neoapi.lead_turn (organization_id, broker_id)
+        select b.organization_id, b.id from neoapi.broker b
+        where b.organization_id = organization and not exists (
+            select from neoapi.lead_turn t where t.organization_id = b.organization_id and t.broker_id = b.id)
+        order by b.id on conflict do nothing
+    $$;
+
+-- The brokers whose turns are the next: as many as leads, or fewer that repeat in this order; none if all are private. First comes the
+-- broker whose last turn is the longest ago. One to whom another transaction is giving a lead is left out, and so is one whose turn
+-- another has taken since the list was read: it has another number then. If all are being given leads, nothing waits, because an import
+-- holds their rows until its end: `seed` decides. Brokers are added once in a round, because to look for new ones takes the longest.
+create function neoapi.lead_next_brokers(organization text, leads int, seed text) returns text[]
     language plpgsql volatile as $$
 declare
-    chosen text;
+    candidate record;
+    chosen text[] := '{}';
 begin
-    insert into neoapi.lead_turn (organization_id, broker_id)
-    select b.organization_id, b.id from neoapi.broker b
-    where b.organization_id = organization and b.visibility <> 'private' and not exists (
-        select from neoapi.lead_turn t where t.organization_id = b.organization_id and t.broker_id = b.id)
-    order by b.id on conflict do nothing;
-    select t.broker_id into chosen
-    from (select x.broker_id, x.number from neoapi.lead_turn x
-          join neoapi.broker b on b.organization_id = x.organization_id and b.id = x.broker_id
-          where x.organization_id = organization and b.visibility <> 'private') seen
-    join neoapi.lead_turn t on t.organization_id = organization and t.broker_id = seen.broker_id and t.number = seen.number
-    order by seen.number, seen.broker_id limit 1 for no key update of t skip locked;
-    if found then
-        update neoapi.lead_turn t set number = nextval('neoapi.lead_turn_number')
-        where t.organization_id = organization and t.broker_id = chosen;
-        return chosen;
+    for attempt in 1..2 loop
+        for candidate in
+            select t.broker_id, t.number from neoapi.lead_turn t
+            join neoapi.broker b on b.organization_id = t.organization_id and b.id = t.broker_id
+            where t.organization_id = organization and b.visibility <> 'private'
+            order by t.number, t.broker_id
+        loop
+            exit when cardinality(chosen) = leads;
+            perform from neoapi.lead_turn t
+            where t.organization_id = organization and t.broker_id = candidate.broker_id and t.number = candidate.number
+            for no key update skip locked;
+            chosen := case when found then chosen || candidate.broker_id else chosen end;
+        end loop;
+        exit when chosen <> '{}';
+        perform neoapi.lead_add_turns(organization);
+    end loop;
+    if chosen = '{}' then
+        return array(select b.id from neoapi.broker b where b.organization_id = organization and b.visibility <> 'private'
+                     order by hashtextextended(b.id || seed, 0));
     end if;
-    return (select b.id from neoapi.broker b where b.organization_id = organization and b.visibility <> 'private'
-            order by hashtextextended(b.id || lead, 0) limit 1);
+    for i in 0..cardinality(chosen) - 1 loop -- the last lead's broker has the greatest number
+        update neoapi.lead_turn t set number = nextval('neoapi.lead_turn_number_seq')
+        where t.organization_id = organization and t.broker_id = chosen[(leads + i) % cardinality(chosen) + 1];
+    end loop;
+    if (select min(t.broker_id) from neoapi.lead_turn t where t.organization_id = organization) = any (chosen) then
+        perform neoapi.lead_add_turns(organization);
+    end if;
+    return chosen;
 end $$;
 
 -- The broker of a lead that comes without one, by the organization's rule; null if that gives none. The property is locked, so that its
@@ -149,11 +171,11 @@ declare
     rule constant text := (select o.lead_assignment from neoapi.organization o where o.id = organization);
     chosen text;
 begin
-    if rule = 'none' then
+    if coalesce(rule, 'none') = 'none' then
         return null;
     end if;
     select p.broker_id into chosen from neoapi.property p where p.organization_id = organization and p.id = property for share;
-    return case when chosen is null and rule = 'turn' then neoapi.lead_next_broker(organization, lead) else chosen end;
+    return case when chosen is null and rule = 'turn' then (neoapi.lead_next_brokers(organization, 1, lead))[1] else chosen end;
 end $$;
 
 -- Imported rows have neoapi.is_import set (see src/sql/write.c): they stay as they are. The names of the triggers sort before that of

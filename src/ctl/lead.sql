@@ -15,16 +15,25 @@ from (
     join neoapi.lead l
     on l.organization_id = $1 and neoapi.whatsapp_phone_key(l.phone) = neoapi.whatsapp_phone_key(r.phone)) p;
 
--- $3 is an id block. The leads are in the event log, but no subscription gets these events. One row: the number of leads.
+-- $3 is an id block. The leads are in the event log, but no subscription gets these events. One row: the number of leads. The
+-- brokers of all are chosen at once, because the trigger would change the row of a broker's turn for each lead.
 -- name: add
-with added as (
-    insert into neoapi.lead (organization_id, tenant_id, id, name, phone, email, source, party_id, status, created_at, updated_at,
-                             created_by, updated_by)
-    select $1, o.tenant_id, neoapi.block_id($3, row_number() over (order by r.line) - 1), r.name, r.phone, r.email, 'import',
-           r.party_id, 'new', date_trunc('milliseconds', now()), date_trunc('milliseconds', now()), 'neoapictl',
-           'neoapictl'
-    from json_to_recordset($2) as r (line int, name text, phone text, email text, party_id text)
+with turns as materialized (
+    select neoapi.lead_next_brokers($1, json_array_length($2), $3) as brokers
+    from neoapi.organization o where o.id = $1 and o.lead_assignment = 'turn'),
+row as (
+    select r.*, row_number() over (order by r.line) - 1 as n
+    from json_to_recordset($2) as r (line int, name text, phone text, email text, party_id text)),
+added as (
+    insert into neoapi.lead (organization_id, tenant_id, id, name, phone, email, source, party_id, broker_id, assigned_by, status,
+                             created_at, updated_at, created_by, updated_by)
+    select $1, o.tenant_id, neoapi.block_id($3, row.n), row.name, row.phone, row.email, 'import', row.party_id,
+           turns.brokers[row.n % cardinality(turns.brokers) + 1], case when turns.brokers is not null then 'rule' end, 'new',
+           date_trunc('milliseconds', now()), date_trunc('milliseconds', now()), 'neoapictl', 'neoapictl'
+    from row
     join neoapi.organization o on o.id = $1
+    left join turns on turns.brokers <> '{}'
+    order by row.n
     returning *),
 referred as (
     insert into neoapi.reference (organization_id, source_id, path, target_id)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The brokers that an organization's rule gives to leads that come without one."""
 
-import collections
-
 import psycopg2
 import pytest
 from admin_factory import run_ctl as ctl
@@ -68,7 +66,7 @@ def test_leads_go_to_brokers_in_turn(agency):
     assert assigned(own.lead(property_id=home)) == (own.brokers[2], "rule")  # it is no turn
     own.lead(broker_id=own.brokers[1])
     new = own.make.broker()["id"]
-    assert [own.lead()["broker_id"] for _ in range(5)] == [new, *own.brokers, new]
+    assert [own.lead()["broker_id"] for _ in range(5)] == [own.brokers[0], new, *own.brokers[1:], own.brokers[0]]  # it is added in a round
 
 
 def test_private_brokers_have_no_turns(agency):
@@ -113,18 +111,31 @@ def test_a_turn_that_is_being_taken_delays_no_lead(agency):
     assert own.lead()["broker_id"] == own.brokers[1]
 
 
-def test_a_batch_and_a_file_are_assigned(agency):
+def test_a_batch_is_assigned(agency):
     own = agency("turn", 2)
     batch = ok(own.api.post("leads/batch", {"operations": [
         {"method": "create", "data": {"name": "Carla Dias", "phone": phone()}} for _ in range(4)]}))["results"]
     assert [assigned(one["resource"]) for one in batch] == [(broker, "rule") for broker in own.brokers * 2]
-    rows = "".join(f"Ana,{phone()}\n" for _ in range(4))
+
+
+@pytest.mark.parametrize("rule", ["none", "property", "turn"])
+def test_the_leads_of_a_file_are_assigned(agency, rule):
+    own = agency(rule, 3)
+    rows = "".join(f"Ana,{phone()}\n" for _ in range(5))
     ctl(own.instance, "lead", "import", "-", "--organization", own.organization, given="name,phone\n" + rows)
-    made = [one for one in ok(own.api.get("leads"))["items"] if one["source"] == "import"]
-    assert collections.Counter(map(assigned, made)) == {(broker, "rule"): 2 for broker in own.brokers}
-    refused(own.api.delete("brokers/" + own.brokers[0]), 409, "conflict.in_use")
+    made = ok(own.api.get("leads"))["items"][::-1]
+    assert [assigned(one) for one in made] == ([(broker, "rule") for broker in (own.brokers * 2)[:5]] if rule == "turn" else [(None, None)] * 5)
     logged = {one["resource_id"]: one["payload"] for one in events(own.instance, own.organization)}
     assert all(logged[one["id"]] == one for one in made)
+    if rule == "turn":
+        refused(own.api.delete("brokers/" + own.brokers[0]), 409, "conflict.in_use")
+        assert [own.lead()["broker_id"] for _ in range(3)] == [own.brokers[2], *own.brokers[:2]]
+
+
+def test_a_file_needs_a_broker_to_assign(agency):
+    own = agency("turn", 0)
+    ctl(own.instance, "lead", "import", "-", "--organization", own.organization, given=f"name,phone\nAna,{phone()}\n")
+    assert [assigned(one) for one in ok(own.api.get("leads"))["items"]] == [(None, None)]
 
 
 def test_what_is_imported_keeps_its_broker(agency, tmp_path):
