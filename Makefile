@@ -363,7 +363,8 @@ image: package ## build the container image from the package, into BUILD/image (
 image-test: image all ## run the image with crun: setup, requests, webhooks, kills, stops, an upgrade; check the lists of components (as root)
 	@NEOAPI_TEST_BUILD='$(BUILD)' /usr/bin/python3 -B tests/image/next.py '$(PACKAGE)'/libapache2-mod-neoapi_*.deb '$(IMAGE)/next'
 	@NEOAPI_RELEASE='$(RELEASE)' NEOAPI_DEBS='$(abspath $(IMAGE))/debs' bash tests/image/build.sh '$(IMAGE)/next' '$(IMAGE)/next' '$(FETCHED)'
-	@NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_IMAGE='$(IMAGE)' NEOAPI_PACKAGE='$(PACKAGE)' /usr/bin/python3 -B -m pytest -q -x -s -p no:cacheprovider tests/image
+	@NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_IMAGE='$(IMAGE)' NEOAPI_NEXT_IMAGE='$(IMAGE)/next' NEOAPI_PACKAGE='$(PACKAGE)' \
+		/usr/bin/python3 -B -m pytest -q -x -s -p no:cacheprovider tests/image
 
 reproducible: image ## build package and image twice, on different days, by different users, and compare the bytes (as root)
 	@NEOAPI_DEBS='$(abspath $(IMAGE))/debs' bash tests/package/reproducible.sh '$(BUILD)/reproducible' '$(FETCHED)'

@@ -21,8 +21,8 @@ NAMESPACE = "https://mod-neoapi.example/sbom/"
 
 # Debian's short names of licences that differ from SPDX's.
 SPDX = {
-    "expat": "MIT", "bsd-2-clause": "BSD-2-Clause", "bsd-3-clause": "BSD-3-Clause", "bsd-4-clause": "BSD-4-Clause",
-    "apache-2.0": "Apache-2.0", "apache-2": "Apache-2.0", "isc": "ISC", "zlib": "Zlib", "mit": "MIT", "curl": "curl", "postgresql": "PostgreSQL",
+    "expat": "MIT", "bsd2": "BSD-2-Clause", "bsd3": "BSD-3-Clause", "bsd-2-clause": "BSD-2-Clause", "bsd-3-clause": "BSD-3-Clause", "bsd-4-clause": "BSD-4-Clause",
+    "apache-2.0": "Apache-2.0", "apache-2": "Apache-2.0", "isc": "ISC", "zlib": "Zlib", "mit": "MIT", "curl": "curl", "x11": "X11", "postgresql": "PostgreSQL",
     "bsl-1.0": "BSL-1.0", "mpl-2.0": "MPL-2.0", "cc0-1.0": "CC0-1.0", "unicode-data-files": "Unicode-DFS-2016",
     **{f"{name}-{number}": f"{name.upper()}-{number if '.' in number else number + '.0'}-only"
        for name in ("gpl", "lgpl") for number in ("1", "2", "2.0", "2.1", "3", "3.0")},
@@ -41,41 +41,41 @@ def paragraph(text):
 
 
 class System:
-    """A root directory with dpkg's database, or with the image's status.d."""
+    """A root directory with dpkg's database, or with the image's status.d. `owners` are the packages of the libraries of an architecture."""
 
-    def __init__(self, root):
+    def __init__(self, root, architecture):
         self.root, self.packages, self.owners = root, {}, {}
+        self.architectures = (architecture, "all")
+        self.triplet = output("dpkg-architecture", "-a", architecture, "-q", "DEB_HOST_MULTIARCH").strip()
         dpkg = root / "var/lib/dpkg"
         if (dpkg / "status.d").is_dir():
             for file in sorted(dpkg.glob("status.d/*.md5sums")):
                 self._add(paragraph(file.with_suffix("").read_text()), [line.split("  ", 1)[1] for line in file.read_text().splitlines()])
-        else:
-            for text in (dpkg / "status").read_text().split("\n\n"):
-                fields = paragraph(text)
-                if fields.get("Status", "").endswith(" installed"):
-                    lists = [dpkg / f"info/{name}.list" for name in (fields["Package"], f"{fields['Package']}:{fields['Architecture']}")]
-                    self._add(fields, next((file.read_text().splitlines() for file in lists if file.exists()), []))
+            return
+        for text in (dpkg / "status").read_text().split("\n\n"):
+            fields = paragraph(text)
+            if fields.get("Status", "").endswith(" installed"):
+                lists = [dpkg / f"info/{name}.list" for name in (f"{fields['Package']}:{fields['Architecture']}", fields["Package"])]
+                self._add(fields, next((file.read_text().splitlines() for file in lists if file.exists()), []))
 
     def _add(self, fields, paths):
-        name = fields["Package"]
-        if name in self.packages:  # of another architecture
-            return
-        self.packages[name] = fields
-        self.owners.update((pathlib.PurePath(path).name, name) for path in paths if ".so" in path)
+        if fields["Architecture"] in self.architectures:
+            self.packages[fields["Package"]] = fields
+            self.owners.update((pathlib.PurePath(path).name, fields["Package"]) for path in paths
+                               if pathlib.PurePath(path).parent.name == self.triplet and ".so" in path)
+
+    def paths(self, library):
+        return [path for folder in ("usr/lib", "lib") for path in self.root.glob(f"{folder}/{self.triplet}/{library}")]
 
     def owner(self, library):
-        """The package of a library that programs link by this name, or that it is a link to."""
-        if library not in self.owners:
-            for path in self.root.glob(f"usr/lib/*/{library}"):
-                return self.owners.get(path.resolve().name)
-        return self.owners.get(library)
+        """The package of a library that programs link by this name, which can be a link to it."""
+        names = [library, *(path.resolve().name for path in self.paths(library))]
+        return next((self.owners[name] for name in names if name in self.owners), None)
 
     @functools.lru_cache(maxsize=None)
     def linked(self, package):
         """The packages of the libraries that the libraries of a package link."""
-        names = [name for name, owner in self.owners.items() if owner == package]
-        paths = [path for name in names for path in self.root.glob(f"usr/lib/*/{name}")] or \
-                [path for name in names for path in self.root.glob(f"lib/*/{name}")]
+        paths = [path for name, owner in self.owners.items() if owner == package for path in self.paths(name)]
         return owners(self, paths) - {package}
 
     def licences(self, package):
@@ -195,9 +195,9 @@ def as_spdx(bill):
 
 def as_cyclonedx(bill):
     def entry(part, kind="library"):
-        made = {"type": kind, "bom-ref": part["purl"], "name": part["name"], "version": part["version"], "purl": part["purl"],
-                "licenses": [{"license": {"name": name.removeprefix("LicenseRef-")} if name.startswith("LicenseRef-") else {"id": name}}
-                             for name in part["licences"]]}
+        made = {"type": kind, "bom-ref": part["purl"], "name": part["name"], "version": part["version"], "purl": part["purl"]}
+        if part["licences"]:
+            made["licenses"] = [{"expression": " AND ".join(part["licences"])}]
         if part["supplier"]:
             made["supplier"] = {"name": part["supplier"]}
         if "sha256" in part and part is bill.module:
@@ -221,7 +221,8 @@ def as_cyclonedx(bill):
 
 def main():
     kind, (root, deb, fetched), out, epoch = sys.argv[1], map(pathlib.Path, sys.argv[2:5]), sys.argv[5], int(sys.argv[6])
-    bill = Bill(kind, System(root), deb, fetched, epoch)
+    system = System(root, output("dpkg-deb", "-f", str(deb), "Architecture").strip())
+    bill = Bill(kind, system, deb, fetched, epoch)
     for name, document in (("spdx", as_spdx(bill)), ("cyclonedx", as_cyclonedx(bill))):
         pathlib.Path(f"{out}.{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
