@@ -77,6 +77,8 @@ image mmdebstrap
 image umoci
 image skopeo
 image crun
+image podman
+image iproute2    ip
 image diffoscope-minimal diffoscope
 image faketime
 image python3

@@ -121,7 +121,8 @@ def test_the_shipped_numbers_agree():
     connections = 3 * int(numbers["PROCESSES"]) * int(numbers["DATABASE_CONNECTIONS"])
     assert connections < int(re.search(r"max_connections: (\d+)", (ROOT / "conf/cluster/patroni.yml").read_text())[1])
     version = re.search(r"\((.*?)\)", (ROOT / "debian/changelog").read_text())[1]
-    assert pod["containers"][0]["image"] == f"mod-neoapi:{version}" == compose["services"]["api"]["image"]
+    for path in ("conf/image/compose.yml", "conf/kubernetes/neoapi.yaml", "conf/kubernetes/migrate.yaml", "doc/image.md"):
+        assert set(re.findall(r"mod-neoapi:(\d\S+)", (ROOT / path).read_text())) == {version}, path
 
 
 def test_the_manifests_name_known_variables_and_no_pod_but_the_hosts_is_selected():

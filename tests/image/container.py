@@ -99,8 +99,8 @@ class Container:
 class PostgreSQL:
     """A cluster that accepts passwords on 127.0.0.1."""
 
-    def __init__(self, place):
-        self.place, self.port, self.password = place, free_port(), base64.b32encode(os.urandom(20)).decode()
+    def __init__(self, place, port=None):
+        self.place, self.port, self.password = place, port or free_port(), base64.b32encode(os.urandom(20)).decode()
         self.bin = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))[-1]
         place.mkdir()
         (place / "password").write_text(self.password)
