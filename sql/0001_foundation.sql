@@ -260,14 +260,17 @@ grant select, delete, insert (name, version, clock_ahead_ms, delivers, requests,
 
 -- When each host exchanged its leases last. They are valid for 5 seconds, also in src/api/lease.c.
 create unlogged table neoapi.limit_host (
-    name    text collate "C" primary key,
-    seen_at timestamptz not null,
-    number  bigint not null -- of the exchange
+    name            text collate "C" primary key,
+    seen_at         timestamptz not null,
+    number          bigint not null, -- of the exchange; each host has its own numbers
+    version         int not null,    -- of the exchange; the hosts' have one sequence
+    complete_number bigint not null  -- the number of the last exchange in which it sent all leases
 ) with (fillfactor = 50);
 grant select, insert, update, delete on neoapi.limit_host to :runtime;
 
 -- The hosts' parts of limits of the deployment: of a credential's requests, of an organization's deliveries to a receiver, and of its
--- requests in progress.
+-- requests in progress. A host that has ended has what it used, until the window has passed; after that 0 for a minute, in which the
+-- others read it.
 create unlogged table neoapi.limit_lease (
     name           text collate "C",
     host           text collate "C",
@@ -277,11 +280,13 @@ create unlogged table neoapi.limit_lease (
     used           int not null, -- of the lease, in the window
     demand         int not null, -- requests lately, including refused ones
     changed_at     timestamptz not null,
+    version        int not null, -- of the exchange that has changed max_count, used or demand
     primary key (name, host)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+create index limit_lease_version on neoapi.limit_lease (host, version);
 grant select, insert, update, delete on neoapi.limit_lease to :runtime;
 
--- Records the leases of host `me` that have changed, or all if it is_complete. The host has already reduced those whose targets are
+-- Records the leases of host `me` that have changed, or all if `known` is 0. The host has already reduced those whose targets are
 -- lower; they are null if it has only its equal part, and their targets are null if it needs no row any more. If its targets are higher,
 -- it gets what no other host has or can have:
 --   - Another host has its lease; if that is not valid, at most an equal part of it; after 30 seconds, what it has used of the window.
@@ -290,20 +295,33 @@ grant select, insert, update, delete on neoapi.limit_lease to :runtime;
 --   - A host whose leases were not valid has no more than the others have left to it.
 -- The leases of a host that has been restarted (is_new) are kept as those of a host that has ended, until the window has passed.
 --
--- Returns a row with place 0, the leases of the names by their place in the array, and the limits that others have: with a lease if `me`
--- has no row. Returns only a row with place -1 if the leases of `me` are not complete in the table: because it has not been seen for five
+-- Returns a row with place 0, the leases of the names by their place in the array, and the limits whose numbers others have changed since
+-- `known`: with a lease if `me` has no row. `known` is the name in the row with place 0 of the last response that the host has applied:
+-- the exchange's version, and a hash of the other hosts with valid leases. If that has changed, or one of them has sent all leases, the
+-- response has the limits of all others, and other_used is 1 in the row with place 0. A host deletes its row of a limit only after it has
+-- sent that nothing is used, so the others need not learn of it.
+--
+-- Returns only a row with place -1 if the leases of `me` are not complete in the table: because it has not been seen for five
 -- seconds, unless it is alone, or the table is empty after a crash. Returns nothing if another host holds the lock for 50 ms, or
 -- if a later exchange of `me`, which has a higher number, was executed before: the process of this one was stopped meanwhile.
 --
--- plpgsql, because its statements have snapshots of their own: those after the lock see what another host has recorded.
-create function neoapi.exchange_leases(me text, number bigint, hosts int, is_new boolean, is_complete boolean, names text[], limits int[],
+-- plpgsql, because its statements have snapshots of their own: those after the lock see what another host has recorded. They are planned
+-- each time, and find rows by the primary key or the hosts, because the table can grow from nothing to many rows before it is analyzed.
+create function neoapi.exchange_leases(me text, number bigint, known bigint, hosts int, is_new boolean, names text[], limits int[],
                                        windows int[], leases int[], targets int[], used int[], demands int[])
     returns table (place int, name text, max_count int, window_seconds int, lease int, other_used int, other_demand int)
-    language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
+    language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
-    is_known boolean;
+    moment timestamptz; -- of the exchange
+    own record;
+    next_version int;
+    is_valid boolean; -- the leases of `me`
     may_grow boolean;
+    peers bigint;     -- the hash
+    is_all boolean;   -- the response has the limits of all others
+    others text[];    -- that have leases
+    ended text[];     -- of these
 begin
     for attempt in 1..6 loop
         exit when pg_try_advisory_xact_lock(hashtext('neoapi.limit_lease'));
@@ -312,70 +330,105 @@ begin
         end if;
         perform pg_sleep(0.01);
     end loop;
-    if exists (select from neoapi.limit_host h where h.name = me and h.number > exchange_leases.number
-            and h.seen_at > clock_timestamp() - interval '5 seconds') then
+    moment := clock_timestamp();
+    select * into own from neoapi.limit_host h where h.name = me;
+    is_valid := coalesce(own.seen_at > moment - interval '5 seconds', false);
+    if is_valid and own.number > exchange_leases.number then
         return;
     end if;
-    is_known := exists (select from neoapi.limit_host h where h.name = me and h.seen_at > clock_timestamp() - interval '5 seconds');
-    if not (is_known or is_complete or hosts = 1 and exists (select from neoapi.limit_host h where h.name = me)) then
+    if not (is_valid or known = 0 or hosts = 1 and own.name is not null) then
         return query select -1, null, null::int, null::int, null::int, null::int, null::int;
         return;
     end if;
-    may_grow := is_known and (select count(*) from neoapi.limit_host h where h.name <> me) >= hosts - 1;
-    insert into neoapi.limit_host as h (name, seen_at, number) values (me, clock_timestamp(), number)
-    on conflict (name) do update set (seen_at, number) = (excluded.seen_at, excluded.number);
-    delete from neoapi.limit_host h where h.seen_at < clock_timestamp() - interval '1 minute';
-    update neoapi.limit_lease l set host = me || ' ' || number
-    where is_new and hosts > 1 and l.host = me and l.window_seconds > 0 and l.used > 0;
-    delete from neoapi.limit_lease l
-    where l.host = me and case when is_complete then not exists (select from unnest(names, targets) as m (name, target)
-            where m.name = l.name and m.target is not null)
-        else exists (select from unnest(names, targets) as m (name, target) where m.name = l.name and m.target is null) end;
-    delete from neoapi.limit_lease l
-    where l.host <> me and l.changed_at < clock_timestamp() - make_interval(secs => l.window_seconds)
-    and not exists (select from neoapi.limit_host h where h.name = l.host and h.seen_at > clock_timestamp() - interval '30 seconds');
+    select coalesce(max(h.version), 0) + 1, is_valid and count(*) filter (where h.name <> me) >= hosts - 1,
+        coalesce(hashtext(string_agg(h.name || ' ' || h.complete_number, ',' order by h.name)
+            filter (where h.name <> me and h.seen_at > moment - interval '5 seconds')), 0) & 4294967295
+    into next_version, may_grow, peers from neoapi.limit_host h;
+    is_all := known = 0 or known & 4294967295 <> peers;
+    insert into neoapi.limit_host as h (name, seen_at, number, version, complete_number)
+    values (me, moment, number, next_version, case when known = 0 then number else own.complete_number end)
+    on conflict (name) do update set (seen_at, number, version, complete_number) =
+        (excluded.seen_at, excluded.number, excluded.version, excluded.complete_number);
+    delete from neoapi.limit_host h where h.seen_at < moment - interval '1 minute';
+
+    if known = 0 then
+        update neoapi.limit_lease l set (host, version) = (me || ' ' || number, next_version)
+        where is_new and hosts > 1 and l.host = me and l.window_seconds > 0 and l.used > 0;
+        delete from neoapi.limit_lease l where l.host = me;
+    else
+        delete from neoapi.limit_lease l
+        where l.name = any (array(select m.name from unnest(names, targets) as m (name, target) where m.target is null)) and l.host = me;
+    end if;
+
+    with recursive holder as ( -- reads the index once for each host
+        (select l.host from neoapi.limit_lease l order by l.host limit 1)
+        union all
+        select (select l.host from neoapi.limit_lease l where l.host > o.host order by l.host limit 1) from holder o where o.host is not null)
+    select array_agg(o.host), array_agg(o.host) filter (where h.name is null)
+    into others, ended
+    from holder o left join neoapi.limit_host h on h.name = o.host and h.seen_at > moment - interval '30 seconds'
+    where o.host <> me;
+    if ended is not null then
+        delete from neoapi.limit_lease l
+        where l.host = any (ended) and l.used = 0 and l.demand = 0
+        and l.changed_at < moment - make_interval(secs => greatest(l.window_seconds, 60));
+        update neoapi.limit_lease l set (lease, used, demand, changed_at, version) = (0, 0, 0, moment, next_version)
+        where l.host = any (ended) and (l.used > 0 or l.demand > 0) and l.changed_at < moment - make_interval(secs => l.window_seconds);
+    end if;
+
     return query
-    with mine as materialized (
-        select m.*, greatest(m.max_count / hosts, 1) as equal
-        from unnest(names, limits, windows, leases, targets, used, demands) with ordinality
+    with seen as materialized (
+        select h.name, h.seen_at > moment - interval '5 seconds' as is_valid
+        from neoapi.limit_host h where h.seen_at > moment - interval '30 seconds'),
+    mine as materialized (
+        select * from unnest(names, limits, windows, leases, targets, used, demands) with ordinality
             as m (name, max_count, window_seconds, lease, target, used, demand, place)
         where m.target is not null),
-    other as materialized (
-        select o.*, greatest(o.max_count / hosts, 1) as equal, greatest(hosts - 1 - o.holders, 0) as missing
+    asked as materialized (
+        select * from mine
+        union all
+        select changed.name, null, null, null, null, null, null, null
         from (
-            select l.name, (array_agg(l.max_count order by l.demand desc))[1] as max_count, max(l.window_seconds) as window_seconds,
-                sum(case when h.seen_at > clock_timestamp() - interval '5 seconds' then l.lease
-                    when h.seen_at > clock_timestamp() - interval '30 seconds'
-                        then greatest(l.used, least(l.lease, greatest(l.max_count / hosts, 1)))
+            select l.name from unnest(others) as o (host) join neoapi.limit_lease l on l.host = o.host
+            where l.version > case when is_all then 0 else known >> 32 end
+            except
+            select m.name from mine m) as changed),
+    limited as materialized (
+        select a.*, o.max_count as other_max_count, o.window_seconds as other_window_seconds, o.used as other_used,
+            o.demand as other_demand, e.equal,
+            coalesce(a.max_count, o.max_count) - coalesce(o.leased, 0) - greatest(hosts - 1 - o.holders, 0) * e.equal as free
+        from asked a cross join lateral (
+            select (max(array[l.demand, l.max_count]))[2] as max_count, max(l.window_seconds) as window_seconds,
+                sum(case when h.is_valid then l.lease
+                    when h.name is not null then greatest(l.used, least(l.lease, greatest(l.max_count / hosts, 1)))
                     else l.used end) as leased,
-                count(*) filter (where h.seen_at > clock_timestamp() - interval '30 seconds') as holders,
-                least(sum(l.used), 2147483647)::int as used,
-                least(coalesce(sum(l.demand) filter (where h.seen_at > clock_timestamp() - interval '5 seconds'), 0), 2147483647)::int
-                    as demand
-            from neoapi.limit_lease l left join neoapi.limit_host h on h.name = l.host
-            where l.host <> me
-            group by l.name) o),
+                count(h.name) as holders,
+                least(coalesce(sum(l.used), 0), 2147483647)::int as used,
+                least(coalesce(sum(l.demand) filter (where h.is_valid), 0), 2147483647)::int as demand
+            from neoapi.limit_lease l left join seen h on h.name = l.host
+            where l.name = a.name and l.host <> me) o
+        cross join lateral (select greatest(coalesce(a.max_count, o.max_count) / hosts, 1) as equal) e),
+    granted as materialized (
+        select l.*, greatest(case when is_valid then l.lease end, l.used,
+            least(case when may_grow then l.target else least(l.target, coalesce(l.lease, l.equal)) end, l.free))::int as granted
+        from limited l where l.place is not null),
     saved as (
-        insert into neoapi.limit_lease as l (name, host, max_count, window_seconds, lease, used, demand, changed_at)
-        select m.name, me, m.max_count, m.window_seconds,
-            greatest(case when is_known then m.lease end, m.used,
-                least(case when may_grow then m.target else least(m.target, coalesce(m.lease, m.equal)) end,
-                    m.max_count - coalesce(o.leased, 0) - coalesce(o.missing, hosts - 1) * m.equal)),
-            m.used, m.demand, clock_timestamp()
-        from mine m left join other o on o.name = m.name
-        on conflict (name, host) do update set (max_count, window_seconds, lease, used, demand, changed_at) =
-            (excluded.max_count, excluded.window_seconds, excluded.lease, excluded.used, excluded.demand, excluded.changed_at)
-        returning l.name, l.lease)
-    select 0, null, null::int, null::int, null::int, null::int, null::int
+        insert into neoapi.limit_lease as l (name, host, max_count, window_seconds, lease, used, demand, changed_at, version)
+        select g.name, me, g.max_count, g.window_seconds, g.granted, g.used, g.demand, moment, next_version
+        from granted g
+        on conflict (name, host) do update set (max_count, window_seconds, lease, used, demand, changed_at, version) =
+            (excluded.max_count, excluded.window_seconds, excluded.lease, excluded.used, excluded.demand, excluded.changed_at,
+            case when (l.max_count, l.used, l.demand) = (excluded.max_count, excluded.used, excluded.demand) then l.version
+                else excluded.version end))
+    select 0, ((next_version::bigint << 32) + peers)::text, null::int, null::int, null::int, is_all::int, null::int
     union all
-    select m.place::int, m.name, o.max_count, m.window_seconds, s.lease, coalesce(o.used, 0), coalesce(o.demand, 0)
-    from mine m join saved s on s.name = m.name left join other o on o.name = m.name
+    select g.place::int, g.name, g.other_max_count, g.window_seconds, g.granted, g.other_used, g.other_demand from granted g
     union all
-    select null, o.name, o.max_count, o.window_seconds,
-        case when l.name is null then greatest(least(o.equal, o.max_count - o.leased - o.missing * o.equal), 0)::int end, o.used, o.demand
-    from other o left join neoapi.limit_lease l on l.name = o.name and l.host = me
-    where not exists (select from mine m where m.name = o.name)
-    and (l.name is not null or o.used > 0 or o.demand > 0 or o.max_count - o.leased - o.missing * o.equal < o.equal);
+    select null, l.name, l.other_max_count, l.other_window_seconds,
+        case when not has_row then greatest(least(l.equal, l.free), 0)::int end, l.other_used, l.other_demand
+    from limited l
+    cross join lateral (select exists (select from neoapi.limit_lease r where r.name = l.name and r.host = me) as has_row) r
+    where l.place is null and (has_row or l.other_used > 0 or l.other_demand > 0 or l.free < l.equal);
 end $$;
 
 -- ---------------------------------------------------------------- health

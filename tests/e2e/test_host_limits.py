@@ -258,17 +258,78 @@ def test_the_limit_holds_after_a_crash_has_emptied_the_table(module_instance, ho
 
 @pytest.fixture
 def exchange(module_instance):
-    """exchange(host, lease, target, used): what a host gets of a limit of 600. Nothing is committed; exchange.cursor is the transaction's."""
+    """exchange(host, lease, target, used): what a host gets of a limit of 600 when it sends all its leases. Nothing is committed;
+    exchange.cursor is the transaction's. exchange.known has what each host knows after that, exchange.changes(host) are the limits that
+    others have changed since: what they have used and their demand, by name, and whether these are all limits of others."""
     with contextlib.closing(psycopg2.connect(module_instance.admin_dsn)) as connection, connection.cursor() as cursor:
         cursor.execute("select pg_advisory_xact_lock(hashtext('neoapi.limit_lease'))")
         cursor.execute("delete from neoapi.limit_host")
+        cursor.execute("delete from neoapi.limit_lease")
 
-        def call(host, lease, target, used=0, hosts=2, number=1, is_new=False):
-            cursor.execute("select lease from neoapi.exchange_leases(%s, %s, %s, %s, true, '{x}', '{600}', '{60}', %s::int[], %s::int[],"
-                           " %s::int[], '{1}') where place = 1", (host, number, hosts, is_new, [lease], [target], [used]))
-            return (cursor.fetchone() or [None])[0]
-        call.cursor = cursor
+        def call(host, lease, target, used=0, hosts=2, number=1, is_new=False, name="x"):
+            cursor.execute("select place, name, lease from neoapi.exchange_leases(%s, %s, 0, %s, %s, %s::text[], '{600}', '{60}', %s::int[],"
+                           " %s::int[], %s::int[], '{1}') where place >= 0", (host, number, hosts, is_new, [name], [lease], [target], [used]))
+            rows = {place: row for place, *row in cursor.fetchall()}
+            if rows:
+                call.known[host] = int(rows[0][0])
+            return rows[1][1] if rows else None
+
+        def changes(host, number=1):
+            cursor.execute("select place, name, other_used, other_demand from neoapi.exchange_leases(%s, %s, %s, 2, false, '{}', '{}', '{}',"
+                           " '{}', '{}', '{}', '{}')", (host, number, call.known[host]))
+            rows = cursor.fetchall()
+            (known, is_all), = [(name, used) for place, name, used, _ in rows if place == 0]
+            call.known[host] = int(known)
+            return {name: (used, demand) for place, name, used, demand in rows if place is None}, bool(is_all)
+        call.cursor, call.known, call.changes = cursor, {}, changes
         yield call
+
+
+def test_a_host_learns_only_of_limits_that_others_have_changed(exchange):
+    exchange("two", None, 300, name="z")
+    exchange("one", None, 300, 10)
+    assert exchange.changes("two") == ({"x": (10, 1)}, True), "another one has sent all"
+    assert exchange.changes("two") == ({}, False)
+
+    exchange.cursor.execute("select other_used from neoapi.exchange_leases('one', 1, %s, 2, false, '{x,y}', '{600,600}', '{60,60}',"
+                            " '{290,300}', '{290,300}', '{10,20}', '{1,1}') where place > 0", [exchange.known["one"]])
+    assert exchange.cursor.fetchall() == [(0,), (0,)], "no other host has them"
+    known = exchange.known["two"]
+    assert exchange.changes("two") == ({"y": (20, 1)}, False), "of x only the lease has changed"
+    assert exchange.changes("two") == ({}, False)
+    exchange.known["two"] = known
+    assert exchange.changes("two") == ({"y": (20, 1)}, False), "the response did not arrive"
+
+
+def test_a_host_learns_of_all_limits_when_another_ends_or_comes_back(exchange):
+    exchange("one", None, 300, 10)
+    exchange("two", None, 300, 20)
+    exchange.changes("one")
+    assert exchange.changes("one") == ({}, False)
+    exchange.cursor.execute("update neoapi.limit_host set seen_at = seen_at - interval '6 seconds' where name = 'two'")
+    assert exchange.changes("one") == ({"x": (20, 0)}, True), "a host that is not seen has no demand"
+    assert exchange.changes("one") == ({}, False)
+    exchange("two", 300, 300, 20, number=2)
+    assert exchange.changes("one") == ({"x": (20, 1)}, True)
+    exchange("two", 300, 300, 20, number=3)
+    assert exchange.changes("one") == ({"x": (20, 1)}, True), "it has sent all again"
+
+
+def test_a_host_learns_when_what_an_ended_host_used_leaves_the_window(exchange):
+    exchange("one", None, 300, 10)
+    exchange("two", None, 300, 20)
+    exchange.changes("one")
+    exchange.cursor.execute("update neoapi.limit_host set seen_at = seen_at - interval '40 seconds' where name = 'two'")
+    assert exchange.changes("one") == ({"x": (20, 0)}, True)
+    exchange.cursor.execute("update neoapi.limit_lease set changed_at = changed_at - interval '61 seconds' where host = 'two'")
+    assert exchange.changes("one") == ({"x": (0, 0)}, False)
+    assert exchange.changes("one") == ({}, False)
+    exchange.cursor.execute("select used from neoapi.limit_lease where host = 'two'")
+    assert exchange.cursor.fetchall() == [(0,)], "others have a minute to read it"
+    exchange.cursor.execute("update neoapi.limit_lease set changed_at = changed_at - interval '61 seconds' where host = 'two'")
+    exchange.changes("one")
+    exchange.cursor.execute("select from neoapi.limit_lease where host = 'two'")
+    assert not exchange.cursor.fetchall()
 
 
 def test_no_lease_grows_until_all_hosts_have_exchanged_theirs(exchange):
@@ -281,7 +342,7 @@ def test_no_lease_grows_until_all_hosts_have_exchanged_theirs(exchange):
 
 
 def test_leases_that_the_table_has_not_are_requested_before_anything_is_written(exchange):
-    call = "select place from neoapi.exchange_leases('one', 1, %s, false, false, '{x}', '{600}', '{60}', '{10}', '{10}', '{0}', '{0}')"
+    call = "select place from neoapi.exchange_leases('one', 1, 1, %s, false, '{x}', '{600}', '{60}', '{10}', '{10}', '{0}', '{0}')"
     for hosts in (1, 2):
         exchange.cursor.execute(call, [hosts])
         assert exchange.cursor.fetchall() == [(-1,)]

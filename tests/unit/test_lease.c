@@ -114,9 +114,9 @@ struct fixture {
     const char *error;
     const neo_concurrency *concurrency;
     fixture *meanwhile; /* exchanges its leases while this one's statement is executed */
-    long long number;
+    long long number, known;
     int is_new;
-    char sent[400]; /* without these */
+    char sent[400]; /* the number of hosts, whether all entries are sent, and the arrays */
 };
 
 static int run(fixture *f)
@@ -133,9 +133,10 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
         return;
     char is_new[8];
     int hosts, rest;
-    assert_int_equal(sscanf(call, "exchange_leases('web1', %lld, %d, %7[a-z], %n", &f->number, &hosts, is_new, &rest), 3);
+    assert_int_equal(
+        sscanf(call, "exchange_leases('web1', %lld, %lld, %d, %7[a-z], %n", &f->number, &f->known, &hosts, is_new, &rest), 4);
     f->is_new = strcmp(is_new, "true") == 0;
-    snprintf(f->sent, sizeof f->sent, "'web1', %d, %s", hosts, call + rest);
+    snprintf(f->sent, sizeof f->sent, "%d, %s, %s", hosts, f->known ? "changed" : "all", call + rest);
     *reply = f->reply;
     if (f->meanwhile) {
         passed_ms += 10 * SECOND_MS;
@@ -154,7 +155,9 @@ static fixture *make_fixture(int hosts, apr_pool_t *pool)
 }
 
 enum { COLUMNS = 7 };
-#define DONE         "0", NULL, NULL, NULL, NULL, NULL, NULL
+#define KNOWN        4294967297
+#define DONE         "0", APR_STRINGIFY(KNOWN), NULL, NULL, NULL, "0", NULL
+#define ALL(...)     ((const char *const[]){"0", APR_STRINGIFY(KNOWN), NULL, NULL, NULL, "1", NULL, __VA_ARGS__})
 #define ROWS_UNKNOWN ((const char *const[]){"-1", NULL, NULL, NULL, NULL, NULL, NULL})
 #define ROWS(...)    ((const char *const[]){DONE, __VA_ARGS__})
 
@@ -173,17 +176,26 @@ static void grant(fixture *f, const char *lease, const char *other_used, const c
     assert_null(f->error);
 }
 
-/* `arguments` are those after the name's arrays: is_complete before the name, then leases, targets, used, demands. */
-static void assert_sent(const fixture *f, const char *is_complete, const char *arguments)
+/* "all" or "changed" entries: one, with these leases, targets, used and demands. */
+static void assert_sent(const fixture *f, const char *entries, const char *arguments)
 {
     char expected[400];
-    snprintf(expected, sizeof expected, "'web1', 2, %s, '{\"" NAME "\"}', '{600}', '{60}', %s)", is_complete, arguments);
+    snprintf(expected, sizeof expected, "2, %s, '{\"" NAME "\"}', '{600}', '{60}', %s)", entries, arguments);
     assert_string_equal(f->sent, expected);
 }
 
 static void assert_nothing_sent(const fixture *f)
 {
-    assert_string_equal(f->sent, "'web1', 2, false, '{}', '{}', '{}', '{}', '{}', '{}', '{}')");
+    assert_string_equal(f->sent, "2, changed, '{}', '{}', '{}', '{}', '{}', '{}', '{}')");
+}
+
+static neo_concurrency make_concurrency(apr_pool_t *pool)
+{
+    char *memory = apr_pcalloc(pool, neo_concurrency_size(1) + CACHE_LINE);
+    memory += (CACHE_LINE - (uintptr_t)memory % CACHE_LINE) % CACHE_LINE;
+    neo_concurrency made = neo_concurrency_attach(memory, 1);
+    neo_concurrency_join(&made, 1);
+    return made;
 }
 
 TEST(a_host_that_is_alone_records_only_what_it_uses)
@@ -194,7 +206,7 @@ TEST(a_host_that_is_alone_records_only_what_it_uses)
     (void)count(&f->host, 100, LIMIT);
     assert_true(exchange(f, 2, ROWS("1", NAME, NULL, "60", "475", "0", "0")));
     assert_int_equal(f->server->executed, 1);
-    assert_non_null(strstr(f->sent, "'web1', 1, true, '{\"" NAME "\"}', '{600}', '{60}', '{475}', '{475}', '{100}', '{100}')"));
+    assert_non_null(strstr(f->sent, "1, all, '{\"" NAME "\"}', '{600}', '{60}', '{475}', '{475}', '{100}', '{100}')"));
     assert_false(count(&f->host, 500, LIMIT).is_exceeded);
 }
 
@@ -214,7 +226,7 @@ TEST(a_host_gets_more_and_gives_up_what_it_does_not_need)
     fixture *f = make_fixture(2, *state);
     (void)count(&f->host, 1, LIMIT);
     grant(f, "450", "10", "5");
-    assert_sent(f, "true", "'{NULL}', '{526}', '{1}', '{1}'");
+    assert_sent(f, "all", "'{NULL}', '{526}', '{1}', '{1}'");
     assert_int_equal(count(&f->host, 1, LIMIT).remaining, LIMIT - 2 - 10);
     assert_int_equal(count(&f->host, 448, LIMIT).remaining, LIMIT - 450 - 10);
     assert_true(count(&f->host, 1, LIMIT).is_exceeded);
@@ -222,7 +234,7 @@ TEST(a_host_gets_more_and_gives_up_what_it_does_not_need)
     assert_int_equal(f->server->executed, 1); /* a second has not passed */
     grant(f, "450", "10", "50000");
     grant(f, "452", "148", "0");
-    assert_sent(f, "false", "'{450}', '{451}', '{450}', '{337}'"); /* others have received more requests */
+    assert_sent(f, "changed", "'{450}', '{451}', '{450}', '{337}'"); /* others have received more requests */
     assert_false(count(&f->host, 2, LIMIT).is_exceeded);
     neo_allowance refused = count(&f->host, 1, LIMIT);
     assert_true(refused.is_exceeded);
@@ -239,7 +251,7 @@ TEST(what_has_not_changed_is_not_sent)
     assert_nothing_sent(f);
     passed_ms += 10 * SECOND_MS; /* others may have taken over a part */
     grant(f, "300", "0", "0");
-    assert_sent(f, "true", "'{300}', '{350}', '{100}', '{0}'");
+    assert_sent(f, "all", "'{300}', '{350}', '{100}', '{0}'");
 }
 
 TEST(a_host_that_the_table_does_not_know_has_equal_parts_until_it_has_sent_all)
@@ -253,9 +265,9 @@ TEST(a_host_that_the_table_does_not_know_has_equal_parts_until_it_has_sent_all)
     assert_true(count(&f->host, 1, LIMIT).is_exceeded);
     f->reply = (fake_reply){.columns = COLUMNS, .rows = 2, .values = ROWS("1", NAME, "600", "60", "300", "0", "0")};
     assert_true(run(f)); /* without a second */
-    assert_int_equal(strncmp(f->sent, "'web1', 2, true, '{\"" NAME "\"}'", 40), 0);
+    assert_ptr_equal(strstr(f->sent, "2, all, '{\"" NAME "\"}'"), f->sent);
     assert_true(exchange(f, 1, ROWS(DONE)));
-    assert_int_equal(strncmp(f->sent, "'web1', 2, false, ", 18), 0);
+    assert_ptr_equal(strstr(f->sent, "2, changed, "), f->sent);
 }
 
 TEST(a_host_that_is_alone_and_idle_sends_nothing)
@@ -270,7 +282,7 @@ TEST(a_host_that_is_alone_and_idle_sends_nothing)
     assert_int_equal(f->server->executed, executed);
     neo_leases_set_hosts(f->host.leases, 2);
     assert_true(exchange(f, 2, ROWS("1", NAME, NULL, "60", "350", "0", "0")));
-    assert_sent(f, "true", "'{300}', '{350}', '{100}', '{0}'");
+    assert_sent(f, "all", "'{300}', '{350}', '{100}', '{0}'");
 }
 
 TEST(a_limit_that_only_another_host_uses_is_known_until_no_host_uses_it)
@@ -282,14 +294,53 @@ TEST(a_limit_that_only_another_host_uses_is_known_until_no_host_uses_it)
     f = make_fixture(2, *state);
     assert_true(exchange(f, 2, ROWS(NULL, NAME, "600", "60", "200", "40", "9")));
     grant(f, "70", "40", "9");
-    assert_sent(f, "false", "'{70}', '{70}', '{0}', '{0}'");
+    assert_sent(f, "changed", "'{70}', '{70}', '{0}', '{0}'");
     assert_true(exchange(f, 2, ROWS(NULL, NAME, "600", "60", NULL, "40", "9")));
     assert_nothing_sent(f);
-    assert_true(exchange(f, 1, ROWS(DONE)));
+    assert_true(exchange(f, 2, ROWS(NULL, NAME, "600", "60", NULL, "0", "0")));
     grant(f, "300", "0", "0");
-    assert_sent(f, "false", "'{70}', '{300}', '{0}', '{0}'");
+    assert_sent(f, "changed", "'{70}', '{300}', '{0}', '{0}'");
     assert_true(exchange(f, 1, ROWS(DONE)));
-    assert_sent(f, "false", "'{300}', '{NULL}', '{0}', '{0}'");
+    assert_sent(f, "changed", "'{300}', '{NULL}', '{0}', '{0}'");
+    assert_true(exchange(f, 1, ROWS(DONE)));
+    assert_nothing_sent(f);
+}
+
+TEST(what_others_use_stays_known_until_it_changes)
+{
+    fixture *f = make_fixture(2, *state);
+    (void)count(&f->host, 10, LIMIT);
+    grant(f, "300", "40", "9");
+    assert_int_equal(f->known, 0);
+    assert_true(exchange(f, 1, ROWS(DONE)));
+    assert_true(f->known == KNOWN);
+    assert_int_equal(count(&f->host, 10, LIMIT).remaining, LIMIT - 20 - 40);
+    assert_true(exchange(f, 1, ALL()));
+    assert_int_equal(count(&f->host, 10, LIMIT).remaining, LIMIT - 30);
+    passed_ms += 10 * SECOND_MS;
+    assert_true(exchange(f, 0, NULL));
+    assert_int_equal(f->known, 0);
+}
+
+TEST(what_was_sent_without_a_response_is_sent_again)
+{
+    fixture *f = make_fixture(2, *state);
+    neo_concurrency concurrency = make_concurrency(*state);
+    neo_concurrency_place place;
+    f->concurrency = &concurrency;
+    assert_true(neo_lease_enter(f->host.leases, &concurrency, NAME, 8, &place));
+    neo_concurrency_leave(&place);
+    for (int i = 0; i < 2; i++)
+        assert_true(exchange(f, 2, ROWS("1", NAME, "8", "0", "3", "1", "0")));
+    assert_true(exchange(f, 1, ROWS(DONE)));
+    assert_nothing_sent(f);
+    assert_true(neo_lease_enter(f->host.leases, &concurrency, NAME, 8, &place));
+    f->reply = (fake_reply){.error = "55P03"};
+    passed_ms += SECOND_MS;
+    assert_true(run(f));
+    neo_concurrency_leave(&place);
+    assert_true(exchange(f, 2, ROWS("1", NAME, "8", "0", "3", "1", "0")));
+    assert_non_null(strstr(f->sent, "'{8}', '{0}', '{3}', '{3}', '{0}', '{0}')"));
     assert_true(exchange(f, 1, ROWS(DONE)));
     assert_nothing_sent(f);
 }
@@ -400,15 +451,6 @@ TEST(fewer_hosts_count_only_after_ten_seconds_without_a_gap)
     assert_false(count(&one, LIMIT, LIMIT).is_exceeded);
     neo_leases_set_hosts(one.leases, 3);
     assert_true(count(&one, 1, LIMIT).is_exceeded);
-}
-
-static neo_concurrency make_concurrency(apr_pool_t *pool)
-{
-    char *memory = apr_pcalloc(pool, neo_concurrency_size(1) + CACHE_LINE);
-    memory += (CACHE_LINE - (uintptr_t)memory % CACHE_LINE) % CACHE_LINE;
-    neo_concurrency made = neo_concurrency_attach(memory, 1);
-    neo_concurrency_join(&made, 1);
-    return made;
 }
 
 TEST(each_host_allows_a_request_in_progress_if_the_limit_is_below_the_number_of_hosts)
