@@ -161,7 +161,7 @@ static int is_api(const request_rec *r)
  * map_to_storage; the mark is its path. */
 static int translate_name(request_rec *r)
 {
-    const neo_handler *handler = is_api(r) ? NULL : neo_handler_of_location(r);
+    const neo_handler *handler = is_api(r) ? NULL : neo_handler_find_by_location(r);
     if (!is_api(r) && !handler)
         return DECLINED;
     ap_set_module_config(r->request_config, &neoapi_module, apr_pstrdup(r->pool, r->uri));
@@ -176,7 +176,7 @@ static int map_to_storage(request_rec *r)
     return ap_get_module_config(r->request_config, &neoapi_module) ? OK : DECLINED;
 }
 
-static int respond(request_rec *r, neo_exchange *exchange, neo_answerer *answer)
+static int respond(request_rec *r, neo_exchange *exchange, neo_handler_function *answer)
 {
     neo_response response = {.headers = r->headers_out};
     answer(neo_get_server_config(r->server)->site, &exchange->request, &response);

@@ -84,6 +84,10 @@ const char *neo_config_directive_anywhere(const char *name);
 /* DBDMax: the maximum number of connections of each process to the virtual host's database. */
 int neo_config_max_connections(const server_rec *server);
 
+/* How many of them requests cannot use: one for the listener, one for the courier, and with replicas one that asks the primary
+ * for its position. */
+int neo_config_reserved_connections(void);
+
 /* NeoAPIHostName, or the system's host name. */
 const char *neo_config_host_name(const server_rec *server, apr_pool_t *pool);
 

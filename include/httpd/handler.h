@@ -7,17 +7,17 @@
 
 #include "api/service.h"
 
-typedef void neo_answerer(const neo_site *site, const neo_request *request, neo_response *response);
+typedef void neo_handler_function(const neo_site *site, const neo_request *request, neo_response *response);
 
 typedef struct neo_handler {
     const char *name;
-    neo_answerer *answer;
+    neo_handler_function *answer;
     int has_token; /* the last segment of the path is a secret, which logs must not contain */
 } neo_handler;
 
-/* NULL if there is none of that name, which may be NULL. */
+/* Returns NULL if there is none of that name, which may be NULL. */
 const neo_handler *neo_handler_find(const char *name);
-/* That of the request's location, before httpd has set the request's handler. */
-const neo_handler *neo_handler_of_location(request_rec *r);
+/* Finds the handler of the request's location, before httpd has set that of the request. Returns NULL if there is none. */
+const neo_handler *neo_handler_find_by_location(request_rec *r);
 
 #endif

@@ -81,8 +81,8 @@ const neo_shared_metrics *neo_shared_metrics_get(void);
 /* Creates counters for `entries` credentials and as many addresses. Returns false, and logs, if there is no memory. */
 int neo_shared_limiters_open(server_rec *main_server, apr_size_t entries, neo_limiter **credentials, neo_limiter **addresses);
 
-/* The host's leases of as many limits, of the database behind a DBDParams. Call it after neo_shared_limiters_open. Returns
- * NULL, and logs, if there is no memory. */
+/* The host's leases of as many limits, of the database behind a DBDParams, which may be NULL. Call it after
+ * neo_shared_limiters_open. Returns NULL, and logs, if there is no memory. */
 neo_leases *neo_shared_leases_open(server_rec *main_server, const char *params);
 
 #endif

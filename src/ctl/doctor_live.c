@@ -26,7 +26,11 @@ static int member_number(const neo_json *object, const char *name)
 
 /* ---------------------------------------------------------------- the database, as httpd's user */
 
-typedef const char *describe_server(const neo_doctor_context *p, neo_pg *pg);
+/* How httpd uses a server. */
+typedef struct {
+    neo_pg *(*connect)(const char *conninfo, apr_pool_t *pool, const char **error);
+    const char *(*describe)(const neo_doctor_context *p, neo_pg *pg);
+} server_kind;
 
 /* Identifies the server and the database. */
 static const char *identify_server(const neo_doctor_context *p, neo_pg *pg)
@@ -44,9 +48,11 @@ static const char *find_replica_fault(const neo_doctor_context *p, neo_pg *pg)
     return fault ? fault : "";
 }
 
+static const server_kind primary = {neo_pg_connect, identify_server}, replica = {neo_pg_connect_replica, find_replica_fault};
+
 /* In a child process: becomes httpd's user, connects, and writes the class of the error (empty: none), a space, and the message
  * or the description. Peer authentication and password files depend on the user. */
-static void connect_as_httpd(const neo_doctor_context *p, const char *params, describe_server *describe, int out)
+static void connect_as_httpd(const neo_doctor_context *p, const char *params, const server_kind *kind, int out)
 {
     const char *class = "08", *text;
     gid_t gid = (gid_t)member_number(p->httpd, "gid");
@@ -55,18 +61,17 @@ static void connect_as_httpd(const neo_doctor_context *p, const char *params, de
         setuid((uid_t)member_number(p->httpd, "uid")) != 0) {
         text = strerror(errno);
     } else {
-        neo_pg *pg = describe == find_replica_fault ? neo_pg_connect_replica(params, p->pool, &text)
-                                                    : neo_pg_connect(params, p->pool, &text);
+        neo_pg *pg = kind->connect(params, p->pool, &text);
         const neo_pg_error *error = pg ? NULL : neo_pg_connect_error(params);
         class = pg ? "" : error && *error->class ? error->class : class;
-        text = pg ? describe(p, pg) : text;
+        text = pg ? kind->describe(p, pg) : text;
     }
     const char *line = apr_pstrcat(p->pool, class, " ", text, NULL);
     _exit(write(out, line, strlen(line)) < 0);
 }
 
 /* What the child process wrote; "" if it cannot be started. */
-static char *ask_as_httpd(const neo_doctor_context *p, const char *params, describe_server *describe)
+static char *ask_as_httpd(const neo_doctor_context *p, const char *params, const server_kind *kind)
 {
     int ends[2];
     ssize_t got = 0;
@@ -76,7 +81,7 @@ static char *ask_as_httpd(const neo_doctor_context *p, const char *params, descr
         return answer;
     pid_t child = fork();
     if (child == 0)
-        connect_as_httpd(p, params, describe, ends[1]);
+        connect_as_httpd(p, params, kind, ends[1]);
     close(ends[1]);
     while (child > 0 && len < MAX_ANSWER - 1 &&
            ((got = read(ends[0], answer + len, MAX_ANSWER - 1 - len)) > 0 || errno == EINTR))
@@ -90,7 +95,7 @@ static char *ask_as_httpd(const neo_doctor_context *p, const char *params, descr
 neo_finding neo_doctor_check_database(neo_doctor_context *p, const char **found)
 {
     const char *params = neo_json_string_at(p->site, "database"), *user = neo_json_string_at(p->httpd, "user");
-    char *class = ask_as_httpd(p, params ? params : "", identify_server), *theirs = strchr(class, ' ');
+    char *class = ask_as_httpd(p, params ? params : "", &primary), *theirs = strchr(class, ' ');
     *found = "no process can be started to check it";
     if (!theirs)
         return NEO_FINDING_SKIPPED;
@@ -118,7 +123,7 @@ neo_finding neo_doctor_check_replica(neo_doctor_context *p, const char **found)
     *found = "the primary's position in the write-ahead log cannot be read";
     if (!neo_position_read(p->pg, &p->position, p->pool))
         return NEO_FINDING_SKIPPED;
-    const char *class = ask_as_httpd(p, dsn, find_replica_fault), *fault = strchr(class, ' ');
+    const char *class = ask_as_httpd(p, dsn, &replica), *fault = strchr(class, ' ');
     *found = fault ? fault + 1 : "no process can be started to check it";
     if (fault && !fault[1]) {
         *found = "has replayed what the primary had written";

@@ -19,7 +19,7 @@ static int report_error(server_rec *server, neo_message message, const char *tex
 static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
 {
     const char *driver = neo_config_directive_anywhere("DBDriver"), *max = neo_config_directive_anywhere("DBDMax");
-    int threads = 0, processes = 0, reserved = neo_config_directive_anywhere("NeoAPIReadDSN") ? 3 : 2;
+    int threads = 0, processes = 0, reserved = neo_config_reserved_connections();
     if (!neo_database_has_mod_dbd())
         return report_error(server, NEO_LOG_NO_DBD, "mod_dbd is not loaded");
     if (!driver)

@@ -82,6 +82,11 @@ const char *neo_config_directive_anywhere(const char *name)
     return value_in(ap_conftree, name);
 }
 
+int neo_config_reserved_connections(void)
+{
+    return neo_config_directive_anywhere("NeoAPIReadDSN") ? 3 : 2;
+}
+
 const char *neo_config_host_name(const server_rec *server, apr_pool_t *pool)
 {
     char name[APRMAXHOSTLEN + 1];

@@ -24,7 +24,6 @@
 
 #define QUEUE_MS  2000 /* the time limit of a request that waits for a connection */
 #define MIN_QUEUE 64   /* requests that may wait; with many connections, two for each */
-#define RESERVED  2    /* connections, for the listener and the dispatcher; with replicas one more, to ask for the position */
 
 /* The queue of the requests. mod_dbd's own has no limits. */
 typedef struct {
@@ -68,7 +67,7 @@ int neo_database_has_mod_dbd(void)
 
 static void init_queue(queue *q, int max_connections, int max_long_held)
 {
-    int threads = 0, reserved = RESERVED + (neo_config_directive_anywhere("NeoAPIReadDSN") != NULL);
+    int threads = 0, reserved = neo_config_reserved_connections();
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     q->free = max_connections > reserved ? max_connections - reserved : 1;
     int half = threads > 1 ? q->free / 2 : 1;

@@ -20,7 +20,7 @@ const neo_handler *neo_handler_find(const char *name)
 }
 
 /* The core keeps the name in SetHandler as an expression. */
-const neo_handler *neo_handler_of_location(request_rec *r)
+const neo_handler *neo_handler_find_by_location(request_rec *r)
 {
     const char *error = NULL;
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);

@@ -6,8 +6,9 @@
 with old as (delete from neoapi.clock_step where at < now() - interval '30 days')
 insert into neoapi.clock_step (host, at, ahead_ms) values ({host}, date_trunc('minute', now()), {ahead}::bigint) on conflict do nothing;
 
--- Whether the host %s, a quoted text, is drained; whether its row is to be recorded; the time in milliseconds; the number of hosts,
--- or 0 on a read-only database, where hosts cannot be recorded. Not prepared, because it has a time limit of its own.
+-- Returns whether host %s (a quoted text) is drained, whether its row must be recorded again, the database's time in milliseconds, and
+-- the number of hosts with itself, which is 0 if the database is read-only, because hosts cannot be recorded there. Not prepared, because
+-- it has a time limit of its own.
 -- name: heartbeat
 select h.drained_at is not null, h.drained_at is not null or h.seen_at is null or h.seen_at < now() - interval '10 seconds',
     (extract(epoch from clock_timestamp()) * 1000)::bigint,

@@ -94,18 +94,21 @@ static void add_numbers(neo_buf *array, const int *numbers, int count)
 static neo_buf make_array(const neo_values *each, int count, int parameter, apr_pool_t *pool)
 {
     enum { DIMENSIONS = 1, MAY_HAVE_NULLS = 1, TEXT_OID = 25, FIRST_INDEX = 1, NULL_LENGTH = -1 };
-    const int header[] = {DIMENSIONS, MAY_HAVE_NULLS, TEXT_OID, count, FIRST_INDEX}, null = NULL_LENGTH;
+    const int header[] = {DIMENSIONS, MAY_HAVE_NULLS, TEXT_OID, count, FIRST_INDEX};
+    int *lengths = apr_palloc(pool, (apr_size_t)count * sizeof *lengths);
     apr_size_t capacity = sizeof header;
-    for (int i = 0; i < count; i++)
-        capacity += sizeof null + (value(&each[i], parameter) ? strlen(value(&each[i], parameter)) : 0);
+    for (int i = 0; i < count; i++) {
+        const char *text = value(&each[i], parameter);
+        lengths[i] = text ? (int)strlen(text) : NULL_LENGTH;
+        capacity += sizeof *lengths + (text ? (apr_size_t)lengths[i] : 0);
+    }
     neo_buf array;
     neo_buf_init(&array, pool, capacity + 1);
     add_numbers(&array, header, sizeof header / sizeof *header);
     for (int i = 0; i < count; i++) {
-        const char *text = value(&each[i], parameter);
-        int len = text ? (int)strlen(text) : null;
-        add_numbers(&array, &len, 1);
-        neo_buf_puts(&array, text ? text : "");
+        add_numbers(&array, &lengths[i], 1);
+        if (lengths[i] > 0)
+            neo_buf_add(&array, value(&each[i], parameter), (apr_size_t)lengths[i]);
     }
     return array;
 }

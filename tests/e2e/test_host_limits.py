@@ -4,6 +4,7 @@ end, and if they cannot exchange their parts."""
 
 import contextlib
 import json
+import random
 import socket
 import socketserver
 import struct
@@ -339,6 +340,17 @@ def test_no_lease_grows_until_all_hosts_have_exchanged_theirs(exchange):
     assert exchange("one", 200, 600) == 200
     assert exchange("two", 100, 100) == 100
     assert exchange("one", 200, 600) == 500
+
+
+def test_leases_never_exceed_the_limit_whatever_hosts_ask_for(exchange):
+    numbers, names, leases = random.Random(7), ["one", "two", "three"], {}
+    for number in range(1, 200):
+        host = numbers.choice(names)
+        held = leases.get(host)
+        used, target = numbers.randint(0, (200 if held is None else held) // 3), numbers.randint(0, 600)
+        leases[host] = exchange(host, held if held is None else min(held, max(target, used)), max(target, used), used, 3, number)
+        assert sum(leases.get(name, 200) for name in names) <= 600, "a host without a lease can have an equal part"
+    assert leases.keys() == set(names)
 
 
 def test_leases_that_the_table_has_not_are_requested_before_anything_is_written(exchange):

@@ -2,8 +2,6 @@
 /* How several hosts divide a limit of a deployment. */
 #include "unit.h"
 
-#include <stdlib.h>
-
 #include "api/lease.h"
 
 #define LIMIT 600
@@ -42,38 +40,4 @@ TEST(of_requests_in_progress_an_idle_host_keeps_one)
     assert_int_equal(neo_lease_target(&busy_at_end), 3);
     assert_int_equal(neo_lease_target(&both_busy), 3);
     assert_int_equal(neo_lease_target(&few), 1);
-}
-
-/* The hosts exchange their leases in turn, as neoapi.exchange_leases does it, and receive requests in random shares. */
-TEST(leases_never_exceed_the_limit_and_all_of_it_is_used)
-{
-    enum { HOSTS = 3 };
-    unsigned int seed = 7;
-    for (int round = 0; round < 500; round++) {
-        int limit = 1 + rand_r(&seed) % 1000, leases[HOSTS], used[HOSTS] = {0}, demand[HOSTS] = {0}, total = 0, share[HOSTS];
-        for (int i = 0; i < HOSTS; i++) {
-            leases[i] = limit / HOSTS;
-            share[i] = rand_r(&seed) % 3 ? rand_r(&seed) % 40 : 0;
-        }
-        share[round % HOSTS]++;
-        for (int step = 0; step < HOSTS * 2000 && total < limit; step++) {
-            int i = step % HOSTS, others = 0, others_used = 0, others_demand = 0;
-            for (int other = 0; other < HOSTS; other++)
-                if (other != i) {
-                    others += leases[other];
-                    others_used += used[other];
-                    others_demand += demand[other];
-                }
-            demand[i] = share[i];
-            neo_lease_need need = {limit, HOSTS, used[i], others_used, demand[i], others_demand, 0};
-            int wanted = neo_lease_target(&need), room = limit - others, granted = wanted < room ? wanted : room;
-            leases[i] = granted > leases[i] || wanted < leases[i] ? granted : leases[i];
-            int passes = leases[i] - used[i] < share[i] ? leases[i] - used[i] : share[i];
-            used[i] += passes;
-            total += passes;
-            assert_true(leases[i] + others <= limit);
-            assert_true(used[i] <= leases[i]);
-        }
-        assert_int_equal(total, limit);
-    }
 }
