@@ -4,6 +4,7 @@
 
 #include <apr_strings.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -21,7 +22,6 @@ static const word usages[] = {
     {"residential", "Residential"}, {"commercial", "Commercial"}, {"mixed", "Residential / Commercial"}, {0}};
 static const word periods[] = {{"monthly", "Monthly"}, {"yearly", "Yearly"}, {0}};
 static const word displays[] = {{"full", "All"}, {"street", "Street"}, {"neighborhood", "Neighborhood"}, {0}};
-
 /* clang-format off */
 static const word states[] = {
     {"AC", "Acre"}, {"AL", "Alagoas"}, {"AP", "Amapá"}, {"AM", "Amazonas"}, {"BA", "Bahia"}, {"CE", "Ceará"},
@@ -232,62 +232,69 @@ static int is_video(const neo_json *item)
     return 0;
 }
 
-static long long position_of(const neo_json *item)
+typedef struct {
+    const neo_json *item;
+    long long rank; /* by position; photos with the same one, or without one, keep the order of the list */
+} photo;
+
+static int compare_photos(const void *left, const void *right)
 {
-    const neo_json *position = neo_json_get(item, "position");
-    return position && neo_json_get_kind(position) == NEO_JSON_INTEGER ? neo_json_integer(position) : MOST;
+    long long a = ((const photo *)left)->rank, b = ((const photo *)right)->rank;
+    return a < b ? -1 : a > b;
 }
 
-/* The next photo in the order of positions, of equal ones in that of the list; -1 if there is none. */
-static int next_photo(const neo_json *media, int last)
+static apr_size_t sort_photos(const listing *l, const neo_json *media, photo **photos)
 {
-    int best = -1;
-    for (int i = 0; i < (int)neo_json_size(media); i++) {
-        const neo_json *item = neo_json_at(media, (apr_size_t)i);
-        long long position = position_of(item), before = last < 0 ? -1 : position_of(neo_json_at(media, (apr_size_t)last));
-        int is_later = last < 0 || position > before || (position == before && i > last);
-        if (is_photo(item) && is_later && (best < 0 || position < position_of(neo_json_at(media, (apr_size_t)best))))
-            best = i;
+    apr_size_t count = 0, size = neo_json_size(media);
+    *photos = apr_palloc(l->pool, size * sizeof **photos);
+    for (apr_size_t i = 0; i < size; i++) {
+        const neo_json *item = neo_json_at(media, i), *position = neo_json_get(item, "position");
+        int has_position = position && neo_json_get_kind(position) == NEO_JSON_INTEGER;
+        long long rank = (has_position ? neo_json_integer(position) : MOST) * (long long)size + (long long)i;
+        if (is_photo(item))
+            (*photos)[count++] = (photo){item, rank};
     }
-    return best;
+    qsort(*photos, count, sizeof **photos, compare_photos);
+    return count;
+}
+
+static void add_photo(const listing *l, const neo_json *item, int is_first)
+{
+    const char *caption = neo_json_string_at(item, "caption");
+    neo_buf_puts(l->out, "<Item medium=\"image\"");
+    if (caption) {
+        neo_buf_puts(l->out, " caption=\"");
+        neo_xml_add(l->out, neo_xml_plain(caption, 0, l->pool));
+        neo_buf_putc(l->out, '"');
+    }
+    neo_buf_puts(l->out, is_first ? " primary=\"true\">" : ">");
+    neo_xml_add(l->out, neo_json_string_at(item, "url"));
+    neo_buf_puts(l->out, "</Item>");
 }
 
 static void add_media(const listing *l, const neo_json *media)
 {
-    int is_first = 1;
+    photo *photos;
+    apr_size_t count = sort_photos(l, media, &photos);
     for (apr_size_t i = 0; i < neo_json_size(media); i++)
         if (is_video(neo_json_at(media, i))) {
             neo_xml_element(l->out, "Item", " medium=\"video\"", neo_json_string_at(neo_json_at(media, i), "url"));
             break; /* the portal allows one */
         }
-    for (int i = next_photo(media, -1); i >= 0; i = next_photo(media, i), is_first = 0) {
-        const neo_json *item = neo_json_at(media, (apr_size_t)i);
-        const char *caption = neo_json_string_at(item, "caption");
-        neo_buf_puts(l->out, "<Item medium=\"image\"");
-        if (caption) {
-            neo_buf_puts(l->out, " caption=\"");
-            neo_xml_add(l->out, neo_xml_plain(caption, 0, l->pool));
-            neo_buf_putc(l->out, '"');
-        }
-        neo_buf_puts(l->out, is_first ? " primary=\"true\">" : ">");
-        neo_xml_add(l->out, neo_json_string_at(item, "url"));
-        neo_buf_puts(l->out, "</Item>");
-    }
+    for (apr_size_t i = 0; i < count; i++)
+        add_photo(l, photos[i].item, i == 0);
 }
 
-static long long count_photos(const neo_json *media)
+static int is_feature(const neo_json *item)
 {
-    long long count = 0;
-    for (apr_size_t i = 0; i < neo_json_size(media); i++)
-        count += is_photo(neo_json_at(media, i));
-    return count;
+    return translate(features, neo_json_string(item)) != NULL;
 }
 
-static long long count_features(const neo_json *list)
+static long long count_items(const neo_json *list, int (*is_shown)(const neo_json *item))
 {
     long long count = 0;
     for (apr_size_t i = 0; i < neo_json_size(list); i++)
-        count += translate(features, neo_json_string(neo_json_at(list, i))) != NULL;
+        count += is_shown(neo_json_at(list, i));
     return count;
 }
 
@@ -329,8 +336,8 @@ static const char *convert(const listing *l, const struct element *e, const neo_
     case NUMBER:
         *size = is_number ? llround(neo_json_real(value) / (e->conversion == MONEY ? 100 : 1)) : 0;
         return is_number ? apr_ltoa(l->pool, (long)*size) : NULL;
-    case PHOTOS: *size = is_list ? count_photos(value) : 0; return is_list ? "" : NULL;
-    case FEATURES: return is_list && count_features(value) ? "" : NULL;
+    case PHOTOS: *size = is_list ? count_items(value, is_photo) : 0; return is_list ? "" : NULL;
+    case FEATURES: return is_list && count_items(value, is_feature) ? "" : NULL;
     }
     return NULL;
 }
@@ -427,8 +434,8 @@ static void write_elements(const listing *l)
 static listing begin_listing(neo_text property, neo_buf *out, apr_pool_t *pool)
 {
     const char *error;
-    listing l = {.property = neo_json_parse(property, pool, &error), .pool = pool, .out = out};
-    l.problems = neo_json_make_array(pool);
+    const neo_json *parsed = neo_json_parse(property, pool, &error);
+    listing l = {.property = parsed, .pool = pool, .out = out, .problems = neo_json_make_array(pool)};
     if (l.property)
         read_needs(&l);
     return l;
@@ -478,9 +485,8 @@ void neo_vrsync_add_problems(neo_buf *out, neo_text property, apr_pool_t *pool)
     neo_buf unused;
     neo_buf_init(&unused, pool, 4096);
     listing l = begin_listing(property, &unused, pool);
-    if (!l.property)
-        return;
-    write_elements(&l);
+    if (l.property)
+        write_elements(&l);
     if (!neo_json_size(l.problems))
         return;
     static const char *const names[] = {"id", "code", "status"};
