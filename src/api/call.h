@@ -260,6 +260,15 @@ NEO_MUSTCHECK neo_pg_status neo_call_check_change(neo_call *call, neo_pg *pg, ne
 /* Reads the filters of the query and adds their errors to those of the query. */
 neo_problem *neo_call_read_conditions(neo_call *call, neo_selection *selection);
 
+/* ---------------------------------------------------------------- export.c */
+
+#define NEO_EXPORT_RETRY_SECONDS 30 /* Retry-After if there are too many exports */
+
+/* Begins a snapshot for an export in the connection, which neo_call_end_snapshot must end, also after a failure. */
+NEO_MUSTCHECK neo_pg_status neo_call_begin_snapshot(neo_call *call, neo_pg *pg, neo_snapshot *snapshot);
+/* Ends the snapshot, releases the connection and sets *pg to NULL. Does nothing if it is NULL already. */
+void neo_call_end_snapshot(neo_call *call, neo_pg **pg);
+
 /* ---------------------------------------------------------------- history.c */
 
 /* Sets *is_import if the query has import=true. A problem if the value is invalid or the role may not import. */

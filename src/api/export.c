@@ -6,7 +6,6 @@
 #include "resources/vrsync.h"
 #include "sql/table.h"
 
-#define RETRY_SECONDS 30 /* Retry-After if there are too many exports */
 #define END_MARGIN_S  30 /* after the time limit, which the host enforces, the database ends the transaction */
 #define RESERVED_PART 5  /* a fifth of the rate limit is left to the credential's other requests */
 #define ROW_SIZE      1024
@@ -27,13 +26,18 @@ typedef struct {
 
 /* ---------------------------------------------------------------- reading */
 
-static void end_snapshot(export *e)
+neo_pg_status neo_call_begin_snapshot(neo_call *call, neo_pg *pg, neo_snapshot *snapshot)
 {
-    if (!e->pg)
+    return neo_snapshot_begin(pg, &call->actor, call->site->export_timeout + END_MARGIN_S, call->pool, snapshot);
+}
+
+void neo_call_end_snapshot(neo_call *call, neo_pg **pg)
+{
+    if (!*pg)
         return;
-    neo_pg_roll_back(e->pg);
-    neo_call_release(&e->call, e->pg);
-    e->pg = NULL;
+    neo_pg_roll_back(*pg);
+    neo_call_release(call, *pg);
+    *pg = NULL;
 }
 
 /* Reads the next part, which is empty at the end. The connection is released with the last one. */
@@ -55,7 +59,7 @@ static neo_pg_status read_part(export *e, neo_rows *rows)
     }
     e->part = neo_buf_text(&out);
     if (rows->count < NEO_SNAPSHOT_ROWS)
-        end_snapshot(e);
+        neo_call_end_snapshot(&e->call, &e->pg);
     return NEO_PG_OK;
 }
 
@@ -104,7 +108,7 @@ static neo_stream_status next(neo_stream *stream, neo_text *part, const char **w
 static void close_stream(neo_stream *stream)
 {
     export *e = (export *)stream->baton;
-    end_snapshot(e);
+    neo_call_end_snapshot(&e->call, &e->pg);
     apr_pool_destroy(e->part_pool);
 }
 
@@ -118,7 +122,7 @@ static neo_problem *acquire_connection(export *e, int is_replica)
         return neo_call_acquire_read(&e->call, 1, &e->pg);
     e->pg = request->host->acquire_long(request->context, &is_full);
     if (is_full)
-        return neo_call_try_later(&e->call, NEO_INTERNAL_UNAVAILABLE, RETRY_SECONDS,
+        return neo_call_try_later(&e->call, NEO_INTERNAL_UNAVAILABLE, NEO_EXPORT_RETRY_SECONDS,
                                   "The server has as many exports in progress as it allows. Try again later.");
     return e->pg ? NULL : neo_call_failed(&e->call, NEO_PG_UNAVAILABLE, NULL);
 }
@@ -127,15 +131,14 @@ static neo_problem *begin_snapshot(export *e)
 {
     neo_call *call = &e->call;
     neo_snapshot snapshot;
-    neo_pg_status status =
-        neo_snapshot_begin(e->pg, &call->actor, call->site->export_timeout + END_MARGIN_S, call->pool, &snapshot);
+    neo_pg_status status = neo_call_begin_snapshot(call, e->pg, &snapshot);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, NULL);
     if (snapshot.is_within_organization && snapshot.is_within_tenant) {
         neo_call_set_header(call, "X-Events-Position", snapshot.position);
         return NULL;
     }
-    return neo_call_try_later(call, NEO_RATE_LIMIT_EXPORTS, RETRY_SECONDS,
+    return neo_call_try_later(call, NEO_RATE_LIMIT_EXPORTS, NEO_EXPORT_RETRY_SECONDS,
                               snapshot.is_within_organization ? "The tenant's organizations have three exports in progress."
                                                               : "The organization has two exports in progress.");
 }
@@ -170,7 +173,7 @@ static neo_problem *start(export *e, const neo_selection *selection)
             problem = read_first(e, selection);
         if (!problem || neo_problem_status(problem) < 500)
             break;
-        end_snapshot(e);
+        neo_call_end_snapshot(&e->call, &e->pg);
     }
     return problem;
 }

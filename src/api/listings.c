@@ -13,10 +13,8 @@
 #include "core/secret.h"
 #include "resources/vrsync.h"
 
-#define FORMAT        "2" /* to be increased if the same properties give another document */
-#define RETRY_SECONDS 30
-#define END_MARGIN_S  30 /* as in export.c */
-#define LISTING_SIZE  4096
+#define FORMAT       "2" /* to be increased if the same properties give another document */
+#define LISTING_SIZE 4096
 
 typedef struct {
     neo_stream stream;
@@ -101,15 +99,6 @@ static int is_revoked(feed *f)
 
 /* ---------------------------------------------------------------- the stream */
 
-static void end_snapshot(feed *f)
-{
-    if (!f->pg)
-        return;
-    neo_pg_roll_back(f->pg);
-    neo_call_release(&f->call, f->pg);
-    f->pg = NULL;
-}
-
 /* Adds the listings of the next rows; after the last ones the end of the document, and releases the connection. */
 static neo_pg_status read_part(feed *f, neo_buf *out)
 {
@@ -125,7 +114,7 @@ static neo_pg_status read_part(feed *f, neo_buf *out)
     }
     if (rows.count < NEO_SNAPSHOT_ROWS) {
         neo_vrsync_end(out);
-        end_snapshot(f);
+        neo_call_end_snapshot(&f->call, &f->pg);
     }
     return NEO_PG_OK;
 }
@@ -151,7 +140,7 @@ static neo_stream_status next(neo_stream *stream, neo_text *part, const char **w
 static void close_stream(neo_stream *stream)
 {
     feed *f = (feed *)stream->baton;
-    end_snapshot(f);
+    neo_call_end_snapshot(&f->call, &f->pg);
     apr_pool_destroy(f->part_pool);
 }
 
@@ -170,16 +159,16 @@ static neo_plain_reply begin_snapshot(feed *f, const char **etag)
     const char *values[] = {f->id, call->actor.organization};
     f->pg = request->host->acquire_long(request->context, &is_full);
     if (!f->pg)
-        return neo_call_later_reply(call, 503, is_full ? RETRY_SECONDS : NEO_CALL_RETRY_SECONDS,
+        return neo_call_later_reply(call, 503, is_full ? NEO_EXPORT_RETRY_SECONDS : NEO_CALL_RETRY_SECONDS,
                                     is_full ? "too many exports in progress\n" : "unavailable\n");
-    neo_pg_status status =
-        neo_snapshot_begin(f->pg, &call->actor, call->site->export_timeout + END_MARGIN_S, call->pool, &snapshot);
+    neo_pg_status status = neo_call_begin_snapshot(call, f->pg, &snapshot);
     if (status == NEO_PG_OK)
         status = neo_pg_run(f->pg, NEO_QUERY(read_state_sql, 2), values, call->pool, &rows);
     if (status != NEO_PG_OK)
         return neo_call_failed_reply(call, status);
     if (!snapshot.is_within_organization || !snapshot.is_within_tenant || !neo_rows_is_true(&rows, 0, IS_FREE))
-        return neo_call_later_reply(call, 429, RETRY_SECONDS, "the feed is being read, or too many exports are in progress\n");
+        return neo_call_later_reply(call, 429, NEO_EXPORT_RETRY_SECONDS,
+                                    "the feed is being read, or too many exports are in progress\n");
     if (neo_rows_value(&rows, 0, CHANGED_AT))
         f->published_at = neo_rows_value(&rows, 0, CHANGED_AT);
     const char *all = apr_pstrcat(call->pool, FORMAT, f->contact.name, "\n", f->contact.email, "\n", f->contact.phone, "\n",
