@@ -13,7 +13,7 @@ from deployment import Instance
 from exports import READING, SlowExport
 from factories import ResourceFactory
 from raw_http import Broken, RawConnection
-from vrsync import check_feed
+from vrsync import check_feed, read_feed
 from wait import eventually
 
 HERE = """
@@ -147,14 +147,27 @@ def test_text_cannot_break_the_document(portal):
 
 def test_properties_that_a_portal_would_refuse_are_left_out(portal):
     good = portal.add(description="Sala.\n" + "x" * 2991)
-    wrong = [{"title": "Curto"}, {"title": None}, {"title": "<b>Casa</b>     boa"}, {"description": None}, {"description": "Curta"},
-             {"description": "Sala.\n" + "x" * 2992},
-             {"media": PHOTOS[:4]}, {"media": [{**photo, "mime_type": "image/png"} for photo in PHOTOS]}, {"private_area": None},
-             {"bedrooms": None}, {"bathrooms": None}, {"sale_price": 1}, {"address": {**ADDRESS, "neighborhood": None}},
-             {"property_type": "lot"}]
-    for fields in wrong:
+    incomplete = [
+        {"title": "Curto"}, {"title": None}, {"title": "<b>Casa</b>     boa"}, {"description": None}, {"description": "Curta"},
+        {"description": "Sala.\n" + "x" * 2992}, {"media": PHOTOS[:4]},
+        {"media": [{**photo, "mime_type": "image/png"} for photo in PHOTOS]}, {"private_area": None}, {"bedrooms": None},
+        {"bathrooms": None}, {"sale_price": 1}, {"address": {**ADDRESS, "neighborhood": None}}, {"property_type": "lot"}]
+    for fields in incomplete:
         portal.add(**fields)
     assert portal.listings().keys() == {good["code"]}
+
+
+@pytest.mark.parametrize(("valid", "invalid"), [
+    ("<Title>", "<Title>&lt;b&gt;"), ("<Description>", "<Description>&lt;i&gt;"), ("<Title>", "<Title><b/>"), ("For Sale", "For Rent"),
+    ('medium="image" caption="Foto 4"', 'medium="video" caption="Foto 4"'), (' primary="true"', ""), ("<Bedrooms>", "<Bedrooms>-"),
+    ("<LivingArea unit", "<Area unit"), ('currency="BRL"', 'currency="USD"'), ("<ListingID>", "<ListingID>x</ListingID><ListingID>"),
+    ("</Listing>", "</Listing><Other/>"), ("<Provider>", "<Provider/><Provider>"), ("Z</PublishDate>", "</PublishDate>")])
+def test_the_check_of_a_document_finds_what_violates_the_rules(portal, valid, invalid):
+    portal.add()
+    document = portal.get().text
+    assert read_feed(document)[1] == [] and valid in document
+    changed = document.replace(valid, invalid).replace("</LivingArea>", "</Area>" if "<Area" in invalid else "</LivingArea>")
+    assert read_feed(changed)[1], changed
 
 
 def test_photos_are_in_the_order_of_their_positions_and_one_video_precedes_them(portal):
@@ -215,18 +228,18 @@ def test_logs_and_mod_status_have_the_id_of_the_feed_and_not_the_token(portal_in
     secret = portal.feed["secret"][31:]
     line = f"GET /listings/{portal.feed['id']} HTTP/1.1 /listings/{portal.feed['id']} {portal.feed['id']}"
     eventually(lambda: line in portal_instance.portal_log.read_text().splitlines(), "the log of the request")
-    wrong = [f"/listings/{TOKEN}/", f"/listings/{TOKEN}/feed.xml", f"/Listings/{TOKEN}", f"/x?feed={TOKEN}"]
-    host, refused = "Host: localhost\r\n", f"/listings/{TOKEN}"
-    heads = [(path, host) for path in wrong] + [(refused, more) for more in (
+    unknown_paths = [f"/listings/{TOKEN}/", f"/listings/{TOKEN}/feed.xml", f"/Listings/{TOKEN}", f"/x?feed={TOKEN}"]
+    host, feed = "Host: localhost\r\n", f"/listings/{TOKEN}"
+    heads = [(path, host) for path in unknown_paths] + [(feed, more) for more in (
         "", host + "Bad header\r\n", host + "Transfer-Encoding: x\r\n", host + "Expect: foo\r\n")]
     for path, more in heads:
         with RawConnection(portal.api) as raw:
             raw.send(f"GET {path.replace(TOKEN, portal.feed['secret'])} HTTP/1.1\r\n{more}Connection: close\r\n\r\n".encode())
             assert raw.answer().status_code >= 400, path
     lines = {f"GET {path.replace(TOKEN, portal.feed['id'])} HTTP/1.1 {path.split('?')[0].replace(TOKEN, portal.feed['id'])}"
-             for path in wrong}
+             for path in unknown_paths}
     eventually(lambda: lines <= {line.rsplit(" ", 1)[0] for line in portal_instance.portal_log.read_text().splitlines()},
-               "the logs of wrong paths")
+               "the logs of unknown paths")
     eventually(lambda: portal_instance.portal_log.read_text().count(portal.feed["id"] + " HTTP/1.1 ") >= 7, "the logs of refusals")
     logs = portal_instance.directory / "log"
     found = subprocess.run(["grep", "-rlE", secret[:20], logs, portal_instance.portal_log], capture_output=True, text=True)
