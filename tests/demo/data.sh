@@ -20,11 +20,11 @@ ctl() {
     printf '%s' "$answer" | sed -n 's/.*"'"$member"'": *"\([^"]*\)".*/\1/p' | grep .
 }
 
-# Creates tenants, organizations, users and credentials and prints them as assignments.
+# Creates tenants, organizations, users, credentials, a feed of listings and a portal's address, and prints them as assignments.
 populate() {
     ctl name plan create integration --requests 1000000 --window 60 >/dev/null
     tenant=$(ctl id tenant create 'Grupo Horizonte (demo)' --plan integration)
-    org=$(ctl id organization create 'Horizonte São Paulo' --tenant "$tenant")
+    org=$(ctl id organization create 'Horizonte São Paulo' --tenant "$tenant" --lead-assignment turn)
     org_2=$(ctl id organization create 'Horizonte Rio de Janeiro' --tenant "$tenant")
     user=$(ctl id user create 'Administração Horizonte' --tenant "$tenant" --email admin@horizonte.example.com --role org_admin)
     ctl id user create 'Redação Horizonte' --tenant "$tenant" --email editor@horizonte.example.com --role org_editor >/dev/null
@@ -39,6 +39,11 @@ populate() {
     assign NEOAPI_OTHER_KEY "$(ctl secret key create 'demo: admin' --organization "$other_org" --role org_admin)"
     assign NEOAPI_TOKEN "$(ctl secret token create 'demo: both' --user "$user" --organization "$org" --organization "$org_2")"
     assign NEOAPI_TOKEN_ONE "$(ctl secret token create 'demo: one' --user "$user" --organization "$org")"
+    assign NEOAPI_LISTINGS_TOKEN "$(ctl secret listings create ZAP --organization "$org" --contact 'Horizonte São Paulo' \
+        --email contato@horizonte.example.com --phone '(11) 3450-4646')"
+    portal_secret=$(openssl rand -hex 16)
+    assign NEOAPI_PORTAL "$(printf 'secret=%s\n' "$portal_secret" | ctl id portal create grupo_olx --organization "$org" --secrets -)"
+    assign NEOAPI_PORTAL_SECRET "$portal_secret"
     assign NEOAPI_ORG "$org"
     assign NEOAPI_ORG_2 "$org_2"
     assign NEOAPI_OTHER_ORG "$other_org"

@@ -15,6 +15,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=/dev/null
 . "$here/../deploy/common.sh"
 data=$here
+listing=AP1097 # the code of a property of load.py that is in the listings
 # shellcheck source=/dev/null
 . "$data/data.sh"
 
@@ -49,8 +50,9 @@ whatsapp_pid() {
     running "$demo/whatsapp.pid" "whatsapp.py serve"
 }
 
-# Writes the demo's directives for the virtual host: webhooks can be delivered to this host without TLS, for receivers under
-# development, and WhatsApp messages go to the simulation. An unchanged file is not touched, because a newer one restarts Apache.
+# Writes the demo's directives for the virtual host: portals can read listings and post leads, webhooks can be delivered to this host
+# without TLS, for receivers under development, and WhatsApp messages go to the simulation. An unchanged file is not touched, because
+# a newer one restarts Apache.
 make_conf() {
     conf=$demo/demo.conf
     more=$(absolute "${NEOAPI_DEMO_CONF:-}")
@@ -59,6 +61,8 @@ make_conf() {
     choose_whatsapp_port
     {
         printf 'NeoAPIWhatsAppURL http://127.0.0.1:%s\n' "$whatsapp_port"
+        printf '<Location "/listings">\n    SetHandler neoapi-listings\n</Location>\n'
+        printf '<Location "/leads">\n    SetHandler neoapi-leads\n</Location>\n'
         printf '<Location "/whatsapp/callback">\n    SetHandler neoapi-whatsapp\n</Location>\n'
         printf 'NeoAPIWebhookAllowHTTP On\nNeoAPIWebhookAllowAddress 127.0.0.0/8 ::1\n'
         [ -z "${NEOAPI_DEMO_RETRY_DELAYS:-}" ] || printf 'NeoAPIWebhookRetryDelays %s\n' "$NEOAPI_DEMO_RETRY_DELAYS"
@@ -131,6 +135,8 @@ The demo runs.
   Base URL   $NEOAPI_URL
   API key    $NEOAPI_KEY
   Docs       ${NEOAPI_URL}docs/
+  Listings   $NEOAPI_LISTINGS_URL
+  Leads      $NEOAPI_PORTAL_URL
   Variables  . $(quoted "$demo/env")
 
 Check the key, list properties with at least three bedrooms for at most R\$ 900.000, and create a broker (only once, because
@@ -145,6 +151,14 @@ $curl -H 'Content-Type: application/json' -H 'Idempotency-Key: $uuid' -d '{"name
 Send a WhatsApp message to a lead. A simulated contact reads and answers it; paste it again after some seconds:
 
 $curl -H 'Content-Type: application/json' -d '{"lead_id": "$lead", "template_name": "boas_vindas", "template_parameters": ["Carla", "Horizonte"]}' ${NEOAPI_URL}whatsapp/conversations
+
+Do what a portal does: read the listings, and post a lead of one of them. The last command shows the lead:
+
+curl --cacert $ca $NEOAPI_LISTINGS_URL
+
+curl --cacert $ca -u 'portal:$NEOAPI_PORTAL_SECRET' -H 'Content-Type: application/json' -d '{"leadOrigin": "Grupo OLX", "originLeadId": "$uuid", "clientListingId": "$listing", "name": "Rita Exemplo", "ddd": "11", "phone": "987$creci", "message": "Ainda está disponível?"}' $NEOAPI_PORTAL_URL
+
+$curl '${NEOAPI_URL}leads?source=portal&limit=1'
 
 The examples of the documentation work in a shell with these variables:
 
@@ -175,7 +189,9 @@ case $action in
         load
         make_whatsapp
         start_whatsapp
-        write_client_env "$demo/env"
+        site=${NEOAPI_URL%public/v1/}
+        NEOAPI_LISTINGS_URL=${site}listings/$NEOAPI_LISTINGS_TOKEN NEOAPI_PORTAL_URL=${site}leads/$NEOAPI_PORTAL
+        write_client_env "$demo/env" NEOAPI_LISTINGS_URL NEOAPI_PORTAL_URL
         print_summary
         ;;
     stop)

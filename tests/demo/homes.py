@@ -25,6 +25,9 @@ FEATURES = {"residential": ["Varanda gourmet", "Churrasqueira", "Piscina", "Acad
             "commercial": ["Ar-condicionado", "Recepção", "Copa", "Gerador", "Acessibilidade", "Piso elevado", "Docas"],
             "mixed": ["Poço artesiano", "Portaria", "Energia solar", "Acessibilidade"]}
 
+CAPTIONS = ["Frente", "Vista", "Entrada", "Rua", "Acesso", "Fundos", "Entorno", "Planta"]
+PHOTOS = (0, 3, 5, 6, 7, 8)  # how many; portals refuse listings with fewer than five
+
 
 def places(states):
     with open(Path(__file__).with_name("places.csv"), encoding="utf-8") as table:
@@ -86,12 +89,13 @@ def words(rng, place, kind, home):
     features = rng.sample(FEATURES[usage], rng.randint(2, 4)) if kind not in ("lot", "garage") else []
     area = home.get("private_area") or home["lot_area"]
     body = {"title": f"{name}{count}, {place['neighborhood']}",
-            "description": f"{name}{count}, {area} m², em {place['city']}.\n{', '.join(features) or 'Documentação em dia'}."}
+            "description": f"{name}{count}, {area} m², no bairro {place['neighborhood']}, em {place['city']}.\n"
+                           f"{', '.join(features) or 'Documentação em dia'}."}
     if features:
         body["features"] = features
     body["media"] = [
         {"url": f"https://fotos.example.com.br/{home['code'].lower()}/{position}.jpg", "caption": caption, "position": position,
-         "mime_type": "image/jpeg"} for position, caption in enumerate(["Fachada", "Vista", "Entrada"][:rng.randint(0, 3)], 1)]
+         "mime_type": "image/jpeg"} for position, caption in enumerate(CAPTIONS[:rng.choice(PHOTOS)], 1)]
     return body if body["media"] else {key: value for key, value in body.items() if key != "media"}
 
 

@@ -40,6 +40,9 @@ class Contacts:
         self.url = f"https://{urlsplit(os.environ['NEOAPI_URL']).netloc}/whatsapp/callback"
 
     def accept(self, handler, send):
+        if send.is_mark:
+            self.say("a contact's message is marked as read")
+            return handler.answer_checked("marked", {"success": True})
         accept(handler, send)
         kind = send.json["type"]
         content = (f"{send.template['name']} ({send.template['language']['code']}) {', '.join(send.parameters)}"

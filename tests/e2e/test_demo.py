@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from deployment import BUILD, TIMEOUT_S, ROOT, sanitizer_settings
 from pages import Page, samples
 from test_demo_receiver import free_port
+from vrsync import check_feed
 from wait import eventually
 
 pytestmark = pytest.mark.slow
@@ -63,6 +65,29 @@ def check_examples(said, lines):
     assert len(curl) == 8 and '"status":"accepted"' in shown
 
 
+def check_portal(lines):
+    """Runs the commands of a portal: it reads listings, and posts a lead of one of them, which the last command lists."""
+    listings, posted = check_feed(shell(lines[0])), shell(lines[1])
+    assert len(listings) > 10 and posted == "ok\n" and re.search('"clientListingId": "(.*?)"', lines[1])[1] in listings
+    lead, = paste(lines[2])["items"]
+    assert (lead["name"], lead["origin"]["portal"]) == ("Rita Exemplo", "grupo_olx") and lead["property_id"] and lead["broker_id"]
+
+
+def check_read(lines, conversation):
+    """Marks the contact's messages as read, which the simulation of Meta must accept. Others can arrive in the meantime."""
+    curl, me = lines[0].rsplit(" ", 1)
+    command = f"{curl} -X POST {me.removesuffix('me')}whatsapp/conversations/{conversation}/read"
+    eventually(lambda: paste(command)["unread_count"] == 0, "all messages are read")
+
+
+def check_readme(demo):
+    """Runs the commands of the README's section "First request"."""
+    section = (ROOT / "README.md").read_text().partition("## First request\n")[2].partition("\n## ")[0]
+    commands = "\n".join(line[4:] for line in section.splitlines() if line.startswith("    "))
+    shown = shell(commands.replace(". build/", f". {demo.build}/").replace("curl ", "curl -sSf "))
+    assert commands.count("curl ") == 6 and '"name":"Rita Lima"' in shown
+
+
 def check_copy_works(demo):
     client = subprocess.Popen(["make", "-s", "demo-sync", f"BUILD={demo.build}"], cwd=ROOT, stdin=subprocess.DEVNULL,
                               env={**os.environ, "MAKEFLAGS": ""}, start_new_session=True)  # without SAN=1 of this session
@@ -79,10 +104,13 @@ def test_the_printed_commands_work_and_the_demo_survives_a_restart(demo):
     said = demo.run("start")
     assert "created 200 brokers, 200 properties, " in said
     lines = [line for line in said.splitlines() if line.startswith("curl ")]
-    me, homes, broker, begun = map(paste, lines)
+    me, homes, broker, begun = map(paste, lines[:4])
     assert me["type"] == "api_key" and len(homes["items"]) == 3 and broker["id"].startswith("brk_")
     assert begun["created"] is True and begun["message"]["status"] == "accepted"
     eventually(lambda: paste(lines[3])["conversation"]["window_open"], "the contact has answered")
+    check_read(lines, begun["conversation"]["id"])
+    check_portal(lines[4:])
+    check_readme(demo)
     check_examples(said, lines)
     check_copy_works(demo)
     printed = shell(f"/usr/bin/python3 -B {ROOT}/tests/demo/story.py {demo.build}").splitlines()
