@@ -136,6 +136,7 @@ swagger_ui=$(sed -n 's/.*"swagger-ui-dist": "\([^"]*\)".*/\1/p' "$here/package.j
     page "$here/$reference.html" docs/reference reference
     page "$here/webhooks.html" docs/webhooks webhooks
     page "$work/sync.html" docs/sync sync
+    page "$here/leads.html" docs/leads leads
     page "$work/rules.html" docs/rules rules
     page "$here/errors.html" docs/errors errors
     # relative links need the slash

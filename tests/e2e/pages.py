@@ -4,7 +4,7 @@
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urljoin
 
-PAGES = ("docs/", "docs/reference", "docs/webhooks", "docs/sync", "docs/rules", "docs/errors")
+PAGES = ("docs/", "docs/reference", "docs/webhooks", "docs/sync", "docs/leads", "docs/rules", "docs/errors")
 EMPTY = {"meta", "link", "img", "br", "hr", "input"}  # elements without an end tag
 
 

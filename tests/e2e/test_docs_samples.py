@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unsanitized
 
 TOOLS = ROOT / "tests/openapi"
 PRINTED = [r"api_key", r"Ana Public", r"Ana Public", r"201 brk_\w+ \"\w+\"", r"200 \{.*\+55 11 91234-5678", r"\[ ?201, 200 ?\]", r"204",
-           r"20[01] accepted", r"whs_\w+ whsec_", r"\[\]"]  # by the samples in Python and TypeScript, in this order
+           r"20[01] accepted", r"whs_\w+ whsec_", r"\[\]", r"Carla Dias", r"led_\w+ new", "contacted"]  # by the samples in Python and TypeScript, in this order
 INSTALL_TIMEOUT_S = 600  # npm fetches 640 packages on a new machine
 
 
@@ -49,7 +49,7 @@ def tools(run, tmp_path):
 
 
 def pasted(org, language):
-    return [text for path in ("docs/", "docs/webhooks") for text in samples(page_of(org.api, path), language)]
+    return [text for path in ("docs/", "docs/webhooks", "docs/leads") for text in samples(page_of(org.api, path), language)]
 
 
 def assert_made(org, rounds):
@@ -61,7 +61,7 @@ def assert_made(org, rounds):
 def test_curl(org, run, tools, tmp_path):
     texts = pasted(org, "sh")
     shown = run("sh", "-eu", "-c", "\n".join(2 * texts))
-    assert len(texts) == 11 and shown.count('"items":[]') == 2 and len(re.findall('"status":20[01],"resource"', shown)) == 4
+    assert len(texts) == 15 and shown.count('"items":[]') == 2 and len(re.findall('"status":20[01],"resource"', shown)) == 4
     assert (tmp_path / "api.ts").stat().st_size > 10000
     assert_made(org, 2)
 

@@ -25,7 +25,7 @@ static const char *page_at(const char *path, apr_pool_t *pool)
 
 TEST(every_page_of_the_navigation_exists)
 {
-    static const char *const paths[] = {"docs/", "docs/reference", "docs/webhooks", "docs/rules", "docs/errors"};
+    static const char *const paths[] = {"docs/", "docs/reference", "docs/webhooks", "docs/leads", "docs/rules", "docs/errors"};
     for (int i = 0; i < COUNT(paths); i++) {
         const char *page = page_at(paths[i], *state), *name = strrchr(paths[i], '/') + 1;
         assert_memory_equal(page, "<!DOCTYPE html>\n", 16);
