@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of the tables about WhatsApp: each has a field that exports or the API have, and merging conversations decides about each."""
+"""The columns of the tables about WhatsApp and leads: each has a field that exports or the API have, and merges decide about each."""
 
 import json
 import re
@@ -36,6 +36,21 @@ def test_merging_decides_about_every_column_of_a_conversation(own_database):
     columns = {name for name, in own_database.sql(
         "select column_name from information_schema.columns where table_schema = 'neoapi' and table_name = 'whatsapp_conversation'")}
     assert columns == unmerged | derived | merged and len(columns) == len(unmerged) + len(derived) + len(merged)
+
+
+def test_a_merge_and_a_contact_decide_about_every_column_of_a_lead(own_database):
+    """A column that they do not take over from the other lead or from a portal's further contact stays as it is."""
+    row = {"organization_id", "id", "tenant_id", "created_at", "created_by", "phone_at", "representation"}
+    stays = {"lead_merge": {"name", "source", "status", "lost_reason"},
+             "portal_receive": {"name", "phone", "whatsapp_user_id", "source", "party_id", "consent", "external_id", "merged_lead_ids"}}
+    columns = {name for name, in own_database.sql(
+        "select column_name from information_schema.columns where table_schema = 'neoapi' and table_name = 'lead'")}
+    for function, kept in stays.items():
+        (code,), = own_database.sql(f"select prosrc from pg_proc where oid = 'neoapi.{function}'::regproc")
+        code = re.sub("--.*", "", code)
+        written = re.search(r"update neoapi.lead \w\s+(set (?:phone|message) = .*?)\s+where ", code, re.DOTALL)[1]
+        taken = set(re.findall(r"(?:\bset|,)\s+(\w+) = ", written))
+        assert columns == row | kept | taken and len(columns) == len(row) + len(kept) + len(taken), function
 
 
 def test_the_tables_have_the_columns_of_the_fields(own_database):
