@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON values. Its implementation is the only file that includes jansson.
+/* JSON values. Its implementation is the only place that includes jansson.
  * A value from neo_json_parse or neo_json_make_* lives as long as its pool. Values put into an object or array are shared, not
  * copied: do not change them afterwards. */
 #ifndef NEO_CORE_JSON_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON by jansson (see core/json.h). Pools own the values; reference counts do not leave this file. */
+/* JSON by jansson (see core/json.h). Pools own the values; reference counts do not leave the two files that
+ * include jansson. */
 #include "core/json.h"
 
 #include <apr_strings.h>
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "json_read.h"
 
 /* A double keeps decimal numbers with as many digits (DBL_DIG). */
 #define SIGNIFICANT 15
@@ -46,29 +49,6 @@ static apr_size_t string_length(const char *text, const char *end)
     return (apr_size_t)(c < end ? c + 1 - text : end - text);
 }
 
-static const char *after_digits(const char *c, const char *end)
-{
-    while (c < end && *c >= '0' && *c <= '9')
-        c++;
-    return c;
-}
-
-/* The length of the number at `text` (RFC 8259, section 6), 0 if there is none. */
-static apr_size_t number_length(const char *text, const char *end)
-{
-    const char *c = text + (*text == '-'), *digits = c;
-    c = c < end && *c == '0' ? c + 1 : after_digits(c, end);
-    if (c == digits)
-        return 0;
-    if (c + 1 < end && *c == '.' && after_digits(c + 1, end) > c + 1)
-        c = after_digits(c + 1, end);
-    if (c < end && (*c == 'e' || *c == 'E')) {
-        digits = c + 1 < end && (c[1] == '+' || c[1] == '-') ? c + 2 : c + 1;
-        c = after_digits(digits, end) > digits ? after_digits(digits, end) : c;
-    }
-    return (apr_size_t)(c - text);
-}
-
 /* Replaces numbers that are too large for jansson by one that every field refuses, so that validation can name the field. */
 static neo_text with_large_numbers(neo_text text, apr_pool_t *pool)
 {
@@ -76,7 +56,7 @@ static neo_text with_large_numbers(neo_text text, apr_pool_t *pool)
     neo_buf out;
     neo_buf_init(&out, pool, text.len + 16);
     while (c < end) {
-        apr_size_t number = number_length(c, end), len = number ? number : *c == '"' ? string_length(c, end) : 1;
+        apr_size_t number = neo_json_number_length(c, end), len = number ? number : *c == '"' ? string_length(c, end) : 1;
         if (number && overflows(c, number, pool))
             neo_buf_puts(&out, *c == '-' ? "-1e300" : "1e300");
         else
@@ -93,8 +73,10 @@ static json_t *load(neo_text text, json_error_t *error)
 
 neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **error)
 {
-    json_error_t cause;
-    json_t *value = load(text, &cause);
+    json_error_t cause = {0};
+    json_t *value = neo_json_read(text, pool);
+    if (!value)
+        value = load(text, &cause);
     if (!value && json_error_code(&cause) == json_error_numeric_overflow)
         value = load(with_large_numbers(text, pool), &cause);
     if (value)

@@ -10,7 +10,7 @@ LAYERS = {"core": 0, "pg": 1, "schema": 1, "resources": 2, "docs": 3, "openapi":
 
 # The library's name, its headers, and the only files that may include them.
 LIBRARIES = (
-    ("jansson", r"jansson\w*\.h", r"src/core/json\.c"),
+    ("jansson", r"jansson\w*\.h", r"src/core/json(_read)?\.c"),
     ("zlib", r"zlib\.h", r"src/core/encode\.c"),
     ("libyaml", r"yaml\.h", r"src/openapi/yaml\.c"),
     ("OpenSSL", r"openssl/.*", r"src/core/crypto\.c"),

@@ -72,6 +72,59 @@ static const char *const malformed[] = {
 };
 /* clang-format on */
 
+/* A text inside more arrays than the fast reader accepts, so that jansson reads it; NULL if it has an error. */
+static const char *read_by_jansson(const char *text, apr_pool_t *pool)
+{
+    enum { DEPTH = 40 };
+    const char *error;
+    neo_buf nested;
+    neo_buf_init(&nested, pool, 256);
+    for (int i = 0; i < DEPTH; i++)
+        neo_buf_putc(&nested, '[');
+    neo_buf_puts(&nested, text);
+    for (int i = 0; i < DEPTH; i++)
+        neo_buf_putc(&nested, ']');
+    neo_json *value = neo_json_parse(neo_buf_text(&nested), pool, &error);
+    for (int i = 0; i < DEPTH && value; i++)
+        value = neo_json_at(value, 0);
+    return value ? text_of_json(value, pool) : NULL;
+}
+
+/* clang-format off */
+static const char *const fragments[] = {
+    "{", "}", "[", "]", ",", ":", "\"", "\"a\"", "\"\"", "\"b\":", "{\"a\":1", ",\"a\":", " ", "\n", "\t", "\r", "0", "1", "-", "12", ".5",
+    "e3", "E-2", "true", "false", "null", "\\", "\\\"", "\\n", "\\/", "\\u00e9", "\\u0041", "\\u0000", "\\ud83c", "\\udfe0", "\\u12", "\\x",
+    "\xC3\xA9", "\xFF", "\xED\xA0\x80", "\xC0\x80", "\x01", "x", "9223372036854775807", "9223372036854775808", "1e400", "1e-400",
+};
+/* clang-format on */
+
+TEST(both_readers_make_the_same_values)
+{
+    unsigned int seed = 1;
+    int accepted = 0;
+    for (int n = 0; n < 60000; n++) {
+        apr_pool_clear(*state);
+        neo_buf text;
+        neo_buf_init(&text, *state, 64);
+        int is_string = n % 3 == 0;
+        neo_buf_puts(&text, is_string ? "\"" : "");
+        for (unsigned int i = 0, count = 1 + (seed >> 16) % 6; i < count; i++) {
+            seed = seed * 1103515245U + 12345U;
+            neo_buf_puts(&text, fragments[(seed >> 16) % COUNT(fragments)]);
+        }
+        neo_buf_puts(&text, is_string ? "\"" : "");
+        const char *error;
+        neo_json *value = neo_json_parse(neo_buf_text(&text), *state, &error);
+        if (!value)
+            continue;
+        const char *other = read_by_jansson(text.ptr, *state);
+        assert_non_null(other);
+        assert_string_equal(text_of_json(value, *state), other);
+        accepted++;
+    }
+    assert_true(accepted > 3000);
+}
+
 TEST(malformed_json_is_refused)
 {
     for (int i = 0; i < COUNT(malformed); i++)
