@@ -33,10 +33,11 @@ static void find_in_list(const walk *w, const neo_field *field, const neo_json *
 static void find(const walk *w, const neo_field *fields, const neo_json *object, const char *before)
 {
     for (const neo_field *f = fields; f->name; f++) {
-        const neo_json *value = neo_json_get(object, f->name);
-        const char *path = value ? apr_pstrcat(w->pool, before, f->name, NULL) : NULL;
+        int may_refer = f->type == NEO_REFERENCE || f->type == NEO_REFERENCE_LIST || f->fields;
+        const neo_json *value = may_refer ? neo_json_get(object, f->name) : NULL;
         if (!value)
             continue;
+        const char *path = apr_pstrcat(w->pool, before, f->name, NULL);
         if (f->type == NEO_REFERENCE)
             add_reference(w, path, value);
         else if (f->type == NEO_OBJECT)
