@@ -106,34 +106,41 @@ int neo_representation_is_made(const neo_resource *resource)
     return 1;
 }
 
-/* Returns the fields that have the flag as JSON; all fields if the flag is 0. */
-static const char *make_json(const neo_resource *resource, const neo_new_values *row, unsigned int flag, apr_pool_t *pool)
+/* Adds a member and the character before it. */
+static void add_member(neo_buf *out, const neo_field *field, const neo_json *value, const char *set)
 {
-    neo_buf out;
-    neo_buf_init(&out, pool, 1024);
-    for (const neo_field *f = resource->fields; f->name; f++) {
-        const char *set = f->flags & NEO_SERVER ? service_value(resource, f, row) : NULL;
-        const neo_json *value = f->flags & NEO_SERVER ? NULL : neo_json_get(row->body, f->name);
-        if ((f->flags & flag) != flag || (!set && !value))
-            continue;
-        neo_buf_puts(&out, out.len ? ",\"" : "{\"");
-        neo_buf_puts(&out, f->name);
-        neo_buf_puts(&out, "\":");
-        if (value && f->flags & NEO_SHOW_PLUS)
-            neo_buf_printf(&out, "\"+%s\"", neo_json_string(value));
-        else if (value)
-            neo_json_add(&out, value);
-        else
-            neo_buf_json(&out, set);
-    }
-    neo_buf_puts(&out, "}"); /* there is an id */
-    return out.ptr;
+    neo_buf_puts(out, out->len ? ",\"" : "{\"");
+    neo_buf_puts(out, field->name);
+    neo_buf_puts(out, "\":");
+    if (value && field->flags & NEO_SHOW_PLUS)
+        neo_buf_printf(out, "\"+%s\"", neo_json_string(value));
+    else if (value)
+        neo_json_add(out, value);
+    else
+        neo_buf_json(out, set);
 }
 
 void neo_representation_set(neo_values *values, const neo_resource *resource, const neo_new_values *row, apr_pool_t *pool)
 {
-    values->representation = make_json(resource, row, 0, pool);
-    values->payload = make_json(resource, row, NEO_IN_EVENT, pool);
+    neo_buf whole, payload;
+    neo_buf_init(&whole, pool, 1024);
+    neo_buf_init(&payload, pool, 512);
+    for (const neo_field *f = resource->fields; f->name; f++) {
+        const char *set = f->flags & NEO_SERVER ? service_value(resource, f, row) : NULL;
+        const neo_json *value = f->flags & NEO_SERVER ? NULL : neo_json_get(row->body, f->name);
+        apr_size_t from = whole.len + 1;
+        if (!set && !value)
+            continue;
+        add_member(&whole, f, value, set);
+        if (!(f->flags & NEO_IN_EVENT))
+            continue;
+        neo_buf_putc(&payload, payload.len ? ',' : '{');
+        neo_buf_add(&payload, whole.ptr + from, whole.len - from);
+    }
+    neo_buf_putc(&whole, '}'); /* there is an id in both */
+    neo_buf_putc(&payload, '}');
+    values->representation = whole.ptr;
+    values->payload = payload.ptr;
 }
 
 /* ---------------------------------------------------------------- by the database */
