@@ -13,10 +13,12 @@
 
 -- ---------------------------------------------------------------- brokers
 
--- The CRECI number for comparisons: upper case, letters and digits only.
+-- The CRECI number for comparisons: upper case, letters and digits only. translate is faster than regexp_replace, which begins a
+-- match for each character that it removes. Not strict, because PostgreSQL then inlines no `case`.
 create function neoapi.creci_key(creci text) returns text
-    language sql immutable strict parallel safe
-    return upper(regexp_replace(creci, '[^A-Za-z0-9]', '', 'g') collate "C");
+    language sql immutable parallel safe
+    return upper(case when creci ~ '^[A-Za-z0-9 ./-]*$' then translate(creci, ' ./-', '')
+                      else regexp_replace(creci, '[^A-Za-z0-9]', '', 'g') end collate "C");
 
 create table neoapi.broker (
     organization_id text collate "C" not null,
