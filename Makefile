@@ -121,9 +121,10 @@ LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lyaml -lz -lssl -lcrypto -lcurl -lpq 
 
 # The layers of the library that the module and neoapictl use.
 LIBRARY  := core pg schema resources sql whatsapp webhooks openapi admin api jobs status
-LIB_SRC  := $(wildcard $(LIBRARY:%=src/%/*.c))
-MOD_SRC  := mod_neoapi.c $(wildcard src/httpd/*.c)
-CTL_SRC  := $(wildcard src/ctl/*.c)
+# Sorted, because the order of wildcard depends on the locale, and that of the objects in the programs on it.
+LIB_SRC  := $(sort $(wildcard $(LIBRARY:%=src/%/*.c)))
+MOD_SRC  := mod_neoapi.c $(sort $(wildcard src/httpd/*.c))
+CTL_SRC  := $(sort $(wildcard src/ctl/*.c))
 CTL_GEN  := $(BUILD)/gen/site_script.c $(BUILD)/gen/site_template.c
 GEN      := $(BUILD)/gen/migrations.c $(BUILD)/gen/docs.c $(BUILD)/gen/report_style.c $(BUILD)/gen/openapi_json_text.c \
             $(BUILD)/gen/openapi_introduction.c

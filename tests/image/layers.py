@@ -81,7 +81,7 @@ def linked(path):
     """The libraries that a file names; none if it is no program."""
     if path.is_symlink() or path.read_bytes()[:4] != b"\x7fELF":
         return []
-    return re.findall(r"NEEDED +(\S+)", output("objdump", "-p", path).decode())
+    return re.findall(r"\(NEEDED\).*\[(.+)\]", output("readelf", "-d", path).decode())
 
 
 def link_folders(root):

@@ -92,7 +92,7 @@ class System:
 def needed(path):
     if path.is_symlink() or not path.is_file() or path.read_bytes()[:4] != b"\x7fELF":
         return []
-    return re.findall(r"NEEDED +(\S+)", output("objdump", "-p", str(path)))
+    return re.findall(r"\(NEEDED\).*\[(.+)\]", output("readelf", "-d", str(path)))
 
 
 def owners(system, paths):
