@@ -16,13 +16,15 @@ TENANT = "Imobiliária d'Ávila $(x)"
 QUESTIONS = ["Name of the database [neoapi]: ", "(empty: none): ", "Continue? [y/N]: "]
 
 
-# On a host with the package, root would also be asked for a site.
+# Run a command with another /etc, or without the package's folder, because of which root would be asked for a site.
+WITH_ETC = ["unshare", "--mount", "sh", "-c", 'mount --bind "$1" /etc && shift && exec "$@"', "-"]
 WITHOUT_PACKAGE = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o ro none /etc/neoapi && exec "$@"', "-"]
+may_mount = os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0
 
 
 class Dialog(Terminal):
-    def __init__(self, database, *args):
-        before = WITHOUT_PACKAGE if os.access("/etc/neoapi", os.W_OK) else []
+    def __init__(self, database, *args, etc=None):
+        before = [*WITH_ETC, etc] if etc else WITHOUT_PACKAGE if os.access("/etc/neoapi", os.W_OK) else []
         super().__init__(*before, database.program, "setup", *args, env={**os.environ, "NEOAPI_DATABASE": database.admin})
 
     def answer(self, *answers):
@@ -30,6 +32,16 @@ class Dialog(Terminal):
             self.expect(question)
             self.type(answer + "\n")
         return self
+
+
+@pytest.fixture
+def etc(tmp_path):
+    """A copy of /etc with the folder that the package makes."""
+    subprocess.run(["cp", "-a", "/etc", tmp_path / "etc"], check=True)
+    for path in ("neoapi/key", "apache2/sites-available/neoapi.conf"):
+        (tmp_path / "etc" / path).unlink(missing_ok=True)
+    (tmp_path / "etc/neoapi").mkdir(exist_ok=True)
+    return tmp_path / "etc"
 
 
 def exists(database):
@@ -107,3 +119,47 @@ def test_ctrl_c_does_not_interrupt_its_changes(new_database, options):
     assert status == 0 and "nothing was changed" not in output, output
     assert new_database.run("doctor")[0] == 0
 
+
+@pytest.mark.skipif(not may_mount, reason="only root can mount")
+@pytest.mark.skipif(not os.access("/usr/sbin/a2ensite", os.X_OK), reason="there is no Apache with Debian's layout")
+@pytest.mark.parametrize("answers, options", [
+    (["1"], ["--self-signed"]), (["9", "2", "{etc}/passwd", "/nonexistent", "{etc}/hosts"], ["--certificate", "{etc}/passwd", "--key", "{etc}/hosts"]),
+    (["3", "nobody", "admin@example.com"], ["--acme", "admin@example.com"])])
+def test_root_is_asked_for_the_site_and_its_certificate(new_database, etc, answers, options):
+    dialog = Dialog(new_database, etc=etc).answer(new_database.name, "")
+    dialog.expect("(-: no site)")
+    for answer in ["Bad_Name", "api.imobiliaria.example", *answers]:
+        dialog.expect(": ")
+        dialog.type(answer.format(etc=etc) + "\n")
+    plan = dialog.expect(QUESTIONS[2])
+    dialog.type("\n")
+    assert dialog.end()[0] == 1 and not exists(new_database) and not (etc / "neoapi/key").exists()
+    commands = plan.rpartition("by these commands:")[2].split("&&\n")
+    assert "openssl rand -base64 32 >/etc/neoapi/key" in commands[1]
+    words = shlex.split(commands[2].splitlines()[0])
+    assert words == ["neoapictl", "site", "create", "api.imobiliaria.example", *(option.format(etc=etc) for option in options)]
+
+
+@pytest.mark.skipif(not may_mount, reason="only root can mount")
+def test_the_encryption_key_is_created_once(new_database, etc):
+    (etc / "apache2/sites-available").mkdir(parents=True, exist_ok=True)
+    (etc / "apache2/sites-available/neoapi.conf").touch()
+    for _ in range(2):
+        status, output = Dialog(new_database, etc=etc).answer(new_database.name, "", "y").end()
+        assert status == 0, output
+        keys = (etc / "neoapi/key").read_text()
+    assert len(keys) == 45 and (etc / "neoapi/key").stat().st_mode & 0o777 == 0o600 and "openssl" not in output
+
+
+@pytest.mark.skipif(not may_mount, reason="only root can mount")
+def test_a_failed_step_says_what_is_left(new_database, etc):
+    (etc / "apache2/sites-available").mkdir(parents=True, exist_ok=True)
+    (etc / "apache2/sites-available/neoapi.conf").touch()
+    dialog = Dialog(new_database, etc=etc).answer(new_database.name, "")
+    dialog.expect(QUESTIONS[2])
+    (etc / "neoapi/key").write_text("another one\n")
+    dialog.type("y\n")
+    status, output = dialog.end()
+    left = output.rpartition("What is left to do:")[2]
+    assert status == 1 and "step 2 of 2 failed" in output and "openssl rand" in left and "setup" not in left, output
+    assert (etc / "neoapi/key").read_text() == "another one\n" and exists(new_database)
