@@ -84,7 +84,8 @@ artefacts() {
         mkdir "$artefacts/$release"
         find "build/package/$release" -maxdepth 1 -type f ! -name '*.log' -exec cp -t "$artefacts/$release" {} +
     done
-    (cd "$artefacts" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
+    (cd "$artefacts" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum) >build/SHA256SUMS
+    mv build/SHA256SUMS "$artefacts/"
     [ -z "$key" ] || gpg --local-user "$key" --armor --detach-sign "$artefacts/SHA256SUMS"
 }
 

@@ -82,6 +82,7 @@ def test_a_release_has_its_steps_in_order_and_changes_main_and_tag(project):
         "SHA256SUMS", "bookworm/libapache2-mod-neoapi_0.1.0_all.deb", "bookworm/x.buildinfo", "mod_neoapi-0.1.0.tar.gz",
         "trixie/libapache2-mod-neoapi_0.1.0_all.deb", "trixie/x.buildinfo"]
     subprocess.run(["sha256sum", "--quiet", "-c", "SHA256SUMS"], cwd=folder, check=True)
+    assert "SHA256SUMS" not in (folder / "SHA256SUMS").read_text()
 
 
 def test_the_next_release_has_an_entry_of_its_own(project):
