@@ -1132,27 +1132,33 @@ begin
     deliveries := neoapi.whatsapp_add_preference_event(c, before.opted_out_at is not null, actor, request);
 end $$;
 
--- The contact's last message, and what the provider's API needs to mark it as read. `seen`: how many messages the contact has sent.
--- One row; without a message, if none is unread.
-create function neoapi.whatsapp_last_received(organization text, conversation text)
-    returns table (number_id text, phone_number_id text, access_token text, message text, provider_message_id text, seen int)
+-- Of the contact's messages that the client has seen, those with ids up to `up_to`: the last one, and what the provider's API needs to
+-- mark it as read. `seen`: how many they are. One row; without a message if none of them is unread; `is_known` is false if
+-- `up_to` is no message of the conversation.
+create function neoapi.whatsapp_last_received(organization text, conversation text, up_to text)
+    returns table (number_id text, phone_number_id text, access_token text, message text, provider_message_id text, seen int,
+                   is_known boolean)
     language sql stable security definer set search_path = pg_catalog, pg_temp
     as $$
-        select n.id, n.phone_number_id, n.access_token, l.id, l.provider_message_id,
-               neoapi.whatsapp_unread_count(organization, conversation, null)
+        select n.id, n.phone_number_id, n.access_token, l.id, l.provider_message_id, coalesce(l.seen, 0),
+               exists (select from neoapi.whatsapp_message m
+                       where m.organization_id = organization and m.id = up_to and m.conversation_id = conversation
+                         and m.refers_to is null)
         from neoapi.whatsapp_conversation c
         join neoapi.whatsapp_number n on n.organization_id = c.organization_id and n.id = c.number_id
         left join lateral (
-            select m.id, m.provider_message_id, m.occurred_at from neoapi.whatsapp_message m
+            select m.id, m.provider_message_id, m.occurred_at, count(*) filter (where m.id <= up_to) over ()::int as seen,
+                   count(*) filter (where m.id > up_to) over () as later
+            from neoapi.whatsapp_message m
             where m.organization_id = c.organization_id and m.conversation_id = c.id and m.direction = 'inbound'
               and neoapi.whatsapp_is_new_message(m.type)
-            order by m.occurred_at desc, m.id desc limit 1) l
-            on c.unread_count > 0 or c.last_read_at is null or c.last_read_at < l.occurred_at
+            order by m.id <= up_to desc, m.occurred_at desc, m.id desc limit 1) l
+            on l.id <= up_to and (c.unread_count > l.later or c.last_read_at is null or c.last_read_at < l.occurred_at)
         where c.organization_id = organization and c.id = conversation and not (c.is_provisional and c.opted_out_at is null)
     $$;
 
--- Marks the messages of the contact that whatsapp_last_received has seen as read, up to this one; null: changes nothing. Those that
--- came later stay unread, whatever their time. Returns the conversation, or null if there is none.
+-- Marks the messages of the contact that whatsapp_last_received has counted as read, of which this one is the last; null: changes
+-- nothing. Those that were stored later stay unread, whatever their time. Returns the conversation, or null if there is none.
 create function neoapi.whatsapp_mark_read(organization text, conversation text, message text, seen int) returns text
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare

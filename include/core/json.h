@@ -33,7 +33,7 @@ const char *neo_json_kind_name(neo_json_kind kind);
 const char *neo_json_string(const neo_json *value); /* NULL if it is not a string */
 long long neo_json_integer(const neo_json *value);
 double neo_json_real(const neo_json *value); /* also for an integer */
-int neo_json_is_true(const neo_json *value);
+int neo_json_is_true(const neo_json *value); /* false if it is NULL */
 
 apr_size_t neo_json_size(const neo_json *value); /* the number of elements or members */
 neo_json *neo_json_at(const neo_json *array, apr_size_t index);

@@ -37,6 +37,7 @@ extern const char *const neo_recovery_statuses[];
  * …/{id}/messages. */
 extern const neo_resource neo_conversation_input, neo_whatsapp_started, neo_conversation, neo_conversation_changes;
 extern const neo_resource neo_message_input;
+extern const neo_resource neo_read_input;
 
 /* The body of POST /leads/{id}/merge. */
 extern const neo_resource neo_lead_merge;

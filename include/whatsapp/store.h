@@ -95,20 +95,21 @@ enum {
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_merge_leads(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
                                                      const char *id, const char *other, apr_pool_t *pool, neo_rows *rows);
 
-/* The contact's last message, with what marking it as read at the provider needs. One row, or none; its message is null if
- * none of the contact's is unread. */
+/* The last message of the contact among those stored up to the message `up_to`, with what marking it as read at the provider
+ * needs. One row, or none if there is no such conversation; its message is null if none of them is unread. */
 enum {
     NEO_RECEIVED_NUMBER,
     NEO_RECEIVED_PHONE_NUMBER_ID,
     NEO_RECEIVED_ACCESS_TOKEN, /* sealed */
     NEO_RECEIVED_MESSAGE,
     NEO_RECEIVED_PROVIDER_ID,
-    NEO_RECEIVED_SEEN, /* the number of messages that the contact had sent */
+    NEO_RECEIVED_SEEN,     /* the number of the contact's messages up to `up_to` */
+    NEO_RECEIVED_IS_KNOWN, /* whether `up_to` is a message of the conversation */
 };
-NEO_MUSTCHECK neo_pg_status neo_whatsapp_last_received(neo_pg *pg, const neo_actor *actor, const char *id, apr_pool_t *pool,
-                                                       neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_last_received(neo_pg *pg, const neo_actor *actor, const char *id, const char *up_to,
+                                                       apr_pool_t *pool, neo_rows *rows);
 
-/* Marks the messages of the contact as read that were there then. One row with the conversation, or none. */
+/* Marks these messages as read. One row with the conversation, or none. */
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_mark_read(neo_pg *pg, const neo_actor *actor, const char *id, const neo_rows *received,
                                                    apr_pool_t *pool, neo_rows *rows);
 

@@ -194,8 +194,9 @@ static const char *const outcomes[] = {
     [NEO_VERDICT_OPTED_OUT] = "opted_out",
 };
 
-/* Returns NULL if the message was sent, may have been sent, or failed for good: then the message is the response. If it could
- * not be sent, the detail says whether to wait or to ask the administrator; the cause is in the error log only. */
+/* Returns NULL if the message is the response: it was sent, may have been sent, or failed permanently. Otherwise nothing was
+ * sent; the problem's detail does not have the cause, because it can reveal the administrator's configuration. `start` is only
+ * needed for NEO_VERDICT_TEMPLATE, which names the rejected field. */
 static neo_problem *reply_problem(neo_call *call, const neo_conversation_start *start, const neo_reply *reply)
 {
     neo_problem *problem = NULL;
@@ -359,13 +360,19 @@ static neo_problem *mark_read(neo_call *call, neo_result *result)
 {
     neo_pg *pg;
     neo_rows last, rows;
-    neo_problem *problem = neo_call_acquire_for_id(call, &pg);
-    if (problem)
+    neo_json *clean;
+    neo_problem *problem = neo_validate(&neo_read_input, call->body, call->pool, &clean);
+    if (problem || (problem = neo_call_acquire_for_id(call, &pg)))
         return problem;
-    neo_pg_status status = neo_whatsapp_last_received(pg, &call->actor, call->match.id, call->pool, &last);
+    neo_pg_status status =
+        neo_whatsapp_last_received(pg, &call->actor, call->match.id, neo_json_string_at(clean, "up_to_id"), call->pool, &last);
     neo_call_release(call, pg);
-    if ((problem = neo_call_check_found(call, status, &last)) || (problem = mark_at_provider(call, &last)) ||
-        (problem = neo_call_acquire(call, &pg)))
+    if ((problem = neo_call_check_found(call, status, &last)))
+        return problem;
+    if (!neo_rows_is_true(&last, 0, NEO_RECEIVED_IS_KNOWN))
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_NOT_FOUND, neo_read_input.name, "up_to_id",
+                          "refers to no message of the conversation");
+    if (problem || (problem = mark_at_provider(call, &last)) || (problem = neo_call_acquire(call, &pg)))
         return problem;
     status = neo_whatsapp_mark_read(pg, &call->actor, call->match.id, &last, call->pool, &rows);
     neo_call_release(call, pg);
@@ -417,25 +424,30 @@ const neo_operation neo_whatsapp_operations[] = {
      .tag = "WhatsApp",
      .verb = "sendMessage",
      .summary = "Send a message into a conversation",
-     .doc = "Sends a message like the one that starts a conversation: `accepted`, `failed` or `pending`, and never sent again. "
-            "Always send an Idempotency-Key.\n\nA template can be sent at any time. The other types need an open window: "
+     .doc = "Sends a message, once. Its status is `accepted`, `failed` or `pending`, as that of the message that starts a "
+            "conversation. Always send an Idempotency-Key.\n\nA template can be sent at any time. The other types need an open "
+            "window: "
             "within 24 hours after the contact's last message, see `window_expires_at` of the conversation.",
      .answer = "The message."},
     {.method = "POST",
      .path = "whatsapp/conversations/{id}/read",
      .run = mark_read,
      .access = NEO_ACCESS_WRITE,
+     .accepts = NEO_ACCEPTS_BODY,
      .status = 200,
      .response_headers = NEO_RESPONSE_ETAG,
      .resource = &neo_conversation,
      .media_type = "application/json",
-     .problems = NEO_PROBLEM_BIT(NEO_INTERNAL_PROVIDER_UNAVAILABLE),
+     .body = &neo_read_input,
+     .problems = NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_REQUIRED) | NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_INVALID) |
+                 NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_NOT_FOUND) | NEO_PROBLEM_BIT(NEO_INTERNAL_PROVIDER_UNAVAILABLE),
      .schema = "Conversation",
      .tag = "WhatsApp",
      .verb = "markConversationRead",
      .summary = "Mark a conversation as read",
-     .doc = "Marks the contact's messages as read, also at WhatsApp, where the contact sees it. Messages that arrive meanwhile "
-            "stay unread. If WhatsApp is unavailable, nothing is marked; repeat the request.",
+     .doc =
+         "Marks the contact's messages up to `up_to_id` as read, also at WhatsApp, where the contact sees it. If WhatsApp is "
+         "unavailable, nothing is marked; repeat the request.",
      .answer = "The conversation as it is now."},
     {0},
 };

@@ -356,6 +356,7 @@ static void add_components(const neo_openapi_builder *builder)
     neo_openapi_schema(builder, &neo_whatsapp_started, NEO_SHAPE_ANSWER,
                        "A conversation and its first message. Fields without a value are absent.");
     neo_openapi_schema(builder, &neo_message_input, NEO_SHAPE_INPUT, "A message to send into a conversation.");
+    neo_openapi_schema(builder, &neo_read_input, NEO_SHAPE_INPUT, "Which messages were seen.");
     neo_openapi_schema(builder, &neo_conversation_changes, NEO_SHAPE_PATCH, "Changes to a conversation (JSON merge patch).");
     neo_openapi_add_template(builder, "parameters", "{Resource}Id", &neo_conversation);
     add_fields_parameter(builder, &neo_conversation);

@@ -385,6 +385,25 @@ const neo_resource neo_message_input = {
     .rule = neo_message_rule,
 };
 
+/* ---------------------------------------------------------------- to mark one as read */
+
+static const neo_field read_fields[] = {
+    {.name = "up_to_id",
+     .type = NEO_REFERENCE,
+     .flags = NEO_REQUIRED,
+     .refers = &neo_whatsapp_message,
+     .doc = "The last message that was seen: the first of the list of messages. Those that were stored later stay unread.",
+     .example = NEO_TEXT(SAMPLE_MESSAGE)},
+    {0},
+};
+
+const neo_resource neo_read_input = {.name = "conversation",
+                                     .collection = "whatsapp/conversations",
+                                     .prefix = "wac_",
+                                     .title = "ReadMark",
+                                     .area = NEO_AREA_WHATSAPP,
+                                     .fields = read_fields};
+
 /* ---------------------------------------------------------------- to change one */
 
 static const neo_field changes[] = {

@@ -234,7 +234,7 @@ static void read_success(const neo_json *body, apr_pool_t *pool, neo_reply *repl
     const neo_json *contact = neo_json_at(neo_json_get(body, "contacts"), 0), *success = neo_json_get(body, "success");
     const char *status = read_text(message, "message_status", MAX_ID, pool);
     const char *wa_id = read_provider_id(contact, "wa_id", pool);
-    reply->is_success = success && neo_json_is_true(success);
+    reply->is_success = neo_json_is_true(success);
     reply->id = read_provider_id(message, "id", pool);
     if (!reply->id)
         return;

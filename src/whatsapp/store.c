@@ -86,9 +86,10 @@ neo_pg_status neo_whatsapp_merge_leads(neo_pg *pg, const neo_actor *actor, const
                       pool, rows);
 }
 
-neo_pg_status neo_whatsapp_last_received(neo_pg *pg, const neo_actor *actor, const char *id, apr_pool_t *pool, neo_rows *rows)
+neo_pg_status neo_whatsapp_last_received(neo_pg *pg, const neo_actor *actor, const char *id, const char *up_to,
+                                         apr_pool_t *pool, neo_rows *rows)
 {
-    return neo_pg_run(pg, NEO_BIND(last_received, .organization = actor->organization, .id = id), pool, rows);
+    return neo_pg_run(pg, NEO_BIND(last_received, .organization = actor->organization, .id = id, .message = up_to), pool, rows);
 }
 
 neo_pg_status neo_whatsapp_mark_read(neo_pg *pg, const neo_actor *actor, const char *id, const neo_rows *received,

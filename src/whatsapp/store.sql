@@ -31,8 +31,8 @@ from neoapi.lead_merge({organization}, {credential}, {key}, decode({hash}, 'hex'
 where body is not null or refusal is not null;
 
 -- read: last_received
-select number_id, phone_number_id, access_token, message, provider_message_id, seen
-from neoapi.whatsapp_last_received({organization}, {id});
+select number_id, phone_number_id, access_token, message, provider_message_id, seen, is_known
+from neoapi.whatsapp_last_received({organization}, {id}, {message});
 
 -- write: mark_read
 select r from neoapi.whatsapp_mark_read({organization}, {id}, {message}, {seen}) r where r is not null;

@@ -47,7 +47,7 @@ choose_whatsapp_port() {
 }
 
 whatsapp_pid() {
-    running "$demo/whatsapp.pid" "whatsapp.py serve"
+    running "$demo/whatsapp.pid" whatsapp.py
 }
 
 # Writes the demo's directives for the virtual host: portals can read listings and post leads, webhooks can be delivered to this host
@@ -101,7 +101,7 @@ start_whatsapp() {
     if whatsapp_pid >/dev/null; then return 0; fi
     (umask 027 && : >"$demo/whatsapp.log")
     NEOAPI_URL=$NEOAPI_URL NEOAPI_CA=$NEOAPI_CA \
-        setsid /usr/bin/python3 -B "$here/whatsapp.py" serve "$whatsapp_port" "$secrets" \
+        setsid /usr/bin/python3 -B "$here/whatsapp.py" "$whatsapp_port" "$secrets" \
         >"$demo/whatsapp.log" 2>&1 </dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
     echo $! >"$demo/whatsapp.pid"
     tries=200

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulates Meta's servers and contacts for the demo.
 
-    NEOAPI_URL=… NEOAPI_CA=… whatsapp.py serve PORT SECRETS    simulates Meta for the number whose secrets are in that file
+    NEOAPI_URL=… NEOAPI_CA=… whatsapp.py PORT SECRETS    simulates Meta for the number whose secrets are in that file
 
 Each message is delivered, read and answered, the template "visita" with PARAR; each step is a signed callback and a line of output. Uses tests/whatsapp.
 """
@@ -91,4 +91,4 @@ def serve(port, file):
 
 
 if __name__ == "__main__":
-    {"serve": serve}[sys.argv[1]](*sys.argv[2:])
+    serve(*sys.argv[1:])

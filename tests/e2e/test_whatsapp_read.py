@@ -105,7 +105,7 @@ def test_conversations_are_filtered_by_unread_messages_and_open_windows(org):
         id = org.conversations()[-1]["id"]
         found[id] = {"unread": str(not is_read).lower(), "window_open": str(age == 0).lower()}
         if is_read:
-            ok(org.api.post(f"whatsapp/conversations/{id}/read"))
+            ok(org.api.post(f"whatsapp/conversations/{id}/read", {"up_to_id": messages(org, id)["items"][0]["id"]}))
     lead = org.lead()
     found[org.begin(lead)[0]["conversation"]["id"]] = {"unread": "false", "window_open": "false"}
     every = sorted(found, reverse=True)

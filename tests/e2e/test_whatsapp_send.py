@@ -131,8 +131,11 @@ def test_a_wrong_content_names_its_fields(org, type, content, wrong):
 
 def test_a_reply_must_be_to_a_message_of_the_conversation(org):
     id, other = org.opened(), org.opened(phone="5521987654321")
-    refused(org.send(id, text="a", reply_to_id=last_message(org, other)["id"]), 400, "validation.conversation.reply_to_id_not_found",
-            reply_to_id="validation.conversation.reply_to_id_not_found")
+    for content in ({"text": "a"}, {"type": "image", "media_url": URL}, {"type": "document", "media_url": URL},
+                    {"type": "reaction", "emoji": "👍"}, {"type": "template", "template_name": "visita"}):
+        refused(org.send(id, reply_to_id=last_message(org, other)["id"], **content), 400,
+                "validation.conversation.reply_to_id_not_found", reply_to_id="validation.conversation.reply_to_id_not_found")
+    assert not org.meta.sends
     org.meta.behave(close_before_response)
     pending = ok(org.send(id), 201)
     assert pending["status"] == "pending"
@@ -289,8 +292,9 @@ def test_a_message_follows_its_contact_when_a_late_change_splits_the_conversatio
 # ---------------------------------------------------------------- marking as read
 
 
-def mark(org, id):
-    answer = org.api.post(f"whatsapp/conversations/{id}/read")
+def mark(org, id, up_to=None):
+    """Marks the messages up to this one, or all."""
+    answer = org.api.post(f"whatsapp/conversations/{id}/read", {"up_to_id": up_to or last_message(org, id)["id"]})
     description(org.instance).operation("post", "/whatsapp/conversations/{id}/read").check(answer)
     return answer
 
@@ -311,6 +315,46 @@ def test_messages_are_marked_as_read_at_meta_and_here(org):
     assert ok(mark(org, id)) == found and len(org.meta.marks) == 1  # nothing is left to mark
     org.notify(text("Alô?", PHONE))
     assert ok(org.api.get(f"whatsapp/conversations/{id}"))["unread_count"] == 1
+
+
+@pytest.mark.parametrize("later", [5, 0, -5])
+def test_a_message_that_the_client_has_not_seen_stays_unread(org, later):
+    """Also if the contact wrote it no later than those that were seen."""
+    at = int(time.time()) - 10
+    first = text("Oi", PHONE, at=at)
+    org.notify(first)
+    id = org.conversation()["id"]
+    seen = last_message(org, id)["id"]
+    org.notify(text("Alô?", PHONE, at=at + later))
+    assert ok(mark(org, id, seen))["unread_count"] == 1
+    assert [one.json["message_id"] for one in org.meta.marks] == [first["id"]]
+    assert ok(mark(org, id, seen))["unread_count"] == 1 and len(org.meta.marks) == 1
+    assert ok(mark(org, id))["unread_count"] == 0 and len(org.meta.marks) == 2
+    assert ok(mark(org, id, seen))["unread_count"] == 0 and len(org.meta.marks) == 2
+
+
+def test_only_the_contacts_messages_are_marked(org):
+    """Up to a message that was sent, those before it; not the one that was sent."""
+    first = text("Oi", PHONE, at=int(time.time()) - 10)
+    org.notify(first)
+    id = org.conversation()["id"]
+    sent = ok(org.send(id), 201)
+    org.notify(text("Alô?", PHONE))
+    assert ok(mark(org, id, sent["id"]))["unread_count"] == 1
+    assert [one.json["message_id"] for one in org.meta.marks] == [first["id"]]
+
+
+def test_marking_names_a_message_of_the_conversation(org):
+    id, other = org.opened(), org.opened(phone="5521987654321")
+    edit = message("edit", PHONE, content={"original_message_id": "wamid.x", "message": {"type": "text", "text": {"body": "x"}}})
+    org.notify(edit)
+    for up_to in (last_message(org, other)["id"], "wam_" + "0" * 26, org.message(edit)["id"]):
+        refused(mark(org, id, up_to), 400, "validation.conversation.up_to_id_not_found",
+                up_to_id="validation.conversation.up_to_id_not_found")
+    for body, code in (({}, "required"), ({"up_to_id": id}, "invalid"), ({"up_to_id": None}, "required")):
+        refused(org.api.post(f"whatsapp/conversations/{id}/read", body), 400, f"validation.conversation.up_to_id_{code}",
+                up_to_id=f"validation.conversation.up_to_id_{code}")
+    assert not org.meta.marks and ok(org.api.get(f"whatsapp/conversations/{id}"))["unread_count"] == 1
 
 
 @pytest.mark.parametrize("later", [5, 0, -5])
@@ -350,9 +394,10 @@ def test_a_message_that_meta_does_not_mark_is_marked_here(org):
 def test_marking_needs_a_conversation_and_the_scope(org, module_admin_factory, meta):
     id = org.opened()
     for unknown in ("wac_00000000000000000000000000", "x"):
-        refused(mark(org, unknown), 404, "not_found.conversation")
+        refused(mark(org, unknown, last_message(org, id)["id"]), 404, "not_found.conversation")
     other = WhatsAppOrg(org.instance, module_admin_factory, meta)
-    refused(other.api.post(f"whatsapp/conversations/{id}/read"), 404, "not_found.conversation")
+    seen = {"up_to_id": last_message(org, id)["id"]}
+    refused(other.api.post(f"whatsapp/conversations/{id}/read", seen), 404, "not_found.conversation")
     reader = Api(org.instance, module_admin_factory.key(org.organization, scopes=["whatsapp:read"]))
-    refused(reader.post(f"whatsapp/conversations/{id}/read"), 403, "forbidden.insufficient_permissions")
+    refused(reader.post(f"whatsapp/conversations/{id}/read", seen), 403, "forbidden.insufficient_permissions")
     assert not meta.marks

@@ -347,7 +347,7 @@ TEST(accepted_headers_follow_from_the_method)
         if (!is_command(*o))
             assert_int_equal(!!(accepts & NEO_ACCEPTS_BODY), !gets && !deletes);
         assert_int_equal(!!(accepts & NEO_ACCEPTS_MERGE_PATCH), strcmp(method, "PATCH") == 0);
-        if (posts && ((*o)->status == 201 || accepts & NEO_ACCEPTS_BODY))
+        if (posts && ((*o)->status == 201 || accepts & NEO_ACCEPTS_BODY) && *o != row("markConversationRead")) /* repeatable */
             assert_true(posts && accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY);
         assert_false((accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY) && !posts);
         assert_int_equal(!!(accepts & NEO_ACCEPTS_IF_MATCH), !gets && !posts);
