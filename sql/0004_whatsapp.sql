@@ -278,7 +278,8 @@ create table neoapi.whatsapp_message (
     template_language    text,
     media_mime_type      text,
     media_filename       text,
-    media_url            text, -- of an attachment that was sent: the contact's are not stored
+    media_id             text collate "C", -- of a contact's attachment at the provider, which keeps it; it is not stored here
+    media_url            text, -- of an attachment that was sent
     has_media            boolean not null default false,
     status               text not null
                          check (status in ('received', 'pending', 'accepted', 'sent', 'delivered', 'read', 'failed')),
@@ -298,10 +299,10 @@ create index whatsapp_message_refers_to on neoapi.whatsapp_message (refers_to) w
 create index whatsapp_message_pending on neoapi.whatsapp_message (organization_id, occurred_at) where status = 'pending';
 create index whatsapp_message_page on neoapi.whatsapp_message (organization_id, conversation_id, id) where refers_to is null;
 create index whatsapp_message_conversation on neoapi.whatsapp_message (organization_id, conversation_id, occurred_at, id);
-
 -- Not partial, because PostgreSQL estimates how frequent a text is only with the statistics of an index without a condition.
 create index whatsapp_message_q on neoapi.whatsapp_message using gin (organization_id, neoapi.folded(body) gin_trgm_ops);
 alter index neoapi.whatsapp_message_q alter column 2 set statistics 500;
+
 -- The texts of templates' bodies, as the provider returned them; text is null if it returned none.
 create table neoapi.whatsapp_template (
     organization_id text collate "C" not null references neoapi.organization (id),
@@ -1187,6 +1188,18 @@ begin
     return neoapi.whatsapp_conversation_json(c);
 end $$;
 
+-- A contact's message, and what the provider's API needs to read its attachment; media_id is null without one.
+create function neoapi.whatsapp_media(organization text, conversation text, message text)
+    returns table (number_id text, phone_number_id text, access_token text, media_id text, media_mime_type text, media_filename text)
+    language sql stable security definer set search_path = pg_catalog, pg_temp
+    as $$
+        select n.id, n.phone_number_id, n.access_token, case when m.has_media then m.media_id end, m.media_mime_type, m.media_filename
+        from neoapi.whatsapp_message m
+        join neoapi.whatsapp_conversation c on c.organization_id = m.organization_id and c.id = m.conversation_id
+        join neoapi.whatsapp_number n on n.organization_id = c.organization_id and n.id = c.number_id
+        where m.organization_id = organization and m.id = message and m.conversation_id = conversation and m.refers_to is null
+    $$;
+
 -- Merges the lead `other` into `target`, which gets its conversations, identities and opt-outs and the fields that it lacks. Returns
 -- the lead as it is then, or a refusal: no_target or no_lead; or neither if the idempotency key exists. A repeated call changes nothing.
 --
@@ -1289,10 +1302,10 @@ create function neoapi.whatsapp_health(out stalled bigint, out oldest bigint, ou
 
 revoke execute on function
     neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_change, neoapi.lead_merge,
-    neoapi.whatsapp_last_received, neoapi.whatsapp_mark_read, neoapi.whatsapp_health from public;
+    neoapi.whatsapp_last_received, neoapi.whatsapp_mark_read, neoapi.whatsapp_media, neoapi.whatsapp_health from public;
 grant execute on function
     neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_change, neoapi.lead_merge,
-    neoapi.whatsapp_last_received, neoapi.whatsapp_mark_read, neoapi.whatsapp_health to :runtime;
+    neoapi.whatsapp_last_received, neoapi.whatsapp_mark_read, neoapi.whatsapp_media, neoapi.whatsapp_health to :runtime;
 
 -- ---------------------------------------------------------------- receiving
 
@@ -1315,6 +1328,7 @@ create type neoapi.whatsapp_callback_item as (
     body            text,
     mime_type       text,
     filename        text,
+    media_id        text,
     has_media       boolean,
     is_group        boolean,
     refers_to       text,   -- of the types edit and revoke: the id of the message that is changed
@@ -1400,11 +1414,11 @@ create function neoapi.whatsapp_insert_messages(items neoapi.whatsapp_callback_i
     as $$
         with inserted as (
             insert into neoapi.whatsapp_message (organization_id, id, conversation_id, identity_id, direction, source,
-                provider_message_id, refers_to, reply_to, type, is_group, body, media_mime_type, media_filename, has_media, status, status_at,
-                occurred_at)
+                provider_message_id, refers_to, reply_to, type, is_group, body, media_mime_type, media_filename, media_id, has_media,
+                status, status_at, occurred_at)
             select u.organization_id, neoapi.block_id(id_block, u.n), i.conversation_id, i.id, 'inbound', 'webhook', u.id,
-                   u.refers_to, u.reply_to, u.type, coalesce(u.is_group, false), u.body, u.mime_type, u.filename, u.has_media, 'received', now(),
-                   least(neoapi.whatsapp_timestamp(u.at), now())
+                   u.refers_to, u.reply_to, u.type, coalesce(u.is_group, false), u.body, u.mime_type, u.filename, u.media_id,
+                   u.has_media, 'received', now(), least(neoapi.whatsapp_timestamp(u.at), now())
             from unnest(items) u
             join neoapi.whatsapp_identity i
                 on i.organization_id = u.organization_id and i.number_id = u.number_id and i.source = 'message ' || u.id

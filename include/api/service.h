@@ -13,6 +13,7 @@
 #include "api/limiter.h"
 #include "core/crypto.h"
 #include "core/problem.h"
+#include "webhooks/download.h"
 #include "whatsapp/provider.h"
 
 /* Rate limits of requests without a valid credential and their window in seconds: for an address or an IPv6 /64 network that of
@@ -81,6 +82,10 @@ typedef struct neo_host {
     /* Sends `body` to `path` ("<phone_number_id>/messages") of WhatsApp's provider with POST, or GET if it is NULL, at most
      * once, and waits for the response for a limited time. */
     void (*call_provider)(void *context, const char *path, const char *token, neo_text body, neo_provider_response *answer);
+    /* Starts to read an attachment of the organization from the URL that the provider has returned (see webhooks/download.h).
+     */
+    neo_download *(*start_download)(void *context, const char *url, const char *token, const char *organization,
+                                    neo_download_head *head);
     /* Waits until there may be a reason to fetch, and returns 0. If it must not wait here, because too many requests wait or
      * the process ends, returns the seconds after which the client may ask again. */
     int (*await_event)(void *context, const neo_event_wait *wait);

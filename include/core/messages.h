@@ -64,9 +64,9 @@
     X(CLOCK_STEP, "NEO0209", WARNING,                                                                                          \
       "The system clock stepped, or differs from the database's, by more than a second; ids and timestamps do not follow it.", \
       "synchronize the clocks of the hosts and of the database's server, for example with chrony")                             \
-    X(STREAM_ABORTED, "NEO0210", WARNING, "An export ended before it was complete; the client can tell.",                      \
+    X(STREAM_ABORTED, "NEO0210", WARNING, "An export or an attachment ended before it was complete; the client can tell.",     \
       "no action needed, unless the database failed or NeoAPIExportTimeout is too short; a client whose credential is valid "  \
-      "starts the export again")                                                                                               \
+      "repeats the request")                                                                                                   \
     X(STATEMENT_TIMEOUT, "NEO0211", ERROR,                                                                                     \
       "The database cancelled a statement after its statement_timeout; the request was answered with 503.",                    \
       "look for locks, slow disks and other load in PostgreSQL")                                                               \
@@ -150,6 +150,9 @@
       "no action needed; the client got the reason")                                                                           \
     X(NO_TEMPLATE, "NEO0418", WARNING, "Meta did not return a template's text; its messages are stored without it.",           \
       "give the number's access token the permission whatsapp_business_management, and compare waba_id with Meta's")           \
+    X(NO_MEDIA, "NEO0419", WARNING, "A contact's attachment could not be read from Meta; the client was asked to retry.",      \
+      "see the reason in the line: for blocked_address and address_not_trusted, check NeoAPIWhatsAppURL, "                     \
+      "NeoAPIWebhookAllowAddress and name resolution; otherwise check the access token and the outbound network")              \
     X(SLOW_CLIENTS, "NEO0501", WARNING,                                                                                        \
       "Clients that send or read slowly were disconnected, or their bodies refused, because they occupied threads.",           \
       "no action needed; if they are legitimate, increase ThreadsPerChild")

@@ -41,6 +41,7 @@ typedef struct neo_server_config {
     const char *whatsapp_version;
     const char *host_name;
     long long whatsapp_timeout;     /* seconds */
+    long long whatsapp_downloads;   /* attachments, in each process */
     apr_array_header_t *stop_texts; /* const char *: normalized texts */
     apr_array_header_t *roots;      /* const char *: the locations with NeoAPI On; each ends in a slash */
     neo_site *site;                 /* NULL if no location has NeoAPI On */
@@ -94,6 +95,9 @@ const char *neo_config_host_name(const server_rec *server, apr_pool_t *pool);
 /* The URL of a path at WhatsApp's provider, and the time limit for its response in seconds. */
 const char *neo_config_provider_url(const neo_server_config *config, const char *path, apr_pool_t *pool);
 int neo_config_provider_timeout(const neo_server_config *config);
+
+/* The addresses that this host may connect to, by NeoAPIWebhookAllowAddress. */
+neo_guard *neo_config_guard(const neo_server_config *config, apr_pool_t *pool);
 
 /* The value of a directive that takes a number, or its default: NEO_CONFIG_NUMBER(config, webhook_retention). */
 long long neo_config_number(const neo_server_config *config, apr_size_t member);

@@ -32,6 +32,7 @@ typedef struct neo_callback_item {
     const char *body;
     const char *mime_type;
     const char *filename;
+    const char *media_id; /* the provider's id of the attachment */
     int has_media;
     int is_group;          /* sent to a group */
     const char *refers_to; /* the id of the message that an edit or a revocation changes */

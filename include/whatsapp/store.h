@@ -113,6 +113,18 @@ NEO_MUSTCHECK neo_pg_status neo_whatsapp_last_received(neo_pg *pg, const neo_act
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_mark_read(neo_pg *pg, const neo_actor *actor, const char *id, const neo_rows *received,
                                                    apr_pool_t *pool, neo_rows *rows);
 
+/* A message, with what reading its attachment from the provider needs. One row, or none. */
+enum {
+    NEO_MEDIA_NUMBER,
+    NEO_MEDIA_PHONE_NUMBER_ID,
+    NEO_MEDIA_ACCESS_TOKEN, /* sealed */
+    NEO_MEDIA_ID,           /* the provider's; null without an attachment of the contact */
+    NEO_MEDIA_TYPE,         /* as the provider has reported it */
+    NEO_MEDIA_FILENAME,
+};
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_media(neo_pg *pg, const neo_actor *actor, const char *conversation,
+                                               const char *message, apr_pool_t *pool, neo_rows *rows);
+
 /* ---------------------------------------------------------------- callbacks */
 
 /* Numbers, found by phone_number_id or waba_id. `ids` is terminated by NULL. */

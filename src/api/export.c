@@ -65,34 +65,12 @@ static neo_pg_status read_part(export *e, neo_rows *rows)
 
 /* ---------------------------------------------------------------- the stream */
 
-/* Whether the credential was revoked, or lost its rights, since the export began. An outage does not end it. A credential that
- * replaces the last one has a pool of its own, because the number of parts is not limited. */
-static int has_lost_access(export *e)
-{
-    neo_call *call = &e->call;
-    const neo_credential *before = call->principal;
-    apr_pool_t *pool, *unused;
-    apr_pool_create(&pool, call->request->pool);
-    call->pool = pool;
-    neo_problem *problem = neo_call_confirm(call);
-    int has_lost_rights = problem && neo_problem_status(problem) < 500;
-    unused = call->principal == before ? pool : e->principal_pool;
-    if (call->principal != before)
-        e->principal_pool = pool;
-    if (unused)
-        apr_pool_destroy(unused);
-    call->pool = call->request->pool;
-    return has_lost_rights;
-}
-
 static neo_stream_status next(neo_stream *stream, neo_text *part, const char **why)
 {
     export *e = (export *)stream->baton;
     neo_rows rows;
-    if (has_lost_access(e)) {
-        *why = "the credential was revoked, or lost its rights";
+    if (neo_call_has_lost_access(&e->call, &e->principal_pool, why))
         return NEO_STREAM_FAILED;
-    }
     while (!e->part.len && e->pg) /* a part can be empty without being the last one */
         if (read_part(e, &rows) != NEO_PG_OK) {
             *why = "the database failed";
@@ -179,20 +157,26 @@ static neo_problem *start(export *e, const neo_selection *selection)
 }
 
 /* The end of an HTTP/1.0 response without a length looks like that of one that was aborted. */
+neo_problem *neo_call_check_streaming(neo_call *call)
+{
+    if (call->request->can_stream)
+        return NULL;
+    neo_problem *problem = neo_problem_make(call->pool, NEO_VALIDATION_MALFORMED_REQUEST,
+                                            "The response needs HTTP/1.1 or later. A proxy may have used HTTP/1.0.");
+    problem->status = 505;
+    return problem;
+}
+
 static neo_problem *export_lines(neo_call *call, neo_line_writer *add_line, neo_result *result)
 {
     neo_selection selection;
     neo_problem *problem = neo_call_read_conditions(call, &selection);
     if (problem)
         return problem;
-    if (!call->request->can_stream) {
-        problem = neo_problem_make(call->pool, NEO_VALIDATION_MALFORMED_REQUEST,
-                                   "An export needs HTTP/1.1 or later. A proxy may have used HTTP/1.0.");
-        problem->status = 505;
+    if ((problem = neo_call_check_streaming(call)))
         return problem;
-    }
     export *e = apr_pcalloc(call->pool, sizeof *e);
-    e->stream = (neo_stream){next, close_stream, e};
+    e->stream = (neo_stream){.next = next, .close = close_stream, .baton = e};
     e->add_line = add_line;
     e->call = *call;
     apr_pool_create(&e->part_pool, call->pool);

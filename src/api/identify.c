@@ -178,6 +178,26 @@ neo_problem *neo_call_confirm(neo_call *call)
     return problem ? problem : neo_call_check_scope(call);
 }
 
+/* A credential that replaces the last one has a pool of its own, because the number of parts is not limited. */
+int neo_call_has_lost_access(neo_call *call, apr_pool_t **principal_pool, const char **why)
+{
+    const neo_credential *before = call->principal;
+    apr_pool_t *pool, *unused;
+    apr_pool_create(&pool, call->request->pool);
+    call->pool = pool;
+    neo_problem *problem = neo_call_confirm(call);
+    int has_lost_rights = problem && neo_problem_status(problem) < 500;
+    unused = call->principal == before ? pool : *principal_pool;
+    if (call->principal != before)
+        *principal_pool = pool;
+    if (unused)
+        apr_pool_destroy(unused);
+    call->pool = call->request->pool;
+    if (has_lost_rights)
+        *why = "the credential was revoked, or lost its rights";
+    return has_lost_rights;
+}
+
 /* ---------------------------------------------------------------- the database */
 
 neo_problem *neo_call_enter_write(neo_call *call)

@@ -225,7 +225,7 @@ static neo_plain_reply answer_feed(feed *f)
 void neo_service_answer_listings(const neo_site *site, const neo_request *request, neo_response *response)
 {
     feed *f = apr_pcalloc(request->pool, sizeof *f);
-    f->stream = (neo_stream){next, close_stream, f};
+    f->stream = (neo_stream){.next = next, .close = close_stream, .baton = f};
     apr_pool_create(&f->part_pool, request->pool);
     neo_call_begin(&f->call, site, request, response);
     neo_plain_reply answer = answer_feed(f);

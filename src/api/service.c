@@ -78,6 +78,12 @@ static const neo_step pipeline[] = {
 
 /* ---------------------------------------------------------------- 404 before 400 */
 
+/* An attachment is not read only to find out whether it exists. */
+static int is_stream(const neo_operation *operation)
+{
+    return operation->media_type && strcmp(operation->media_type, "*/*") == 0;
+}
+
 /* Sets the match to the operation that reads what the path of the request names: the resource of "webhooks/{id}/recover".
  * Returns false if the path has no such operation. */
 static int match_reading(const neo_call *call, neo_match *match)
@@ -85,7 +91,7 @@ static int match_reading(const neo_call *call, neo_match *match)
     char *path = apr_pstrdup(call->pool, call->request->path), *last;
     for (;;) {
         neo_operation_match(path, "GET", call->pool, match);
-        if (match->operation && !(match->operation->accepts & NEO_ACCEPTS_PAGE))
+        if (match->operation && !(match->operation->accepts & NEO_ACCEPTS_PAGE) && !is_stream(match->operation))
             return match->id || match->subresource_id;
         if (!(last = strrchr(path, '/')))
             return 0;
@@ -176,7 +182,7 @@ static void respond(neo_call *call, const neo_problem *problem)
         response->status = call->result.status;
         response->stream = call->result.stream;
         if (response->stream)
-            response->media_type = call->match.operation->media_type;
+            response->media_type = call->result.media_type ? call->result.media_type : call->match.operation->media_type;
         else if (call->result.body.ptr)
             respond_with_body(call, &call->result);
     }

@@ -77,14 +77,20 @@ typedef struct {
     const char *token; /* NULL if it cannot be decrypted */
 } sender;
 
+const char *neo_call_open_token(neo_call *call, const char *number, const char *sealed)
+{
+    const char *token = neo_secret_open(&call->site->keys, number, sealed, call->pool);
+    if (!token)
+        neo_log(NEO_LOG_ACCESS_TOKEN_SEALED, call->request->log_context,
+                "cannot decrypt the access token of %s with any key in the key file", number);
+    return token;
+}
+
 /* `column`: that of the number's id, which its phone_number_id and its token follow. */
 static sender open_sender(neo_call *call, const neo_rows *rows, int column)
 {
     sender from = {.id = neo_rows_value(rows, 0, column), .phone_number_id = neo_rows_value(rows, 0, column + 1)};
-    from.token = neo_secret_open(&call->site->keys, from.id, neo_rows_value(rows, 0, column + 2), call->pool);
-    if (!from.token)
-        neo_log(NEO_LOG_ACCESS_TOKEN_SEALED, call->request->log_context,
-                "cannot decrypt the access token of %s with any key in the key file", from.id);
+    from.token = neo_call_open_token(call, from.id, neo_rows_value(rows, 0, column + 2));
     return from;
 }
 

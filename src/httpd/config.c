@@ -42,6 +42,7 @@ static const struct {
     {"NeoAPIEventRetention", offsetof(neo_server_config, event_retention), 1, 3650, 30},
     {"NeoAPIEventWaiters", offsetof(neo_server_config, max_event_waiters), 0, 1024, 8},
     {"NeoAPIWhatsAppTimeout", offsetof(neo_server_config, whatsapp_timeout), 1, 60, 10},
+    {"NeoAPIWhatsAppDownloads", offsetof(neo_server_config, whatsapp_downloads), 0, 1024, 4},
 };
 
 static long long *number_member(neo_server_config *config, apr_size_t member)
@@ -333,6 +334,8 @@ const command_rec neo_directives[] = {
     TAKE1("NeoAPIWhatsAppVersion", set_whatsapp_version, MEMBER(whatsapp_version), "the version of the provider's API"),
     TAKE1("NeoAPIEventWaiters", set_number, NULL, "maximum number of requests per process that wait for events"),
     TAKE1("NeoAPIWhatsAppTimeout", set_number, NULL, "time limit for the provider's response, in seconds"),
+    TAKE1("NeoAPIWhatsAppDownloads", set_number, NULL,
+          "maximum number of attachments per process that are read from the provider"),
     AP_INIT_ITERATE("NeoAPIWhatsAppStopTexts", add_stop_text, NULL, RSRC_CONF, "further texts that opt out of messages"),
     {0},
 };
@@ -384,14 +387,19 @@ int neo_config_provider_timeout(const neo_server_config *config)
     return (int)NUMBER(config, whatsapp_timeout);
 }
 
+neo_guard *neo_config_guard(const neo_server_config *config, apr_pool_t *pool)
+{
+    neo_guard *guard = neo_guard_make(pool);
+    for (int i = 0; i < config->webhook_allowed->nelts; i++)
+        (void)neo_guard_allow(guard, APR_ARRAY_IDX(config->webhook_allowed, i, const char *), pool);
+    return guard;
+}
+
 void neo_config_courier_settings(const server_rec *main_server, const neo_server_config *config, apr_pool_t *pool,
                                  neo_courier_settings *settings)
 {
     static const int default_delays[] = {0, 60, 300, 1800, 7200};
     const apr_array_header_t *configured = config->webhook_delays;
-    neo_guard *guard = neo_guard_make(pool);
-    for (int i = 0; i < config->webhook_allowed->nelts; i++)
-        (void)neo_guard_allow(guard, APR_ARRAY_IDX(config->webhook_allowed, i, const char *), pool);
     *settings = (neo_courier_settings){
         .keys = config->site->keys,
         .attempts = configured ? configured->nelts : (int)(sizeof default_delays / sizeof *default_delays),
@@ -399,7 +407,7 @@ void neo_config_courier_settings(const server_rec *main_server, const neo_server
         .concurrency = config->site->keys.count ? (int)NUMBER(config, webhook_concurrency) : 0, /* it cannot sign without */
         .per_subscription = (int)NUMBER(config, webhook_per_subscription),
         .ca_bundle = config->webhook_ca_bundle,
-        .guard = guard,
+        .guard = neo_config_guard(config, pool),
     };
     /* A courier also claims deliveries to URLs that another virtual host accepted: both can use one database. */
     for (const server_rec *s = main_server; s; s = s->next)

@@ -170,6 +170,23 @@ static void call_provider(void *context, const char *path, const char *token, ne
     neo_sender_request_once(&request, pool, response);
 }
 
+static neo_download *start_download(void *context, const char *url, const char *token, const char *organization,
+                                    neo_download_head *head)
+{
+    neo_exchange *exchange = context;
+    apr_pool_t *pool = exchange->r->pool;
+    const neo_download_request request = {
+        .url = url,
+        .provider_url = neo_config_provider_url(exchange->config, "", pool),
+        .token = token,
+        .guard = neo_config_guard(exchange->config, pool),
+        .timeout = neo_config_provider_timeout(exchange->config),
+        .owner = organization,
+        .max = (int)NEO_CONFIG_NUMBER(exchange->config, whatsapp_downloads),
+    };
+    return neo_download_start(&request, pool, head);
+}
+
 /* ---------------------------------------------------------------- the body */
 
 static neo_problem *too_large(neo_exchange *exchange, apr_size_t max)
@@ -389,8 +406,8 @@ static apr_status_t end_request(void *process)
 
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root)
 {
-    static const neo_host host = {header,       body,    on_authenticated,  acquire,       acquire_long, acquire_read,
-                                  confirm_read, release, notify_dispatcher, call_provider, await_event};
+    static const neo_host host = {header,       body,    on_authenticated,  acquire,       acquire_long,   acquire_read,
+                                  confirm_read, release, notify_dispatcher, call_provider, start_download, await_event};
     neo_exchange *exchange = apr_pcalloc(r->pool, sizeof *exchange);
     size_t root_len = strlen(root);
     neo_process *process = neo_shared_metrics_get()->process;

@@ -127,7 +127,7 @@ static void send_stream(request_rec *r, const neo_response *response)
     response->stream->close(response->stream);
     end_stream(&s);
     if (s.why)
-        neo_log(NEO_LOG_STREAM_ABORTED, &log_context, "export aborted after %" APR_OFF_T_FMT " bytes: %s", r->bytes_sent,
+        neo_log(NEO_LOG_STREAM_ABORTED, &log_context, "response aborted after %" APR_OFF_T_FMT " bytes: %s", r->bytes_sent,
                 s.why);
 }
 

@@ -249,6 +249,8 @@ static neo_json *make_path(const neo_openapi_builder *builder, neo_json *paths, 
                         neo_openapi_ref(builder, "parameters", neo_openapi_fill(builder, "{Resource}Id", resource)));
     if (strstr(key, "{delivery_id}"))
         neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "DeliveryId"));
+    if (strstr(key, "{message_id}"))
+        neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "MessageId"));
     if (neo_operation_is_by_external_id(operation))
         neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "ExternalId"));
     if (neo_json_size(parameters))

@@ -37,6 +37,7 @@ const neo_field neo_message_fields[] = {
     TEXT("template_language", 0, .max = 20, .doc = "Language of the template.", .example = "\"pt_BR\""),
     TEXT("media_mime_type", 0, .max = MAX_TEXT, .doc = "Media type of the attachment."),
     TEXT("media_filename", 0, .max = MAX_TEXT, .doc = "File name of the attachment."),
+    TEXT("media_id", NEO_EXPORT_ONLY, .max = MAX_ID),
     TEXT("media_url", 0, .max = MAX_TEXT, .doc = "URL of an attachment that was sent."),
     YES_OR_NO("has_media", NEO_ALWAYS, .default_value = "false", .doc = "Whether there is an attachment.", .example = "false"),
     ONE_OF("status", NEO_REQUIRED, .values = neo_message_statuses,

@@ -3,7 +3,6 @@
 #include "webhooks/sender.h"
 
 #include <apr_strings.h>
-#include <curl/curl.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -12,11 +11,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/crypto.h"
 #include "core/log.h"
-#include "received.h"
+#include "transfer.h"
 
-#define CONNECT_TIMEOUT_S           5
 #define MAX_BODY_BYTES              16384 /* of a receiver's response */
 #define MAX_PROVIDER_RESPONSE_BYTES 262144
 #define MAX_EVENTS                  64    /* of one epoll_wait */
@@ -85,29 +82,6 @@ static int on_progress(void *to, curl_off_t total, curl_off_t now, curl_off_t up
     return (version == CURL_HTTP_VERSION_1_0 || version == CURL_HTTP_VERSION_1_1) && neo_received_too_much(&t->received);
 }
 
-static CURLcode require_alternative_names(CURL *curl, void *ssl_context, void *data)
-{
-    (void)curl;
-    (void)data;
-    neo_tls_require_alternative_names(ssl_context);
-    return CURLE_OK;
-}
-
-/* What requests to receivers and to the provider have in common. */
-static void set_common_options(CURL *curl, int allows_http, int timeout, const char *agent, neo_received_head *head)
-{
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, allows_http ? "http,https" : "https");
-    curl_easy_setopt(curl, CURLOPT_PROXY, "");
-    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(curl, CURLOPT_SSL_CTX_FUNCTION, require_alternative_names);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)(timeout < CONNECT_TIMEOUT_S ? timeout : CONNECT_TIMEOUT_S));
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)timeout);
-    curl_easy_setopt(curl, CURLOPT_USERAGENT, agent);
-    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, neo_received_header);
-    curl_easy_setopt(curl, CURLOPT_HEADERDATA, head);
-}
-
 /* Until 8.14, libcurl processes endless empty DATA frames of HTTP/2 within one call, which stops the thread and all its
  * deliveries. */
 static void set_options(transfer *t)
@@ -115,7 +89,7 @@ static void set_options(transfer *t)
     const neo_sender_settings *s = &t->sender->settings;
     CURL *curl = t->curl;
     int has_safe_http2 = curl_version_info(CURLVERSION_NOW)->version_num >= 0x080E00;
-    set_common_options(curl, s->allows_http, s->timeout, "neoapi-webhooks/" NEO_VERSION, &t->received.head);
+    neo_transfer_set_options(curl, s->allows_http, s->timeout, "neoapi-webhooks/" NEO_VERSION, &t->received.head);
     curl_easy_setopt(curl, CURLOPT_PRIVATE, t);
     curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L); /* otherwise a timeout waits for a name server that does not respond */
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, has_safe_http2 ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);
@@ -196,27 +170,6 @@ int neo_sender_post(neo_sender *sender, const char *url, const char *const *head
 
 /* ---------------------------------------------------------------- results */
 
-/* A response that is not HTTP is an unsupported protocol to libcurl, like an address that is not. */
-static const char *transfer_error(CURL *curl, CURLcode code)
-{
-    long sent = 0;
-    curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
-    switch (code) {
-    case CURLE_OK: /* the status line is malformed */
-    case CURLE_WEIRD_SERVER_REPLY: return "response_invalid";
-    case CURLE_OPERATION_TIMEDOUT: return "timeout";
-    case CURLE_COULDNT_RESOLVE_HOST: return "name_not_resolved";
-    case CURLE_COULDNT_CONNECT: return "connection_failed";
-    case CURLE_PEER_FAILED_VERIFICATION: return "certificate_not_trusted";
-    case CURLE_SSL_CONNECT_ERROR: return "tls_failed";
-    case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL: return sent > 0 ? "response_invalid" : "address_invalid";
-    case CURLE_ABORTED_BY_CALLBACK:
-    case CURLE_WRITE_ERROR: return "response_too_large"; /* on_progress, or a callback that returned 0 */
-    default: return "connection_closed";
-    }
-}
-
 int neo_send_is_success(const neo_send_result *result)
 {
     return !result->error && result->http_status >= 200 && result->http_status <= 299;
@@ -235,7 +188,7 @@ static void finish_transfer(neo_sender *sender, CURL *curl, CURLcode code)
         .http_status = has_response ? t->received.head.status : 0,
         .error = has_response                          ? NULL
                  : t->was_blocked && !t->was_permitted ? "blocked_address"
-                                                       : transfer_error(curl, code),
+                                                       : neo_transfer_error(curl, code),
         .excerpt = has_response ? neo_received_excerpt(&t->received) : NULL,
         .started = t->started,
         .duration = (int)((duration + 500) / 1000),
@@ -369,7 +322,7 @@ static struct curl_slist *make_headers(const neo_provider_request *request, apr_
 static void set_request_once(CURL *curl, const neo_provider_request *request, struct curl_slist *headers,
                              struct curl_slist *addresses, response_reader *reader)
 {
-    set_common_options(curl, 1, request->timeout, "mod-neoapi/" NEO_VERSION, &reader->head);
+    neo_transfer_set_options(curl, 1, request->timeout, "mod-neoapi/" NEO_VERSION, &reader->head);
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
     curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, 1L);
@@ -403,7 +356,7 @@ void neo_sender_request_once(const neo_provider_request *request, apr_pool_t *po
     curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
     int has_response = code == CURLE_OK && reader.head.status;
     response->outcome = has_response ? NEO_PROVIDER_RESPONDED : sent > 0 ? NEO_PROVIDER_NO_RESPONSE : NEO_PROVIDER_NOT_SENT;
-    response->error = has_response ? NULL : transfer_error(curl, code);
+    response->error = has_response ? NULL : neo_transfer_error(curl, code);
     response->http_status = has_response ? reader.head.status : 0;
     response->body = neo_buf_text(&reader.body);
     curl_slist_free_all(headers);

@@ -211,7 +211,8 @@ static void set_media(neo_callback_item *item, const neo_json *message, apr_pool
     for (apr_size_t i = 0; i < sizeof media / sizeof *media; i++)
         if (strcmp(media[i], item->type) == 0) {
             const neo_json *object = neo_json_get(message, item->type);
-            item->has_media = object && id_at(object, "id", pool) != NULL;
+            item->media_id = object ? id_at(object, "id", pool) : NULL;
+            item->has_media = item->media_id != NULL;
             item->mime_type = object ? text_at(object, "mime_type", MAX_NAME, pool) : NULL;
             item->filename = object ? text_at(object, "filename", MAX_ID, pool) : NULL;
         }

@@ -60,6 +60,7 @@ static void put_item(neo_buf *out, const neo_callback_item *item, int number)
                  {"body", item->body},
                  {"mime_type", item->mime_type},
                  {"filename", item->filename},
+                 {"media_id", item->media_id},
                  {"refers_to", item->refers_to},
                  {"reply_to", item->reply_to},
                  {"status", item->status},

@@ -102,6 +102,13 @@ neo_pg_status neo_whatsapp_mark_read(neo_pg *pg, const neo_actor *actor, const c
                       pool, rows);
 }
 
+neo_pg_status neo_whatsapp_media(neo_pg *pg, const neo_actor *actor, const char *conversation, const char *message,
+                                 apr_pool_t *pool, neo_rows *rows)
+{
+    return neo_pg_run(pg, NEO_BIND(media, .organization = actor->organization, .id = conversation, .message = message), pool,
+                      rows);
+}
+
 /* Edits and revocations have changed the message that they refer to, and are not messages. */
 neo_pg_status neo_whatsapp_list_messages(neo_pg *pg, const neo_actor *actor, const char *conversation,
                                          const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)

@@ -37,6 +37,10 @@ from neoapi.whatsapp_last_received({organization}, {id}, {message});
 -- write: mark_read
 select r from neoapi.whatsapp_mark_read({organization}, {id}, {message}, {seen}) r where r is not null;
 
+-- read: media
+select number_id, phone_number_id, access_token, media_id, media_mime_type, media_filename
+from neoapi.whatsapp_media({organization}, {id}, {message});
+
 -- read: find_numbers
 select id, phone_number_id, app_secret from neoapi.whatsapp_number
 where phone_number_id = any ({ids}) or waba_id = any ({ids}) limit 1000;

@@ -37,7 +37,7 @@ CODES = {
          rf"|({KINDS}|whatsapp|conversation)\.[a-z0-9_]+_(required|invalid|not_found)|whatsapp\.template_rejected)",
     401: r"unauthorized\.(auth_required|invalid_credential|revoked_credential)",
     403: r"forbidden\.(insufficient_permissions|organization|by_server)",
-    404: rf"not_found\.(route|{KINDS}|delivery|conversation|event)",
+    404: rf"not_found\.(route|{KINDS}|delivery|conversation|media|event)",
     405: r"validation\.method_not_allowed",
     408: r"validation\.request_timeout",
     409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused|opted_out|window_closed|transaction_type|"

@@ -435,6 +435,8 @@ def test_events_are_as_described(document, admin_factory, instance):
 def test_every_response_is_as_described(document, sample_orgs, admin_factory, anonymous):
     wrong, viewers = [], {}
     for operation in document.operations:
+        if operation.path.endswith("/media"):  # it needs an attachment at Meta: test_whatsapp_media.py
+            continue
         sample_org = sample_orgs(operation.collection)
         if sample_org not in viewers:
             viewers[sample_org] = Api(sample_org.api.instance,

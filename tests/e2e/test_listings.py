@@ -321,7 +321,7 @@ def test_a_revocation_ends_a_feed_in_progress(portal_instance, admin, big):
         admin.ctl("listings", "revoke", feed["id"])
         with pytest.raises(Broken):
             slow.rest()
-    assert re.search(r"export aborted after \d+ bytes: the token was revoked", portal_instance.error_log)
+    assert re.search(r"response aborted after \d+ bytes: the token was revoked", portal_instance.error_log)
 
 
 # ---------------------------------------------------------------- the report

@@ -52,8 +52,8 @@ def provider():
 def meta(provider):
     """The stand-in. It accepts valid requests by default. A test fails if it refuses an invalid request."""
     provider.behave(accept)
-    provider.reading = None
-    del provider.sends[:], provider.marks[:], provider.reads[:], provider.wrong[:]
+    provider.reading = provider.serving = provider.attachment_url = None
+    del provider.sends[:], provider.marks[:], provider.reads[:], provider.wrong[:], provider.downloads[:]
     yield provider
     assert not provider.wrong
 

@@ -128,7 +128,6 @@ DEFECTS = {
     "libpq in a unit test": ("layers", "tests/unit/test_x.c", "#include <libpq-fe.h>\n", "belongs to libpq"),
     "libcurl in a unit test": ("layers", "tests/unit/test_x.c", "#include <curl/curl.h>\n", "belongs to libcurl"),
     "libcurl outside webhooks": ("layers", "src/api/x.c", "#include <curl/curl.h>\n", "belongs to libcurl"),
-    "libcurl in two files": ("layers", "src/webhooks/x.c", "#include <curl/multi.h>\n", "send.c, src/webhooks/x.c"),
     "httpd.h outside httpd": ("layers", "src/api/x.c", "#include <httpd.h>\n", "belongs to httpd"),
     "another header of httpd": ("layers", "src/ctl/x.c", '#include "http_log.h"\n', "belongs to httpd"),
     "mod_dbd.h in pg": ("layers", "src/pg/x.c", "#include <mod_dbd.h>\n", "belongs to httpd"),

@@ -223,6 +223,7 @@ static inline int ask_request(neo_site *site, fake_host *host, neo_request *requ
                                        fake_release,
                                        fake_notify_dispatcher,
                                        NULL,
+                                       NULL,
                                        NULL};
     request->host = &functions;
     request->context = host;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for Meta's servers: the WhatsApp Business Cloud API for sending messages.
+"""A stand-in for Meta's servers: the WhatsApp Business Cloud API for sending messages and reading attachments.
 
 with Meta() as meta:
     number = meta.number()          a business's number, with its account, access token and app secret
@@ -8,13 +8,17 @@ with Meta() as meta:
     meta.sends                      the received messages, including refused ones
     meta.marks                      the requests that mark a message as read, as meta.sends
     meta.behave(error(131026))      sets the behaviour for following messages
+    meta.attach(b"…", "image/png")  the content of a message with an attachment, which can then be downloaded
+    meta.downloads                  the requests for attachments' bytes
     with meta.unreachable(): ...    closes its port
 
 HTTP on loopback, with Python's standard library only. Requests are validated as strictly as by Meta. callbacks.py sends
 callbacks.
 """
 
+import base64
 import contextlib
+import hashlib
 import itertools
 import json
 import re
@@ -42,6 +46,19 @@ class Number:
     account: str
     token: str
     secret: str
+
+
+@dataclass
+class Attachment:
+    """A contact's attachment: its id, its bytes, and its type as Meta reports it."""
+
+    id: str
+    content: bytes
+    mime_type: str
+
+    @property
+    def digest(self):
+        return base64.b64encode(hashlib.sha256(self.content).digest()).decode()
 
 
 @dataclass
@@ -145,7 +162,7 @@ def require(condition, code, details):
         raise Wrong(code, details)
 
 
-# What each type has; None: what it may have is checked by a function.
+# The members that the content of each type may have; None: check_template checks it.
 CONTENTS = {"template": None, "text": {"body"}, "image": {"link", "caption"}, "document": {"link", "caption", "filename"},
             "reaction": {"message_id", "emoji"}}
 REQUIRED = {"text": {"body"}, "image": {"link"}, "document": {"link"}, "reaction": {"message_id", "emoji"}}
@@ -384,9 +401,20 @@ class Handler(BaseHTTPRequestHandler):
         meta.behaviour(self, send)
 
     def do_GET(self):
+        with contextlib.suppress(OSError):  # the client closed the connection
+            return self.read()
+        self.close_connection = True
+
+    def read(self):
+        path = urlsplit(self.path).path
+        if path.startswith("/attachments/"):
+            return self.download(path.removeprefix("/attachments/"))
         self.server.meta.reads.append(self.path)
         if self.server.meta.reading:
             return self.server.meta.reading(self)
+        found = re.fullmatch(r"/v\d+\.\d+/(\d+)", path)
+        if found and "phone_number_id" in self.path:
+            return self.describe(found[1])
         try:
             _, end = self.number_and_resource()
             require(end == "message_templates", 100, f"Unsupported get request: {self.path}")
@@ -395,6 +423,32 @@ class Handler(BaseHTTPRequestHandler):
         asked = parse_qs(urlsplit(self.path).query)
         named = [one for one in self.server.meta.templates if one["name"] == asked.get("name", [one["name"]])[0]]
         self.answer_checked("templates", {"data": named, "paging": {"cursors": {"before": "MAZDZD", "after": "MjQZD"}}})
+
+    def owner(self):
+        """The number whose token was sent, or None."""
+        sent = self.headers.get("Authorization")
+        return next((one for one in self.server.meta.numbers if sent == f"Bearer {one.token}"), None)
+
+    def describe(self, id):
+        """The response to a request for an attachment by its id: its URL, which is valid for five minutes."""
+        number, found = self.owner(), self.server.meta.attachments.get(id)
+        if not number:
+            return self.answer(401, error_body(190, "Invalid OAuth access token"))
+        if not found or parse_qs(urlsplit(self.path).query)["phone_number_id"] != [number.id]:
+            return self.answer(400, error_body(100, f"Object with ID '{id}' does not exist", error_subcode=33))
+        url = self.server.meta.attachment_url or f"{self.server.meta.url}/attachments/{id}?mid={id}&ext=1760000000&hash=ATs"
+        self.answer_checked("media", {"messaging_product": "whatsapp", "url": url, "mime_type": found.mime_type,
+                                      "sha256": found.digest, "file_size": str(len(found.content)), "id": id})
+
+    def download(self, id):
+        meta = self.server.meta
+        meta.downloads.append(self.path)
+        if meta.serving:
+            return meta.serving(self)
+        if not self.owner():
+            return self.answer(401)
+        found = meta.attachments.get(id)
+        self.answer(200 if found else 404, found.content if found else b"", found.mime_type if found else "text/html")
 
     def log_message(self, *_):
         pass
@@ -437,6 +491,8 @@ class Meta:
         self.behaviour, self.templates, self.numbers = accept, list(TEMPLATES), []
         self.sends, self.marks, self.wrong, self.on_send = [], [], [], on_send
         self.reads, self.reading = [], None  # paths of GET requests; a function that responds to them instead: reading(handler)
+        self.attachments, self.downloads = {}, []
+        self.attachment_url, self.serving = None, None  # instead of an attachment's own URL and of its bytes, as `reading`
         self.server = Server(self, port)
         self.port = self.server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -462,6 +518,12 @@ class Meta:
                          "token": "EAA" + secrets.token_urlsafe(60), "secret": secrets.token_hex(16), **given})
         self.numbers.append(made)
         return made
+
+    def attach(self, content, mime_type="image/jpeg", **more):
+        """Stores an attachment. Returns the content of a message with it."""
+        made = Attachment(str(next(numbers)), content, mime_type)
+        self.attachments[made.id] = made
+        return {"id": made.id, "mime_type": mime_type, "sha256": made.digest, **more}
 
     @contextlib.contextmanager
     def unreachable(self):

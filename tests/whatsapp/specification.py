@@ -2,7 +2,7 @@
 """Meta's OpenAPI document of the API (business-messaging-api, v23.0), as far as requests, responses and callbacks can be checked.
 
     given()                   the document in the file NEOAPI_META_OPENAPI; None without it
-    check("request", body)    raises an exception unless the document allows it; likewise "response", "templates" and "callback"
+    check("request", body)    raises an exception unless the document allows it; likewise "response", "templates", "media" and "callback"
 
 The file is not part of this repository: it is at github.com/facebook/openapi. Its schemas of incoming messages extend those of
 sent ones, which forbid what callbacks have, so of these only the content of each type is checked. What the document does not
@@ -71,6 +71,9 @@ class Specification:
 
     def marked(self, body):
         self.named("MarkMessageResponsePayload", body)
+
+    def media(self, body):
+        self.operation("{Media-ID}", "get", "200", body)
 
     def templates(self, body):
         self.operation("{WABA-ID}/message_templates", "get", "200", body)

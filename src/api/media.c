@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /whatsapp/conversations/{id}/messages/{message_id}/media: reads a contact's attachment from Meta while it is sent to the
+ * client. */
+#include "whatsapp/media.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "call.h"
+#include "core/log.h"
+#include "whatsapp/store.h"
+
+#define RETRY_SECONDS 30   /* Retry-After while Meta is unavailable */
+#define BUSY_SECONDS  5    /* the same while too many attachments are read */
+#define PART_MS       1000 /* after so long without a part, it is checked whether the response must end */
+#define NO_OBJECT     100  /* Meta's error code for an id that it does not have any more */
+
+/* ---------------------------------------------------------------- problems */
+
+static neo_problem *no_media(neo_call *call, const char *detail)
+{
+    return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, "media", "%s", detail);
+}
+
+static neo_problem *expired(neo_call *call)
+{
+    return no_media(call, "WhatsApp does not have the attachment any more: it keeps a contact's attachment for seven days.");
+}
+
+/* The log must not contain the attachment's URL. */
+static neo_problem *unavailable(neo_call *call, const neo_rows *message, int needs_administrator, const char *why)
+{
+    static atomic_llong last;
+    if (neo_call_may_log(&last))
+        neo_log(NEO_LOG_NO_MEDIA, call->request->log_context, "cannot read an attachment of %s from Meta (%s)",
+                neo_rows_value(message, 0, NEO_MEDIA_NUMBER), why);
+    return neo_call_try_later(call, NEO_INTERNAL_PROVIDER_UNAVAILABLE, RETRY_SECONDS,
+                              needs_administrator ? "The attachment cannot be read until an administrator has corrected the "
+                                                    "configuration of the organization's number."
+                                                  : "WhatsApp is unavailable. Try again later.");
+}
+
+/* ---------------------------------------------------------------- the start */
+
+/* Sets *url. */
+static neo_problem *read_url(neo_call *call, const neo_rows *message, const char *token, const char **url)
+{
+    const neo_request *request = call->request;
+    neo_provider_response answer = {.token = token, .body = {"", 0}};
+    neo_reply reply;
+    const char *path = neo_media_path(neo_rows_value(message, 0, NEO_MEDIA_ID),
+                                      neo_rows_value(message, 0, NEO_MEDIA_PHONE_NUMBER_ID), call->pool);
+    if (!path)
+        return no_media(call, "The message has no attachment of the contact.");
+    if (!token)
+        return unavailable(call, message, 1, "the access token cannot be decrypted");
+    request->host->call_provider(request->context, path, token, (neo_text){NULL, 0}, &answer);
+    answer.token = token;
+    if (answer.outcome != NEO_PROVIDER_RESPONDED)
+        return unavailable(call, message, 0, answer.error);
+    *url = answer.http_status == 200 ? neo_media_url(answer.body, call->pool) : NULL;
+    if (*url)
+        return NULL;
+    neo_reply_read(&answer, call->pool, &reply);
+    if (reply.title && reply.code == NO_OBJECT)
+        return expired(call);
+    return unavailable(call, message, reply.verdict == NEO_VERDICT_FORBIDDEN,
+                       reply.title     ? reply.title
+                       : reply.details ? reply.details
+                                       : "no usable response");
+}
+
+static neo_problem *start(neo_call *call, const neo_rows *message, const char *token, const char *url, neo_download **download,
+                          neo_download_head *head)
+{
+    const neo_request *request = call->request;
+    *download = request->host->start_download(request->context, url, token, call->actor.organization, head);
+    if (*download)
+        return NULL;
+    if (head->is_full)
+        return neo_call_try_later(call, NEO_INTERNAL_UNAVAILABLE, BUSY_SECONDS,
+                                  "The server reads as many attachments as it allows. Try again later.");
+    if (head->http_status == 404 || head->http_status == 410)
+        return expired(call);
+    if (head->error && strcmp(head->error, "response_too_large") == 0)
+        return no_media(call, "The attachment is larger than 100 MB.");
+    int is_refused_here = head->error && strstr(head->error, "address");
+    return unavailable(call, message, is_refused_here || head->http_status == 401 || head->http_status == 403,
+                       head->error ? head->error : apr_psprintf(call->pool, "HTTP status %d", head->http_status));
+}
+
+/* ---------------------------------------------------------------- the stream */
+
+typedef struct {
+    neo_stream stream;
+    neo_call call; /* a copy, because the request's ends before the stream */
+    apr_pool_t *principal_pool;
+    neo_download *download;
+    neo_text first;
+} attachment;
+
+static neo_stream_status next(neo_stream *stream, neo_text *part, const char **why)
+{
+    static const neo_stream_status statuses[] = {[NEO_DOWNLOAD_PART] = NEO_STREAM_PART,
+                                                 [NEO_DOWNLOAD_WAIT] = NEO_STREAM_WAIT,
+                                                 [NEO_DOWNLOAD_END] = NEO_STREAM_END,
+                                                 [NEO_DOWNLOAD_FAILED] = NEO_STREAM_FAILED};
+    attachment *a = stream->baton;
+    if (neo_call_has_lost_access(&a->call, &a->principal_pool, why))
+        return NEO_STREAM_FAILED;
+    if (!a->first.len)
+        return statuses[neo_download_next(a->download, PART_MS, part, why)];
+    *part = a->first;
+    a->first.len = 0;
+    return NEO_STREAM_PART;
+}
+
+static void close_stream(neo_stream *stream)
+{
+    neo_download_close(((attachment *)stream->baton)->download);
+}
+
+static neo_problem *read_media(neo_call *call, neo_result *result)
+{
+    neo_pg *pg;
+    neo_rows message;
+    neo_download_head head;
+    const char *url = NULL;
+    neo_problem *problem = neo_call_check_streaming(call);
+    if (problem || (problem = neo_call_acquire_for_id(call, &pg)))
+        return problem;
+    neo_pg_status status =
+        neo_whatsapp_media(pg, &call->actor, call->match.id, call->match.subresource_id, call->pool, &message);
+    neo_call_release(call, pg);
+    if ((problem = neo_call_check_found(call, status, &message)))
+        return problem;
+    const char *token = neo_call_open_token(call, neo_rows_value(&message, 0, NEO_MEDIA_NUMBER),
+                                            neo_rows_value(&message, 0, NEO_MEDIA_ACCESS_TOKEN));
+    attachment *a = apr_pcalloc(call->pool, sizeof *a);
+    if ((problem = read_url(call, &message, token, &url)) || (problem = start(call, &message, token, url, &a->download, &head)))
+        return problem;
+    a->stream = (neo_stream){.next = next, .close = close_stream, .baton = a};
+    a->call = *call;
+    a->first = head.first;
+    const char *type = neo_media_type(neo_rows_value(&message, 0, NEO_MEDIA_TYPE), head.first, call->pool);
+    neo_call_set_header(
+        call, "Content-Disposition",
+        neo_media_disposition(neo_rows_value(&message, 0, NEO_MEDIA_FILENAME), call->match.subresource_id, type, call->pool));
+    *result = (neo_result){.status = 200, .stream = &a->stream, .media_type = type};
+    return NULL;
+}
+
+const neo_operation neo_media_operations[] = {
+    {.method = "GET",
+     .path = "whatsapp/conversations/{id}/messages/{message_id}/media",
+     .run = read_media,
+     .access = NEO_ACCESS_READ,
+     .status = 200,
+     .prefix = "wam_",
+     .subresource = "media",
+     .resource = &neo_conversation,
+     .media_type = "*/*",
+     .problems = NEO_PROBLEM_BIT(NEO_NOT_FOUND_RESOURCE) | NEO_PROBLEM_BIT(NEO_INTERNAL_PROVIDER_UNAVAILABLE),
+     .schema = "Media",
+     .tag = "WhatsApp",
+     .verb = "getMedia",
+     .summary = "Download a contact's attachment",
+     .doc =
+         "Reads it from WhatsApp, which keeps it for seven days; it is not stored here. Then, and for a message without an "
+         "attachment of the contact, the response is 404 `not_found.media`. The `Content-Type` is `media_mime_type` without "
+         "parameters if the content matches it, otherwise `application/octet-stream`. `Content-Disposition` has a file name. "
+         "It needs HTTP/1.1; a response that ends early closes the connection.",
+     .answer = "The attachment."},
+    {0},
+};
