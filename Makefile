@@ -297,7 +297,7 @@ demo: all ## build it and run it with data (DEMO_PORT=8443, DEMO_RETRY_DELAYS="0
 demo-receiver: ## show the webhooks that the running demo sends, until Ctrl-C (DEMO_RECEIVER_PORT=8555)
 	@NEOAPI_DEMO_RECEIVER_PORT='$(DEMO_RECEIVER_PORT)' /usr/bin/python3 -B tests/demo/receiver.py '$(BUILD)'
 
-demo-story: ## tell a conversation over WhatsApp in the running demo: template, reply, webhook, opt-out
+demo-story: ## show, in the running demo, how a portal's lead gets an answer over WhatsApp: webhooks, template, photograph, reply, opt-out
 	@/usr/bin/python3 -B tests/demo/story.py '$(BUILD)'
 
 demo-sync: ## keep a copy of the running demo's data in build/demo/copy.db and print what other credentials change, until Ctrl-C

@@ -164,7 +164,7 @@ The examples of the documentation work in a shell with these variables:
 
 export KEY=$NEOAPI_KEY LEAD=$lead CURL_CA_BUNDLE=$ca REQUESTS_CA_BUNDLE=$ca NODE_EXTRA_CA_CERTS=$ca
 
-To receive webhooks, run make demo-receiver in another shell. make demo-story shows a conversation over WhatsApp, with webhooks.
+To receive webhooks, run make demo-receiver in another shell. make demo-story shows how a portal's lead gets an answer.
 
 make demo-sync, in another shell, copies the data and prints what is changed with this key; its program is on the page Keeping in sync.
 

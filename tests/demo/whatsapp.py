@@ -3,9 +3,11 @@
 
     NEOAPI_URL=… NEOAPI_CA=… whatsapp.py PORT SECRETS    simulates Meta for the number whose secrets are in that file
 
-Each message is delivered, read and answered, the template "visita" with PARAR; each step is a signed callback and a line of output. Uses tests/whatsapp.
+Each message is delivered, read and answered: the template "pedido_de_foto" with a photograph, the template "visita" and a text that mentions
+PARAR with PARAR. Each step is a signed callback and a line of output. Uses tests/whatsapp.
 """
 
+import base64
 import os
 import signal
 import ssl
@@ -17,7 +19,7 @@ from urllib.parse import urlsplit
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "whatsapp"))
 
-from callbacks import call, change, envelope, status, text  # noqa: E402
+from callbacks import call, change, envelope, message, status, text  # noqa: E402
 from meta import Meta, Number, accept  # noqa: E402
 
 NUMBER, DISPLAY, ACCOUNT = "106540352242922", "+55 11 4000-1234", "102290129340398"  # the same as in demo.sh
@@ -25,6 +27,10 @@ STATUSES = (("sent", 0.2), ("delivered", 0.5), ("read", 1))  # with the delay in
 ANSWERS = ("Oi! Sim, quero visitar no sábado de manhã.", "Obrigada pelo contato! Aceitam financiamento?",
            "Boa tarde, pode me mandar mais fotos?")
 STOPPED_BY, STOP = "visita", "PARAR"  # a template, and the answer of each contact who gets it
+PHOTOGRAPHED_BY = "pedido_de_foto"
+PHOTOGRAPH = base64.b64decode(  # a JPEG of one pixel
+    "/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////"
+    "wgALCAABAAEBAREA/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPxA=")
 TIMEOUT_S = 60  # seconds to wait for Apache
 
 
@@ -35,8 +41,8 @@ def trust():
 class Contacts:
     """The contacts: they receive messages and answer."""
 
-    def __init__(self, number):
-        self.number, self.context, self.count = number, trust(), 0
+    def __init__(self, number, meta):
+        self.number, self.meta, self.context, self.count = number, meta, trust(), 0
         self.url = f"https://{urlsplit(os.environ['NEOAPI_URL']).netloc}/whatsapp/callback"
 
     def accept(self, handler, send):
@@ -56,10 +62,19 @@ class Contacts:
             self.callback(statuses=[status(send, state, send.to)])
             self.say(f"{send.to}: {state}")
         time.sleep(1)
+        answer, said = self.answer(send)
+        self.callback(messages=[answer])
+        self.say(f"{send.to} answers: {said}")
+
+    def answer(self, send):
+        """The message with which the contact answers, and its text."""
         self.count += 1
-        answer = STOP if send.json.get("template", {}).get("name") == STOPPED_BY else ANSWERS[self.count % len(ANSWERS)]
-        self.callback(messages=[text(answer, send.to)])
-        self.say(f"{send.to} answers: {answer}")
+        template, body = (send.json.get(kind, {}).get(name, "") for kind, name in (("template", "name"), ("text", "body")))
+        if template == PHOTOGRAPHED_BY:
+            caption = "É esta a fachada?"
+            return message("image", send.to, content=self.meta.attach(PHOTOGRAPH, caption=caption)), f"(photograph) {caption}"
+        said = STOP if template == STOPPED_BY or STOP in body else ANSWERS[self.count % len(ANSWERS)]
+        return text(said, send.to), said
 
     def callback(self, **lists):
         """Sends a callback, like Meta, until it is accepted."""
@@ -84,7 +99,7 @@ def serve(port, file):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with Meta(int(port)) as meta:
         meta.numbers.append(number)
-        meta.behave(Contacts(number).accept)
+        meta.behave(Contacts(number, meta).accept)
         Contacts.say(f"simulating Meta for {DISPLAY} at {meta.url}")
         while True:
             signal.pause()

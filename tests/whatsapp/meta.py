@@ -115,6 +115,7 @@ def template(name, text, language="pt_BR", status="APPROVED", category="UTILITY"
 
 TEMPLATES = [
     template("boas_vindas", "Olá, {{1}}! Aqui é da {{2}}. Recebemos seu interesse e queremos ajudar."),
+    template("pedido_de_foto", "Olá, {{1}}! Pode nos mandar uma foto do imóvel que viu no anúncio?"),
     template("visita", "Podemos agendar a sua visita?"),
     template("visita", "May we arrange your visit?", language="en"),
     template("pausado", "Olá!", status="PAUSED"),
