@@ -279,8 +279,9 @@ create unlogged table neoapi.limit_lease (
     lease          int not null, -- of max_count
     used           int not null, -- of the lease, in the window
     demand         int not null, -- requests lately, including refused ones
+    wanted         int not null, -- how many requests a batch counts as that was refused lately; 0: none, or another host's is as large
     changed_at     timestamptz not null,
-    version        int not null, -- of the exchange that has changed max_count, used or demand
+    version        int not null, -- of the exchange that has changed max_count, used, demand or wanted
     primary key (name, host)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 create index limit_lease_version on neoapi.limit_lease (host, version);
@@ -293,6 +294,8 @@ grant select, insert, update, delete on neoapi.limit_lease to :runtime;
 --   - A host without a row can have an equal part.
 --   - Until all hosts have exchanged leases, they are not increased, because the table is empty after a crash of the database.
 --   - A host whose leases were not valid has no more than the others have left to it.
+-- If hosts have refused batches that count as several requests, the others leave so many to the one that wants most. If several want the
+-- same, only the first one is recorded, so that it stays the one.
 -- The leases of a host that has been restarted (is_new) are kept as those of a host that has ended, until the window has passed.
 --
 -- Returns a row with place 0, the leases of the names by their place in the array, and the limits whose numbers others have changed since
@@ -308,8 +311,9 @@ grant select, insert, update, delete on neoapi.limit_lease to :runtime;
 -- plpgsql, because its statements have snapshots of their own: those after the lock see what another host has recorded. They are planned
 -- each time, and find rows by the primary key or the hosts, because the table can grow from nothing to many rows before it is analyzed.
 create function neoapi.exchange_leases(me text, number bigint, known bigint, hosts int, is_new boolean, names text[], limits int[],
-                                       windows int[], leases int[], targets int[], used int[], demands int[])
-    returns table (place int, name text, max_count int, window_seconds int, lease int, other_used int, other_demand int)
+                                       windows int[], leases int[], targets int[], used int[], demands int[], wanted int[])
+    returns table (place int, name text, max_count int, window_seconds int, lease int, other_used int, other_demand int,
+                   other_wanted int)
     language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
@@ -337,7 +341,7 @@ begin
         return;
     end if;
     if not (is_valid or known = 0 or hosts = 1 and own.name is not null) then
-        return query select -1, null, null::int, null::int, null::int, null::int, null::int;
+        return query select -1, null, null::int, null::int, null::int, null::int, null::int, null::int;
         return;
     end if;
     select coalesce(max(h.version), 0) + 1, is_valid and count(*) filter (where h.name <> me) >= hosts - 1,
@@ -381,13 +385,13 @@ begin
         select h.name, h.seen_at > moment - interval '5 seconds' as is_valid
         from neoapi.limit_host h where h.seen_at > moment - interval '30 seconds'),
     mine as materialized (
-        select * from unnest(names, limits, windows, leases, targets, used, demands) with ordinality
-            as m (name, max_count, window_seconds, lease, target, used, demand, place)
+        select * from unnest(names, limits, windows, leases, targets, used, demands, wanted) with ordinality
+            as m (name, max_count, window_seconds, lease, target, used, demand, wanted, place)
         where m.target is not null),
     asked as materialized (
         select * from mine
         union all
-        select changed.name, null, null, null, null, null, null, null
+        select changed.name, null, null, null, null, null, null, null, null
         from (
             select l.name from unnest(others) as o (host) join neoapi.limit_lease l on l.host = o.host
             where l.version > case when is_all then 0 else known >> 32 end
@@ -395,7 +399,7 @@ begin
             select m.name from mine m) as changed),
     limited as materialized (
         select a.*, o.max_count as other_max_count, o.window_seconds as other_window_seconds, o.used as other_used,
-            o.demand as other_demand, e.equal,
+            o.demand as other_demand, o.wanted as other_wanted, e.equal,
             coalesce(a.max_count, o.max_count) - coalesce(o.leased, 0) - greatest(hosts - 1 - o.holders, 0) * e.equal as free
         from asked a cross join lateral (
             select (max(array[l.demand, l.max_count]))[2] as max_count, max(l.window_seconds) as window_seconds,
@@ -404,7 +408,8 @@ begin
                     else l.used end) as leased,
                 count(h.name) as holders,
                 least(coalesce(sum(l.used), 0), 2147483647)::int as used,
-                least(coalesce(sum(l.demand) filter (where h.is_valid), 0), 2147483647)::int as demand
+                least(coalesce(sum(l.demand) filter (where h.is_valid), 0), 2147483647)::int as demand,
+                coalesce(max(l.wanted) filter (where h.is_valid), 0) as wanted
             from neoapi.limit_lease l left join seen h on h.name = l.host
             where l.name = a.name and l.host <> me) o
         cross join lateral (select greatest(coalesce(a.max_count, o.max_count) / hosts, 1) as equal) e),
@@ -413,19 +418,23 @@ begin
             least(case when may_grow then l.target else least(l.target, coalesce(l.lease, l.equal)) end, l.free))::int as granted
         from limited l where l.place is not null),
     saved as (
-        insert into neoapi.limit_lease as l (name, host, max_count, window_seconds, lease, used, demand, changed_at, version)
-        select g.name, me, g.max_count, g.window_seconds, g.granted, g.used, g.demand, moment, next_version
+        insert into neoapi.limit_lease as l (name, host, max_count, window_seconds, lease, used, demand, wanted, changed_at, version)
+        select g.name, me, g.max_count, g.window_seconds, g.granted, g.used, g.demand,
+            case when g.wanted > g.other_wanted then g.wanted else 0 end, moment, next_version
         from granted g
-        on conflict (name, host) do update set (max_count, window_seconds, lease, used, demand, changed_at, version) =
-            (excluded.max_count, excluded.window_seconds, excluded.lease, excluded.used, excluded.demand, excluded.changed_at,
-            case when (l.max_count, l.used, l.demand) = (excluded.max_count, excluded.used, excluded.demand) then l.version
-                else excluded.version end))
-    select 0, ((next_version::bigint << 32) + peers)::text, null::int, null::int, null::int, is_all::int, null::int
+        on conflict (name, host) do update set (max_count, window_seconds, lease, used, demand, wanted, changed_at, version) =
+            (excluded.max_count, excluded.window_seconds, excluded.lease, excluded.used, excluded.demand, excluded.wanted,
+            excluded.changed_at,
+            case when (l.max_count, l.used, l.demand, l.wanted)
+                = (excluded.max_count, excluded.used, excluded.demand, excluded.wanted) then l.version else excluded.version end))
+    select 0, ((next_version::bigint << 32) + peers)::text, null::int, null::int, null::int, is_all::int, null::int, null::int
     union all
-    select g.place::int, g.name, g.other_max_count, g.window_seconds, g.granted, g.other_used, g.other_demand from granted g
+    select g.place::int, g.name, g.other_max_count, g.window_seconds, g.granted, g.other_used, g.other_demand, g.other_wanted
+    from granted g
     union all
     select null, l.name, l.other_max_count, l.other_window_seconds,
-        case when not has_row then greatest(least(l.equal, l.free), 0)::int end, l.other_used, l.other_demand
+        case when not has_row then greatest(least(l.equal, l.free), 0)::int end, l.other_used, l.other_demand,
+        l.other_wanted
     from limited l
     cross join lateral (select exists (select from neoapi.limit_lease r where r.name = l.name and r.host = me) as has_row) r
     where l.place is null and (has_row or l.other_used > 0 or l.other_demand > 0 or l.free < l.equal);

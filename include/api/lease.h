@@ -36,7 +36,8 @@ typedef struct neo_shared_limit {
 } neo_shared_limit;
 
 /* Like neo_limiter_count and neo_limiter_check. If `leases` is NULL, this host has the whole limit. If another host may give up
- * its part, allowance->reset is a second later. */
+ * its part, allowance->reset is a second later, and allowance->elsewhere is set. After a check that refuses several requests,
+ * this host asks the others to leave it so many. */
 void neo_lease_count(neo_leases *leases, neo_limiter *limiter, const neo_shared_limit *limit, int cost,
                      neo_allowance *allowance);
 void neo_lease_check(neo_leases *leases, neo_limiter *limiter, const neo_shared_limit *limit, int cost,
@@ -52,6 +53,8 @@ typedef struct neo_lease_need {
     int used, other_used;     /* by this host and by the others, of the window */
     int demand, other_demand; /* requests lately, including refused ones; of requests in progress, these */
     int is_in_progress;       /* a limit of requests in progress: a host that has none keeps one */
+    int wanted,
+        other_wanted; /* how many requests a batch counts as that was refused lately, here and on another host; 0: none */
 } neo_lease_need;
 int neo_lease_target(const neo_lease_need *need);
 

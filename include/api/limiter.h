@@ -21,6 +21,7 @@ typedef struct neo_allowance {
     long long reset; /* in seconds since 1970: when the first of the counted requests leave the window; if the limit is
                       * exceeded, when enough have left it for these to pass */
     int is_exceeded; /* the requests were not counted */
+    int elsewhere;   /* if it is exceeded: more requests that are left of a limit of several hosts, but not on this one */
 } neo_allowance;
 
 /* The size for `entries` callers in bytes. New memory must be zeroed. */

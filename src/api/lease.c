@@ -85,7 +85,7 @@ static void init_entry(neo_lease_entry *e, const char *name, int limit, int wind
     e->limit = limit;
     e->window = window;
     e->lease = NEO_NO_LEASE;
-    e->tried = e->demand = e->other_used = e->other_demand = 0;
+    e->tried = e->demand = e->wanted = e->other_used = e->other_demand = e->other_wanted = 0;
     e->recorded = (neo_lease_record){.limit = NEO_NO_LEASE_RECORD};
 }
 
@@ -146,8 +146,22 @@ static void set_allowance(const neo_lease_entry *e, int cost, int limit, neo_all
     allowance->limit = limit;
     if (!allowance->is_exceeded && left > allowance->remaining)
         allowance->remaining = (int)left;
-    if (allowance->is_exceeded && left >= cost)
+    if (allowance->is_exceeded && left >= cost) {
         allowance->reset = neo_now_ms() / 1000 + 1;
+        allowance->elsewhere = (int)left - allowance->remaining;
+    }
+}
+
+/* Notes what a refused batch needs, until one passes. */
+static void set_wanted(neo_lease_entry *e, int cost, int is_counted, const neo_allowance *allowance)
+{
+    if (is_counted && !allowance->is_exceeded)
+        e->wanted = 0;
+    if (is_counted || !allowance->is_exceeded)
+        return;
+    e->wanted_at = neo_steady_ms();
+    if (e->wanted < cost)
+        e->wanted = cost;
 }
 
 static void apply_limit(neo_leases *leases, neo_limiter *limiter, const neo_shared_limit *limit, int cost, int is_counted,
@@ -163,6 +177,8 @@ static void apply_limit(neo_leases *leases, neo_limiter *limiter, const neo_shar
                                                          limit->window, neo_now_ms() / 1000, allowance);
     if (part != limit->count)
         set_allowance(e, cost, limit->count, allowance);
+    if (e && cost > 1)
+        set_wanted(e, cost, is_counted, allowance);
 }
 
 void neo_lease_count(neo_leases *leases, neo_limiter *limiter, const neo_shared_limit *limit, int cost,

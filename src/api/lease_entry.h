@@ -15,7 +15,7 @@
 
 /* What the table has of this host. Only the process that exchanges leases uses it. */
 typedef struct {
-    int limit, lease, used, demand;
+    int limit, lease, used, demand, wanted;
 } neo_lease_record;
 
 typedef struct {
@@ -23,7 +23,9 @@ typedef struct {
     atomic_int lease;
     atomic_int tried; /* requests since the last exchange; of requests in progress, refused ones */
     atomic_int demand;
-    atomic_int other_used, other_demand;
+    atomic_int wanted; /* how many requests a batch counts as that was refused lately; 0: none */
+    _Atomic neo_ms wanted_at;
+    atomic_int other_used, other_demand, other_wanted;
     _Atomic neo_ms seen; /* the last exchange whose response had the limit */
     neo_lease_record recorded;
     char name[NEO_LEASE_NAME_SIZE];

@@ -15,18 +15,16 @@
 #include "lease_entry.h"
 
 #define INTERVAL_MS  1000
-#define ABANDONED_MS 5000 /* longer than an exchange: its process has ended, or was stopped */
-#define UNKNOWN      (-1) /* instead of a place: the table has not all leases of this host */
+#define ABANDONED_MS 5000  /* longer than an exchange: its process has ended, or was stopped */
+#define WANTED_MS    30000 /* after a batch was refused: its client may send the next ones to other hosts */
+#define UNKNOWN      (-1)  /* instead of a place: the table has not all leases of this host */
 
 /* What is left is divided by demand, except for a quarter that hosts have in equal parts for new clients. If it lasts less than
  * two seconds, all requests are divided by demand, also so that a large batch can pass; of requests in progress, the quarter is
  * always kept. A host that is alone records a quarter as free, so that a host that joins has something at once. */
-int neo_lease_target(const neo_lease_need *need)
+static int divide(const neo_lease_need *need, long long left)
 {
-    long long left = (long long)need->limit - need->used - need->other_used,
-              total = (long long)need->demand + need->other_demand;
-    if (left < 0)
-        left = 0;
+    long long total = (long long)need->demand + need->other_demand;
     if (need->hosts == 1)
         return need->used + (int)(left - left / 4);
     if (need->is_in_progress && need->limit < need->hosts)
@@ -43,7 +41,19 @@ int neo_lease_target(const neo_lease_need *need)
     return need->used + (int)(equal + ((left - equal * need->hosts) * need->demand + total - 1) / total);
 }
 
-enum { NAMES, LIMITS, WINDOWS, LEASES, TARGETS, USED, DEMANDS, COLUMNS };
+/* A batch cannot be divided: the host that has refused the largest one gets enough for it, and the others divide the rest. */
+int neo_lease_target(const neo_lease_need *need)
+{
+    long long left = (long long)need->limit - need->used - need->other_used;
+    if (left < 0)
+        left = 0;
+    if (need->other_wanted > 0 && need->other_wanted >= need->wanted && need->other_wanted <= left)
+        return divide(need, left - need->other_wanted);
+    int target = divide(need, left);
+    return need->wanted <= left && need->hosts > 1 && target < need->used + need->wanted ? need->used + need->wanted : target;
+}
+
+enum { NAMES, LIMITS, WINDOWS, LEASES, TARGETS, USED, DEMANDS, WANTED, COLUMNS };
 
 typedef struct {
     neo_leases *leases;
@@ -81,8 +91,11 @@ static neo_lease_need measure(const exchange *x, neo_lease_entry *e)
     if (e->window == NEO_LEASE_IN_PROGRESS)
         tried = used + (tried < limit ? tried : limit);
     e->demand = tried > decayed ? tried : decayed;
+    if (e->wanted && x->started - e->wanted_at >= WANTED_MS)
+        e->wanted = 0;
     return (neo_lease_need){
-        limit, x->hosts, used, e->other_used, e->demand, e->other_demand, e->window == NEO_LEASE_IN_PROGRESS};
+        limit,     x->hosts,       used, e->other_used, e->demand, e->other_demand, e->window == NEO_LEASE_IN_PROGRESS,
+        e->wanted, e->other_wanted};
 }
 
 /* Requests that are counted while the lease is reduced count against the old one. */
@@ -114,9 +127,17 @@ static void send_entry(exchange *x, neo_lease_entry *e, const neo_lease_record *
     add_number(x, TARGETS, is_removed, target);
     add_number(x, USED, 0, now->used);
     add_number(x, DEMANDS, 0, now->demand);
+    add_number(x, WANTED, 0, now->wanted);
 }
 
-/* Sends an entry if it has changed, or removes it if no host uses it and the others know that this one does not. */
+/* Whether no host uses the limit, and the others know that this one does not. */
+static int is_unused(const neo_lease_need *need, const neo_lease_record *recorded)
+{
+    return !need->used && !need->demand && !need->wanted && !need->other_used && !need->other_demand &&
+           recorded->limit != NEO_NO_LEASE_RECORD && !recorded->used && !recorded->demand && !recorded->wanted;
+}
+
+/* Sends an entry if it has changed, or removes it if it is not used. */
 static void add_entry(exchange *x, neo_lease_entry *e)
 {
     if (neo_lease_find(x->leases, e->name, e->limit, e->window) != e) {
@@ -125,12 +146,11 @@ static void add_entry(exchange *x, neo_lease_entry *e)
     }
     neo_lease_need need = measure(x, e);
     int target = neo_lease_target(&need), held = neo_lease_part(x->leases, e, need.limit, x->hosts);
-    int is_removed = !need.used && !need.demand && !need.other_used && !need.other_demand &&
-                     e->recorded.limit != NEO_NO_LEASE_RECORD && !e->recorded.used && !e->recorded.demand &&
-                     (x->hosts == 1 || e->lease == NEO_NO_LEASE || e->lease == target);
+    int is_removed = is_unused(&need, &e->recorded) && (x->hosts == 1 || e->lease == NEO_NO_LEASE || e->lease == target);
     if (target < held)
         reduce_lease(x, e, target, held, &need.used);
-    neo_lease_record now = {need.limit, e->lease == NEO_NO_LEASE || e->lease < held ? e->lease : held, need.used, need.demand};
+    neo_lease_record now = {need.limit, e->lease == NEO_NO_LEASE || e->lease < held ? e->lease : held, need.used, need.demand,
+                            need.wanted};
     if (is_removed || target > held || !x->known || memcmp(&now, &e->recorded, sizeof now) != 0)
         send_entry(x, e, &now, target, is_removed);
 }
@@ -161,7 +181,7 @@ static int is_unknown(const neo_rows *rows)
  * equal part if there is not so much. */
 static void apply_row(exchange *x, const neo_rows *rows, int row)
 {
-    enum { PLACE, NAME, LIMIT, WINDOW, LEASE, OTHER_USED, OTHER_DEMAND };
+    enum { PLACE, NAME, LIMIT, WINDOW, LEASE, OTHER_USED, OTHER_DEMAND, OTHER_WANTED };
     const char *place = neo_rows_value(rows, row, PLACE), *name = neo_rows_value(rows, row, NAME),
                *limit = neo_rows_value(rows, row, LIMIT), *lease = neo_rows_value(rows, row, LEASE);
     int other_used = atoi(neo_rows_value(rows, row, OTHER_USED));
@@ -182,6 +202,7 @@ static void apply_row(exchange *x, const neo_rows *rows, int row)
     }
     e->other_used = other_used;
     e->other_demand = atoi(neo_rows_value(rows, row, OTHER_DEMAND));
+    e->other_wanted = atoi(neo_rows_value(rows, row, OTHER_WANTED));
     if (limit && e->other_demand > e->demand) /* of a plan that was changed; two idle hosts must not exchange theirs */
         e->limit = atoi(limit);
     e->seen = x->number;
@@ -201,7 +222,7 @@ static void apply_response(exchange *x, const neo_rows *rows)
     neo_lease_entry *e;
     for (apr_size_t at = 0; leases->number == x->number && (e = neo_lease_next(leases, &at));) {
         if (x->is_all && e->seen != x->number)
-            e->other_used = e->other_demand = 0;
+            e->other_used = e->other_demand = e->other_wanted = 0;
         has_others |= e->other_used > 0;
     }
     if (leases->number != x->number)
@@ -220,7 +241,7 @@ static neo_pg_status run_exchange(exchange *x, const char *host, neo_pg *pg, int
     const char *sql =
         apr_psprintf(x->pool, exchange_leases_sql, neo_pg_literal(pg, host, x->pool), apr_ltoa(x->pool, (long)x->number),
                      apr_ltoa(x->pool, (long)x->known), x->hosts, x->leases->is_recorded ? "false" : "true", c[NAMES],
-                     c[LIMITS], c[WINDOWS], c[LEASES], c[TARGETS], c[USED], c[DEMANDS]);
+                     c[LIMITS], c[WINDOWS], c[LEASES], c[TARGETS], c[USED], c[DEMANDS], c[WANTED]);
     return neo_pg_exec_once(pg, sql, seconds, x->pool, rows);
 }
 

@@ -3,5 +3,5 @@
 
 -- The values are those of neoapi.exchange_leases. Not prepared, because it has a time limit of its own.
 -- name: exchange_leases
-select place, name, max_count, window_seconds, lease, other_used, other_demand
-from neoapi.exchange_leases(%s, %s, %s, %d, %s, %s, %s, %s, %s, %s, %s, %s);
+select place, name, max_count, window_seconds, lease, other_used, other_demand, other_wanted
+from neoapi.exchange_leases(%s, %s, %s, %d, %s, %s, %s, %s, %s, %s, %s, %s, %s);

@@ -171,6 +171,7 @@ static void decide(const part *parts, int count, int cost, int window, long long
     for (int i = 0; i < count; i++)
         sum += parts[i].count;
     allowance->is_exceeded = cost > 0 && sum > limit;
+    allowance->elsewhere = 0;
     uint64_t used = allowance->is_exceeded ? sum - (uint64_t)cost : sum;
     allowance->used = used < INT_MAX ? (int)used : INT_MAX;
     allowance->remaining = used < limit ? (int)(limit - used) : 0;

@@ -177,6 +177,16 @@ static void check_again(neo_call *call, int requests)
     set_limit_headers(call);
 }
 
+/* The limit of the deployment is not exceeded, only this host's part of it. */
+static neo_problem *part_exceeded(neo_call *call, const neo_allowance *allowance)
+{
+    return exceeded(call, allowance,
+                    apr_psprintf(call->pool,
+                                 "The server that received the request has used up its part of the limit of %d requests per %d "
+                                 "s. %d more are left on other servers. Repeat the request.",
+                                 allowance->limit, call->principal->window_seconds, allowance->elsewhere));
+}
+
 neo_problem *neo_call_limit_rate(neo_call *call, int requests)
 {
     const neo_allowance *allowance = &call->allowance;
@@ -185,6 +195,8 @@ neo_problem *neo_call_limit_rate(neo_call *call, int requests)
         return NULL;
     if (call->principal)
         check_again(call, refusal_cost(call));
+    if (allowance->elsewhere)
+        return part_exceeded(call, allowance);
     return exceeded(
         call, allowance,
         apr_psprintf(call->pool, "Rate limit of %d requests per %d s exceeded%s.", allowance->limit,
@@ -220,6 +232,15 @@ neo_problem *neo_call_count_more(neo_call *call, int requests)
                          "The batch counts as %d requests, more than the plan's limit of %d per %d s, so it is always "
                          "refused. Send fewer operations. Nothing was changed; this request counted as one.",
                          requests + 1, allowance->limit, call->principal->window_seconds));
+    if (allowance->elsewhere)
+        return exceeded(
+            call, allowance,
+            apr_psprintf(call->pool,
+                         "The batch counts as %d requests. Of %d per %d s, %d are left, but only %d on the server that "
+                         "received it. Repeat it, or send fewer operations. Nothing was changed; this request counted "
+                         "as one.",
+                         requests + 1, allowance->limit, call->principal->window_seconds,
+                         allowance->remaining + 1 + allowance->elsewhere, allowance->remaining + 1));
     return exceeded(call, allowance,
                     apr_psprintf(call->pool,
                                  "The batch counts as %d requests, and %d of %d per %d s are left. Send fewer operations, or "

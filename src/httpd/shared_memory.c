@@ -108,7 +108,7 @@ neo_leases *neo_shared_leases_open(server_rec *main_server, const char *params)
 {
     const char *purpose = limiter_entries(main_server, limits);
     const char *name =
-        apr_pstrcat(main_server->process->pconf, "neoapi_leases_3_" NEO_VERSION " ", purpose, " ", params ? params : "", NULL);
+        apr_pstrcat(main_server->process->pconf, "neoapi_leases_4_" NEO_VERSION " ", purpose, " ", params ? params : "", NULL);
     char *memory = open_memory(main_server, name, neo_leases_size(limits), purpose);
     return memory ? neo_leases_attach(memory, limits) : NULL;
 }

@@ -154,11 +154,11 @@ static fixture *make_fixture(int hosts, apr_pool_t *pool)
     return f;
 }
 
-enum { COLUMNS = 7 };
+enum { COLUMNS = 8 };
 #define KNOWN        4294967297
-#define DONE         "0", APR_STRINGIFY(KNOWN), NULL, NULL, NULL, "0", NULL
-#define ALL(...)     ((const char *const[]){"0", APR_STRINGIFY(KNOWN), NULL, NULL, NULL, "1", NULL, __VA_ARGS__})
-#define ROWS_UNKNOWN ((const char *const[]){"-1", NULL, NULL, NULL, NULL, NULL, NULL})
+#define DONE         "0", APR_STRINGIFY(KNOWN), NULL, NULL, NULL, "0", NULL, NULL
+#define ALL(...)     ((const char *const[]){"0", APR_STRINGIFY(KNOWN), NULL, NULL, NULL, "1", NULL, NULL, __VA_ARGS__})
+#define ROWS_UNKNOWN ((const char *const[]){"-1", NULL, NULL, NULL, NULL, NULL, NULL, NULL})
 #define ROWS(...)    ((const char *const[]){DONE, __VA_ARGS__})
 
 /* A second later, exchanges leases; the response has `rows` rows. */
@@ -172,7 +172,7 @@ static int exchange(fixture *f, int rows, const char *const *values)
 /* The response grants the only name that is sent a lease. */
 static void grant(fixture *f, const char *lease, const char *other_used, const char *other_demand)
 {
-    assert_true(exchange(f, 2, ROWS("1", NAME, "600", "60", lease, other_used, other_demand)));
+    assert_true(exchange(f, 2, ROWS("1", NAME, "600", "60", lease, other_used, other_demand, "0")));
     assert_null(f->error);
 }
 
@@ -186,7 +186,7 @@ static void assert_sent(const fixture *f, const char *entries, const char *argum
 
 static void assert_nothing_sent(const fixture *f)
 {
-    assert_string_equal(f->sent, "2, changed, '{}', '{}', '{}', '{}', '{}', '{}', '{}')");
+    assert_string_equal(f->sent, "2, changed, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')");
 }
 
 static neo_concurrency make_concurrency(apr_pool_t *pool)
@@ -204,9 +204,9 @@ TEST(a_host_that_is_alone_records_only_what_it_uses)
     assert_true(exchange(f, 0, NULL));
     assert_int_equal(f->server->executed, 0);
     (void)count(&f->host, 100, LIMIT);
-    assert_true(exchange(f, 2, ROWS("1", NAME, NULL, "60", "475", "0", "0")));
+    assert_true(exchange(f, 2, ROWS("1", NAME, NULL, "60", "475", "0", "0", "0")));
     assert_int_equal(f->server->executed, 1);
-    assert_non_null(strstr(f->sent, "1, all, '{\"" NAME "\"}', '{600}', '{60}', '{475}', '{475}', '{100}', '{100}')"));
+    assert_non_null(strstr(f->sent, "1, all, '{\"" NAME "\"}', '{600}', '{60}', '{475}', '{475}', '{100}', '{100}', '{0}')"));
     assert_false(count(&f->host, 500, LIMIT).is_exceeded);
 }
 
@@ -226,7 +226,7 @@ TEST(a_host_gets_more_and_gives_up_what_it_does_not_need)
     fixture *f = make_fixture(2, *state);
     (void)count(&f->host, 1, LIMIT);
     grant(f, "450", "10", "5");
-    assert_sent(f, "all", "'{NULL}', '{526}', '{1}', '{1}'");
+    assert_sent(f, "all", "'{NULL}', '{526}', '{1}', '{1}', '{0}'");
     assert_int_equal(count(&f->host, 1, LIMIT).remaining, LIMIT - 2 - 10);
     assert_int_equal(count(&f->host, 448, LIMIT).remaining, LIMIT - 450 - 10);
     assert_true(count(&f->host, 1, LIMIT).is_exceeded);
@@ -234,7 +234,7 @@ TEST(a_host_gets_more_and_gives_up_what_it_does_not_need)
     assert_int_equal(f->server->executed, 1); /* a second has not passed */
     grant(f, "450", "10", "50000");
     grant(f, "452", "148", "0");
-    assert_sent(f, "changed", "'{450}', '{451}', '{450}', '{337}'"); /* others have received more requests */
+    assert_sent(f, "changed", "'{450}', '{451}', '{450}', '{337}', '{0}'"); /* others have received more requests */
     assert_false(count(&f->host, 2, LIMIT).is_exceeded);
     neo_allowance refused = count(&f->host, 1, LIMIT);
     assert_true(refused.is_exceeded);
@@ -251,7 +251,7 @@ TEST(what_has_not_changed_is_not_sent)
     assert_nothing_sent(f);
     passed_ms += 10 * SECOND_MS; /* others may have taken over a part */
     grant(f, "300", "0", "0");
-    assert_sent(f, "all", "'{300}', '{350}', '{100}', '{0}'");
+    assert_sent(f, "all", "'{300}', '{350}', '{100}', '{0}', '{0}'");
 }
 
 TEST(a_host_that_the_table_does_not_know_has_equal_parts_until_it_has_sent_all)
@@ -263,7 +263,7 @@ TEST(a_host_that_the_table_does_not_know_has_equal_parts_until_it_has_sent_all)
     assert_null(f->error);
     assert_false(count(&f->host, 100, LIMIT).is_exceeded);
     assert_true(count(&f->host, 1, LIMIT).is_exceeded);
-    f->reply = (fake_reply){.columns = COLUMNS, .rows = 2, .values = ROWS("1", NAME, "600", "60", "300", "0", "0")};
+    f->reply = (fake_reply){.columns = COLUMNS, .rows = 2, .values = ROWS("1", NAME, "600", "60", "300", "0", "0", "0")};
     assert_true(run(f)); /* without a second */
     assert_ptr_equal(strstr(f->sent, "2, all, '{\"" NAME "\"}'"), f->sent);
     assert_true(exchange(f, 1, ROWS(DONE)));
@@ -275,33 +275,33 @@ TEST(a_host_that_is_alone_and_idle_sends_nothing)
     fixture *f = make_fixture(1, *state);
     (void)count(&f->host, 100, LIMIT);
     for (int i = 0; i < 30; i++)
-        assert_true(exchange(f, 2, ROWS("1", NAME, NULL, "60", "475", "0", "0")));
+        assert_true(exchange(f, 2, ROWS("1", NAME, NULL, "60", "475", "0", "0", "0")));
     int executed = f->server->executed;
     passed_ms += 10 * SECOND_MS;
     assert_true(exchange(f, 1, ROWS(DONE)));
     assert_int_equal(f->server->executed, executed);
     neo_leases_set_hosts(f->host.leases, 2);
-    assert_true(exchange(f, 2, ROWS("1", NAME, NULL, "60", "350", "0", "0")));
-    assert_sent(f, "all", "'{300}', '{350}', '{100}', '{0}'");
+    assert_true(exchange(f, 2, ROWS("1", NAME, NULL, "60", "350", "0", "0", "0")));
+    assert_sent(f, "all", "'{300}', '{350}', '{100}', '{0}', '{0}'");
 }
 
 TEST(a_limit_that_only_another_host_uses_is_known_until_no_host_uses_it)
 {
     fixture *f = make_fixture(2, *state);
-    assert_true(exchange(f, 2, ROWS(NULL, NAME, "600", "60", "200", "40", "9")));
+    assert_true(exchange(f, 2, ROWS(NULL, NAME, "600", "60", "200", "40", "9", "0")));
     assert_false(count(&f->host, 200, LIMIT).is_exceeded);
     assert_true(count(&f->host, 1, LIMIT).is_exceeded);
     f = make_fixture(2, *state);
-    assert_true(exchange(f, 2, ROWS(NULL, NAME, "600", "60", "200", "40", "9")));
+    assert_true(exchange(f, 2, ROWS(NULL, NAME, "600", "60", "200", "40", "9", "0")));
     grant(f, "70", "40", "9");
-    assert_sent(f, "changed", "'{70}', '{70}', '{0}', '{0}'");
-    assert_true(exchange(f, 2, ROWS(NULL, NAME, "600", "60", NULL, "40", "9")));
+    assert_sent(f, "changed", "'{70}', '{70}', '{0}', '{0}', '{0}'");
+    assert_true(exchange(f, 2, ROWS(NULL, NAME, "600", "60", NULL, "40", "9", "0")));
     assert_nothing_sent(f);
-    assert_true(exchange(f, 2, ROWS(NULL, NAME, "600", "60", NULL, "0", "0")));
+    assert_true(exchange(f, 2, ROWS(NULL, NAME, "600", "60", NULL, "0", "0", "0")));
     grant(f, "300", "0", "0");
-    assert_sent(f, "changed", "'{70}', '{300}', '{0}', '{0}'");
+    assert_sent(f, "changed", "'{70}', '{300}', '{0}', '{0}', '{0}'");
     assert_true(exchange(f, 1, ROWS(DONE)));
-    assert_sent(f, "changed", "'{300}', '{NULL}', '{0}', '{0}'");
+    assert_sent(f, "changed", "'{300}', '{NULL}', '{0}', '{0}', '{0}'");
     assert_true(exchange(f, 1, ROWS(DONE)));
     assert_nothing_sent(f);
 }
@@ -331,7 +331,7 @@ TEST(what_was_sent_without_a_response_is_sent_again)
     assert_true(neo_lease_enter(f->host.leases, &concurrency, NAME, 8, &place));
     neo_concurrency_leave(&place);
     for (int i = 0; i < 2; i++)
-        assert_true(exchange(f, 2, ROWS("1", NAME, "8", "0", "3", "1", "0")));
+        assert_true(exchange(f, 2, ROWS("1", NAME, "8", "0", "3", "1", "0", "0")));
     assert_true(exchange(f, 1, ROWS(DONE)));
     assert_nothing_sent(f);
     assert_true(neo_lease_enter(f->host.leases, &concurrency, NAME, 8, &place));
@@ -339,8 +339,8 @@ TEST(what_was_sent_without_a_response_is_sent_again)
     passed_ms += SECOND_MS;
     assert_true(run(f));
     neo_concurrency_leave(&place);
-    assert_true(exchange(f, 2, ROWS("1", NAME, "8", "0", "3", "1", "0")));
-    assert_non_null(strstr(f->sent, "'{8}', '{0}', '{3}', '{3}', '{0}', '{0}')"));
+    assert_true(exchange(f, 2, ROWS("1", NAME, "8", "0", "3", "1", "0", "0")));
+    assert_non_null(strstr(f->sent, "'{8}', '{0}', '{3}', '{3}', '{0}', '{0}', '{0}')"));
     assert_true(exchange(f, 1, ROWS(DONE)));
     assert_nothing_sent(f);
 }
@@ -389,10 +389,10 @@ TEST(a_host_takes_the_limit_of_others_only_if_they_have_more_demand)
     (void)count(&f->host, 1, LIMIT);
     for (int i = 0; i < 9; i++)
         grant(f, "300", "1", "0"); /* its demand ends */
-    assert_true(exchange(f, 2, ROWS(NULL, NAME, "500", "60", NULL, "2", "0")));
+    assert_true(exchange(f, 2, ROWS(NULL, NAME, "500", "60", NULL, "2", "0", "0")));
     grant(f, "301", "2", "0");
     assert_non_null(strstr(f->sent, "'{600}', '{60}'"));
-    assert_true(exchange(f, 2, ROWS("1", NAME, "500", "60", "301", "2", "1")));
+    assert_true(exchange(f, 2, ROWS("1", NAME, "500", "60", "301", "2", "1", "0")));
     assert_true(exchange(f, 1, ROWS(DONE)));
     assert_non_null(strstr(f->sent, "'{500}', '{60}'"));
 }
@@ -430,9 +430,9 @@ TEST(the_response_of_a_process_that_was_stopped_is_not_applied)
     fixture *f = make_fixture(2, *state), *other = make_fixture(2, *state);
     (void)count(&f->host, 10, LIMIT);
     other->host = f->host;
-    other->reply = (fake_reply){.columns = COLUMNS, .rows = 2, .values = ROWS("1", NAME, "600", "60", "20", "0", "500")};
+    other->reply = (fake_reply){.columns = COLUMNS, .rows = 2, .values = ROWS("1", NAME, "600", "60", "20", "0", "500", "0")};
     f->meanwhile = other;
-    assert_true(exchange(f, 2, ROWS("1", NAME, "600", "60", "600", "0", "0")));
+    assert_true(exchange(f, 2, ROWS("1", NAME, "600", "60", "600", "0", "0", "0")));
     assert_int_equal(f->server->executed + other->server->executed, 2);
     assert_true(count(&f->host, 11, LIMIT).is_exceeded);
 }
@@ -461,7 +461,7 @@ TEST(each_host_allows_a_request_in_progress_if_the_limit_is_below_the_number_of_
     f->concurrency = &concurrency;
     assert_true(neo_lease_enter(f->host.leases, &concurrency, NAME, 1, &place));
     neo_concurrency_leave(&place);
-    assert_true(exchange(f, 2, ROWS("1", NAME, "1", "0", "0", "0", "0"))); /* another host that is idle keeps the lease */
+    assert_true(exchange(f, 2, ROWS("1", NAME, "1", "0", "0", "0", "0", "0"))); /* another host that is idle keeps the lease */
     assert_true(neo_lease_enter(f->host.leases, &concurrency, NAME, 1, &place));
     assert_false(neo_lease_enter(f->host.leases, &concurrency, NAME, 1, &more));
 }
@@ -478,12 +478,12 @@ TEST(requests_in_progress_are_divided_by_those_in_progress)
     }
     for (int i = 0; i < 4; i++)
         assert_true(neo_lease_enter(f->host.leases, &concurrency, NAME, 8, &places[i]));
-    assert_true(exchange(f, 2, ROWS("1", NAME, NULL, "0", "7", "0", "0")));
-    assert_non_null(strstr(f->sent, "'{8}', '{0}', '{NULL}', '{7}', '{4}', '{4}')"));
-    assert_true(exchange(f, 2, ROWS(NULL, NAME, "8", "0", NULL, "4", "4")));
-    assert_true(exchange(f, 2, ROWS("1", NAME, "8", "0", "4", "4", "4")));
+    assert_true(exchange(f, 2, ROWS("1", NAME, NULL, "0", "7", "0", "0", "0")));
+    assert_non_null(strstr(f->sent, "'{8}', '{0}', '{NULL}', '{7}', '{4}', '{4}', '{0}')"));
+    assert_true(exchange(f, 2, ROWS(NULL, NAME, "8", "0", NULL, "4", "4", "0")));
+    assert_true(exchange(f, 2, ROWS("1", NAME, "8", "0", "4", "4", "4", "0")));
     neo_concurrency_place more;
     assert_false(neo_lease_enter(f->host.leases, &concurrency, NAME, 8, &more));
-    assert_true(exchange(f, 2, ROWS("1", NAME, "8", "0", "4", "4", "4")));
-    assert_non_null(strstr(f->sent, "'{4}', '{4}', '{4}', '{5}')")); /* and one that was refused */
+    assert_true(exchange(f, 2, ROWS("1", NAME, "8", "0", "4", "4", "4", "0")));
+    assert_non_null(strstr(f->sent, "'{4}', '{4}', '{4}', '{5}', '{0}')")); /* and one that was refused */
 }

@@ -8,7 +8,7 @@
 
 static int target(int hosts, int used, int other_used, int demand, int other_demand)
 {
-    return neo_lease_target(&(neo_lease_need){LIMIT, hosts, used, other_used, demand, other_demand, 0});
+    return neo_lease_target(&(neo_lease_need){LIMIT, hosts, used, other_used, demand, other_demand, 0, 0, 0});
 }
 
 TEST(what_is_left_is_divided_by_demand)
@@ -28,11 +28,28 @@ TEST(what_is_left_is_divided_by_demand)
     assert_int_equal(target(5, 2000000000, 2000000000, 2000000000, 2000000000), 2000000000);
 }
 
+static int batch_target(int used, int other_used, int demand, int other_demand, int wanted, int other_wanted)
+{
+    return neo_lease_target(&(neo_lease_need){LIMIT, 2, used, other_used, demand, other_demand, 0, wanted, other_wanted});
+}
+
+TEST(one_host_gets_enough_for_a_batch_that_was_refused)
+{
+    assert_int_equal(batch_target(295, 290, 10, 10, 10, 0), 305);
+    assert_int_equal(batch_target(290, 295, 10, 10, 10, 10), 293); /* the other asked first */
+    assert_int_equal(batch_target(290, 295, 10, 10, 10, 9), 300);
+    assert_int_equal(batch_target(290, 295, 0, 10, 0, 10), 290);
+    assert_int_equal(batch_target(295, 296, 10, 10, 10, 0), 300); /* there is not so much */
+    assert_int_equal(batch_target(295, 296, 10, 10, 0, 10), 300);
+    assert_int_equal(batch_target(0, 0, 10, 0, 10, 0), 525);
+}
+
 TEST(of_requests_in_progress_an_idle_host_keeps_one)
 {
-    neo_lease_need idle = {4, 2, 0, 1, 0, 1, 1}, busy = {4, 2, 1, 0, 1, 0, 1}, all_used = {4, 2, 0, 4, 0, 4, 1},
-                   idle_at_end = {4, 2, 0, 3, 0, 9, 1}, busy_at_end = {4, 2, 3, 0, 9, 0, 1}, both_busy = {4, 2, 2, 1, 9, 1, 1},
-                   few = {1, 2, 0, 1, 0, 1, 1};
+    neo_lease_need idle = {4, 2, 0, 1, 0, 1, 1, 0, 0}, busy = {4, 2, 1, 0, 1, 0, 1, 0, 0},
+                   all_used = {4, 2, 0, 4, 0, 4, 1, 0, 0}, idle_at_end = {4, 2, 0, 3, 0, 9, 1, 0, 0},
+                   busy_at_end = {4, 2, 3, 0, 9, 0, 1, 0, 0}, both_busy = {4, 2, 2, 1, 9, 1, 1, 0, 0},
+                   few = {1, 2, 0, 1, 0, 1, 1, 0, 0};
     assert_int_equal(neo_lease_target(&idle), 1);
     assert_int_equal(neo_lease_target(&busy), 3);
     assert_int_equal(neo_lease_target(&all_used), 0);
