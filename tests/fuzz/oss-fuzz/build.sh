@@ -21,8 +21,9 @@ for name in "${fuzzers[@]}"; do
     ldd "$OUT/$name" | awk '$3 ~ "^/" {print $3}' | { grep -vE '/lib(c|m|dl|rt|pthread|resolv)\.so' || true; } | xargs cp -n -t "$OUT/lib"
     [ ! -f "tests/fuzz/$name.dict" ] || cp "tests/fuzz/$name.dict" "$OUT/"
     printf '[libfuzzer]\nmax_len = 4096\n' >"$OUT/$name.options"
-    rm -rf "${WORK:?}/$name"
-    mkdir "$WORK/$name"
-    python3 -B tests/fuzz/corpus.py unpack "tests/fuzz/$name.txt" "$WORK/$name"
-    (cd "$WORK" && python3 -m zipfile -c "$OUT/${name}_seed_corpus.zip" "$name/")
+    seeds=$WORK/seeds/$name
+    rm -rf "$seeds"
+    mkdir -p "$seeds"
+    python3 -B tests/fuzz/corpus.py unpack "tests/fuzz/$name.txt" "$seeds"
+    (cd "$WORK/seeds" && python3 -m zipfile -c "$OUT/${name}_seed_corpus.zip" "$name/")
 done
