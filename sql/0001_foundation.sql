@@ -263,7 +263,7 @@ create unlogged table neoapi.limit_host (
     name            text collate "C" primary key,
     seen_at         timestamptz not null,
     number          bigint not null, -- of the exchange; each host has its own numbers
-    version         int not null,    -- of the exchange; the hosts' have one sequence
+    version         bigint not null, -- of the exchange; the hosts' have one sequence
     complete_number bigint not null  -- the number of the last exchange in which it sent all leases
 ) with (fillfactor = 50);
 grant select, insert, update, delete on neoapi.limit_host to :runtime;
@@ -281,7 +281,7 @@ create unlogged table neoapi.limit_lease (
     demand         int not null, -- requests lately, including refused ones
     wanted         int not null, -- how many requests a batch counts as that was refused lately; 0: none, or another host's is as large
     changed_at     timestamptz not null,
-    version        int not null, -- of the exchange that has changed max_count, used, demand or wanted
+    version        bigint not null, -- of the exchange that has changed max_count, used, demand or wanted
     primary key (name, host)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 create index limit_lease_version on neoapi.limit_lease (host, version);
@@ -319,7 +319,7 @@ create function neoapi.exchange_leases(me text, number bigint, known bigint, hos
 declare
     moment timestamptz; -- of the exchange
     own record;
-    next_version int;
+    next_version bigint;
     is_valid boolean; -- the leases of `me`
     may_grow boolean;
     peers bigint;     -- the hash
@@ -346,9 +346,9 @@ begin
     end if;
     select coalesce(max(h.version), 0) + 1, is_valid and count(*) filter (where h.name <> me) >= hosts - 1,
         coalesce(hashtext(string_agg(h.name || ' ' || h.complete_number, ',' order by h.name)
-            filter (where h.name <> me and h.seen_at > moment - interval '5 seconds')), 0) & 4294967295
+            filter (where h.name <> me and h.seen_at > moment - interval '5 seconds')), 0) & 8388607
     into next_version, may_grow, peers from neoapi.limit_host h;
-    is_all := known = 0 or known & 4294967295 <> peers;
+    is_all := known = 0 or known & 8388607 <> peers;
     insert into neoapi.limit_host as h (name, seen_at, number, version, complete_number)
     values (me, moment, number, next_version, case when known = 0 then number else own.complete_number end)
     on conflict (name) do update set (seen_at, number, version, complete_number) =
@@ -394,7 +394,7 @@ begin
         select changed.name, null, null, null, null, null, null, null, null
         from (
             select l.name from unnest(others) as o (host) join neoapi.limit_lease l on l.host = o.host
-            where l.version > case when is_all then 0 else known >> 32 end
+            where l.version > case when is_all then 0 else known >> 23 end
             except
             select m.name from mine m) as changed),
     limited as materialized (
@@ -427,7 +427,7 @@ begin
             excluded.changed_at,
             case when (l.max_count, l.used, l.demand, l.wanted)
                 = (excluded.max_count, excluded.used, excluded.demand, excluded.wanted) then l.version else excluded.version end))
-    select 0, ((next_version::bigint << 32) + peers)::text, null::int, null::int, null::int, is_all::int, null::int, null::int
+    select 0, ((next_version << 23) + peers)::text, null::int, null::int, null::int, is_all::int, null::int, null::int
     union all
     select g.place::int, g.name, g.other_max_count, g.window_seconds, g.granted, g.other_used, g.other_demand, g.other_wanted
     from granted g

@@ -106,6 +106,14 @@ def test_a_host_learns_when_what_an_ended_host_used_leaves_the_window(exchange):
     assert not exchange.cursor.fetchall()
 
 
+def test_exchanges_are_numbered_for_longer_than_a_deployment_runs(exchange):
+    exchange("one", None, 300)
+    exchange.cursor.execute("update neoapi.limit_host set version = 1e12")
+    exchange("two", None, 300, 20)
+    assert exchange.changes("one") == ({"x": (20, 1)}, True)
+    assert exchange.changes("one") == ({}, False)
+
+
 def test_no_lease_grows_until_all_hosts_have_exchanged_theirs(exchange):
     assert exchange("one", 500, 600) == 300, "another host may hold an equal part"
     assert exchange("one", 200, 600) == 200
