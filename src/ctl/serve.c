@@ -41,7 +41,7 @@ static const neo_parameter serve_options[] = {
     {"host-name", NEO_KIND_NAME, 0, NULL, "NeoAPIHostName"},
     {"database-password-file", NEO_KIND_FILE, 0, NULL,
      "a file whose first line is the password of the database's role; the variable applies to every command"},
-    {"database-connections", NEO_KIND_THREADS, 0, "27", "DBDMax: the database connections of each process"},
+    {"database-connections", NEO_KIND_THREADS, 0, "16", "DBDMax: the database connections of each process"},
     {"read-database", NEO_KIND_CONNINFO, 0, NULL, "NeoAPIReadDSN: replicas that answer lists and exports"},
     {"webhook-concurrency", NEO_KIND_CONCURRENCY, 0, "256", "NeoAPIWebhookConcurrency"},
     {"webhook-allow-address", NEO_KIND_RANGES, 0, NULL, "NeoAPIWebhookAllowAddress"},
