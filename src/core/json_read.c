@@ -138,7 +138,7 @@ static json_t *read_string(reader *r)
 
 static json_t *read_number(reader *r)
 {
-    char text[40];
+    char text[40], *end;
     apr_size_t len = neo_json_number_length(r->at, r->end);
     if (len == 0 || len >= sizeof text)
         return NULL;
@@ -147,8 +147,8 @@ static json_t *read_number(reader *r)
     r->at += len;
     errno = 0;
     if (text[strcspn(text, ".eE")]) {
-        double real = strtod(text, NULL);
-        return errno == 0 ? json_real(real) : NULL;
+        double real = strtod(text, &end); /* stops at the point if another module has set a locale with a decimal comma */
+        return errno == 0 && !*end ? json_real(real) : NULL;
     }
     long long integer = strtoll(text, NULL, 10);
     return errno == 0 ? json_integer(integer) : NULL;
