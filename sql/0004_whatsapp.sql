@@ -36,6 +36,10 @@ create table neoapi.whatsapp_number (
     refused_at           timestamptz, -- when the provider last refused all messages; null since it accepted one
     refusal              text,
     is_busy              boolean not null default false, -- the provider accepts messages again without a change here
+    verified_name        text, -- as the provider reported these at reported_at
+    quality_rating       text,
+    messaging_limit      text,
+    reported_at          timestamptz,
     primary key (organization_id, id)
 );
 create unique index whatsapp_number_phone_number_id_key on neoapi.whatsapp_number (phone_number_id);
@@ -262,7 +266,7 @@ create table neoapi.whatsapp_message (
     id                   text collate "C" not null check (id like 'wam\_%' and octet_length(id) = 30),
     conversation_id      text collate "C" not null,
     direction            text not null check (direction in ('inbound', 'outbound')),
-    source               text not null check (source in ('webhook', 'api')),
+    source               text not null check (source in ('webhook', 'api', 'device')),
     identity_id          bigint, -- of neoapi.whatsapp_identity: the sender, or the lead; decides about conversation_id
     recipient_wa_id      text collate "C", -- whom it was sent to
     recipient_bsuid      text collate "C",
@@ -286,6 +290,7 @@ create table neoapi.whatsapp_message (
     status_at            timestamptz not null,
     error_code           int,
     error_title          text,
+    pricing              json, -- how the provider bills it; always written in the same form
     actor_id             text collate "C",
     actor_type           text check (actor_type in ('user', 'api_key', 'system')),
     occurred_at          timestamptz not null,
@@ -303,17 +308,6 @@ create index whatsapp_message_conversation on neoapi.whatsapp_message (organizat
 create index whatsapp_message_q on neoapi.whatsapp_message using gin (organization_id, neoapi.folded(body) gin_trgm_ops);
 alter index neoapi.whatsapp_message_q alter column 2 set statistics 500;
 
--- The texts of templates' bodies, as the provider returned them; text is null if it returned none.
-create table neoapi.whatsapp_template (
-    organization_id text collate "C" not null references neoapi.organization (id),
-    waba_id         text collate "C" not null,
-    name            text collate "C" not null,
-    language        text collate "C" not null,
-    text            text,
-    read_at         timestamptz not null,
-    primary key (organization_id, waba_id, name, language)
-);
-
 -- The statuses that the provider has reported, each once. A status can arrive before the message has its provider_message_id.
 create table neoapi.whatsapp_status (
     organization_id     text collate "C" not null,
@@ -322,6 +316,7 @@ create table neoapi.whatsapp_status (
     occurred_at         timestamptz not null,
     error_code          int,
     error_title         text,
+    pricing             json,
     contact_wa_id       text collate "C",
     contact_bsuid       text collate "C",
     primary key (organization_id, provider_message_id, status)
@@ -880,8 +875,7 @@ create function neoapi.whatsapp_start(
     organization text, credential text, idempotency_key uuid, request_hash bytea, actor text, actor_type text, lead text,
     number text, target text, content json, conversation text, message text)
     returns table (refusal text, deliveries int, created boolean, number_id text, phone_number_id text, access_token text,
-                   wa_id text, bsuid text, account text, has_template boolean, template_text text, reply_to text,
-                   window_expires_at text)
+                   wa_id text, bsuid text, reply_to text, window_expires_at text)
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
     m neoapi.whatsapp_message := json_populate_record(null::neoapi.whatsapp_message, content);
@@ -922,14 +916,14 @@ begin
         perform neoapi.whatsapp_refresh(organization, opened); -- also applies an opt-out that was imported since
         select x.provider_message_id into reply_to from neoapi.whatsapp_message x
         where x.organization_id = organization and x.conversation_id = opened and x.id = content->>'reply_to_id' and x.refers_to is null;
-        select c.contact_wa_id, c.contact_bsuid, n.phone_number_id, n.access_token, n.waba_id,
+        select c.contact_wa_id, c.contact_bsuid, n.phone_number_id, n.access_token,
                target is null and (c.is_provisional or c.id = conversation),
                neoapi.format_timestamp(c.last_inbound_at + interval '24 hours'),
                case when c.opted_out_at is not null then 'opted_out'
                     when c.contact_wa_id is null and c.contact_bsuid is null then 'no_phone'
                     when not is_template and coalesce(c.last_inbound_at <= now() - interval '24 hours', true) then 'window_closed'
                     when content->>'reply_to_id' is not null and reply_to is null then 'no_message' end
-        into wa_id, bsuid, phone_number_id, access_token, account, created, window_expires_at, refusal
+        into wa_id, bsuid, phone_number_id, access_token, created, window_expires_at, refusal
         from neoapi.whatsapp_conversation c
         join neoapi.whatsapp_number n on n.organization_id = c.organization_id and n.id = c.number_id
         where c.organization_id = organization and c.id = opened;
@@ -964,22 +958,8 @@ begin
         m.media_url is not null, 'pending', now(), actor, actor_type, now(), created);
     update neoapi.idempotency_key k set status = 201
     where created and k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key;
-    select t.text into template_text from neoapi.whatsapp_template t
-    where t.organization_id = organization and t.waba_id = account and t.name = m.template_name
-      and t.language = m.template_language and t.read_at > now() - interval '1 hour';
-    has_template := found or not is_template;
     return next;
 end $$;
-
--- Stores a template's text, as the provider has returned it.
-create function neoapi.whatsapp_store_template(organization text, account text, template text, language text, body text)
-    returns void
-    language sql volatile security definer set search_path = pg_catalog, pg_temp
-    as $$
-        insert into neoapi.whatsapp_template as t (organization_id, waba_id, name, language, text, read_at)
-        values (organization, account, template, language, body, now())
-        on conflict (organization_id, waba_id, name, language) do update set text = excluded.text, read_at = excluded.read_at
-    $$;
 
 -- Records the outcome of a message of whatsapp_start: accepted; failed (rejected for good, which is the response); unknown; or
 -- refused, opted_out, unsent, busy, which delete the idempotency key, so that the request can be retried. `rendered` is the template's
@@ -1031,6 +1011,9 @@ begin
             m.error_code := reported.error_code;
             m.error_title := reported.error_title;
         end if;
+        m.pricing := coalesce(m.pricing, (
+            select s.pricing from neoapi.whatsapp_status s
+            where s.organization_id = organization and s.provider_message_id = provider_id and s.pricing is not null limit 1));
     elsif outcome <> 'unknown' and m.status = 'pending' then
         m.status := 'failed';
         m.status_at := now();
@@ -1039,7 +1022,7 @@ begin
     end if;
     update neoapi.whatsapp_message x
     set provider_message_id = m.provider_message_id, status = m.status, status_at = m.status_at, error_code = m.error_code,
-        error_title = m.error_title, body = coalesce(rendered, x.body)
+        error_title = m.error_title, pricing = m.pricing, body = coalesce(rendered, x.body)
     where x.organization_id = organization and x.id = message;
     update neoapi.whatsapp_conversation c
     set held = is_held and m.status in ('pending', 'accepted'),
@@ -1301,10 +1284,10 @@ create function neoapi.whatsapp_health(out stalled bigint, out oldest bigint, ou
     $$;
 
 revoke execute on function
-    neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_change, neoapi.lead_merge,
+    neoapi.whatsapp_start, neoapi.whatsapp_finish, neoapi.whatsapp_change, neoapi.lead_merge,
     neoapi.whatsapp_last_received, neoapi.whatsapp_mark_read, neoapi.whatsapp_media, neoapi.whatsapp_health from public;
 grant execute on function
-    neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_change, neoapi.lead_merge,
+    neoapi.whatsapp_start, neoapi.whatsapp_finish, neoapi.whatsapp_change, neoapi.lead_merge,
     neoapi.whatsapp_last_received, neoapi.whatsapp_mark_read, neoapi.whatsapp_media, neoapi.whatsapp_health to :runtime;
 
 -- ---------------------------------------------------------------- receiving
@@ -1331,11 +1314,14 @@ create type neoapi.whatsapp_callback_item as (
     media_id        text,
     has_media       boolean,
     is_group        boolean,
+    is_outbound     boolean, -- of a message: sent with the business's telephone
+    is_history      boolean, -- of a message: an old one of the telephone; all items of a call are, or none
     refers_to       text,   -- of the types edit and revoke: the id of the message that is changed
     reply_to        text,   -- of a reply or a reaction: the id of the message that it is to
-    status          text,
+    status          text,   -- of a status, or of an outbound message
     error_code      int,
     error_title     text,
+    pricing         json,   -- of a status
     preference      text,   -- stop or resume
     new_wa_id       text,
     new_bsuid       text,
@@ -1408,32 +1394,61 @@ create function neoapi.whatsapp_add_status_recipient(item neoapi.whatsapp_callba
         from neoapi.whatsapp_status_message(item) m
     $$;
 
--- Inserts messages and updates their conversations. Returns the ids of the new messages.
+-- Inserts messages and updates their conversations. Returns the ids of the new messages. An outbound one may have had statuses
+-- before. What is history was read on the telephone, if nothing else is unread.
 create function neoapi.whatsapp_insert_messages(items neoapi.whatsapp_callback_item[], id_block text) returns text[]
     language sql volatile
     as $$
         with inserted as (
             insert into neoapi.whatsapp_message (organization_id, id, conversation_id, identity_id, direction, source,
-                provider_message_id, refers_to, reply_to, type, is_group, body, media_mime_type, media_filename, media_id, has_media,
-                status, status_at, occurred_at)
-            select u.organization_id, neoapi.block_id(id_block, u.n), i.conversation_id, i.id, 'inbound', 'webhook', u.id,
-                   u.refers_to, u.reply_to, u.type, coalesce(u.is_group, false), u.body, u.mime_type, u.filename, u.media_id,
-                   u.has_media, 'received', now(), least(neoapi.whatsapp_timestamp(u.at), now())
+                recipient_wa_id, recipient_bsuid, provider_message_id, refers_to, reply_to, type, is_group, body, media_mime_type,
+                media_filename, media_id, has_media, status, status_at, error_code, error_title, pricing, occurred_at)
+            select u.organization_id, neoapi.block_id(id_block, u.n), i.conversation_id, i.id,
+                   case when u.is_outbound then 'outbound' else 'inbound' end, case when u.is_outbound then 'device' else 'webhook' end,
+                   case when u.is_outbound then u.wa_id end, case when u.is_outbound and u.wa_id is null then u.bsuid end, u.id,
+                   u.refers_to, u.reply_to, u.type, coalesce(u.is_group, false), u.body, u.mime_type, u.filename, u.media_id, u.has_media,
+                   coalesce(s.status, u.status, 'received'), coalesce(s.occurred_at, now()), s.error_code, s.error_title, p.pricing,
+                   least(neoapi.whatsapp_timestamp(u.at), now())
             from unnest(items) u
             join neoapi.whatsapp_identity i
                 on i.organization_id = u.organization_id and i.number_id = u.number_id and i.source = 'message ' || u.id
+            left join lateral (
+                select x.* from neoapi.whatsapp_status x
+                where u.is_outbound and x.organization_id = u.organization_id and x.provider_message_id = u.id
+                  and neoapi.whatsapp_status_rank(x.status) > neoapi.whatsapp_status_rank(u.status)
+                order by neoapi.whatsapp_status_rank(x.status) desc limit 1) s on true
+            left join lateral (
+                select x.pricing from neoapi.whatsapp_status x
+                where u.is_outbound and x.organization_id = u.organization_id and x.provider_message_id = u.id
+                  and x.pricing is not null limit 1) p on true
             where u.kind = 'message' order by u.n
             on conflict do nothing
-            returning organization_id, id, conversation_id, occurred_at, type, is_group),
+            returning organization_id, id, conversation_id, occurred_at, type, is_group, direction),
         updated as (
             update neoapi.whatsapp_conversation c
-            set last_inbound_at = greatest(c.last_inbound_at, t.last), unread_count = c.unread_count + t.count,
+            set last_inbound_at = greatest(c.last_inbound_at, t.last),
+                unread_count = c.unread_count + case when items[1].is_history then 0 else t.count end,
+                last_read_at = case when items[1].is_history and c.unread_count = 0 then greatest(c.last_read_at, t.last)
+                                    else c.last_read_at end,
                 updated_at = now(), is_provisional = false
-            from (select organization_id, conversation_id, count(*) filter (where neoapi.whatsapp_is_new_message(type))::int as count,
-                         max(occurred_at) filter (where neoapi.whatsapp_is_new_message(type) and not is_group) as last
+            from (select organization_id, conversation_id,
+                         count(*) filter (where direction = 'inbound' and neoapi.whatsapp_is_new_message(type))::int as count,
+                         max(occurred_at) filter (where direction = 'inbound' and neoapi.whatsapp_is_new_message(type) and not is_group) as last
                   from inserted group by organization_id, conversation_id) t
             where c.organization_id = t.organization_id and c.id = t.conversation_id)
         select array(select id from inserted)
+    $$;
+
+-- Stores the media of old messages, which follow in callbacks of their own.
+create function neoapi.whatsapp_add_media(items neoapi.whatsapp_callback_item[]) returns void
+    language sql volatile
+    as $$
+        update neoapi.whatsapp_message m
+        set type = u.type, body = coalesce(u.body, m.body), media_mime_type = u.mime_type, media_filename = u.filename, media_id = u.media_id,
+            has_media = u.has_media
+        from unnest(items) u
+        where u.is_history and u.kind = 'message' and u.type <> 'media_placeholder'
+          and m.organization_id = u.organization_id and m.provider_message_id = u.id and m.type = 'media_placeholder'
     $$;
 
 -- Applies the latest edit or revocation of each message to it. Either can arrive first. Only the sender can change a message. A
@@ -1443,19 +1458,19 @@ create function neoapi.whatsapp_apply_edits(items neoapi.whatsapp_callback_item[
     language sql volatile
     as $$
         with change as materialized ( -- without organization_id, so that the index of refers_to is used
-            select x.organization_id, x.conversation_id, x.refers_to as id,
+            select x.organization_id, x.conversation_id, x.direction, x.refers_to as id,
                    (array_agg(x.body order by x.occurred_at desc, x.id desc) filter (where x.type = 'edit'))[1] as body,
                    case when not bool_or(x.type = 'revoke') then max(x.occurred_at) filter (where x.type = 'edit') end as edited_at,
                    min(x.occurred_at) filter (where x.type = 'revoke') as revoked_at
             from neoapi.whatsapp_message x
             where x.refers_to = any (array(select coalesce(u.refers_to, u.id) from unnest(items) u where u.kind = 'message'))
-            group by x.organization_id, x.conversation_id, x.refers_to),
+            group by x.organization_id, x.conversation_id, x.direction, x.refers_to),
         changed as (
             update neoapi.whatsapp_message o
             set body = case when e.revoked_at is null then e.body end, has_media = o.has_media and e.revoked_at is null,
                 edited_at = e.edited_at, revoked_at = e.revoked_at
             from change e
-            where o.organization_id = e.organization_id and o.provider_message_id = e.id and o.direction = 'inbound'
+            where o.organization_id = e.organization_id and o.provider_message_id = e.id and o.direction = e.direction
               and o.conversation_id = e.conversation_id and o.refers_to is null
               and (o.edited_at, o.revoked_at) is distinct from (e.edited_at, e.revoked_at)
             returning o.id)
@@ -1473,15 +1488,17 @@ begin
         where u.kind = 'status')
     order by c.organization_id, c.id for update;
     insert into neoapi.whatsapp_status (organization_id, provider_message_id, status, occurred_at, error_code, error_title,
-        contact_wa_id, contact_bsuid)
-    select u.organization_id, u.id, u.status, least(neoapi.whatsapp_timestamp(u.at), now()), u.error_code, u.error_title, u.wa_id,
-           u.bsuid
+        pricing, contact_wa_id, contact_bsuid)
+    select u.organization_id, u.id, u.status, least(neoapi.whatsapp_timestamp(u.at), now()), u.error_code, u.error_title,
+           u.pricing, u.wa_id, u.bsuid
     from unnest(items) u where u.kind = 'status' order by u.organization_id, u.id, u.status, u.n
     on conflict do nothing;
     get diagnostics count = row_count;
     with target as (
         select distinct on (m.organization_id, m.id) m.organization_id, m.id, m.conversation_id, u.id as provider_id, u.status,
-               least(neoapi.whatsapp_timestamp(u.at), now()) as at, u.error_code, u.error_title
+               least(neoapi.whatsapp_timestamp(u.at), now()) as at, u.error_code, u.error_title,
+               neoapi.whatsapp_status_rank(u.status) > neoapi.whatsapp_status_rank(m.status) as is_later,
+               coalesce(max(u.pricing::text) over (partition by m.organization_id, m.id), m.pricing::text) as pricing
         from unnest(items) u cross join lateral neoapi.whatsapp_status_message(u) m
         where u.kind = 'status'
         order by m.organization_id, m.id, neoapi.whatsapp_status_rank(u.status) desc, u.n),
@@ -1490,10 +1507,14 @@ begin
         set provider_message_id = coalesce(m.provider_message_id, (select t.provider_id where not exists (
                 select from neoapi.whatsapp_message o
                 where o.organization_id = t.organization_id and o.provider_message_id = t.provider_id))),
-            status = t.status, status_at = t.at, error_code = t.error_code, error_title = t.error_title
+            status = case when t.is_later then t.status else m.status end,
+            status_at = case when t.is_later then t.at else m.status_at end,
+            error_code = case when t.is_later then t.error_code else m.error_code end,
+            error_title = case when t.is_later then t.error_title else m.error_title end,
+            pricing = t.pricing::json
         from target t
         where m.organization_id = t.organization_id and m.id = t.id
-          and neoapi.whatsapp_status_rank(t.status) > neoapi.whatsapp_status_rank(m.status)
+          and (t.is_later or t.pricing is distinct from m.pricing::text)
         returning m.id),
     released as (
         update neoapi.whatsapp_conversation c set held = false, updated_at = now()
@@ -1538,9 +1559,14 @@ begin
         where c.id = any (changed) and c.organization_id = any (array(select distinct u.organization_id from unnest(items) u))
         order by c.organization_id, c.id) k;
     received := neoapi.whatsapp_insert_messages(items, message_block);
+    perform neoapi.whatsapp_add_media(items) where items[1].is_history;
     edited := neoapi.whatsapp_apply_edits(items);
     select s.count, s.changed into status_count, delivered from neoapi.whatsapp_apply_statuses(items) s;
     message_count := cardinality(received);
+    if items[1].is_history then -- causes no events
+        delivery_count := 0;
+        return;
+    end if;
     delivery_count := neoapi.whatsapp_add_message_events(array(select u.organization_id from unnest(items) u), received,
                                                          edited || delivered)
                     + neoapi.whatsapp_add_preference_events(array(select u.number_id from unnest(items) u), known);
@@ -1559,12 +1585,14 @@ create function neoapi.whatsapp_add_message_events(organizations text[], receive
     language plpgsql volatile as $$
 begin
     return (select coalesce(sum(neoapi.add_event(e.organization_id, e.happened, e.id, e.payload)), 0)
-            from (select m.organization_id, k.happened, m.id, neoapi.whatsapp_message_json(m) as payload
-                  from (select r as id, 'whatsapp.message.received' as happened from unnest(received) r
+            from (select m.organization_id, m.id, neoapi.whatsapp_message_json(m) as payload,
+                         case when m.direction = 'outbound' and k.what = 'whatsapp.message.received' then 'whatsapp.message.sent'
+                              else k.what end as happened
+                  from (select r as id, 'whatsapp.message.received' as what from unnest(received) r
                         union
                         select c, 'whatsapp.message.updated' from unnest(changed) c where c <> all (received)) k
                   join neoapi.whatsapp_message m on m.organization_id = any (organizations) and m.id = k.id and m.refers_to is null
-                  order by k.happened, m.id) e);
+                  order by k.what, m.id) e);
 end $$;
 
 -- Adds an event of a contact that had opted out and has not any more, or the other way round. Returns the number of deliveries.

@@ -148,11 +148,13 @@
       "no action needed; it stays pending until a status arrives")                                                             \
     X(MESSAGE_REFUSED, "NEO0417", NOTICE, "Meta rejected a message or its template permanently.",                              \
       "no action needed; the client got the reason")                                                                           \
-    X(NO_TEMPLATE, "NEO0418", WARNING, "Meta did not return a template's text; its messages are stored without it.",           \
+    X(NO_TEMPLATE, "NEO0418", WARNING, "Meta did not return a template; its messages are sent unchecked, without text.",       \
       "give the number's access token the permission whatsapp_business_management, and compare waba_id with Meta's")           \
     X(NO_MEDIA, "NEO0419", WARNING, "A contact's attachment could not be read from Meta; the client was asked to retry.",      \
       "see the reason in the line: for blocked_address and address_not_trusted, check NeoAPIWhatsAppURL, "                     \
       "NeoAPIWebhookAllowAddress and name resolution; otherwise check the access token and the outbound network")              \
+    X(NO_REPORT, "NEO0420", WARNING, "Meta did not return an account's templates or numbers; clients get the stored ones.",    \
+      "give the number's access token the permission whatsapp_business_management, and compare waba_id with Meta's")           \
     X(SLOW_CLIENTS, "NEO0501", WARNING,                                                                                        \
       "Clients that send or read slowly were disconnected, or their bodies refused, because they occupied threads.",           \
       "no action needed; if they are legitimate, increase ThreadsPerChild")

@@ -39,6 +39,10 @@ extern const neo_resource neo_conversation_input, neo_whatsapp_started, neo_conv
 extern const neo_resource neo_message_input;
 extern const neo_resource neo_read_input;
 
+/* An element of GET /whatsapp/templates, and the filters of this list. */
+extern const neo_resource neo_whatsapp_template;
+extern const neo_filter neo_template_filters[];
+
 /* The body of POST /leads/{id}/merge. */
 extern const neo_resource neo_lead_merge;
 

@@ -101,6 +101,7 @@ typedef enum neo_filter_value {
     NEO_VALUE_TIMESTAMP,  /* compared with a column */
     NEO_VALUE_CREATED_AT, /* compared with ids, which have the time of creation */
     NEO_VALUE_DATE,
+    NEO_VALUE_MONTH, /* "2026-01" */
     NEO_VALUE_INTEGER,
     NEO_VALUE_ID,        /* of the listed rows, but of any kind */
     NEO_VALUE_REFERENCE, /* the id of another resource of any kind */

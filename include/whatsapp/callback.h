@@ -16,6 +16,7 @@ typedef enum neo_callback_item_kind {
     NEO_ITEM_STATUS,
     NEO_ITEM_PREFERENCE,
     NEO_ITEM_NUMBER_CHANGED, /* the contact has a new number */
+    NEO_ITEM_ACCOUNT,        /* a change of an account: it has no phone_number_id */
     NEO_ITEM_KINDS
 } neo_callback_item_kind;
 
@@ -35,15 +36,22 @@ typedef struct neo_callback_item {
     const char *media_id; /* the provider's id of the attachment */
     int has_media;
     int is_group;          /* sent to a group */
+    int is_outbound;       /* a message that the business has sent with its telephone; then it has a status */
+    int is_history;        /* an old message of the telephone */
     const char *refers_to; /* the id of the message that an edit or a revocation changes */
     const char *reply_to;  /* the id of the message that it is a reply or a reaction to */
     const char *status;    /* sent, delivered, read, failed */
     int has_error;
     int error_code;
     const char *error_title;
+    const char *pricing;    /* of a status: a JSON object with `billable`, `category` and, if reported, others */
     const char *preference; /* "stop" or "resume"; also of a message that says only that */
     const char *new_wa_id, *new_bsuid;
-    neo_ms at; /* 0 if the callback has none */
+    const char *account;                           /* of a change of an account: digits */
+    const char *report;                            /* what has changed: "templates" or "numbers" */
+    const char *template_name, *template_language; /* NULL unless a template has changed */
+    const char *template_status;                   /* its new status; NULL if that has not changed */
+    neo_ms at;                                     /* 0 if the callback has none */
 } neo_callback_item;
 
 /* Possible ids of the number whose callback this is, found without parsing, since the sender is not authenticated yet: at most

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WhatsApp's provider (Meta's Cloud API): builds request bodies and interprets responses. The host sends them.
- * It also has the message templates: reads the text of one and fills in parameters. */
+/* WhatsApp's provider (Meta's Cloud API): builds request bodies and interprets responses. The host sends them. */
 #ifndef NEO_WHATSAPP_PROVIDER_H
 #define NEO_WHATSAPP_PROVIDER_H
 
@@ -13,6 +12,7 @@ typedef struct neo_outgoing {
     const char *bsuid;
     const char *reply_to;    /* the provider's id of the message that it is a reply or a reaction to; NULL if there is none */
     const neo_json *content; /* the validated body of the request; without a `type` it is a template */
+    const neo_json *definition; /* of the template (see whatsapp/template.h); NULL if it is not known */
 } neo_outgoing;
 
 /* The request body. */
@@ -65,16 +65,5 @@ typedef struct neo_reply {
 
 /* Interprets the response. */
 void neo_reply_read(const neo_provider_response *answer, apr_pool_t *pool, neo_reply *reply);
-
-/* The path of the list of an account's templates with this name: "<waba_id>/message_templates?…". */
-const char *neo_template_path(const char *account, const char *name, apr_pool_t *pool);
-
-/* The text of the template's body, with its placeholders {{1}}, {{2}} and so on. NULL if the response does not have the
- * template; then *error says why. */
-const char *neo_template_read(const neo_provider_response *response, const char *name, const char *language, apr_pool_t *pool,
-                              const char **error);
-
-/* The text as the contact reads it. `parameters`: an array of strings, or NULL; a placeholder without a parameter stays. */
-const char *neo_template_fill(const char *text, const neo_json *parameters, apr_pool_t *pool);
 
 #endif

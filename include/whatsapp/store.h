@@ -15,8 +15,9 @@ typedef struct neo_conversation_start {
     const char *actor_type;
     const char *target; /* the conversation; NULL: that of the lead */
     const char *lead;
-    const char *number;      /* NULL: the organization's only number */
-    const neo_json *content; /* the validated body of the request */
+    const char *number;         /* NULL: the organization's only number */
+    const neo_json *content;    /* the validated body of the request */
+    const neo_json *definition; /* of the template (see whatsapp/template.h); NULL if it is not known */
 } neo_conversation_start;
 
 /* Commits the message as pending, and the idempotency key with the message's id as its response. One row, or none if the key
@@ -31,10 +32,7 @@ enum {
     NEO_CONVERSATION_ACCESS_TOKEN, /* sealed */
     NEO_CONVERSATION_WA_ID,
     NEO_CONVERSATION_BSUID,
-    NEO_CONVERSATION_ACCOUNT,       /* the number's, which has the template */
-    NEO_CONVERSATION_HAS_TEMPLATE,  /* the provider was asked for it within an hour, or the message has none */
-    NEO_CONVERSATION_TEMPLATE_TEXT, /* its text; null: not known */
-    NEO_CONVERSATION_REPLY_TO,      /* the provider's id of the message that it is a reply or a reaction to */
+    NEO_CONVERSATION_REPLY_TO, /* the provider's id of the message that it is a reply or a reaction to */
     NEO_CONVERSATION_WINDOW_EXPIRES_AT,
 };
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
@@ -55,10 +53,6 @@ typedef struct neo_conversation_result {
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
                                              const char *message, const neo_conversation_result *result, apr_pool_t *pool,
                                              neo_rows *rows);
-
-/* Stores the text of the template; NULL: the provider returned none. If that fails, the provider is asked again. */
-void neo_whatsapp_store_template(neo_pg *pg, const neo_actor *actor, const char *account, const neo_conversation_start *start,
-                                 const char *text, apr_pool_t *pool);
 
 /* One row: the answer to a request whose message is pending. */
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, int is_start,

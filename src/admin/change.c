@@ -247,6 +247,7 @@ static const struct {
     {&neo_noun_organization, "delete from neoapi.webhook_delivery where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.event where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.whatsapp_template where organization_id = $1"},
+    {&neo_noun_organization, "delete from neoapi.whatsapp_usage where organization_id = $1"},
     {&neo_noun_lead, forget_lead_sql},
 };
 

@@ -154,11 +154,6 @@ int neo_call_has_lost_access(neo_call *call, apr_pool_t **principal_pool, const 
 /* NULL if the client can tell an aborted stream from a complete one. */
 neo_problem *neo_call_check_streaming(neo_call *call);
 
-/* ---------------------------------------------------------------- whatsapp.c */
-
-/* The access token of a WhatsApp number. NULL, which is logged, if it cannot be decrypted. */
-const char *neo_call_open_token(neo_call *call, const char *number, const char *sealed);
-
 /* ---------------------------------------------------------------- conditions.c */
 
 const char *neo_etag(neo_text body, apr_pool_t *pool);
@@ -310,7 +305,7 @@ neo_problem *neo_call_limit_stored(neo_call *call);         /* idempotency.c */
 /* The operations of a file, terminated by a row without a method. */
 extern const neo_operation neo_me_operations[], neo_docs_operations[], neo_collection_operations[], neo_webhook_operations[],
     neo_whatsapp_operations[], neo_conversation_operations[], neo_event_operations[], neo_lead_operations[],
-    neo_portal_operations[], neo_media_operations[];
+    neo_portal_operations[], neo_whatsapp_account_operations[], neo_media_operations[];
 
 /* The functions of the operations of collections: resource.c, external_id.c, list.c, export.c and batch.c. */
 typedef neo_problem *neo_run(neo_call *call, neo_result *result);

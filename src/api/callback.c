@@ -14,6 +14,7 @@
 #include "core/log.h"
 #include "core/secret.h"
 #include "schema/validate.h"
+#include "whatsapp/account.h"
 #include "whatsapp/callback.h"
 #include "whatsapp/store.h"
 
@@ -189,13 +190,14 @@ static neo_plain_reply ignore_number(neo_call *call, const char *number, const u
 
 /* ---------------------------------------------------------------- items */
 
-/* The distinct phone_number_ids in the items, ended by NULL. */
+/* The distinct phone_number_ids in the items, and the accounts of changes of those, ended by NULL. */
 static const char *const *numbers_in(const apr_array_header_t *items, apr_pool_t *pool)
 {
     apr_array_header_t *found = apr_array_make(pool, 4, sizeof(const char *));
     const char *last = "";
     for (int i = 0; i < items->nelts; i++) {
-        const char *one = APR_ARRAY_IDX(items, i, neo_callback_item).phone_number_id;
+        const neo_callback_item *item = &APR_ARRAY_IDX(items, i, neo_callback_item);
+        const char *one = item->kind == NEO_ITEM_ACCOUNT ? item->account : item->phone_number_id;
         int n = strcmp(one, last) == 0 ? -1 : 0;
         while (n >= 0 && n < found->nelts && strcmp(APR_ARRAY_IDX(found, n, const char *), one) != 0)
             n++;
@@ -236,15 +238,35 @@ static const char *const *signed_by(const neo_call *call, const neo_rows *number
     return (const char *const *)(void *)found->elts;
 }
 
+/* The number of items from `first` on that are stored in one transaction: either all are history, which causes no events, or
+ * none. */
+static int step_length(const apr_array_header_t *items, int first, int *has_account_change)
+{
+    int i = first, is_history = APR_ARRAY_IDX(items, first, neo_callback_item).is_history;
+    *has_account_change = 0;
+    for (; i < items->nelts && i < first + ITEMS_PER_STEP; i++) {
+        const neo_callback_item *item = &APR_ARRAY_IDX(items, i, neo_callback_item);
+        if (item->is_history != is_history)
+            break;
+        *has_account_change |= item->kind == NEO_ITEM_ACCOUNT;
+    }
+    return i - first;
+}
+
 /* Stores the items in several transactions, so that none exceeds the statement timeout. If one fails, Meta repeats the
  * callback; storing an item again changes nothing. */
 static neo_pg_status receive_items(neo_call *call, neo_pg *pg, const apr_array_header_t *items, const char *const *numbers)
 {
     neo_rows rows;
     neo_pg_status status = NEO_PG_OK;
-    for (int first = 0; first < items->nelts && status == NEO_PG_OK; first += ITEMS_PER_STEP) {
-        status = neo_whatsapp_receive(pg, neo_callback_items_json(items, first, ITEMS_PER_STEP, call->pool), numbers,
-                                      call->pool, &rows);
+    for (int first = 0, count; first < items->nelts && status == NEO_PG_OK; first += count) {
+        int has_account_change;
+        count = step_length(items, first, &has_account_change);
+        neo_text step = neo_callback_items_json(items, first, count, call->pool);
+        if (has_account_change)
+            status = neo_whatsapp_apply_changes(pg, step, numbers, call->pool);
+        if (status == NEO_PG_OK)
+            status = neo_whatsapp_receive(pg, step, numbers, call->pool, &rows);
         if (status == NEO_PG_OK)
             neo_call_notify_dispatcher(call, &rows);
     }

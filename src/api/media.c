@@ -8,6 +8,7 @@
 
 #include "call.h"
 #include "core/log.h"
+#include "provider.h"
 #include "whatsapp/store.h"
 
 #define RETRY_SECONDS 30   /* Retry-After while Meta is unavailable */
@@ -134,8 +135,7 @@ static neo_problem *read_media(neo_call *call, neo_result *result)
     neo_call_release(call, pg);
     if ((problem = neo_call_check_found(call, status, &message)))
         return problem;
-    const char *token = neo_call_open_token(call, neo_rows_value(&message, 0, NEO_MEDIA_NUMBER),
-                                            neo_rows_value(&message, 0, NEO_MEDIA_ACCESS_TOKEN));
+    const char *token = neo_call_open_number(call, &message, 0, NEO_MEDIA_NUMBER).token;
     attachment *a = apr_pcalloc(call->pool, sizeof *a);
     if ((problem = read_url(call, &message, token, &url)) || (problem = start(call, &message, token, url, &a->download, &head)))
         return problem;

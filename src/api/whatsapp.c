@@ -11,12 +11,11 @@
 #include "call.h"
 #include "core/id.h"
 #include "core/log.h"
-#include "core/secret.h"
+#include "provider.h"
 #include "schema/validate.h"
-#include "whatsapp/provider.h"
+#include "whatsapp/template.h"
 
 #define MESSAGE_PREFIX "wam_"
-#define RETRY_SECONDS  30 /* Retry-After while Meta is unavailable */
 
 /* ---------------------------------------------------------------- committing the message */
 
@@ -72,29 +71,7 @@ static neo_problem *refuse_start(neo_call *call, const neo_rows *begun, const ne
 
 /* ---------------------------------------------------------------- sending it */
 
-typedef struct {
-    const char *id, *phone_number_id;
-    const char *token; /* NULL if it cannot be decrypted */
-} sender;
-
-const char *neo_call_open_token(neo_call *call, const char *number, const char *sealed)
-{
-    const char *token = neo_secret_open(&call->site->keys, number, sealed, call->pool);
-    if (!token)
-        neo_log(NEO_LOG_ACCESS_TOKEN_SEALED, call->request->log_context,
-                "cannot decrypt the access token of %s with any key in the key file", number);
-    return token;
-}
-
-/* `column`: that of the number's id, which its phone_number_id and its token follow. */
-static sender open_sender(neo_call *call, const neo_rows *rows, int column)
-{
-    sender from = {.id = neo_rows_value(rows, 0, column), .phone_number_id = neo_rows_value(rows, 0, column + 1)};
-    from.token = neo_call_open_token(call, from.id, neo_rows_value(rows, 0, column + 2));
-    return from;
-}
-
-static void post(neo_call *call, const sender *from, neo_text body, neo_reply *reply)
+static void post(neo_call *call, const neo_sender_number *from, neo_text body, neo_reply *reply)
 {
     const neo_request *request = call->request;
     neo_provider_response answer = {.outcome = NEO_PROVIDER_NOT_SENT, .body = {"", 0}};
@@ -107,8 +84,8 @@ static void post(neo_call *call, const sender *from, neo_text body, neo_reply *r
         reply->details = answer.error;
 }
 
-static void post_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const sender *from,
-                         neo_reply *reply)
+static void post_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start,
+                         const neo_sender_number *from, neo_reply *reply)
 {
     neo_outgoing message = {
         .id = start->message,
@@ -116,6 +93,7 @@ static void post_message(neo_call *call, const neo_rows *begun, const neo_conver
         .bsuid = neo_rows_value(begun, 0, NEO_CONVERSATION_BSUID),
         .reply_to = neo_rows_value(begun, 0, NEO_CONVERSATION_REPLY_TO),
         .content = start->content,
+        .definition = start->definition,
     };
     post(call, from, neo_outgoing_json(&message, call->pool), reply);
 }
@@ -168,30 +146,6 @@ static void log_reply(const neo_call *call, const char *number, const char *mess
     }
 }
 
-/* ---------------------------------------------------------------- the template's text */
-
-/* Reads the template from Meta after its first message in an hour; a text that is not known does not fail the request. */
-static const char *fetch_template(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const char *token)
-{
-    const neo_request *request = call->request;
-    const char *error = "", *account = neo_rows_value(begun, 0, NEO_CONVERSATION_ACCOUNT);
-    const char *name = neo_json_string_at(start->content, "template_name");
-    const char *language = neo_json_string_at(start->content, "template_language");
-    neo_provider_response answer;
-    request->host->call_provider(request->context, neo_template_path(account, name, call->pool), token, (neo_text){NULL, 0},
-                                 &answer);
-    const char *text = neo_template_read(&answer, name, language, call->pool, &error);
-    if (!text)
-        neo_log(NEO_LOG_NO_TEMPLATE, request->log_context,
-                "Meta does not return the text of template %s (%s) of account %s (%s)", name, language, account, error);
-    neo_pg *pg = request->host->acquire(request->context);
-    if (pg) {
-        neo_whatsapp_store_template(pg, &call->actor, account, start, text, call->pool);
-        neo_call_release(call, pg);
-    }
-    return text;
-}
-
 /* ---------------------------------------------------------------- recording the outcome */
 
 static const char *const outcomes[] = {
@@ -211,7 +165,7 @@ static neo_problem *reply_problem(neo_call *call, const neo_conversation_start *
     switch (reply->verdict) {
     case NEO_VERDICT_LATER:
     case NEO_VERDICT_FORBIDDEN:
-        return neo_call_try_later(call, NEO_INTERNAL_PROVIDER_UNAVAILABLE, RETRY_SECONDS,
+        return neo_call_try_later(call, NEO_INTERNAL_PROVIDER_UNAVAILABLE, NEO_PROVIDER_RETRY_SECONDS,
                                   reply->verdict == NEO_VERDICT_FORBIDDEN || !is_token_readable
                                       ? "Nothing was sent: the organization's number cannot send until an administrator has "
                                         "corrected its configuration."
@@ -279,14 +233,12 @@ static neo_problem *send_message(neo_call *call, const neo_rows *begun, const ne
 {
     neo_reply reply;
     neo_rows ended = {0};
-    sender from = open_sender(call, begun, NEO_CONVERSATION_NUMBER);
+    neo_sender_number from = neo_call_open_number(call, begun, 0, NEO_CONVERSATION_NUMBER);
     post_message(call, begun, start, &from, &reply);
     log_reply(call, from.id, start->message, &reply);
-    const char *text = neo_rows_value(begun, 0, NEO_CONVERSATION_TEMPLATE_TEXT);
-    if (!neo_rows_is_true(begun, 0, NEO_CONVERSATION_HAS_TEMPLATE) && reply.verdict == NEO_VERDICT_ACCEPTED)
-        text = fetch_template(call, begun, start, from.token);
+    const char *text = start->definition ? neo_json_string_at(start->definition, "body") : NULL;
     if (text) /* that the contact reads */
-        text = neo_template_fill(text, neo_json_get(start->content, "template_parameters"), call->pool);
+        text = neo_template_fill(text, start->content, call->pool);
     neo_problem *problem = end_message(call, start, &reply, text, &ended);
     if (!problem)
         problem = reply_problem(call, start, &reply);
@@ -324,7 +276,7 @@ static neo_problem *send_to_contact(neo_call *call, neo_result *result)
     neo_rows rows;
     const char *target = call->match.id;
     neo_problem *problem = neo_validate(target ? &neo_message_input : &neo_conversation_input, call->body, call->pool, &clean);
-    if (problem || (problem = target ? neo_call_acquire_for_id(call, &pg) : neo_call_acquire(call, &pg)))
+    if (problem)
         return problem;
     neo_conversation_start start = {
         .actor_type = call->principal->is_token ? "user" : "api_key",
@@ -334,6 +286,16 @@ static neo_problem *send_to_contact(neo_call *call, neo_result *result)
         .content = clean,
     };
     neo_idempotent operation = {.write = begin_message, .baton = &start, .complete = complete_pending};
+    neo_problem *refusal = neo_call_check_template(call, &start);
+    if ((refusal && !call->idempotency) ||
+        (problem = target ? neo_call_acquire_for_id(call, &pg) : neo_call_acquire(call, &pg)))
+        return refusal ? refusal : problem;
+    if (refusal) { /* the key may have the response to the same request when the template was another one */
+        int is_free;
+        problem = neo_call_replay(call, pg, complete_pending, result, &is_free);
+        neo_call_release(call, pg);
+        return problem || !is_free ? problem : refusal;
+    }
     problem = neo_call_write_idempotent(call, pg, &operation, &rows, result);
     neo_call_release(call, pg);
     if (problem || result->is_replayed)
@@ -350,7 +312,7 @@ static neo_problem *mark_at_provider(neo_call *call, const neo_rows *last)
     const char *provider_id = neo_rows_value(last, 0, NEO_RECEIVED_PROVIDER_ID);
     if (!provider_id)
         return NULL;
-    sender from = open_sender(call, last, NEO_RECEIVED_NUMBER);
+    neo_sender_number from = neo_call_open_number(call, last, 0, NEO_RECEIVED_NUMBER);
     post(call, &from, neo_read_receipt_json(provider_id, call->pool), &reply);
     if (reply.is_success)
         return NULL;

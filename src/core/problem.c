@@ -68,8 +68,9 @@ static const neo_code_info catalogue[] = {
                                         "Split it into requests of at most 100 operations."},
     [NEO_VALIDATION_TEMPLATE_REJECTED] =
         {"validation.whatsapp.template_rejected", 400, "validation",
-         "WhatsApp has rejected the message template or its parameters. Nothing was sent.",
-         "Check the template's name, language, status and number of parameters. The message has WhatsApp's reason."},
+         "The message template does not exist, does not have these parameters, or was rejected by WhatsApp. Nothing was sent.",
+         "Compare the template's name, language, status and parameters with `GET /whatsapp/templates`. The message names the "
+         "parameter, or has WhatsApp's reason."},
     [NEO_VALIDATION_METHOD_NOT_ALLOWED] = {"validation.method_not_allowed", 405, "validation",
                                            "The path does not support this method.", "Use a method from the header Allow."},
     [NEO_VALIDATION_REQUEST_TIMEOUT] = {"validation.request_timeout", 408, "validation", "The request did not arrive in time.",

@@ -33,6 +33,7 @@ static neo_json *filter_schema(const neo_filter *filter, apr_pool_t *pool)
         [NEO_VALUE_TIMESTAMP] = NEO_JSON({"type" : "string", "format" : "date-time"}),
         [NEO_VALUE_CREATED_AT] = NEO_JSON({"type" : "string", "format" : "date-time"}),
         [NEO_VALUE_DATE] = NEO_JSON({"type" : "string", "format" : "date"}),
+        [NEO_VALUE_MONTH] = NEO_JSON({"type" : "string", "pattern" : "^(1[89]|[2-9][0-9])[0-9]{2}-(0[1-9]|1[0-2])$"}),
         [NEO_VALUE_INTEGER] = NEO_JSON({"type" : "integer", "format" : "int64"}),
         [NEO_VALUE_ID] = ID,
         [NEO_VALUE_REFERENCE] = ID,
@@ -343,7 +344,8 @@ static void add_components(const neo_openapi_builder *builder)
     static const neo_resource lists[] = {{.title = "Delivery", .collection = "deliveries"},
                                          {.title = "Event", .collection = "events"},
                                          {.title = "Conversation", .collection = "conversations"},
-                                         {.title = "Message", .collection = "messages"}};
+                                         {.title = "Message", .collection = "messages"},
+                                         {.title = "Template", .collection = "templates"}};
     add_filter_components(builder, neo_common_filters, NULL);
     for (const neo_resource *const *r = neo_resources; *r; r++) {
         neo_openapi_schemas(builder, *r);
@@ -358,6 +360,8 @@ static void add_components(const neo_openapi_builder *builder)
     neo_openapi_schema(builder, &neo_whatsapp_started, NEO_SHAPE_ANSWER,
                        "A conversation and its first message. Fields without a value are absent.");
     neo_openapi_schema(builder, &neo_message_input, NEO_SHAPE_INPUT, "A message to send into a conversation.");
+    neo_openapi_schema(builder, &neo_whatsapp_template, NEO_SHAPE_ANSWER,
+                       "A message template. Fields without a value are absent.");
     neo_openapi_schema(builder, &neo_read_input, NEO_SHAPE_INPUT, "Which messages were seen.");
     neo_openapi_schema(builder, &neo_conversation_changes, NEO_SHAPE_PATCH, "Changes to a conversation (JSON merge patch).");
     neo_openapi_add_template(builder, "parameters", "{Resource}Id", &neo_conversation);

@@ -70,6 +70,7 @@ static const struct {
     const char *name, *payload, *summary;
 } other_events[] = {
     {"whatsapp.message.received", "Message", "A contact sent a message"},
+    {"whatsapp.message.sent", "Message", "The business sent a message with its telephone"},
     {"whatsapp.message.updated", "Message", "A message changed: its status, or its text"},
     {"whatsapp.contact.opted_out", "Conversation", "A contact opted out"},
     {"whatsapp.contact.opted_in", "Conversation", "A contact who had opted out opted in again"},

@@ -14,6 +14,7 @@
     X("webhook.disabled", WEBHOOKS)                                                                                            \
     X("webhook.recovered", WEBHOOKS)                                                                                           \
     X("whatsapp.message.received", WHATSAPP)                                                                                   \
+    X("whatsapp.message.sent", WHATSAPP)                                                                                       \
     X("whatsapp.message.updated", WHATSAPP)                                                                                    \
     X("whatsapp.contact.opted_out", WHATSAPP)                                                                                  \
     X("whatsapp.contact.opted_in", WHATSAPP)

@@ -4,8 +4,20 @@
 
 const char *const neo_message_directions[] = {"inbound", "outbound", NULL};
 const char *const neo_message_statuses[] = {"received", "pending", "accepted", "sent", "delivered", "read", "failed", NULL};
-static const char *const sources[] = {"webhook", "api", NULL};
+static const char *const sources[] = {"webhook", "api", "device", NULL};
 static const char *const actor_types[] = {"user", "api_key", "system", NULL};
+
+static const neo_field pricing[] = {
+    YES_OR_NO("billable", NEO_ALWAYS, .doc = "Whether WhatsApp charges for the message.", .example = "true"),
+    TEXT("pricing_model", 0, .max = MAX_WORD, .doc = "Pricing model: `PMP`, per message.", .example = "\"PMP\""),
+    TEXT("category", NEO_ALWAYS, .max = MAX_WORD,
+         .doc = "Category of the rate: `marketing`, `utility`, `authentication`, `service` and others. New ones can be added.",
+         .example = "\"marketing\""),
+    TEXT("type", 0, .max = MAX_WORD,
+         .doc = "`regular`, or why it is free: `free_customer_service`, `free_entry_point`. New ones can be added.",
+         .example = "\"regular\""),
+    {0},
+};
 
 const neo_field neo_message_fields[] = {
     IDENTIFIER("id", "wam_", NEO_SERVER | NEO_ALWAYS, .doc = "Id of the message.", .example = NEO_TEXT(SAMPLE_MESSAGE)),
@@ -13,8 +25,8 @@ const neo_field neo_message_fields[] = {
               .example = NEO_TEXT(SAMPLE_CONVERSATION)),
     ONE_OF("direction", NEO_REQUIRED, .values = neo_message_directions, .doc = "`inbound` from the contact, `outbound` to it.",
            .example = "\"outbound\""),
-    ONE_OF("source", NEO_REQUIRED, .values = sources, .doc = "Origin: a webhook of WhatsApp, or this API.",
-           .example = "\"api\""),
+    ONE_OF("source", NEO_REQUIRED, .values = sources,
+           .doc = "Origin: a webhook of WhatsApp, this API, or the business's telephone (`device`).", .example = "\"api\""),
     TEXT("recipient_wa_id", NEO_EXPORT_ONLY, .max = MAX_ID),
     TEXT("recipient_bsuid", NEO_EXPORT_ONLY, .max = MAX_ID),
     TEXT("provider_message_id", 0, .max = MAX_ID, .doc = "Id of the message at WhatsApp. Absent until it is known.",
@@ -53,6 +65,10 @@ const neo_field neo_message_fields[] = {
      .max = MAX_INT,
      .doc = "WhatsApp's error code, if it failed."},
     TEXT("error_title", 0, .max = MAX_TEXT, .doc = "WhatsApp's error message, if it failed."),
+    {.name = "pricing",
+     .type = NEO_OBJECT,
+     .fields = pricing,
+     .doc = "How WhatsApp bills a sent message. Absent until a status reports it."},
     TEXT("actor_id", 0, .max = MAX_ID, .doc = "API key or user that sent it.", .example = "\"nbr_01jwr1zbts0h4k8n3p7r1t5w9x\""),
     ONE_OF("actor_type", 0, .values = actor_types, .doc = "Kind of `actor_id`.", .example = "\"api_key\""),
     MOMENT("occurred_at", NEO_REQUIRED, .doc = "Time of the message. That of a contact's message has whole seconds.",

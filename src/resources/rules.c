@@ -95,15 +95,19 @@ void neo_message_rule(const neo_resource *resource, const neo_json *clean, neo_p
 {
     /* template_language has a default, so all types have it */
     static const struct {
-        const char *field, *types[3];
+        const char *field, *types[4];
         int is_required, is_only;
     } contents[] = {
         {"text", {"text"}, 1, 1},
         {"template_name", {"template"}, 1, 1},
         {"template_parameters", {"template"}, 0, 1},
-        {"media_url", {"image", "document"}, 1, 1},
+        {"template_named_parameters", {"template"}, 0, 1},
+        {"template_header_parameter", {"template"}, 0, 1},
+        {"template_button_parameters", {"template"}, 0, 1},
+        {"media_url", {"image", "document"}, 1, 0},
+        {"media_url", {"image", "document", "template"}, 0, 1},
         {"caption", {"image", "document"}, 0, 1},
-        {"media_filename", {"document"}, 0, 1},
+        {"media_filename", {"document", "template"}, 0, 1},
         {"emoji", {"reaction"}, 1, 1},
         {"reply_to_id", {"reaction"}, 1, 0},
     };

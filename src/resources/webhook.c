@@ -10,7 +10,8 @@
 #define PATTERNS(name, AREA, collection) #name ".*",
 /* Not included in "*", which clients chose when there were no others. */
 #define NEO_WHATSAPP_EVENTS                                                                                                    \
-    "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out", "whatsapp.contact.opted_in"
+    "whatsapp.message.received", "whatsapp.message.sent", "whatsapp.message.updated", "whatsapp.contact.opted_out",            \
+        "whatsapp.contact.opted_in"
 #define NEO_WEBHOOK_EVENTS "webhook.failing", "webhook.disabled", "webhook.recovered"
 #define ALL_EVENTS         NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, NEO_WEBHOOK_EVENTS
 static const char *const events[] = {ALL_EVENTS, NEO_RESOURCES_WITH_EVENTS(PATTERNS) "whatsapp.*", "webhook.*", "*", NULL};

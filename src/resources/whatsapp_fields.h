@@ -14,6 +14,7 @@
 #define MAX_ID     255
 #define MAX_SOURCE 2000
 #define MAX_TEXT   200000 /* characters */
+#define MAX_WORD   40
 #define MAX_INT    2147483647
 
 /* clang-format off */

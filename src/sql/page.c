@@ -70,6 +70,8 @@ const char *neo_condition_value(const neo_filter *filter, const char *prefix, co
         return moment_value(filter, prefix, text, pool, value);
     if (filter->value == NEO_VALUE_DATE && !neo_date_is_valid(text))
         return "must be " NEO_DATE_FORM;
+    if (filter->value == NEO_VALUE_MONTH && !neo_date_is_valid(apr_pstrcat(pool, text, "-01", NULL)))
+        return "must be a month (2026-01)";
     if (filter->value == NEO_VALUE_ID && !is_any_id(text))
         return apr_pstrcat(pool, "must be an id (", prefix, "…)", NULL);
     if (filter->value == NEO_VALUE_REFERENCE && !is_any_id(text))

@@ -15,7 +15,7 @@
 #include "transfer.h"
 
 #define MAX_BODY_BYTES              16384 /* of a receiver's response */
-#define MAX_PROVIDER_RESPONSE_BYTES 262144
+#define MAX_PROVIDER_RESPONSE_BYTES 1048576
 #define MAX_EVENTS                  64    /* of one epoll_wait */
 #define MAX_RETRY_AFTER_S           86400 /* a date in the past is negative */
 #define NEVER                       (-1)

@@ -2,6 +2,7 @@
 /* Finding the number of a callback before its signature is verified, and items as JSON (see whatsapp/callback.h). */
 #include <apr_strings.h>
 #include <ctype.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "whatsapp/callback.h"
@@ -44,37 +45,62 @@ const char *const *neo_callback_candidates(neo_text raw, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- items as JSON */
 
+/* Members of an item, which have the names of columns. */
+#define MEMBER(name)                                                                                                           \
+    {                                                                                                                          \
+#name, offsetof(neo_callback_item, name)                                                                               \
+    }
+
+typedef struct {
+    const char *name;
+    size_t offset;
+} member;
+
+static const member texts[] = {MEMBER(phone_number_id),
+                               MEMBER(id),
+                               MEMBER(message),
+                               MEMBER(wa_id),
+                               MEMBER(bsuid),
+                               MEMBER(name),
+                               MEMBER(type),
+                               MEMBER(body),
+                               MEMBER(mime_type),
+                               MEMBER(filename),
+                               MEMBER(media_id),
+                               MEMBER(refers_to),
+                               MEMBER(reply_to),
+                               MEMBER(status),
+                               MEMBER(error_title),
+                               MEMBER(preference),
+                               MEMBER(new_wa_id),
+                               MEMBER(new_bsuid),
+                               MEMBER(account),
+                               MEMBER(report),
+                               MEMBER(template_name),
+                               MEMBER(template_language),
+                               MEMBER(template_status)};
+static const member flags[] = {MEMBER(has_media), MEMBER(is_group), MEMBER(is_outbound), MEMBER(is_history)};
+
 static void put_item(neo_buf *out, const neo_callback_item *item, int number)
 {
-    static const char *const kinds[] = {"message", "status", "preference", "number_changed"};
+    static const char *const kinds[] = {"message", "status", "preference", "number_changed", "account"};
     _Static_assert(sizeof kinds / sizeof *kinds == NEO_ITEM_KINDS, "every kind has its name");
-    const struct {
-        const char *name, *value;
-    } texts[] = {{"phone_number_id", item->phone_number_id},
-                 {"id", item->id},
-                 {"message", item->message},
-                 {"wa_id", item->wa_id},
-                 {"bsuid", item->bsuid},
-                 {"name", item->name},
-                 {"type", item->type},
-                 {"body", item->body},
-                 {"mime_type", item->mime_type},
-                 {"filename", item->filename},
-                 {"media_id", item->media_id},
-                 {"refers_to", item->refers_to},
-                 {"reply_to", item->reply_to},
-                 {"status", item->status},
-                 {"error_title", item->error_title},
-                 {"preference", item->preference},
-                 {"new_wa_id", item->new_wa_id},
-                 {"new_bsuid", item->new_bsuid}};
-    neo_buf_printf(out, "{\"n\":%d,\"kind\":\"%s\",\"has_media\":%s,\"is_group\":%s", number, kinds[item->kind],
-                   item->has_media ? "true" : "false", item->is_group ? "true" : "false");
-    for (apr_size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (texts[i].value) {
+    neo_buf_printf(out, "{\"n\":%d,\"kind\":\"%s\"", number, kinds[item->kind]);
+    for (apr_size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        int flag;
+        memcpy(&flag, (const char *)item + flags[i].offset, sizeof flag);
+        neo_buf_printf(out, ",\"%s\":%s", flags[i].name, flag ? "true" : "false");
+    }
+    for (apr_size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *text;
+        memcpy(&text, (const char *)item + texts[i].offset, sizeof text);
+        if (text) {
             neo_buf_printf(out, ",\"%s\":", texts[i].name);
-            neo_buf_json(out, texts[i].value);
+            neo_buf_json(out, text);
         }
+    }
+    if (item->pricing)
+        neo_buf_printf(out, ",\"pricing\":%s", item->pricing);
     if (item->has_error)
         neo_buf_printf(out, ",\"error_code\":%d", item->error_code);
     if (item->at)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "whatsapp/callback.h"
+#include "whatsapp/template.h"
 
 #define MAX_TEXT      300 /* bytes of a message of the provider */
 #define MAX_ID        255
@@ -20,28 +21,10 @@ static void set_string(neo_json *object, const char *name, const char *value, ap
     neo_json_set(object, name, neo_json_make_string(value, pool));
 }
 
-/* The parameters of the template's body; NULL if there are none. */
-static neo_json *make_components(const neo_json *texts, apr_pool_t *pool)
-{
-    neo_json *components = neo_json_make_array(pool), *body = neo_json_make_object(pool), *list = neo_json_make_array(pool);
-    if (!texts || !neo_json_size(texts))
-        return NULL;
-    for (apr_size_t i = 0; i < neo_json_size(texts); i++) {
-        neo_json *parameter = neo_json_make_object(pool);
-        set_string(parameter, "type", "text", pool);
-        set_string(parameter, "text", neo_json_string(neo_json_at(texts, i)), pool);
-        neo_json_append(list, parameter);
-    }
-    set_string(body, "type", "body", pool);
-    neo_json_set(body, "parameters", list);
-    neo_json_append(components, body);
-    return components;
-}
-
 static neo_json *make_template(const neo_outgoing *message, apr_pool_t *pool)
 {
     neo_json *template = neo_json_make_object(pool), *language = neo_json_make_object(pool);
-    neo_json *components = make_components(neo_json_get(message->content, "template_parameters"), pool);
+    neo_json *components = neo_template_components(message->definition, message->content, pool);
     set_string(template, "name", neo_json_string_at(message->content, "template_name"), pool);
     set_string(language, "policy", "deterministic", pool);
     set_string(language, "code", neo_json_string_at(message->content, "template_language"), pool);

@@ -32,19 +32,6 @@ neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor, const neo_ide
                       pool, rows);
 }
 
-void neo_whatsapp_store_template(neo_pg *pg, const neo_actor *actor, const char *account, const neo_conversation_start *start,
-                                 const char *text, apr_pool_t *pool)
-{
-    neo_rows rows;
-    neo_pg_status status =
-        neo_pg_run(pg,
-                   NEO_BIND(store_template, .organization = actor->organization, .account = account,
-                            .template = neo_json_string_at(start->content, "template_name"),
-                            .language = neo_json_string_at(start->content, "template_language"), .text = text),
-                   pool, &rows);
-    (void)status;
-}
-
 neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, int is_start, apr_pool_t *pool,
                                   neo_rows *rows)
 {

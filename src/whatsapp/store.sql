@@ -2,17 +2,14 @@
 -- Conversations, messages and callbacks of WhatsApp (see store.c).
 
 -- write: begin
-select refusal, deliveries, created, number_id, phone_number_id, access_token, wa_id, bsuid, account, has_template, template_text,
-       reply_to, window_expires_at
+select refusal, deliveries, created, number_id, phone_number_id, access_token, wa_id, bsuid, reply_to,
+       window_expires_at
 from neoapi.whatsapp_start({organization}, {credential}, {key}, decode({hash}, 'hex'), {actor}, {actor_type}, {lead}, {number},
                            {target}, {content}, {conversation}, {message});
 
 -- write: end
 select neoapi.whatsapp_finish({organization}, {credential}, {key}, {message}, {outcome}, {provider_id}, {wa_id}, {bsuid}, {is_held},
                               {code}, {title}, {body}, {is_start});
-
--- write: store_template
-select neoapi.whatsapp_store_template({organization}, {account}, {template}, {language}, {text});
 
 -- read: answer
 select neoapi.whatsapp_response({organization}, {message}, {is_start});

@@ -24,7 +24,7 @@ from pathlib import Path
 
 TOLERANCE = 300  # maximum age of a signature in seconds, so that a recorded request cannot be replayed later
 MAX_BODY = 1 << 20
-EVENTS = ["*", "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out",
+EVENTS = ["*", "whatsapp.message.received", "whatsapp.message.sent", "whatsapp.message.updated", "whatsapp.contact.opted_out",
           "whatsapp.contact.opted_in"]
 
 

@@ -51,7 +51,7 @@ class SampleOrg:
         self.ids["evt_"] = [ok(api.get("events"))["items"][0]["id"]]
 
     def made_by_administrators(self):
-        """Resources that clients cannot create: a WhatsApp number, leads, and a conversation with each."""
+        """Resources that clients cannot create: a WhatsApp number with a template, leads, and a conversation with each."""
         env, organization = self.api.instance.env, self.api.credential.organizations[0]
 
         def ctl(*args, given=""):
@@ -64,6 +64,7 @@ class SampleOrg:
         number = ctl("whatsapp", "number", "create", "+55 11 4000-1234", "--phone-number-id", id, "--waba-id", id, "--secrets",
                      "-",
                      "--key-file", env["NEOAPI_KEY_FILE"], given="access_token=EAAx\napp_secret=0123456789abcdef\n")
+        self.templates(id)
         people = "".join(f"Lead {n},+55119876543{n:02}\n" for n in range(EACH))
         ctl("lead", "import", "-", given="name,phone\n" + people)
         leads = [one["id"] for one in ctl("lead", "list")]
@@ -71,6 +72,14 @@ class SampleOrg:
         # opt-out.
         conversations = [self.conversation(one) for one in reversed(leads)]
         return {"wan_": [number["id"]], "led_": leads, "wac_": conversations, "wam_": ["wam_" + conversations[-1][4:]]}
+
+    def templates(self, account):
+        """A message template of the account. Meta, which has no such account, is not asked."""
+        organization, ulid = self.api.credential.organizations[0], "01" + secrets.token_hex(12)
+        self.api.instance.sql("insert into neoapi.whatsapp_template values (%s, %s, %s, 'visita', 'pt_BR', 'approved', 'utility',"
+                              " '{\"body\":\"Oi!\"}', now(), now())", organization, "wat_" + ulid, account)
+        self.api.instance.sql("insert into neoapi.whatsapp_report select %s, %s, k, now() + interval '1 day' from unnest(array['templates',"
+                              " 'numbers']) k", organization, account)
 
     def conversation(self, lead):
         """A conversation with a pending message that Meta knows, and an open window."""

@@ -127,6 +127,7 @@ def test_every_operation_of_the_contract_is_described(document):
         ("post", "/whatsapp/conversations"), ("get", "/whatsapp/conversations"), ("get", "/whatsapp/conversations/{id}"),
         ("patch", "/whatsapp/conversations/{id}"), ("get", "/whatsapp/conversations/{id}/messages"),
         ("post", "/whatsapp/conversations/{id}/messages"), ("post", "/whatsapp/conversations/{id}/read"),
+        ("get", "/whatsapp/numbers"), ("get", "/whatsapp/templates"), ("get", "/whatsapp/usage"),
         ("get", "/whatsapp/conversations/{id}/messages/{message_id}/media"),
         ("get", "/events"), ("get", "/events/{id}"), ("post", "/leads/{id}/merge"), ("get", "/portal-problems")}
 

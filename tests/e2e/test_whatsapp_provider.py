@@ -53,8 +53,8 @@ def test_a_template_refused_by_meta_is_a_400(org, code):
 
 @pytest.mark.parametrize("given, field", [
     ({"template": "unbekannt"}, "template_name"), ({"template_language": "fr"}, "template_name"),
-    ({"template": "boas_vindas"}, "template_parameters"), ({"template": "pausado"}, "template_name"),
-    ({"template": "desativado"}, "template_name"), ({"template_parameters": ["zu viel"]}, "template_parameters")])
+    ({"template": "boas_vindas", "template_parameters": ["a"]}, "template_parameters[1]"), ({"template": "pausado"}, "template_name"),
+    ({"template": "desativado"}, "template_name"), ({"template_parameters": ["zu viel"]}, "template_parameters[0]")])
 def test_a_refused_template_names_the_field(org, given, field):
     problem = refused(org.start(org.lead(), **given), 400, "validation.whatsapp.template_rejected")
     assert [item["field"] for item in problem["errors"]] == [field], problem

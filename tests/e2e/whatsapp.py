@@ -23,7 +23,7 @@ sys.path.append(str(ROOT / "tests/whatsapp"))
 
 import callbacks  # noqa: E402
 import specification  # noqa: E402
-from meta import Meta, accept  # noqa: E402
+from meta import TEMPLATES, Meta, accept  # noqa: E402
 
 PATH = "/whatsapp/callback"
 TIMEOUT = 3  # of a call to Meta
@@ -53,6 +53,8 @@ def meta(provider):
     """The stand-in. It accepts valid requests by default. A test fails if it refuses an invalid request."""
     provider.behave(accept)
     provider.reading = provider.serving = provider.attachment_url = None
+    provider.page_size = 100
+    provider.templates[:] = TEMPLATES
     del provider.sends[:], provider.marks[:], provider.reads[:], provider.wrong[:], provider.downloads[:]
     yield provider
     assert not provider.wrong

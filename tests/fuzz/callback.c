@@ -17,7 +17,10 @@ static void check_item(const neo_callback_item *item)
     check_digits(item->phone_number_id);
     check_digits(item->wa_id);
     check_digits(item->new_wa_id);
-    EXPECT(item->phone_number_id);
+    EXPECT(item->kind == NEO_ITEM_ACCOUNT ? item->account && item->report : item->phone_number_id != NULL);
+    check_digits(item->account);
+    check_text(item->template_name);
+    check_text(item->template_language);
     EXPECT(!item->status || is_one_of(item->status, statuses));
     EXPECT(!item->preference || is_one_of(item->preference, preferences));
     EXPECT(item->at >= 0);
@@ -26,6 +29,7 @@ static void check_item(const neo_callback_item *item)
     case NEO_ITEM_STATUS: EXPECT(item->id && item->status); break;
     case NEO_ITEM_PREFERENCE: EXPECT(item->preference && (item->wa_id || item->bsuid)); break;
     case NEO_ITEM_NUMBER_CHANGED: EXPECT((item->wa_id || item->bsuid) && (item->new_wa_id || item->new_bsuid)); break;
+    case NEO_ITEM_ACCOUNT: break;
     default: expectation_failed("the kind is one of neo_callback_item_kind", __FILE__, __LINE__);
     }
 }

@@ -2,12 +2,15 @@
 /* Fuzzes the readers of responses of WhatsApp's provider and checks their results against include/whatsapp/provider.h. The
  * first two bytes of an input are the HTTP status. */
 #include "whatsapp/provider.h"
+#include "whatsapp/reported.h"
+#include "whatsapp/template.h"
 
 #include <string.h>
 
 #include "expect.h"
 
-#define TOKEN "EAA0123456789_abcdef" /* some inputs contain it */
+#define PARAMETERS "{\"template_parameters\":[\"a\",\"b\"],\"template_named_parameters\":{\"a\":\"b\"}}"
+#define TOKEN      "EAA0123456789_abcdef" /* some inputs contain it */
 
 /* The verdict, which decides whether a message is retried, must agree with the status and the fields that were read. */
 static void check_verdict(const neo_reply *reply, int status)
@@ -41,10 +44,20 @@ static void check_reply(const neo_provider_response *response, apr_pool_t *pool)
 /* The same bytes as a list of templates. */
 static void check_template(const neo_provider_response *response, apr_pool_t *pool)
 {
-    const char *error = NULL, *text = neo_template_read(response, "visit", "pt_BR", pool, &error);
-    EXPECT(text || error);
-    if (text)
-        EXPECT(response->http_status == 200 && *text && *neo_template_fill(text, NULL, pool));
+    const char *error = NULL, *after;
+    const neo_json *content = neo_json_parse((neo_text){PARAMETERS, strlen(PARAMETERS)}, pool, &error),
+                   *rows = neo_templates_read(response, pool, &after, &error);
+    EXPECT(rows ? response->http_status == 200 : error != NULL);
+    for (apr_size_t i = 0; rows && i < neo_json_size(rows); i++) {
+        const neo_json *row = neo_json_at(rows, i), *definition = neo_json_get(row, "definition");
+        const char *body = neo_json_string_at(definition, "body");
+        neo_problem *problem = NULL;
+        EXPECT(neo_template_find(rows, neo_json_string_at(row, "name"), neo_json_string_at(row, "language")));
+        neo_template_check(definition, content, &problem, pool);
+        neo_template_components(definition, content, pool);
+        EXPECT(!body || *neo_template_fill(body, content, pool));
+    }
+    EXPECT(!rows == !neo_numbers_read(response, pool, &error));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -26,6 +26,7 @@ begin
         '"status_at":' || '"' || neoapi.format_timestamp(t.status_at) || '"',
         '"error_code":' || t.error_code,
         '"error_title":' || to_json(t.error_title),
+        '"pricing":' || t.pricing,
         '"actor_id":' || to_json(t.actor_id),
         '"actor_type":' || to_json(t.actor_type),
         '"occurred_at":' || '"' || neoapi.format_timestamp(t.occurred_at) || '"') || '}';
@@ -41,9 +42,10 @@ select '{' || concat_ws(',', '"id":' || to_json(t.id), '"conversation_id":' || t
     '"template_language":' || to_json(t.template_language), '"media_mime_type":' || to_json(t.media_mime_type),
     '"media_filename":' || to_json(t.media_filename), '"media_id":' || to_json(t.media_id), '"media_url":' || to_json(t.media_url),
     '"has_media":' || t.has_media, '"status":' || to_json(t.status), '"status_at":' || '"' || neoapi.format_timestamp(t.status_at) || '"',
-    '"error_code":' || t.error_code, '"error_title":' || to_json(t.error_title), '"actor_id":' || to_json(t.actor_id),
-    '"actor_type":' || to_json(t.actor_type), '"occurred_at":' || '"' || neoapi.format_timestamp(t.occurred_at) || '"',
-    '"created_conversation":' || t.created_conversation, '"identity_source":' || to_json(
+    '"error_code":' || t.error_code, '"error_title":' || to_json(t.error_title), '"pricing":' || t.pricing,
+    '"actor_id":' || to_json(t.actor_id), '"actor_type":' || to_json(t.actor_type),
+    '"occurred_at":' || '"' || neoapi.format_timestamp(t.occurred_at) || '"', '"created_conversation":' || t.created_conversation,
+    '"identity_source":' || to_json(
     (
         select i.source
         from neoapi.whatsapp_identity i

@@ -149,6 +149,70 @@ TEST(statuses_are_mapped_to_the_names_of_the_api)
     assert_true(failed->at == 0);
 }
 
+TEST(the_pricing_of_a_status_has_only_what_is_known)
+{
+    static const char *const cases[][2] = {
+        {"{\"category\":\"marketing\",\"type\":\"regular\",\"billable\":true,\"pricing_model\":\"PMP\",\"new\":{}}",
+         "{\"billable\":true,\"pricing_model\":\"PMP\",\"category\":\"marketing\",\"type\":\"regular\"}"},
+        {"{\"category\":\"utility\",\"type\":\"regular\"}",
+         "{\"billable\":true,\"category\":\"utility\",\"type\":\"regular\"}"},
+        {"{\"category\":\"service\",\"billable\":1,\"type\":\"a b\"}", "{\"billable\":false,\"category\":\"service\"}"},
+        {"{\"billable\":true}", NULL},
+        {"{\"category\":7}", NULL},
+        {"[]", NULL}};
+    for (int i = 0; i < COUNT(cases); i++) {
+        const char *found =
+            only(apr_psprintf(*state, "\"statuses\":[{\"id\":\"wamid.1\",\"status\":\"sent\",\"pricing\":%s}]", cases[i][0]),
+                 *state)
+                ->pricing;
+        if (cases[i][1])
+            assert_string_equal(found, cases[i][1]);
+        else
+            assert_null(found);
+    }
+}
+
+static apr_array_header_t *read_account_change(const char *field, const char *value, apr_pool_t *pool)
+{
+    const char *error = "";
+    int dropped;
+    apr_array_header_t *items = neo_callback_read(
+        text_of(apr_psprintf(pool, "{\"entry\":[{\"id\":\"10203040506\",\"changes\":[{\"field\":\"%s\",\"value\":%s}]}]}",
+                             field, value)),
+        NULL, pool, &error, &dropped);
+    assert_non_null(items);
+    return items;
+}
+
+TEST(a_change_of_an_account_names_what_has_changed)
+{
+    static const struct {
+        const char *field, *event, *report, *status;
+    } cases[] = {{"message_template_status_update", "PAUSED", "templates", "paused"},
+                 {"message_template_status_update", "REINSTATED", "templates", "approved"},
+                 {"message_template_status_update", "FLAGGED", "templates", NULL},
+                 {"message_template_components_update", "APPROVED", "templates", NULL},
+                 {"phone_number_quality_update", "DOWNGRADE", "numbers", NULL},
+                 {"flows", "X", NULL, NULL}};
+    for (int i = 0; i < COUNT(cases); i++) {
+        const apr_array_header_t *items = read_account_change(
+            cases[i].field, apr_psprintf(*state, "{\"event\":\"%s\",\"message_template_name\":\"a\"}", cases[i].event), *state);
+        assert_int_equal(items->nelts, cases[i].report != NULL);
+        if (!cases[i].report)
+            continue;
+        const neo_callback_item *item = &APR_ARRAY_IDX(items, 0, neo_callback_item);
+        assert_int_equal(item->kind, NEO_ITEM_ACCOUNT);
+        assert_string_equal(item->account, "10203040506");
+        assert_string_equal(item->report, cases[i].report);
+        assert_string_equal(item->template_name, "a");
+        if (cases[i].status)
+            assert_string_equal(item->template_status, cases[i].status);
+        else
+            assert_null(item->template_status);
+    }
+    assert_int_equal(read_account_change("message_template_status_update", "7", *state)->nelts, 1);
+}
+
 TEST(preferences_have_a_numeric_timestamp)
 {
     const neo_callback_item *item =

@@ -61,13 +61,18 @@ def system(kind, wa_id=None, user_id=None, new=None, at=None):
     return message("system", wa_id, user_id, {"body": "The contact has changed", "type": kind, **was, **new}, at=at)
 
 
-def status(of, state, to=None, user_id=None, at=None, opaque=None, errors=None):
+def priced(category="marketing", billable=True, kind="regular"):
+    """How a message is billed."""
+    return {"billable": billable, "pricing_model": "PMP", "type": kind, "category": category}
+
+
+def status(of, state, to=None, user_id=None, at=None, opaque=None, errors=None, pricing=None):
     """The status of a message: a meta.Send or an id."""
     found = {"id": getattr(of, "id", of), "status": state, "timestamp": str(int(at if at is not None else time.time()))}
     found.update({"recipient_id": to} if to else {}, **({"recipient_user_id": user_id} if user_id else {}))
     opaque = opaque or getattr(of, "opaque", None)
     found.update({"biz_opaque_callback_data": opaque} if opaque else {})
-    return {**found, "errors": errors} if errors else found
+    return {**found, **({"errors": errors} if errors else {}), **({"pricing": pricing} if pricing else {})}
 
 
 def failure(code, title="Message undeliverable"):
@@ -95,6 +100,40 @@ def change(number, field="messages", **lists):
 
 def envelope(number, *changes):
     return {"object": "whatsapp_business_account", "entry": [{"id": number.account, "changes": list(changes)}]}
+
+
+def echo(number, kind="text", to=None, user_id=None, content=None, at=None):
+    """A message that the business has sent with its telephone."""
+    return {**message(kind, re.sub(r"\D", "", number.display), content=content, at=at),
+            **({"to": to} if to else {}), **({"to_user_id": user_id} if user_id else {})}
+
+
+def echoes(number, *items):
+    contacts = [contact(one.get("to"), user_id=one.get("to_user_id")) for one in items]
+    return envelope(number, change(number, "smb_message_echoes", contacts=contacts, message_echoes=list(items)))
+
+
+def old(of, state=None):
+    """A message or an echo as the telephone's history has it."""
+    return {**of, **({"history_context": {"status": state}} if state else {})}
+
+
+def history(number, threads, phase=0, chunk=1):
+    """A chunk of the telephone's history: {contact: [messages]}."""
+    found = [{"id": id, "messages": list(messages)} for id, messages in threads.items()]
+    return envelope(number, change(number, "history", history=[
+        {"metadata": {"phase": phase, "chunk_order": chunk, "progress": 50}, "threads": found}]))
+
+
+def account_change(number, field, **value):
+    """A callback about the number's account: a template or a number has changed."""
+    return envelope(number, {"field": field, "value": value})
+
+
+def template_change(number, event, name, language="pt_BR"):
+    return account_change(number, "message_template_status_update", event=event, message_template_id=1689556908129832,
+                          message_template_name=name, message_template_language=language, reason="NONE",
+                          message_template_category="UTILITY")
 
 
 def notification(number, *items):

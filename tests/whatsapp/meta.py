@@ -90,8 +90,10 @@ class Send:
     @property
     def parameters(self):
         """The parameters of the template's body."""
-        body = [part for part in self.template.get("components", []) if part["type"] == "body"]
-        return [one["text"] for part in body for one in part["parameters"]]
+        return [one["text"] for part in self.components("body") for one in part["parameters"]]
+
+    def components(self, kind):
+        return [part for part in self.template.get("components", []) if part["type"] == kind]
 
     @property
     def number_id(self):
@@ -108,9 +110,17 @@ class Send:
 
 # ---------------------------------------------------------------- templates
 
-def template(name, text, language="pt_BR", status="APPROVED", category="UTILITY"):
+def template(name, text, language="pt_BR", status="APPROVED", category="UTILITY", header=None, buttons=()):
+    """A template; `header`: "IMAGE" and so on, or a text; `buttons`: their types and URLs."""
+    components = [{"type": "BODY", "text": text}]
+    if header:
+        is_media = header in ("IMAGE", "VIDEO", "DOCUMENT", "LOCATION")
+        components.insert(0, {"type": "HEADER", "format": header} if is_media else {"type": "HEADER", "format": "TEXT", "text": header})
+    if buttons:
+        components.append({"type": "BUTTONS", "buttons": [
+            {"type": kind, "text": f"Button {n}", **({"url": url} if url else {})} for n, (kind, url) in enumerate(buttons)]})
     return {"name": name, "language": language, "status": status, "category": category, "id": str(next(numbers)),
-            "components": [{"type": "BODY", "text": text}]}
+            "components": components}
 
 
 TEMPLATES = [
@@ -211,23 +221,53 @@ def check_template(given, templates):
     require(found, 132001, f"template name ({given['name']}) does not exist in {language['code']}")
     require(found[0]["status"] != "PAUSED", 132015, "the template is paused")
     require(found[0]["status"] == "APPROVED", 132016, "the template is disabled")
-    wanted = len(set(re.findall(r"{{\d+}}", found[0]["components"][0]["text"])))
-    parameters = list(parameters_of(given))
-    require(len(parameters) == wanted, 132000,
-           f"body: number of localizable_params ({len(parameters)}) does not match the expected number of params ({wanted})")
+    wanted, parameters = list(expected_parameters(found[0])), list(parameters_of(given))
+    for part in ("header", "body", "button"):
+        ours, theirs = ([one[1:] for one in both if one[0] == part] for both in (parameters, wanted))
+        require(len(ours) == len(theirs), 132000,
+                f"{part}: number of localizable_params ({len(ours)}) does not match the expected number of params ({len(theirs)})")
+        require(sorted(ours) == sorted(theirs), 132012, f"{part}: has {ours}, not {theirs}")
+
+
+def expected_parameters(found):
+    """The parameters of a template: (component, kind, name), the name "" for those with a number; of a button its index."""
+    for component in found["components"]:
+        kind, text = component["type"].lower(), component.get("text", "")
+        if component.get("format", "TEXT") != "TEXT":
+            yield kind, component["format"].lower(), ""
+        for name in sorted(set(re.findall(r"{{(\w+)}}", text))):
+            yield kind, "text", "" if name.isdigit() else name
+        for index, button in enumerate(component.get("buttons", [])):
+            if "{{" in button.get("url", ""):
+                yield "button", button["type"].lower(), str(index)
 
 
 def parameters_of(given):
+    """The parameters that a message has, as expected_parameters has them."""
     components = given.get("components", [])
     require(isinstance(components, list), 100, "components must be an array")
     for one in components:
-        require(isinstance(one, dict) and one.get("type") == "body", 132012, "only body components here")
+        require(isinstance(one, dict) and one.get("type") in ("header", "body", "button"), 132012, "unknown component")
         require(isinstance(one.get("parameters"), list) and one["parameters"], 131008, "parameters is required")
+        is_button = one["type"] == "button"
+        require(set(one) == {"type", "parameters"} | ({"sub_type", "index"} if is_button else set()), 132012, "unknown members")
         for parameter in one["parameters"]:
-            require(set(parameter) == {"type", "text"} and parameter["type"] == "text", 132012, "a text parameter")
-            require(isinstance(parameter["text"], str) and parameter["text"], 131008, "text is required")
-            require(not re.search(r"[\n\t]| {5,}", parameter["text"]), 132012, "new-line and tab characters are not allowed")
-            yield parameter["text"]
+            kind = check_parameter(parameter)
+            yield one["type"], one["sub_type"] if is_button else kind, one["index"] if is_button else parameter.get("parameter_name", "")
+
+
+def check_parameter(parameter):
+    """Checks the parameter and returns its type."""
+    kind = parameter["type"]
+    require(set(parameter) - {"parameter_name"} == {"type", kind}, 132012, "a parameter has a value of its type")
+    if kind == "text":
+        require(isinstance(parameter["text"], str) and parameter["text"], 131008, "text is required")
+        require(not re.search(r"[\n\t]| {5,}", parameter["text"]), 132012, "new-line and tab characters are not allowed")
+        return kind
+    require(kind in ("image", "video", "document"), 132012, f"parameters of the type {kind}")
+    require({"link"} <= set(parameter[kind]) <= {"link"} | ({"filename"} if kind == "document" else set()), 132012, "media")
+    require(parameter[kind]["link"].startswith("https://"), 131009, "link is no URL")
+    return kind
 
 
 # ---------------------------------------------------------------- behaviours: called with the handler and the Send
@@ -360,7 +400,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def number_and_resource(self):
         """The number or account in a path, and the path's last segment."""
-        found = re.fullmatch(r"/v\d+\.\d+/(\d+)/(messages|message_templates)", urlsplit(self.path).path)
+        found = re.fullmatch(r"/v\d+\.\d+/(\d+)/(messages|message_templates|phone_numbers)", urlsplit(self.path).path)
         require(found, 100, f"Unknown path components: {self.path}")
         by = "id" if found[2] == "messages" else "account"
         number = next((one for one in self.server.meta.numbers if getattr(one, by) == found[1]), None)
@@ -417,13 +457,20 @@ class Handler(BaseHTTPRequestHandler):
         if found and "phone_number_id" in self.path:
             return self.describe(found[1])
         try:
-            _, end = self.number_and_resource()
-            require(end == "message_templates", 100, f"Unsupported get request: {self.path}")
+            number, end = self.number_and_resource()
+            require(end != "messages", 100, f"Unsupported get request: {self.path}")
         except Wrong as wrong:
             return self.answer(ERRORS[wrong.args[0]][0], error_body(*wrong.args))
-        asked = parse_qs(urlsplit(self.path).query)
-        named = [one for one in self.server.meta.templates if one["name"] == asked.get("name", [one["name"]])[0]]
-        self.answer_checked("templates", {"data": named, "paging": {"cursors": {"before": "MAZDZD", "after": "MjQZD"}}})
+        asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+        if end == "phone_numbers":
+            return self.answer_checked("numbers", {"data": list(self.server.meta.describe_numbers(number.account, asked["fields"].split(",")))})
+        named = [one for one in self.server.meta.templates if one["name"] == asked.get("name", one["name"])]
+        start = int(asked.get("after", "0"))
+        end = start + min(int(asked["limit"]), self.server.meta.page_size)
+        paging = {"cursors": {"before": str(start), "after": str(end)}}
+        if end < len(named):
+            paging["next"] = f"{self.path}&after={end}"
+        self.answer_checked("templates", {"data": named[start:end], "paging": paging})
 
     def owner(self):
         """The number whose token was sent, or None."""
@@ -492,6 +539,7 @@ class Meta:
         self.behaviour, self.templates, self.numbers = accept, list(TEMPLATES), []
         self.sends, self.marks, self.wrong, self.on_send = [], [], [], on_send
         self.reads, self.reading = [], None  # paths of GET requests; a function that responds to them instead: reading(handler)
+        self.page_size, self.quality = 100, {}  # templates of a page; what is known of a number, by its id
         self.attachments, self.downloads = {}, []
         self.attachment_url, self.serving = None, None  # instead of an attachment's own URL and of its bytes, as `reading`
         self.server = Server(self, port)
@@ -508,6 +556,14 @@ class Meta:
     def arrived(self, send):
         self.sends.append(send)
         self.on_send(send)
+
+    def describe_numbers(self, account, fields):
+        """The numbers of an account, with these fields."""
+        for one in self.numbers:
+            known = {"id": one.id, "verified_name": "Horizonte Imóveis", "quality_rating": "GREEN", "messaging_limit_tier": "TIER_1K",
+                     "display_phone_number": one.display, "status": "CONNECTED", **self.quality.get(one.id, {})}
+            if one.account == account:
+                yield {name: value for name, value in known.items() if name in fields}
 
     def behave(self, behaviour):
         self.behaviour = behaviour

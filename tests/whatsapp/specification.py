@@ -53,6 +53,10 @@ class Specification:
         """Checks a request with a message. Its schemas forbid what they share, so the parts are checked."""
         name = self.schemas["Message"]["discriminator"]["mapping"][body["type"]].rpartition("/")[2]
         base, own = self.schemas[name]["allOf"]
+        # The pattern of `index` is "^[2-6, 11-14]$", which refuses the 0 of Meta's examples.
+        components = [{key: value for key, value in one.items() if key != "index"} for one in body.get("template", {}).get("components", [])]
+        if components:
+            body = {**body, "template": {**body["template"], "components": components}}
         self.fits(base, body)
         self.fits({**own, "additionalProperties": True}, body)
         known = {name for part in (base, own) for name in self.members(part)}
@@ -71,6 +75,13 @@ class Specification:
 
     def marked(self, body):
         self.named("MarkMessageResponsePayload", body)
+
+    def numbers(self, body):
+        """The document requires members that are not asked for."""
+        schema = self.schemas["WhatsAppBusinessAccountPhoneNumber"]
+        for one in body["data"]:
+            assert set(one) <= set(schema["properties"]) | {"whatsapp_business_manager_messaging_limit"}, one
+            self.fits({name: value for name, value in schema.items() if name != "required"}, one)
 
     def media(self, body):
         self.operation("{Media-ID}", "get", "200", body)
