@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """make-release.sh in a small repository with this project's files of versions, whose `make` builds and checks nothing."""
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -8,9 +9,11 @@ import pytest
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="releases need git")
 HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parents[1]
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n### Added\n\n- A thing.\n"
 PACKAGED = "mod-neoapi (0.1.0-1) unstable; urgency=medium\n\n  * First package.\n\n -- M <m@example.com>  Sat, 21 Nov 2026 12:00:00 +0000\n"
 # `make package` makes a package with the version that the Makefile reads.
+IMAGE_USERS = ["conf/image/compose.yml", "conf/kubernetes/neoapi.yaml", "conf/kubernetes/migrate.yaml", "doc/image.md"]
 MAKEFILE = r"""VERSION := $(shell sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p' debian/changelog)
 package:
     @mkdir -p build/package/$(RELEASE)/tree/DEBIAN
@@ -27,7 +30,8 @@ class Project:
         self.root = root
         for name, content in {"CHANGELOG.md": CHANGELOG, "debian/changelog": PACKAGED, "debian/control": "Maintainer: M <m@example.com>\n",
                               "sql/0001_x.sql": "select 1;\n", "Makefile": MAKEFILE, ".gitignore": "build/\n",
-                              "tests/package/test.sh": "echo tested $NEOAPI_RELEASE\n"}.items():
+                              "tests/package/test.sh": "echo tested $NEOAPI_RELEASE\n",
+                              **{name: (ROOT / name).read_text() for name in IMAGE_USERS}}.items():
             self.write(name, content)
         shutil.copy(HERE / "make-release.sh", root / "tests/package")
         self.git("init", "--quiet", "--initial-branch=main")
@@ -94,6 +98,8 @@ def test_the_next_release_has_an_entry_of_its_own(project):
     project.refused("must be higher than 0.1.0", "0.0.9")
     assert project.release("0.2.0")[0] == 0
     assert project.read("debian/changelog").startswith("mod-neoapi (0.2.0-1) unstable")
+    for name in IMAGE_USERS:
+        assert set(re.findall(r"mod-neoapi:(\d\S+)", project.read(name))) == {"0.2.0-1"}, name
     assert "## 0.2.0 - 20" in project.read("CHANGELOG.md") and project.git("describe").strip() == "v0.2.0"
 
 
@@ -105,10 +111,10 @@ def test_a_dry_run_changes_nothing(project):
 
 @pytest.mark.parametrize("target", ["package", "check-all"])
 def test_a_failed_step_changes_nothing_and_the_release_can_be_repeated(project, target):
-    project.write("Makefile", MAKEFILE.replace(f"{target}:\n", f"{target}:\n\t@test -e {project.root}/build/mended\n"))
+    project.write("Makefile", MAKEFILE.replace(f"{target}:\n", f"{target}:\n\t@test -e {project.root}/build/corrected\n"))
     project.commit()
     project.refused("artefacts failed" if target == "package" else "checks failed")
-    project.write("build/mended", "")
+    project.write("build/corrected", "")
     assert project.release("0.1.0")[0] == 0
     assert "has been released" in project.release("0.1.0")[1]
 
