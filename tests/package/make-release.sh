@@ -116,13 +116,16 @@ publish_here() {
     # Fails without changes if main has other commits since the clone was made.
     git fetch --quiet "$clone" "refs/tags/$tag"
     git merge --quiet --ff-only "$commit"
+    result="main has the commit of the release, but not the tag: git fetch $clone $tag:$tag; the artefacts are in $artefacts"
     git fetch --quiet "$clone" "refs/tags/$tag:refs/tags/$tag"
+    result="main and the tag $tag have the release; the artefacts are in $artefacts"
     mv "$artefacts" "$folder/$version"
     rm -rf "$clone"
     echo "release: main and the tag $tag have the release $version; its artefacts are in $folder/$version. Publish them as doc/releasing.md says"
 }
 
-say_failed() { echo "release: $step failed; nothing was released" >&2; }
+result='nothing was released'
+say_failed() { echo "release: $step failed; $result" >&2; }
 trap say_failed EXIT
 for step in $steps; do
     printf '== %s\n' "$step"

@@ -137,6 +137,16 @@ def test_a_package_of_another_version_is_not_released(project):
     project.refused("has the version 0.0.9-1")
 
 
+def test_a_failure_after_the_commit_says_what_has_happened(project):
+    hook = project.root / ".git/hooks/reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\n[ "$1" != prepared ] || ! grep -q refs/tags/\n')
+    hook.chmod(0o755)
+    status, said = project.release("0.1.0")
+    assert status and "publish_here failed; main has the commit of the release, but not the tag" in said, said
+    assert project.git("log", "-1", "--format=%s").strip() == "Release 0.1.0" and project.git("tag") == ""
+
+
 def test_a_commit_during_the_release_is_kept(project):
     project.write("Makefile", MAKEFILE + f"\t@cd {project.root} && git commit --quiet --allow-empty -m Another\n")
     project.commit()
