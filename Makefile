@@ -49,7 +49,7 @@ NEEDS.image          := build package image
 NEEDS.image-test     := build run check package image
 NEEDS.package-test   := build package repository
 NEEDS.apt-repository := build package repository
-NEEDS.release        := build package
+NEEDS.release        := build package repository
 NEEDS.bench          := build run bench
 NEEDS.bench-webhooks := build run bench
 NEEDS.bench-peers    := build run bench
@@ -374,7 +374,7 @@ reproducible: image ## build package and image twice, on different days, by diff
 RELEASES   ?= bookworm trixie
 REPOSITORY ?= $(BUILD)/apt-repository
 .PHONY: apt-repository release
-apt-repository: ## add the packages for Debian 12 and 13 to a signed apt repository (KEY=FINGERPRINT, REPOSITORY=DIR, PACKAGES=DIR; doc/releasing.md)
+apt-repository: ## add the packages for Debian 12 and 13 to a signed apt repository (KEY=FINGERPRINT[,NEXT], REPOSITORY=DIR, PACKAGES=DIR; doc/releasing.md)
 	@[ '$(KEY)' ] || { echo 'apt-repository: KEY names the secret key that signs, by its fingerprint' >&2; exit 2; }
 	@[ '$(PACKAGES)' ] || for release in $(RELEASES); do $(MAKE) --no-print-directory package RELEASE="$$release" || exit; done
 	@sh tests/package/repository.sh '$(REPOSITORY)' '$(KEY)' $(foreach release,$(RELEASES),'$(release)=$(or $(PACKAGES),$(BUILD)/package)/$(release)')
@@ -388,7 +388,7 @@ release: ## make a release: changelog, version, tag, artefacts, checks (VERSION=
 advisory-check: ## compare the package's dependencies with Debian's security tracker (TRACKER=copy of its JSON, RELEASE=bookworm, SBOM=FILE)
 	@[ '$(TRACKER)' ] || { echo 'advisory-check: TRACKER names a copy of https://security-tracker.debian.org/tracker/data/json' >&2; exit 2; }
 	@NEOAPI_RELEASE='$(RELEASE)'; . tests/package/release.sh; /usr/bin/python3 -B tests/package/advisories.py '$(TRACKER)' "$$release" \
-		'$(or $(SBOM),$(firstword $(wildcard $(PACKAGE)/mod-neoapi.cyclonedx.json $(PACKAGE)/libapache2-mod-neoapi_*.deb) none))'
+		'$(or $(SBOM),$(firstword $(wildcard $(PACKAGE)/libapache2-mod-neoapi_*.deb) none))'
 
 # ---------------------------------------------------------------- lint
 

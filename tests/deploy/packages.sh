@@ -33,6 +33,7 @@ cluster haproxy     haproxy
 cluster pgbouncer   pgbouncer
 cluster iproute2    ip
 unit  libcmocka-dev
+check git
 check python3-pytest
 check python3-pytest-xdist
 check python3-requests
@@ -81,7 +82,9 @@ image podman
 image iproute2    ip
 image diffoscope-minimal diffoscope
 image faketime
+image locales
 image python3
+repository git
 repository aptly
 repository gnupg
 '

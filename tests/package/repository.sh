@@ -1,21 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Adds packages to a signed apt repository: repository.sh DIR KEY RELEASE=FOLDER…
-# KEY is a secret key of gpg's (GNUPGHOME). Each FOLDER has the packages for one Debian release, as build.sh writes them. Web servers serve
-# DIR/public, which has the public key in mod-neoapi.asc; the rest of DIR is aptly's database, which the next call needs. Earlier versions
+# Adds packages to a signed apt repository: repository.sh DIR KEY[,KEY…] RELEASE=FOLDER…
+# Each KEY is a key of gpg's (GNUPGHOME). The first one is secret and signs; a further one is that of a later release, before hosts need it.
+# Each FOLDER has the packages for one Debian release, as build.sh writes them. Web servers serve DIR/public, which has all public keys in mod-neoapi.asc; the rest of DIR is aptly's database, which the next call needs. Earlier versions
 # are kept. A published version is never replaced by another build of it, because its users' apt would refuse the repository.
 set -eu
-[ $# -ge 3 ] || { echo 'usage: repository.sh DIR KEY RELEASE=FOLDER…' >&2; exit 2; }
+[ $# -ge 3 ] || { echo 'usage: repository.sh DIR KEY[,KEY…] RELEASE=FOLDER…' >&2; exit 2; }
 fail() {
     echo "repository: $*" >&2
     exit 1
 }
 mkdir -p "$1"
-dir=$(realpath "$1") key=$2
+dir=$(realpath "$1") keys=$(echo "$2" | tr , ' ')
+key=${keys%% *}
 shift 2
 
 # Everything that can fail is checked before the repository is changed.
 gpg --batch --list-secret-keys "$key" >/dev/null 2>&1 || fail "gpg has no secret key $key; set GNUPGHOME to the folder that has it"
+for one in $keys; do gpg --batch --list-keys "$one" >/dev/null 2>&1 || fail "gpg has no key $one"; done
 for pair; do
     ls "${pair#*=}"/libapache2-mod-neoapi_*.deb >/dev/null 2>&1 || fail "${pair#*=} has no package; make package makes it"
 done
@@ -38,5 +40,6 @@ for pair; do
 done
 # aptly's links have absolute paths, with which a copy of the folder would be incomplete.
 find "$dir/public" -type l | while read -r link; do ln -sfr "$(readlink -f "$link")" "$link"; done
-gpg --batch --armor --export "$key" >"$dir/public/mod-neoapi.asc"
+# shellcheck disable=SC2086 # a list of words
+gpg --batch --armor --export $keys >"$dir/public/mod-neoapi.asc"
 ls "$dir"/public/pool/main/*/*/*.deb

@@ -162,6 +162,10 @@ repository() {
     if sh "$here/repository.sh" "$work/apt" genuine "$release=$work/rebuilt"; then echo 'A published version was replaced.'; return 1; fi
     if sh "$here/repository.sh" "$work/apt" unknown "$release=$work/3"; then echo 'An unknown key was accepted.'; return 1; fi
     diff -r "$work/apt/public" "$work/state.3"
+
+    # The key of a later release is published with the one that signs.
+    sh "$here/repository.sh" "$work/apt" genuine,foreign "$release=$work/3"
+    [ "$(gpg --show-keys --with-colons "$work/apt/public/mod-neoapi.asc" | grep -c ^pub)" -eq 2 ]
     gpgconf --kill all
 
     machine unattended-upgrades,gnupg "$here/apt.sh" "$root/doc/administration.md" \
