@@ -11,14 +11,16 @@ import subprocess
 import sys
 import urllib.parse
 
-FIELDS = "${Package}\t${source:Package}\t${source:Version}\t${Pre-Depends}, ${Depends}\t${Provides}\n"
+FIELDS = "${db:Status-Status}\t${Package}\t${source:Package}\t${source:Version}\t${Pre-Depends}, ${Depends}\t${Provides}\n"
 
 
 def installed_packages():
     """The installed packages, also by the names that they provide: (source, its version, names of dependencies)."""
     done = subprocess.run(["dpkg-query", "-W", "-f", FIELDS], capture_output=True, text=True, check=True)
     found = {}
-    for name, source, version, depends, provides in (line.split("\t") for line in done.stdout.splitlines()):
+    for status, name, source, version, depends, provides in (line.split("\t") for line in done.stdout.splitlines()):
+        if status != "installed":  # such as removed, with configuration files left
+            continue
         for known_as in [name, *dependency_names(provides)]:
             found[known_as] = (source, version, dependency_names(depends))
     return found

@@ -69,11 +69,23 @@ def test_a_deb_has_the_installed_versions_of_its_dependencies(check, tmp_path):
     control.write_text("Package: x\nVersion: 1\nArchitecture: all\nMaintainer: m\nDescription: d\nDepends: coreutils (>= 1), none-such (>= 1)\n")
     deb = tmp_path / "x.deb"
     subprocess.run(["dpkg-deb", "-b", control.parent.parent, deb], check=True, capture_output=True)
-    installed = subprocess.run(["dpkg-query", "-W", "-f", "${source:Version}", "libc6"], capture_output=True, text=True, check=True).stdout
+    installed = subprocess.run(["dpkg-query", "-W", "-f", "${source:Version}\n", "libc6"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     # coreutils depends on libc6, whose source is glibc.
     status, said = check(deb, {"glibc": {"CVE-2099-0008": resolved(installed + "+1"), "CVE-2099-0009": resolved(installed)}})
     assert status == 1 and f"failed  glibc {installed}: CVE-2099-0008" in said and "CVE-2099-0009" not in said
     assert "not installed, so not checked: none-such" in said
+
+
+def test_a_removed_package_is_not_installed(check, tmp_path, monkeypatch):
+    (tmp_path / "dpkg-query").write_text("#!/bin/sh\nprintf 'config-files\\tcoreutils\\tcoreutils\\t1\\t, \\t\\ninstalled\\tlibc6\\tglibc\\t2\\t, \\t\\n'\n")
+    (tmp_path / "dpkg-query").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    control = tmp_path / "deb/DEBIAN/control"
+    control.parent.mkdir(parents=True)
+    control.write_text("Package: x\nVersion: 1\nArchitecture: all\nMaintainer: m\nDescription: d\nDepends: coreutils, libc6\n")
+    subprocess.run(["dpkg-deb", "-b", control.parent.parent, tmp_path / "x.deb"], check=True, capture_output=True)
+    status, said = check(tmp_path / "x.deb", {"coreutils": {"CVE-2099-0010": resolved("9")}})
+    assert status == 0 and "not installed, so not checked: coreutils" in said, said
 
 
 def test_what_cannot_be_checked_is_an_error(check):
