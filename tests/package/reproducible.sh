@@ -21,7 +21,7 @@ localedef -i tr_TR -f UTF-8 "$dir/locales/tr_TR.UTF-8"
 mkdir "$one/source"
 tar -C "$root" -c --exclude=./.git --exclude=./build --exclude=__pycache__ --exclude=.pytest_cache . | tar -C "$one/source" -x
 mkdir -p "$one/source/build/fetched"
-cp -r "$fetched/swagger-ui" "$one/source/build/fetched/"
+[ ! -d "$fetched/swagger-ui" ] || cp -r "$fetched/swagger-ui" "$one/source/build/fetched/"
 cp -r "$one/source" "$two/"
 
 # The unit tests do not change what is built.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the fuzzers in the way of OSS-Fuzz, which sets CC, CXX, CFLAGS, CXXFLAGS, LIB_FUZZING_ENGINE, WORK and OUT. Writes to OUT, for each
+# Builds the fuzzers for OSS-Fuzz, which sets CC, CXX, CFLAGS, CXXFLAGS, LIB_FUZZING_ENGINE, WORK and OUT. Writes to OUT, for each
 # fuzzer, the program, its dictionary and options, and a zip file with its stored inputs; and to OUT/lib the shared libraries, because the
 # programs run in an image without them.
 # `make oss-fuzz-check` runs this script without an image. CONTRIBUTING.md says what the Dockerfile does.

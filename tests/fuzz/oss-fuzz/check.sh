@@ -12,7 +12,8 @@ mkdir -p "$folder/work" "$folder/out" "$folder/run"
 
 flags='-O1 -fno-omit-frame-pointer -gline-tables-only -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION'
 flags="$flags -fsanitize=address -fsanitize-address-use-after-scope -fsanitize=fuzzer-no-link"
-env CC="$1" CXX="$1++" CFLAGS="$flags" CXXFLAGS="$flags" LIB_FUZZING_ENGINE=-fsanitize=fuzzer SANITIZER=address WORK="$folder/work" \
+name=${1##*/} # such as clang-19, whose C++ is clang++-19
+env CC="$1" CXX="${1%"$name"}${name/clang/clang++}" CFLAGS="$flags" CXXFLAGS="$flags" LIB_FUZZING_ENGINE=-fsanitize=fuzzer SANITIZER=address WORK="$folder/work" \
     OUT="$folder/out" bash "$here/build.sh"
 
 # The libraries are those in OUT; the same names of the system are not used.
