@@ -13,6 +13,7 @@ from admin_factory import new_id
 from client import Api, ok, refused
 from ctl_database import UNKNOWN_ULID, own_database, new_database  # noqa: F401 (fixtures)
 from ctl_instance import Ctl
+from deployment import ROOT
 from wait import eventually
 
 
@@ -133,6 +134,25 @@ def test_an_organization_with_numbers_and_leads_is_not_removed(ctl, instance, ad
            stdin="access_token=a\napp_secret=b\n")
     said = ctl.refused("organization", "remove", organization)
     assert "1 WhatsApp number" in said and "2 leads" in said and "neoapictl purge" in said
+
+
+def test_removing_an_organization_removes_what_whatsapp_reported_about_it(ctl, instance, admin_factory, tenant):
+    organization = admin_factory.organization(tenant)
+    instance.sql("insert into neoapi.whatsapp_report (organization_id, waba_id, kind) values (%s, '1', 'numbers')", organization)
+    instance.sql("insert into neoapi.whatsapp_usage values (%s, '2026-01-01', 'wan_1', 'utility', 1, 1)", organization)
+    instance.sql("insert into neoapi.whatsapp_template values (%s, %s, '1', 'a', 'pt_BR', 'approved', 'utility', '{}', now(), now())",
+                 organization, new_id("wat_"))
+    assert ctl.json("organization", "remove", organization) == {"id": organization}
+
+
+def test_removing_an_organization_decides_about_every_table_that_refers_to_it(instance):
+    """Each table is removed with the organization, or prevents its removal. Resources are counted by a loop."""
+    listed = set(re.findall(r"from neoapi\.(\w+)(?: \w+)? (?:where|join)", (ROOT / "src/admin/change.c").read_text()))
+    tables = {name for name, in instance.sql(
+        "select c.conrelid::regclass::text from pg_constraint c where c.confrelid = 'neoapi.organization'::regclass"
+        " and c.contype = 'f' and c.confdeltype <> 'c' and not exists (select from pg_attribute a"
+        " where a.attrelid = c.conrelid and a.attname = 'representation')")}
+    assert tables and {name.removeprefix("neoapi.") for name in tables} <= listed
 
 
 def test_rows_without_dependents_are_removed(ctl, instance, admin_factory, tenant):
