@@ -77,7 +77,10 @@ static int read_numbers(neo_call *call, reading *r)
         get(call, r, neo_numbers_path(r->account, is_reduced, call->pool), &answer);
         rows = neo_numbers_read(&answer, call->pool, &r->error);
     }
-    neo_pg *pg = rows ? call->request->host->acquire(call->request->context) : NULL;
+    if (!rows)
+        return 0;
+    r->error = "the database is unavailable";
+    neo_pg *pg = call->request->host->acquire(call->request->context);
     if (!pg)
         return 0;
     neo_pg_status status = neo_whatsapp_store_numbers(pg, &call->actor, r->account, rows, r->claimed, call->pool);
@@ -129,7 +132,10 @@ static neo_pg_status fetch_templates(neo_call *call, neo_pg *pg, const neo_selec
 /* Further pages are those of the list that the first one has read. */
 static neo_problem *list_templates(neo_call *call, neo_result *result)
 {
-    neo_problem *problem = apr_table_get(call->query, "cursor") ? NULL : refresh(call, "templates", read_templates, 1);
+    neo_listing list;
+    neo_problem *problem = neo_listing_read(call, &list); /* a 400 must not wait for Meta, nor be its 503 */
+    if (!problem && !apr_table_get(call->query, "cursor"))
+        problem = refresh(call, "templates", read_templates, 1);
     return problem ? problem : neo_list_with(call, fetch_templates, result);
 }
 

@@ -116,6 +116,12 @@ def test_without_meta_the_last_known_templates_are_returned(listed):
     assert templates(listed)["items"][0]["reported_at"] > known["items"][0]["reported_at"]
 
 
+@pytest.mark.parametrize("field, value", [("limit", "abc"), ("sort", "name"), ("color", "red")])
+def test_a_wrong_query_is_refused_without_asking_meta(org, field, value):
+    answer = org.api.get("whatsapp/templates", params={field: value})
+    assert answer.status_code == 400 and [item["field"] for item in answer.json()["errors"]] == [field] and not reads(org)
+
+
 def test_templates_are_those_of_the_organization(listed, module_admin_factory):
     found(listed, "ficha")
     assert ok(Api(listed.instance, module_admin_factory.key()).get("whatsapp/templates"))["items"] == []
