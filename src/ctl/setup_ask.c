@@ -41,7 +41,8 @@ typedef struct {
     apr_pool_t *pool;
     step steps[MAX_STEPS];
     int count;
-    int is_over; /* the input has ended */
+    int is_over;           /* the input has ended */
+    int is_sites_database; /* the database is that of the site's template */
 } dialog;
 
 int neo_ctl_setup_must_ask(const neo_ctl *ctl)
@@ -203,6 +204,7 @@ static void ask_for_database(dialog *d)
         ask(d, "Name of the first tenant, which gets an organization and an API key (empty: none)", NEO_KIND_NAME, NULL, 1);
     if (d->is_over)
         return;
+    d->is_sites_database = is_local && strcmp(name, "neoapi") == 0;
     add_word(s, SELF);
     add_option(s, "--database", given);
     add_word(s, "setup");
@@ -239,13 +241,17 @@ static void ask_for_certificate(dialog *d, step *s)
         add_option(s, "--acme", ask(d, "Address for the authority's messages", NEO_KIND_EMAIL, NULL, 0));
 }
 
-/* Debian's Apache only, as in site create. */
+/* Debian's Apache only, as in site create, and only for the database that its template has. */
 static void ask_for_site(dialog *d)
 {
     if (d->is_over || geteuid() != 0 || access("/usr/sbin/a2ensite", X_OK) != 0 || access(KEY_FOLDER, W_OK) != 0)
         return;
     if (access(SITE, F_OK) == 0) {
         puts("The site " SITE " exists and is not changed.");
+        return;
+    }
+    if (!d->is_sites_database) {
+        puts("Afterwards run neoapictl site create NAME, and set this database in DBDParams of " SITE ".");
         return;
     }
     const char *name =

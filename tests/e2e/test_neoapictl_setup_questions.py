@@ -23,9 +23,9 @@ may_mount = os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"],
 
 
 class Dialog(Terminal):
-    def __init__(self, database, *args, etc=None):
+    def __init__(self, database, *args, etc=None, conninfo=None):
         before = [*WITH_ETC, etc] if etc else WITHOUT_PACKAGE if os.access("/etc/neoapi", os.W_OK) else []
-        super().__init__(*before, database.program, "setup", *args, env={**os.environ, "NEOAPI_DATABASE": database.admin})
+        super().__init__(*before, database.program, "setup", *args, env={**os.environ, "NEOAPI_DATABASE": conninfo or database.admin})
 
     def answer(self, *answers):
         for question, answer in zip(QUESTIONS, answers):
@@ -126,18 +126,30 @@ def test_ctrl_c_does_not_interrupt_its_changes(new_database, options):
     (["1"], ["--self-signed"]), (["9", "2", "{etc}/passwd", "/nonexistent", "{etc}/hosts"], ["--certificate", "{etc}/passwd", "--key", "{etc}/hosts"]),
     (["3", "nobody", "admin@example.com"], ["--acme", "admin@example.com"])])
 def test_root_is_asked_for_the_site_and_its_certificate(new_database, etc, answers, options):
-    dialog = Dialog(new_database, etc=etc).answer(new_database.name, "")
+    dialog = Dialog(new_database, etc=etc, conninfo="dbname=neoapi").answer("", "")
     dialog.expect("(-: no site)")
     for answer in ["Bad_Name", "api.imobiliaria.example", *answers]:
         dialog.expect(": ")
         dialog.type(answer.format(etc=etc) + "\n")
     plan = dialog.expect(QUESTIONS[2])
     dialog.type("\n")
-    assert dialog.end()[0] == 1 and not exists(new_database) and not (etc / "neoapi/key").exists()
+    assert dialog.end()[0] == 1 and not (etc / "neoapi/key").exists()
     commands = plan.rpartition("by these commands:")[2].split("&&\n")
     assert "openssl rand -base64 32 >/etc/neoapi/key" in commands[1]
     words = shlex.split(commands[2].splitlines()[0])
     assert words == ["neoapictl", "site", "create", "api.imobiliaria.example", *(option.format(etc=etc) for option in options)]
+
+
+@pytest.mark.skipif(not may_mount, reason="only root can mount")
+@pytest.mark.skipif(not os.access("/usr/sbin/a2ensite", os.X_OK), reason="there is no Apache with Debian's layout")
+@pytest.mark.parametrize("conninfo, name", [("dbname=neoapi", "other"), ("host=db.example.com dbname=neoapi", "")])
+def test_for_another_database_no_site_is_created(new_database, etc, conninfo, name):
+    """Its DBDParams would name this host's database neoapi."""
+    dialog = Dialog(new_database, etc=etc, conninfo=conninfo).answer(name, "")
+    plan = dialog.expect(QUESTIONS[2])
+    dialog.type("\n")
+    assert dialog.end()[0] == 1 and "site create NAME, and set this database in DBDParams of /etc/apache2" in plan
+    assert "(-: no site)" not in plan and "neoapictl site create" not in plan.rpartition("by these commands:")[2]
 
 
 @pytest.mark.skipif(not may_mount, reason="only root can mount")
