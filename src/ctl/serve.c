@@ -115,7 +115,7 @@ static const char *check_names(apr_pool_t *pool)
         const char *name = apr_pstrmemdup(pool, *variable, strcspn(*variable, "="));
         if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || strcmp(name, DATABASE) == 0)
             continue;
-        while (option->name && strcmp(variable_name(option, pool), name) != 0)
+        while (option->name && (option->kind == NEO_KIND_FLAG || strcmp(variable_name(option, pool), name) != 0))
             option++;
         if (!option->name)
             return apr_pstrcat(pool, name, " is not a variable of neoapictl serve; neoapictl serve --help lists them", NULL);
@@ -169,7 +169,7 @@ static void derive_variables(const neo_ctl *ctl)
     set_number(ctl, PREFIX "WORKERS", option_number(ctl, PROCESSES) * option_number(ctl, THREADS));
     set_number(ctl, PREFIX "STOP_TIMEOUT", option_number(ctl, WEBHOOK_TIMEOUT) + STOP_MARGIN_S);
     setenv("PGAPPNAME", "neoapi", 1);
-    setenv("PGCONNECT_TIMEOUT", "3", 1);
+    setenv("PGCONNECT_TIMEOUT", "3", 1); /* main has set it, for commands; connect_timeout in the connection string wins */
     setenv("PGOPTIONS", "-c statement_timeout=10s", 0);
 }
 
@@ -203,6 +203,8 @@ static neo_ctl_exit run_serve(neo_ctl *ctl)
     apr_array_header_t *line = apr_array_make(ctl->pool, 64, sizeof(const char *));
     APR_ARRAY_PUSH(line, const char *) = "apache2";
     const char *error = prepare(ctl, line);
+    if (!error && geteuid() == 0 && !neo_ctl_value(ctl, "check"))
+        error = "serve does not run as root: run it as another user, such as www-data";
     if (error)
         return neo_ctl_fail(ctl, "%s", error);
     APR_ARRAY_PUSH(line, const char *) = "-f";
@@ -238,12 +240,12 @@ static neo_ctl_exit run_health(neo_ctl *ctl)
 
 const neo_ctl_command neo_ctl_serve[] = {
     {"serve", NULL, "Run httpd with the API in the foreground, for containers.",
-     "Each option can be a variable of the environment: --base-url is NEOAPI_BASE_URL. A wrong value, and a variable NEOAPI_… "
-     "of "
-     "another name, are refused. NEOAPI_DATABASE is the connection string of httpd's role; without further settings in it, "
+     "Each option can be a variable of the environment: --base-url is NEOAPI_BASE_URL. A wrong value, and another variable "
+     "NEOAPI_…, are refused. NEOAPI_DATABASE is the connection string of httpd's role; without further settings in it, "
      "connecting is limited to 3 seconds and a statement to 10. PgBouncer needs an empty PGOPTIONS. Files /etc/neoapi.d/*.conf "
-     "are included in the virtual host. Needs no root and writes only to --run-dir. Logs go to standard output (requests) and "
-     "standard error. SIGWINCH stops gracefully, SIGTERM within five seconds. Never migrates: run neoapictl migrate.",
+     "are included in the virtual host. It refuses to run as root and writes only to --run-dir. Logs go to standard output "
+     "(requests) and standard error. SIGWINCH stops gracefully, SIGTERM within ten seconds. Never migrates: run neoapictl "
+     "migrate.",
      NULL, serve_options, run_serve, NULL, 0},
     {0},
 };

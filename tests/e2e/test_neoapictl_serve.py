@@ -23,7 +23,7 @@ GOOD = {"NEOAPI_BASE_URL": "https://api.example.com/public/v1/", "NEOAPI_DATABAS
         "NEOAPI_CERTIFICATE_KEY": "/dev/null", "NEOAPI_KEY_FILE": "/dev/null", "NEOAPI_HTTPD": "/bin/echo",
         "NEOAPI_HTTPD_CONF": str(CONF)}
 
-WRONG = [
+REFUSED = [
     ("NEOAPI_BASE_URL", "", "must be set"),
     ("NEOAPI_BASE_URL", "https://api.example.com/", "must be a URL that ends in /public/v1/"),
     ("NEOAPI_BASE_URL", "https:///public/v1/", "must be a URL"),
@@ -50,15 +50,22 @@ WRONG = [
     ("NEOAPI_LOG_LEVEL", "loud", "must be one of"),
     ("NEOAPI_RUN_DIR", "/nowhere", "is /nowhere, which the user"),
     ("NEOAPI_WEBHOOK_TIMOUT", "5", "is not a variable of neoapictl serve"),
+    ("NEOAPI_CHECK", "1", "is not a variable of neoapictl serve"),
 ]
 
 
 def serve(*arguments, **env):
-    done = subprocess.run([CTL, "serve", *arguments], env={**GOOD, **env}, capture_output=True, text=True, timeout=TIMEOUT_S)
+    done = subprocess.run([CTL, "serve", "--check", *arguments], env={**GOOD, **env}, capture_output=True, text=True, timeout=TIMEOUT_S)
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name, value, error", WRONG)
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is refused")
+def test_root_is_refused():
+    done = subprocess.run([CTL, "serve"], env=GOOD, capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "neoapictl: serve does not run as root: run it as another user, such as www-data\n")
+
+
+@pytest.mark.parametrize("name, value, error", REFUSED)
 def test_a_wrong_variable_is_refused_by_name(name, value, error):
     separator = "" if error.startswith(":") else " "
     status, said = serve(**{name: value})

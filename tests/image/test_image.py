@@ -131,7 +131,7 @@ def test_every_program_finds_its_libraries(deployment):
 
 # ---------------------------------------------------------------- wrong variables
 
-WRONG = [
+REFUSED = [
     ({"NEOAPI_BASE_URL": ""}, "NEOAPI_BASE_URL must be set"),
     ({"NEOAPI_PORT": "tcp://10.0.0.1:443"}, "NEOAPI_PORT must be a port"),
     ({"NEOAPI_KEY_FILE": "/etc/neoapi/nothing"}, "NEOAPI_KEY_FILE is /etc/neoapi/nothing, which the user 33 cannot read: No such file"),
@@ -140,7 +140,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("env, message", WRONG)
+@pytest.mark.parametrize("env, message", REFUSED)
 def test_a_wrong_variable_is_refused_by_name(deployment, env, message):
     """tests/e2e/test_neoapictl_serve.py has the others."""
     env = {"NEOAPI_BASE_URL": "https://api.example.com/public/v1/", **env}
