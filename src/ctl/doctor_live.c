@@ -57,6 +57,7 @@ static void connect_as_httpd(const neo_doctor_context *p, const char *params, co
     const char *class = "08", *text;
     gid_t gid = (gid_t)member_number(p->httpd, "gid");
     unsetenv("HOME");
+    unsetenv("PGPASSWORD"); /* this program's, also from NEOAPI_DATABASE_PASSWORD_FILE; httpd does not have it */
     if (initgroups(neo_json_string_at(p->httpd, "user"), gid) != 0 || setgid(gid) != 0 ||
         setuid((uid_t)member_number(p->httpd, "uid")) != 0) {
         text = strerror(errno);

@@ -32,11 +32,12 @@ def layout(tmp_path, own_database):
 
 
 @contextlib.contextmanager
-def only_root_is_accepted(database):
-    """PostgreSQL accepts the runtime role's connections from root, as doctor is, and refuses httpd's user."""
+def runtime_role_needs(method, database):
+    """PostgreSQL accepts the runtime role's connections with this method only. "peer map=root" accepts root, as doctor is, and refuses httpd's
+    user."""
     files = {name: Path(database.sql(f"show {name}")[0][0]) for name in ("hba_file", "ident_file")}
     kept = {name: path.read_text() for name, path in files.items()}
-    files["hba_file"].write_text(f"local {database.name} neoapi peer map=root\n" + kept["hba_file"])
+    files["hba_file"].write_text(f"local {database.name} neoapi {method}\n" + kept["hba_file"])
     files["ident_file"].write_text("root root neoapi\n" + kept["ident_file"])
     database.sql("select pg_reload_conf()")
     try:
@@ -54,7 +55,7 @@ def test_a_serving_httpd_passes(layout):
 
 
 def test_a_refused_httpd_is_found_although_root_can_connect(layout, own_database):
-    with only_root_is_accepted(own_database):
+    with runtime_role_needs("peer map=root", own_database):
         eventually(lambda: not own_database.sql("select pg_terminate_backend(pid) from pg_stat_activity where datname = %s"
                                                 " and usename = 'neoapi'", own_database.name), "httpd is disconnected")
         status, found = layout.doctor()
@@ -64,6 +65,17 @@ def test_a_refused_httpd_is_found_although_root_can_connect(layout, own_database
         row = found["request"]
         assert row["result"] == "failed" and "with 503: The database is unavailable" in row["found"], row
     eventually(lambda: layout.found("request")["result"] == "ok", "requests are answered again")
+
+
+def test_a_password_of_doctor_is_not_that_of_httpd(layout, own_database):
+    own_database.sql("alter role neoapi password 'of-the-role'")
+    layout.env["PGPASSWORD"] = "of-the-role"
+    try:
+        with runtime_role_needs("scram-sha-256", own_database):
+            row = layout.doctor()[1]["httpd database"]
+            assert row["result"] == "failed" and row["found"].startswith("www-data cannot connect"), row
+    finally:
+        own_database.sql("alter role neoapi password null")
 
 
 def test_another_virtual_host_that_answers_is_found(layout):
