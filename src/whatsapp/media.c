@@ -7,8 +7,9 @@
 
 #include "whatsapp/callback.h"
 
-#define MAX_NAME 200 /* bytes of a file name */
-#define UNKNOWN  "application/octet-stream"
+#define MAX_NAME      200 /* bytes of a file name */
+#define MAX_EXTENSION 20  /* bytes, with its dot; a longer one is not an extension */
+#define UNKNOWN       "application/octet-stream"
 
 const char *neo_media_path(const char *media_id, const char *phone_number_id, apr_pool_t *pool)
 {
@@ -77,12 +78,22 @@ static size_t direction_mark_at(const unsigned char *c)
     return is_mark ? 3 : 0;
 }
 
+/* At most MAX_NAME bytes; a longer name is cut before its extension. NULL if it is empty. */
+static const char *clip_name(const char *name, apr_pool_t *pool)
+{
+    const char *dot = strrchr(name, '.');
+    size_t len = dot ? strlen(dot) : 0;
+    if (strlen(name) <= MAX_NAME || len == 0 || len > MAX_EXTENSION)
+        return neo_clip(name, MAX_NAME, "", pool);
+    return apr_pstrcat(pool, neo_clip(name, MAX_NAME - len, "", pool), neo_clip(dot, len, "", pool), NULL);
+}
+
 /* Without leading dots and spaces, and without directories and characters that file systems or headers treat specially. */
 static const char *safe_name(const char *name, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, MAX_NAME + 8);
-    for (const char *c = neo_clip(name, MAX_NAME, "", pool); c && *c; c++) {
+    for (const char *c = clip_name(name, pool); c && *c; c++) {
         size_t mark = direction_mark_at((const unsigned char *)c);
         if (mark)
             c += mark - 1;

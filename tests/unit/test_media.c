@@ -2,6 +2,8 @@
 /* Contacts' attachments: path, type and file name, and where the access token may be sent. */
 #include "unit.h"
 
+#include <apr_strings.h>
+
 #include "webhooks/download.h"
 #include "whatsapp/media.h"
 
@@ -84,6 +86,29 @@ TEST(a_long_file_name_is_cut_between_characters)
     const char *header = neo_media_disposition(name, "wam_1", "image/png", *state);
     assert_null(strstr(header, "%C3\""));
     assert_true(strlen(header) < 1000);
+}
+
+TEST(a_long_file_name_keeps_its_extension)
+{
+    static const struct {
+        const char *end;
+        int len; /* of the stem that is left */
+        const char *left;
+    } cases[] = {
+        {".pdf", 196, ".pdf"}, {".tar.gz", 197, ".gz"}, /* the part before is of the stem */
+        {".", 199, "."},       {".no extension, which is short", 200, ""},
+        {"", 200, ""},
+    };
+    for (int i = 0; i < COUNT(cases); i++) {
+        char name[300] = {0}, expected[300] = {0};
+        memset(name, 'a', 240);
+        strcpy(name + 240, cases[i].end);
+        memset(expected, 'a', (size_t)cases[i].len);
+        strcpy(expected + cases[i].len, cases[i].left);
+        const char *header = neo_media_disposition(name, "wam_1", "application/pdf", *state);
+        assert_string_equal(header,
+                            apr_psprintf(*state, "attachment; filename=\"%s\"; filename*=UTF-8''%s", expected, expected));
+    }
 }
 
 TEST(the_token_is_sent_to_the_provider_only)
