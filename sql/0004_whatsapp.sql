@@ -1171,12 +1171,15 @@ begin
     return neoapi.whatsapp_conversation_json(c);
 end $$;
 
--- A contact's message, and what the provider's API needs to read its attachment; media_id is null without one.
+-- A message, and what the provider's API needs to read its attachment; media_id is null without one from the contact. is_kept: the
+-- provider, which keeps it for seven days, must still have it.
 create function neoapi.whatsapp_media(organization text, conversation text, message text)
-    returns table (number_id text, phone_number_id text, access_token text, media_id text, media_mime_type text, media_filename text)
+    returns table (number_id text, phone_number_id text, access_token text, media_id text, media_mime_type text, media_filename text,
+                   is_kept boolean)
     language sql stable security definer set search_path = pg_catalog, pg_temp
     as $$
-        select n.id, n.phone_number_id, n.access_token, case when m.has_media then m.media_id end, m.media_mime_type, m.media_filename
+        select n.id, n.phone_number_id, n.access_token, case when m.has_media and m.direction = 'inbound' then m.media_id end,
+               m.media_mime_type, m.media_filename, m.occurred_at > now() - interval '7 days'
         from neoapi.whatsapp_message m
         join neoapi.whatsapp_conversation c on c.organization_id = m.organization_id and c.id = m.conversation_id
         join neoapi.whatsapp_number n on n.organization_id = c.organization_id and n.id = c.number_id

@@ -42,6 +42,7 @@ typedef struct neo_site {
     apr_size_t max_body;                  /* bytes */
     int cursor_lifetime;                  /* seconds */
     int export_timeout;                   /* seconds */
+    int downloads;                        /* maximum number of attachments that this process reads at a time; 0: none */
     int allows_http;                      /* webhook subscriptions may have http URLs */
     int groups_writes;                    /* concurrent creates share statements */
     const apr_array_header_t *stop_texts; /* WhatsApp's opt-out texts; see neo_read_preference */
@@ -82,10 +83,8 @@ typedef struct neo_host {
     /* Sends `body` to `path` ("<phone_number_id>/messages") of WhatsApp's provider with POST, or GET if it is NULL, at most
      * once, and waits for the response for a limited time. */
     void (*call_provider)(void *context, const char *path, const char *token, neo_text body, neo_provider_response *answer);
-    /* Starts to read an attachment of the organization from the URL that the provider has returned (see webhooks/download.h).
-     */
-    neo_download *(*start_download)(void *context, const char *url, const char *token, const char *organization,
-                                    neo_download_head *head);
+    /* Starts to read an attachment from the URL that the provider has returned: neo_download_start. */
+    int (*start_download)(void *context, neo_download *download, const char *url, const char *token, neo_download_head *head);
     /* Waits until there may be a reason to fetch, and returns 0. If it must not wait here, because too many requests wait or
      * the process ends, returns the seconds after which the client may ask again. */
     int (*await_event)(void *context, const neo_event_wait *wait);

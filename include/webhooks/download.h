@@ -6,8 +6,10 @@
 #include "core/buf.h"
 #include "webhooks/guard.h"
 
-#define NEO_DOWNLOAD_MAX_BYTES   (100LL << 20) /* the provider's limit for an attachment */
-#define NEO_DOWNLOAD_FIRST_BYTES 16            /* the first part has at least as many, unless the whole is shorter */
+#define NEO_DOWNLOAD_MAX_BYTES (100LL << 20) /* the provider's limit for an attachment */
+
+/* The first part has at least as many, unless the whole is shorter or the others do not arrive within the timeout. */
+#define NEO_DOWNLOAD_FIRST_BYTES 16
 
 typedef struct neo_download neo_download;
 
@@ -17,8 +19,6 @@ typedef struct neo_download_request {
     const char *token;
     const neo_guard *guard; /* checks the address that it connects to */
     int timeout;            /* seconds that it waits for the next bytes */
-    const char *owner;      /* an organization: no more than half of `max` are of one */
-    int max;                /* downloads in progress in this process */
 } neo_download_request;
 
 typedef enum neo_download_status {
@@ -30,14 +30,17 @@ typedef enum neo_download_status {
 
 typedef struct neo_download_head {
     const char *error; /* "timeout"; NULL if there is a response */
-    int is_full;       /* too many are in progress; nothing was sent */
     int http_status;   /* 0 without a response */
     neo_text first;    /* the first part of a response with status 200, valid until the next one is read */
 } neo_download_head;
 
-/* Sends the request and waits for the first part. Returns NULL, and *head says why, unless the response has status 200. Then
- * neo_download_close must be called. Redirects are not followed. */
-neo_download *neo_download_start(const neo_download_request *request, apr_pool_t *pool, neo_download_head *head);
+/* Enters the limit of downloads, and sends nothing. Returns NULL if `max` are in progress in this process, or half of them are
+ * of the owner, an organization. Otherwise neo_download_close must be called; at the latest the pool's end does. */
+neo_download *neo_download_enter(const char *owner, int max, apr_pool_t *pool);
+
+/* Sends the request and waits for the first part. Returns false, and *head says why, unless the response has status 200.
+ * Redirects are not followed. */
+NEO_MUSTCHECK int neo_download_start(neo_download *download, const neo_download_request *request, neo_download_head *head);
 
 /* Waits up to `milliseconds` for the next part. Sets *part, which is valid until the next call, or, after a failure, *why. */
 neo_download_status neo_download_next(neo_download *download, int milliseconds, neo_text *part, const char **why);

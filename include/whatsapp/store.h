@@ -112,9 +112,10 @@ enum {
     NEO_MEDIA_NUMBER,
     NEO_MEDIA_PHONE_NUMBER_ID,
     NEO_MEDIA_ACCESS_TOKEN, /* sealed */
-    NEO_MEDIA_ID,           /* the provider's; null without an attachment of the contact */
+    NEO_MEDIA_ID,           /* the provider's; null without an attachment from the contact */
     NEO_MEDIA_TYPE,         /* as the provider has reported it */
     NEO_MEDIA_FILENAME,
+    NEO_MEDIA_IS_KEPT, /* "t" or "f": the message is not older than the provider keeps attachments */
 };
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_media(neo_pg *pg, const neo_actor *actor, const char *conversation,
                                                const char *message, apr_pool_t *pool, neo_rows *rows);

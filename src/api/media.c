@@ -14,7 +14,12 @@
 #define RETRY_SECONDS 30   /* Retry-After while Meta is unavailable */
 #define BUSY_SECONDS  5    /* the same while too many attachments are read */
 #define PART_MS       1000 /* after so long without a part, it is checked whether the response must end */
-#define NO_OBJECT     100  /* Meta's error code for an id that it does not have any more */
+#define PARAMETER     100  /* Meta's error code for a parameter, such as an id that it does not have, or not for the token */
+
+/* Who can end a failure, for the client. */
+#define META   NULL
+#define NUMBER "the organization's number"
+#define SERVER "the server"
 
 /* ---------------------------------------------------------------- problems */
 
@@ -23,70 +28,83 @@ static neo_problem *no_media(neo_call *call, const char *detail)
     return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, "media", "%s", detail);
 }
 
+/* If Meta does not find a newer attachment, the cause can be the token or the number. */
+static int can_be_expired(const neo_rows *message)
+{
+    return !neo_rows_is_true(message, 0, NEO_MEDIA_IS_KEPT);
+}
+
 static neo_problem *expired(neo_call *call)
 {
     return no_media(call, "WhatsApp does not have the attachment any more: it keeps a contact's attachment for seven days.");
 }
 
-/* The log must not contain the attachment's URL. */
-static neo_problem *unavailable(neo_call *call, const neo_rows *message, int needs_administrator, const char *why)
+/* `needs`: the configuration that an administrator must correct, or META. The log must not contain the attachment's URL. */
+static neo_problem *unavailable(neo_call *call, const neo_rows *message, const char *needs, const char *why)
 {
     static atomic_llong last;
     if (neo_call_may_log(&last))
         neo_log(NEO_LOG_NO_MEDIA, call->request->log_context, "cannot read an attachment of %s from Meta (%s)",
                 neo_rows_value(message, 0, NEO_MEDIA_NUMBER), why);
     return neo_call_try_later(call, NEO_INTERNAL_PROVIDER_UNAVAILABLE, RETRY_SECONDS,
-                              needs_administrator ? "The attachment cannot be read until an administrator has corrected the "
-                                                    "configuration of the organization's number."
-                                                  : "WhatsApp is unavailable. Try again later.");
+                              needs ? apr_psprintf(call->pool,
+                                                   "The attachment cannot be read until an administrator has corrected the "
+                                                   "configuration of %s.",
+                                                   needs)
+                                    : "WhatsApp is unavailable. Try again later.");
 }
 
 /* ---------------------------------------------------------------- the start */
 
+/* A request above the limit must not call Meta. */
+static neo_problem *enter(neo_call *call, neo_download **download)
+{
+    *download = neo_download_enter(call->actor.organization, call->site->downloads, call->pool);
+    return *download ? NULL
+                     : neo_call_try_later(call, NEO_INTERNAL_UNAVAILABLE, BUSY_SECONDS,
+                                          "The server reads as many attachments as it allows. Try again later.");
+}
+
 /* Sets *url. */
-static neo_problem *read_url(neo_call *call, const neo_rows *message, const char *token, const char **url)
+static neo_problem *read_url(neo_call *call, const neo_rows *message, const char *path, const char *token, const char **url)
 {
     const neo_request *request = call->request;
     neo_provider_response answer = {.token = token, .body = {"", 0}};
     neo_reply reply;
-    const char *path = neo_media_path(neo_rows_value(message, 0, NEO_MEDIA_ID),
-                                      neo_rows_value(message, 0, NEO_MEDIA_PHONE_NUMBER_ID), call->pool);
-    if (!path)
-        return no_media(call, "The message has no attachment of the contact.");
     if (!token)
-        return unavailable(call, message, 1, "the access token cannot be decrypted");
+        return unavailable(call, message, NUMBER, "the access token cannot be decrypted");
     request->host->call_provider(request->context, path, token, (neo_text){NULL, 0}, &answer);
     answer.token = token;
     if (answer.outcome != NEO_PROVIDER_RESPONDED)
-        return unavailable(call, message, 0, answer.error);
+        return unavailable(call, message, META, answer.error);
     *url = answer.http_status == 200 ? neo_media_url(answer.body, call->pool) : NULL;
     if (*url)
         return NULL;
     neo_reply_read(&answer, call->pool, &reply);
-    if (reply.title && reply.code == NO_OBJECT)
+    if (reply.title && reply.code == PARAMETER && can_be_expired(message))
         return expired(call);
-    return unavailable(call, message, reply.verdict == NEO_VERDICT_FORBIDDEN,
+    return unavailable(call, message, reply.verdict == NEO_VERDICT_FORBIDDEN ? NUMBER : META,
                        reply.title     ? reply.title
                        : reply.details ? reply.details
                                        : "no usable response");
 }
 
-static neo_problem *start(neo_call *call, const neo_rows *message, const char *token, const char *url, neo_download **download,
+static neo_problem *start(neo_call *call, const neo_rows *message, const char *token, const char *url, neo_download *download,
                           neo_download_head *head)
 {
     const neo_request *request = call->request;
-    *download = request->host->start_download(request->context, url, token, call->actor.organization, head);
-    if (*download)
+    if (request->host->start_download(request->context, download, url, token, head))
         return NULL;
-    if (head->is_full)
-        return neo_call_try_later(call, NEO_INTERNAL_UNAVAILABLE, BUSY_SECONDS,
-                                  "The server reads as many attachments as it allows. Try again later.");
-    if (head->http_status == 404 || head->http_status == 410)
+    if ((head->http_status == 404 || head->http_status == 410) && can_be_expired(message))
         return expired(call);
     if (head->error && strcmp(head->error, "response_too_large") == 0)
         return no_media(call, "The attachment is larger than 100 MB.");
-    int is_refused_here = head->error && strstr(head->error, "address");
-    return unavailable(call, message, is_refused_here || head->http_status == 401 || head->http_status == 403,
+    int is_refused_here = head->error && strstr(head->error, "address"),
+        is_forbidden = head->http_status == 401 || head->http_status == 403;
+    return unavailable(call, message,
+                       is_refused_here ? SERVER
+                       : is_forbidden  ? NUMBER
+                                       : META,
                        head->error ? head->error : apr_psprintf(call->pool, "HTTP status %d", head->http_status));
 }
 
@@ -128,6 +146,9 @@ static neo_problem *read_media(neo_call *call, neo_result *result)
     neo_download_head head;
     const char *url = NULL;
     neo_problem *problem = neo_call_check_streaming(call);
+    if (!problem && !call->site->downloads)
+        problem = neo_call_try_later(call, NEO_INTERNAL_UNAVAILABLE, RETRY_SECONDS,
+                                     "The server's configuration disables attachments.");
     if (problem || (problem = neo_call_acquire_for_id(call, &pg)))
         return problem;
     neo_pg_status status =
@@ -135,10 +156,19 @@ static neo_problem *read_media(neo_call *call, neo_result *result)
     neo_call_release(call, pg);
     if ((problem = neo_call_check_found(call, status, &message)))
         return problem;
+    const char *path = neo_media_path(neo_rows_value(&message, 0, NEO_MEDIA_ID),
+                                      neo_rows_value(&message, 0, NEO_MEDIA_PHONE_NUMBER_ID), call->pool);
+    if (!path)
+        return no_media(call, "The message has no attachment from the contact.");
     const char *token = neo_call_open_number(call, &message, 0, NEO_MEDIA_NUMBER).token;
     attachment *a = apr_pcalloc(call->pool, sizeof *a);
-    if ((problem = read_url(call, &message, token, &url)) || (problem = start(call, &message, token, url, &a->download, &head)))
+    if ((problem = enter(call, &a->download)))
         return problem;
+    if ((problem = read_url(call, &message, path, token, &url)) ||
+        (problem = start(call, &message, token, url, a->download, &head))) {
+        neo_download_close(a->download);
+        return problem;
+    }
     a->stream = (neo_stream){.next = next, .close = close_stream, .baton = a};
     a->call = *call;
     a->first = head.first;
@@ -167,7 +197,7 @@ const neo_operation neo_media_operations[] = {
      .summary = "Download a contact's attachment",
      .doc =
          "Reads it from WhatsApp, which keeps it for seven days; it is not stored here. Then, and for a message without an "
-         "attachment of the contact, the response is 404 `not_found.media`. The `Content-Type` is `media_mime_type` without "
+         "attachment from the contact, the response is 404 `not_found.media`. The `Content-Type` is `media_mime_type` without "
          "parameters if the content matches it, otherwise `application/octet-stream`. `Content-Disposition` has a file name. "
          "It needs HTTP/1.1; a response that ends early closes the connection.",
      .answer = "The attachment."},

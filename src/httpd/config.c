@@ -369,6 +369,7 @@ static neo_site *make_site(server_rec *server, apr_pool_t *pool)
     site->max_body = (apr_size_t)NUMBER(config, max_body);
     site->cursor_lifetime = (int)NUMBER(config, cursor_lifetime);
     site->export_timeout = (int)NUMBER(config, export_timeout);
+    site->downloads = (int)NUMBER(config, whatsapp_downloads);
     site->allows_http = (int)NUMBER(config, webhook_allows_http);
     site->groups_writes = (int)NUMBER(config, groups_writes);
     site->stop_texts = config->stop_texts;

@@ -170,8 +170,7 @@ static void call_provider(void *context, const char *path, const char *token, ne
     neo_sender_request_once(&request, pool, response);
 }
 
-static neo_download *start_download(void *context, const char *url, const char *token, const char *organization,
-                                    neo_download_head *head)
+static int start_download(void *context, neo_download *download, const char *url, const char *token, neo_download_head *head)
 {
     neo_exchange *exchange = context;
     apr_pool_t *pool = exchange->r->pool;
@@ -181,10 +180,8 @@ static neo_download *start_download(void *context, const char *url, const char *
         .token = token,
         .guard = neo_config_guard(exchange->config, pool),
         .timeout = neo_config_provider_timeout(exchange->config),
-        .owner = organization,
-        .max = (int)NEO_CONFIG_NUMBER(exchange->config, whatsapp_downloads),
     };
-    return neo_download_start(&request, pool, head);
+    return neo_download_start(download, &request, head);
 }
 
 /* ---------------------------------------------------------------- the body */

@@ -232,27 +232,27 @@ static int await_response(neo_download *d, neo_download_head *head)
     return !head->error;
 }
 
-neo_download *neo_download_start(const neo_download_request *request, apr_pool_t *pool, neo_download_head *head)
+neo_download *neo_download_enter(const char *owner, int max, apr_pool_t *pool)
 {
-    *head = (neo_download_head){.first = {"", 0}};
-    if (!neo_download_is_trusted(request->url, request->provider_url)) {
-        head->error = "address_not_trusted";
-        return NULL;
-    }
     neo_download *d = apr_pcalloc(pool, sizeof *d);
     d->pool = pool;
+    apr_cpystrn(d->owner, owner, sizeof d->owner);
+    if (!enter(d, max))
+        return NULL;
+    apr_pool_cleanup_register(pool, d, clean_up, apr_pool_cleanup_null);
+    return d;
+}
+
+int neo_download_start(neo_download *d, const neo_download_request *request, neo_download_head *head)
+{
+    *head = (neo_download_head){.first = {"", 0}};
     d->guard = request->guard;
     d->timeout = 1000 * request->timeout;
-    apr_cpystrn(d->owner, request->owner, sizeof d->owner);
-    if (!enter(d, request->max)) {
-        head->is_full = 1;
-        return NULL;
-    }
-    apr_pool_cleanup_register(pool, d, clean_up, apr_pool_cleanup_null);
-    if (!send_request(d, request))
+    if (!neo_download_is_trusted(request->url, request->provider_url))
+        head->error = "address_not_trusted";
+    else if (!send_request(d, request))
         head->error = "no_memory";
-    else if (await_response(d, head))
-        return d;
-    neo_download_close(d);
-    return NULL;
+    else
+        return await_response(d, head);
+    return 0;
 }

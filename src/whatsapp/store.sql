@@ -35,7 +35,7 @@ from neoapi.whatsapp_last_received({organization}, {id}, {message});
 select r from neoapi.whatsapp_mark_read({organization}, {id}, {message}, {seen}) r where r is not null;
 
 -- read: media
-select number_id, phone_number_id, access_token, media_id, media_mime_type, media_filename
+select number_id, phone_number_id, access_token, media_id, media_mime_type, media_filename, is_kept
 from neoapi.whatsapp_media({organization}, {id}, {message});
 
 -- read: find_numbers

@@ -11,5 +11,6 @@ def test_an_internal_address_is_not_connected_to(org):
     org.notify(message("image", PHONE, content=org.meta.attach(b"\xff\xd8\xff\xe0" + bytes(40))))
     id = org.conversation()["id"]
     found, = ok(org.api.get(f"whatsapp/conversations/{id}/messages"))["items"]
-    refused(org.api.get(f"whatsapp/conversations/{id}/messages/{found['id']}/media"), 503, "internal.provider_unavailable")
+    problem = refused(org.api.get(f"whatsapp/conversations/{id}/messages/{found['id']}/media"), 503, "internal.provider_unavailable")
+    assert "configuration of the server" in problem["detail"]
     assert not org.meta.downloads and "blocked_address" in org.instance.error_log
