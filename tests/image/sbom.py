@@ -31,6 +31,27 @@ SPDX = {
 }
 
 
+def licence_name(word):
+    return SPDX.get(word.lower(), "LicenseRef-" + re.sub(r"[^A-Za-z0-9.]+", "-", word).strip("-"))
+
+
+def licence_terms(line):
+    """What all applies by a License field of Debian's: SPDX's names, or Debian's short ones as LicenseRef; a choice of them in parentheses.
+    "and" binds tighter than "or", unless a comma precedes it."""
+    terms = set()
+    for part in re.split(r", ?(?:and )?", re.sub(r",? (?:and/or|or) |\|", " or ", line)):
+        choices = [sorted(licence_name(word.strip(" ()")) for word in choice.split(" and ") if word.strip(" ()")) for choice in part.split(" or ")]
+        choices = sorted({" AND ".join(names) for names in choices if names})
+        terms |= {f"({' OR '.join(choices)})"} if len(choices) > 1 else set("".join(choices).split(" AND ")) - {""}
+    return terms
+
+
+def declared_terms(copyright):
+    """The terms of all files by a machine-readable copyright file. Paragraphs without Files have the texts of licences."""
+    files = [part for part in re.split(r"\n\s*\n", copyright) if re.search(r"^Files:", part, re.M)]
+    return set().union(*map(licence_terms, re.findall(r"^License: *(.+)$", "\n".join(files), re.M)))
+
+
 def output(*command):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.decode()
 
@@ -79,14 +100,12 @@ class System:
         return owners(self, paths) - {package}
 
     def licences(self, package):
-        """SPDX's names, or Debian's short ones as LicenseRef; empty if the copyright file is not machine-readable."""
+        """Empty if the copyright file is not machine-readable."""
         file = self.root / f"usr/share/doc/{package}/copyright"
         text = file.read_text(errors="replace") if file.exists() else ""
         if not re.match(r"\s*Format(-Specification)?:", text):
             return set()
-        words = {word.strip(" ,()") for line in re.findall(r"^License: *(.+)$", text, re.M)
-                 for word in re.split(r" and/or | and | or |, ?|\|", line)}
-        return {SPDX.get(word.lower(), "LicenseRef-" + re.sub(r"[^A-Za-z0-9.]+", "-", word).strip("-")) for word in words if word}
+        return declared_terms(text)
 
 
 def needed(path):
@@ -180,7 +199,7 @@ def as_spdx(bill):
         relations += [relation(holder, "CONTAINS", spdx_id(part)) for part in [bill.module, *bill.components]]
     relations += [relation(spdx_id(MODULE), "CONTAINS", spdx_id(part)) for part in bill.embedded]
     relations += [relation(spdx_id(one), "DYNAMIC_LINK", spdx_id(other)) for one, other in bill.links]
-    refs = sorted({name for part in parts for name in part["licences"] if name.startswith("LicenseRef-")})
+    refs = sorted({name for part in parts for term in part["licences"] for name in re.findall(r"LicenseRef-[A-Za-z0-9.-]+", term)})
     document = {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
         "name": f"{bill.subject['name']} {bill.subject['version']}",
@@ -227,4 +246,5 @@ def main():
         pathlib.Path(f"{out}.{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
