@@ -204,3 +204,13 @@ def test_without_a_number_there_is_nothing_to_read(org, module_admin_factory):
     api = Api(org.instance, module_admin_factory.key())
     assert ok(api.get("whatsapp/numbers"))["items"] == ok(api.get("whatsapp/templates"))["items"] == []
     assert not org.meta.reads
+
+
+def test_what_was_reported_is_removed_with_the_organization(org):
+    numbers(org)
+    ok(org.api.get("whatsapp/templates"))
+    for args in (("whatsapp", "number", "remove", org.number_id), ("key", "revoke", org.api.credential.id),
+                 ("organization", "remove", org.organization)):
+        org.ctl(*args)
+    for table in ("report", "template", "usage"):
+        assert org.instance.sql(f"select count(*) from neoapi.whatsapp_{table} where organization_id = %s", org.organization) == [(0,)]
