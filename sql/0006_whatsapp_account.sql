@@ -50,13 +50,17 @@ create table neoapi.whatsapp_report (
     read_at         timestamptz, -- when reading it last began, if it succeeded; null: never
     tried_at        timestamptz, -- when it was tried last
     changed_at      timestamptz, -- when a callback last said that it has changed
+    began_at        timestamptz, -- when a reading began that has not ended
+    next_page       text collate "C", -- the provider's cursor, if that reading has stored pages
     primary key (organization_id, waba_id, kind)
 );
 
 -- The accounts about which a request must ask the provider, with a number whose token can: those whose report is outdated, unless
--- another request has tried within 30 seconds. An account that was never read is always returned.
+-- another request has tried within 30 seconds. A reading that has stored pages within the hour continues with next_page. An account of
+-- which nothing is stored is always returned, without claimed_at if another request has tried within 30 seconds.
 create function neoapi.whatsapp_claim_reports(organization text, wanted text)
-    returns table (number_id text, phone_number_id text, access_token text, account text, claimed_at text, is_known boolean)
+    returns table (number_id text, phone_number_id text, access_token text, account text, claimed_at text, is_known boolean,
+                   next_page text)
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
     insert into neoapi.whatsapp_report (organization_id, waba_id, kind)
@@ -67,22 +71,31 @@ begin
     order by n.waba_id on conflict do nothing;
     return query
     with due as (
-        select r.waba_id from neoapi.whatsapp_report r
+        select r.waba_id, coalesce(r.next_page is not null and r.began_at > now() - interval '1 hour', false) as continues
+        from neoapi.whatsapp_report r
         where r.organization_id = organization and r.kind = wanted
-          and (r.read_at is null
-               or (r.read_at < now() - interval '10 minutes' or r.read_at < r.changed_at)
-                  and (r.tried_at is null or r.tried_at < now() - interval '30 seconds' or coalesce(r.tried_at < r.changed_at, false)))
+          and (r.read_at is null or r.read_at < now() - interval '10 minutes' or r.read_at < r.changed_at)
+          and (r.tried_at is null or r.tried_at < now() - interval '30 seconds' or coalesce(r.tried_at < r.changed_at, false))
           and exists (select from neoapi.whatsapp_number n where n.organization_id = organization and n.waba_id = r.waba_id)
         order by r.waba_id for update),
     claimed as (
-        update neoapi.whatsapp_report r set tried_at = clock_timestamp() from due d
+        update neoapi.whatsapp_report r
+        set tried_at = clock_timestamp(),
+            began_at = case when d.continues then r.began_at else clock_timestamp() end,
+            next_page = case when d.continues then r.next_page end
+        from due d
         where r.organization_id = organization and r.waba_id = d.waba_id and r.kind = wanted
-        returning r.waba_id, r.tried_at, r.read_at is not null as was_read)
-    select n.id, n.phone_number_id, n.access_token, c.waba_id, c.tried_at::text, c.was_read
-    from claimed c cross join lateral (
+        returning r.waba_id, r.began_at, r.next_page)
+    select n.id, n.phone_number_id, n.access_token, r.waba_id, c.began_at::text, r.read_at is not null or r.next_page is not null,
+           c.next_page
+    from neoapi.whatsapp_report r
+    left join claimed c on c.waba_id = r.waba_id
+    cross join lateral (
         select x.id, x.phone_number_id, x.access_token from neoapi.whatsapp_number x
-        where x.organization_id = organization and x.waba_id = c.waba_id order by x.id limit 1) n
-    order by c.waba_id;
+        where x.organization_id = organization and x.waba_id = r.waba_id order by x.id limit 1) n
+    where r.organization_id = organization and r.kind = wanted
+      and (c.waba_id is not null or r.read_at is null and r.next_page is null)
+    order by r.waba_id;
 end $$;
 
 -- ---------------------------------------------------------------- templates
@@ -128,13 +141,21 @@ create function neoapi.whatsapp_store_templates(organization text, account text,
             asked_at = excluded.asked_at, is_outdated = t.is_outdated and excluded.definition is null
     $$;
 
+-- Records where a reading of the account's templates continues; null: from the beginning.
+create function neoapi.whatsapp_pause_templates(organization text, account text, claimed timestamptz, page text) returns void
+    language sql volatile security definer set search_path = pg_catalog, pg_temp
+    as $$
+        update neoapi.whatsapp_report r set next_page = page
+        where r.organization_id = organization and r.waba_id = account and r.kind = 'templates' and r.began_at = claimed
+    $$;
+
 -- Records that all templates of the account have been read since `claimed`: the others do not exist any more.
 create function neoapi.whatsapp_finish_templates(organization text, account text, claimed timestamptz) returns void
     language sql volatile security definer set search_path = pg_catalog, pg_temp
     as $$
         delete from neoapi.whatsapp_template t where t.organization_id = organization and t.waba_id = account
         and (t.read_at is null or t.read_at < claimed);
-        update neoapi.whatsapp_report r set read_at = claimed
+        update neoapi.whatsapp_report r set read_at = claimed, began_at = null, next_page = null
         where r.organization_id = organization and r.waba_id = account and r.kind = 'templates'
     $$;
 
@@ -201,8 +222,8 @@ begin
 end $$;
 
 revoke execute on function
-    neoapi.whatsapp_claim_reports, neoapi.whatsapp_store_templates, neoapi.whatsapp_finish_templates, neoapi.whatsapp_find_template,
-    neoapi.whatsapp_store_numbers, neoapi.whatsapp_apply_changes from public;
+    neoapi.whatsapp_claim_reports, neoapi.whatsapp_store_templates, neoapi.whatsapp_pause_templates, neoapi.whatsapp_finish_templates,
+    neoapi.whatsapp_find_template, neoapi.whatsapp_store_numbers, neoapi.whatsapp_apply_changes from public;
 grant execute on function
-    neoapi.whatsapp_claim_reports, neoapi.whatsapp_store_templates, neoapi.whatsapp_finish_templates, neoapi.whatsapp_find_template,
-    neoapi.whatsapp_store_numbers, neoapi.whatsapp_apply_changes to :runtime;
+    neoapi.whatsapp_claim_reports, neoapi.whatsapp_store_templates, neoapi.whatsapp_pause_templates, neoapi.whatsapp_finish_templates,
+    neoapi.whatsapp_find_template, neoapi.whatsapp_store_numbers, neoapi.whatsapp_apply_changes to :runtime;

@@ -11,15 +11,17 @@
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_usage(neo_pg *pg, const neo_actor *actor, const char *from, const char *to,
                                                apr_pool_t *pool, neo_rows *rows);
 
-/* The accounts whose report ("templates" or "numbers") is outdated, so that the caller must ask the provider; for a while,
- * other requests do not get them. */
+/* The accounts whose report ("templates" or "numbers") is outdated, so that the caller must ask the provider; for 30 seconds,
+ * other requests do not get them. Also those of which nothing is stored, but another request has tried: those have no
+ * NEO_REPORT_CLAIMED_AT, and the caller must not ask. */
 enum {
     NEO_REPORT_NUMBER, /* one that can ask */
     NEO_REPORT_PHONE_NUMBER_ID,
     NEO_REPORT_ACCESS_TOKEN, /* sealed */
     NEO_REPORT_ACCOUNT,
     NEO_REPORT_CLAIMED_AT,
-    NEO_REPORT_IS_KNOWN, /* an older report is stored */
+    NEO_REPORT_IS_KNOWN,  /* an older report, or a part of one, is stored */
+    NEO_REPORT_NEXT_PAGE, /* where the reading continues; null: at the beginning */
 };
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_claim_reports(neo_pg *pg, const neo_actor *actor, const char *kind, apr_pool_t *pool,
                                                        neo_rows *rows);
@@ -27,6 +29,9 @@ NEO_MUSTCHECK neo_pg_status neo_whatsapp_claim_reports(neo_pg *pg, const neo_act
 /* Stores a page of templates (see neo_templates_read); an element without a definition records that the provider was asked. */
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_store_templates(neo_pg *pg, const neo_actor *actor, const char *account,
                                                          const neo_json *templates, apr_pool_t *pool);
+/* Records where the next request continues to read the templates (see neo_templates_path); NULL: at the beginning. */
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_pause_templates(neo_pg *pg, const neo_actor *actor, const char *account,
+                                                         const char *claimed, const char *next_page, apr_pool_t *pool);
 /* Removes the templates of the account that were not stored since it was claimed. */
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_finish_templates(neo_pg *pg, const neo_actor *actor, const char *account,
                                                           const char *claimed, apr_pool_t *pool);

@@ -23,8 +23,10 @@
 typedef struct {
     const char *account, *token, *claimed;
     neo_ms until;
-    const char *error; /* why the last call failed */
-    int is_refused;    /* Meta answered, but not with a list */
+    const char *next_page; /* where it continues */
+    const char *error;     /* why the last call failed */
+    int is_refused;        /* Meta answered, but not with a list */
+    int is_known;          /* an older report, or a part of it, is stored */
 } reading;
 
 /* Returns false if the last call, or storing what it returned, failed. */
@@ -50,21 +52,37 @@ static int store_page(neo_call *call, reading *r, const neo_json *page)
     return status == NEO_PG_OK;
 }
 
+/* The next request continues with the page that could not be read, unless Meta refuses it: cursors expire. */
+static void pause_reading(neo_call *call, const reading *r, const char *next)
+{
+    neo_pg *pg = call->request->host->acquire(call->request->context);
+    if (!pg)
+        return;
+    neo_pg_status status =
+        neo_whatsapp_pause_templates(pg, &call->actor, r->account, r->claimed, r->is_refused ? NULL : next, call->pool);
+    (void)status;
+    neo_call_release(call, pg);
+}
+
 static int read_templates(neo_call *call, reading *r)
 {
-    const char *after = NULL;
+    const char *next = r->next_page, *after;
     for (int page = 0; page < MAX_PAGES; page++) {
         neo_provider_response answer;
-        get(call, r, neo_templates_path(r->account, after, call->pool), &answer);
+        get(call, r, neo_templates_path(r->account, next, call->pool), &answer);
         const neo_json *rows = neo_templates_read(&answer, call->pool, &after, &r->error);
         if (!rows || !store_page(call, r, rows))
-            return 0;
+            break;
         if (!after)
             return store_page(call, r, NULL);
-        r->error = "there are too many, or they are read too slowly";
+        next = after;
+        r->is_known = 1;
+        r->error = "there are too many, or they are read too slowly; the next request continues";
         if (neo_steady_ms() >= r->until)
-            return 0;
+            break;
     }
+    if (next)
+        pause_reading(call, r, next);
     return 0;
 }
 
@@ -88,8 +106,17 @@ static int read_numbers(neo_call *call, reading *r)
     return status == NEO_PG_OK;
 }
 
+/* At most once in a while, because each request can fail. */
+static void log_failure(const neo_call *call, const reading *r, const char *kind)
+{
+    static atomic_llong last;
+    if (neo_call_may_log(&last))
+        neo_log(NEO_LOG_NO_REPORT, call->request->log_context, "Meta does not return the %s of account %s (%s)", kind,
+                r->account, r->error);
+}
+
 /* Reads the accounts whose report of this kind is outdated. After a failure the others are left for the next request, so that
- * this one does not wait several times. `required`: a report that was never read is a 503. */
+ * this one does not wait several times. `required`: a report of which nothing was ever read is a 503. */
 static neo_problem *refresh(neo_call *call, const char *kind, reader read, int is_required)
 {
     neo_pg *pg;
@@ -101,16 +128,19 @@ static neo_problem *refresh(neo_call *call, const char *kind, reader read, int i
     neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, NULL);
-    reading r = {.until = neo_steady_ms() + MAX_READ_MS};
+    neo_ms until = neo_steady_ms() + MAX_READ_MS;
     for (int i = 0; i < rows.count; i++) {
-        r.account = neo_rows_value(&rows, i, NEO_REPORT_ACCOUNT);
-        r.claimed = neo_rows_value(&rows, i, NEO_REPORT_CLAIMED_AT);
-        r.token = neo_call_open_number(call, &rows, i, NEO_REPORT_NUMBER).token;
-        if (read(call, &r))
+        reading r = {.account = neo_rows_value(&rows, i, NEO_REPORT_ACCOUNT),
+                     .claimed = neo_rows_value(&rows, i, NEO_REPORT_CLAIMED_AT),
+                     .next_page = neo_rows_value(&rows, i, NEO_REPORT_NEXT_PAGE),
+                     .token = neo_call_open_number(call, &rows, i, NEO_REPORT_NUMBER).token,
+                     .is_known = neo_rows_is_true(&rows, i, NEO_REPORT_IS_KNOWN),
+                     .until = until};
+        if (r.claimed && read(call, &r))
             continue;
-        neo_log(NEO_LOG_NO_REPORT, call->request->log_context, "Meta does not return the %s of account %s (%s)", kind,
-                r.account, r.error);
-        if (neo_rows_is_true(&rows, i, NEO_REPORT_IS_KNOWN) || !is_required)
+        if (r.claimed)
+            log_failure(call, &r, kind);
+        if (r.is_known || !is_required)
             return NULL;
         return neo_call_try_later(
             call, NEO_INTERNAL_PROVIDER_UNAVAILABLE, NEO_PROVIDER_RETRY_SECONDS,

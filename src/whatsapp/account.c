@@ -31,6 +31,16 @@ neo_pg_status neo_whatsapp_store_templates(neo_pg *pg, const neo_actor *actor, c
                       pool, &rows);
 }
 
+neo_pg_status neo_whatsapp_pause_templates(neo_pg *pg, const neo_actor *actor, const char *account, const char *claimed,
+                                           const char *next_page, apr_pool_t *pool)
+{
+    neo_rows rows;
+    return neo_pg_run(pg,
+                      NEO_BIND(pause_templates, .organization = actor->organization, .account = account, .claimed = claimed,
+                               .next_page = next_page),
+                      pool, &rows);
+}
+
 neo_pg_status neo_whatsapp_finish_templates(neo_pg *pg, const neo_actor *actor, const char *account, const char *claimed,
                                             apr_pool_t *pool)
 {

@@ -10,11 +10,14 @@ where u.organization_id = {organization} and u.messages > 0
 and u.month >= coalesce(to_date({from}, 'YYYY-MM'), '-infinity') and u.month <= coalesce(to_date({to}, 'YYYY-MM'), 'infinity');
 
 -- write: claim
-select number_id, phone_number_id, access_token, account, claimed_at, is_known
+select number_id, phone_number_id, access_token, account, claimed_at, is_known, next_page
 from neoapi.whatsapp_claim_reports({organization}, {kind});
 
 -- write: store_templates
 select neoapi.whatsapp_store_templates({organization}, {account}, {templates}, {block});
+
+-- write: pause_templates
+select neoapi.whatsapp_pause_templates({organization}, {account}, {claimed}, {next_page});
 
 -- write: finish_templates
 select neoapi.whatsapp_finish_templates({organization}, {account}, {claimed});

@@ -108,12 +108,36 @@ def test_a_callback_with_another_secret_changes_nothing(listed):
 def test_without_meta_the_last_known_templates_are_returned(listed):
     with listed.meta.unreachable():
         refused(listed.api.get("whatsapp/templates"), 503, "internal.provider_unavailable")
+    refused(listed.api.get("whatsapp/templates"), 503, "internal.provider_unavailable")  # does not ask
+    assert not reads(listed)
+    age(listed, "templates", "31 seconds")
     known = templates(listed)
     age(listed, "templates", "11 minutes")
     with listed.meta.unreachable():
         assert templates(listed)["items"] == templates(listed)["items"] == known["items"]
     age(listed, "templates", "1 minute")
     assert templates(listed)["items"][0]["reported_at"] > known["items"][0]["reported_at"]
+
+
+@pytest.mark.parametrize("code, further", [(131016, 2), (100, 4)])
+def test_a_list_that_was_read_in_part_is_returned_and_continued(listed, code, further):
+    """Unless Meta refuses the cursor: then it is read from the beginning."""
+    listed.meta.page_size = 3
+    listed.meta.templates[:] = listed.meta.templates[:10]
+
+    def refuse_the_third(handler):
+        if reads(listed) == 3:
+            return error(code)(handler, None)
+        reading, listed.meta.reading = listed.meta.reading, None
+        del listed.meta.reads[-1]  # appended again
+        handler.read()
+        listed.meta.reading = reading
+    listed.meta.reading = refuse_the_third
+    assert len(templates(listed)["items"]) == 6
+    listed.meta.reading = None
+    age(listed, "templates", "31 seconds")
+    assert len(templates(listed)["items"]) == 10 and reads(listed) == 3 + further
+    assert len(templates(listed)["items"]) == 10 and reads(listed) == 3 + further
 
 
 @pytest.mark.parametrize("field, value", [("limit", "abc"), ("sort", "name"), ("color", "red")])
