@@ -132,6 +132,16 @@ def test_the_shipped_numbers_agree():
         assert set(re.findall(r"mod-neoapi:(\d\S+)", (ROOT / path).read_text())) == {version}, path
 
 
+def test_httpd_gets_no_password_of_other_roles():
+    services = documents("image/compose.yml")[0]["services"]
+    folders = {name: [volume.split(":")[0] for volume in service["volumes"]] for name, service in services.items() if name != "db"}
+    assert folders == {"api": ["./secrets"], "setup": ["./tools"], "migrate": ["./tools"]}
+    commands = re.findall(r"podman run (.*?) mod-neoapi:", (ROOT / "doc/image.md").read_text(), re.S)
+    assert [re.search(r"\$PWD/(\w+):", command)[1] for command in commands] == ["tools", "secrets"]
+    written = re.findall(r">(\w+)/(admin|superuser)$", (ROOT / "doc/image.md").read_text(), re.M)
+    assert written == [("tools", "admin"), ("tools", "superuser")]
+
+
 def test_the_manifests_name_known_variables_and_no_pod_but_the_hosts_is_selected():
     api, (config, deployment, service, budget, policy) = documents("kubernetes/migrate.yaml")[0], documents("kubernetes/neoapi.yaml")
     env = {**GOOD, **config["data"], "NEOAPI_DATABASE_PASSWORD_FILE": __file__, "NEOAPI_CERTIFICATE": "/dev/null"}
