@@ -295,6 +295,7 @@ create table neoapi.whatsapp_message (
     actor_type           text check (actor_type in ('user', 'api_key', 'system')),
     occurred_at          timestamptz not null,
     created_conversation boolean not null default false, -- by the request that sent it
+    is_history           boolean, -- of the history of the business's telephone: never unread
     primary key (organization_id, id),
     foreign key (organization_id, conversation_id) references neoapi.whatsapp_conversation (organization_id, id)
 );
@@ -321,6 +322,15 @@ create table neoapi.whatsapp_status (
     contact_bsuid       text collate "C",
     primary key (organization_id, provider_message_id, status)
 );
+
+-- The pricing of a message: that of its latest status that has one, whatever the order in which they arrive.
+create function neoapi.whatsapp_status_pricing(organization text, provider_id text) returns json
+    language sql stable
+    as $$
+        select s.pricing from neoapi.whatsapp_status s
+        where s.organization_id = organization and s.provider_message_id = provider_id and s.pricing is not null
+        order by neoapi.whatsapp_status_rank(s.status) desc limit 1
+    $$;
 
 grant select (organization_id, id, phone_number_id, waba_id, app_secret, verify_token_hash) on neoapi.whatsapp_number to :runtime;
 
@@ -644,7 +654,8 @@ create function neoapi.whatsapp_unread_count(organization text, conversation tex
     as $$
         select count(*)::int from neoapi.whatsapp_message m
         where m.organization_id = organization and m.conversation_id = conversation and m.direction = 'inbound'
-          and neoapi.whatsapp_is_new_message(m.type) and m.occurred_at > coalesce(last_read_at, '-infinity')
+          and neoapi.whatsapp_is_new_message(m.type) and m.is_history is not true
+          and m.occurred_at > coalesce(last_read_at, '-infinity')
     $$;
 
 -- The contacts that the rows of these conversations are: of each the rows, their conversations, whether one of them is a lead's,
@@ -1011,9 +1022,7 @@ begin
             m.error_code := reported.error_code;
             m.error_title := reported.error_title;
         end if;
-        m.pricing := coalesce(m.pricing, (
-            select s.pricing from neoapi.whatsapp_status s
-            where s.organization_id = organization and s.provider_message_id = provider_id and s.pricing is not null limit 1));
+        m.pricing := coalesce(neoapi.whatsapp_status_pricing(organization, provider_id), m.pricing);
     elsif outcome <> 'unknown' and m.status = 'pending' then
         m.status := 'failed';
         m.status_at := now();
@@ -1135,7 +1144,7 @@ create function neoapi.whatsapp_last_received(organization text, conversation te
                    count(*) filter (where m.id > up_to) over () as later
             from neoapi.whatsapp_message m
             where m.organization_id = c.organization_id and m.conversation_id = c.id and m.direction = 'inbound'
-              and neoapi.whatsapp_is_new_message(m.type)
+              and neoapi.whatsapp_is_new_message(m.type) and m.is_history is not true
             order by m.id <= up_to desc, m.occurred_at desc, m.id desc limit 1) l
             on l.id <= up_to and (c.unread_count > l.later or c.last_read_at is null or c.last_read_at < l.occurred_at)
         where c.organization_id = organization and c.id = conversation and not (c.is_provisional and c.opted_out_at is null)
@@ -1405,13 +1414,14 @@ create function neoapi.whatsapp_insert_messages(items neoapi.whatsapp_callback_i
         with inserted as (
             insert into neoapi.whatsapp_message (organization_id, id, conversation_id, identity_id, direction, source,
                 recipient_wa_id, recipient_bsuid, provider_message_id, refers_to, reply_to, type, is_group, body, media_mime_type,
-                media_filename, media_id, has_media, status, status_at, error_code, error_title, pricing, occurred_at)
+                media_filename, media_id, has_media, status, status_at, error_code, error_title, pricing, occurred_at, is_history)
             select u.organization_id, neoapi.block_id(id_block, u.n), i.conversation_id, i.id,
                    case when u.is_outbound then 'outbound' else 'inbound' end, case when u.is_outbound then 'device' else 'webhook' end,
                    case when u.is_outbound then u.wa_id end, case when u.is_outbound and u.wa_id is null then u.bsuid end, u.id,
                    u.refers_to, u.reply_to, u.type, coalesce(u.is_group, false), u.body, u.mime_type, u.filename, u.media_id, u.has_media,
-                   coalesce(s.status, u.status, 'received'), coalesce(s.occurred_at, now()), s.error_code, s.error_title, p.pricing,
-                   least(neoapi.whatsapp_timestamp(u.at), now())
+                   coalesce(s.status, u.status, 'received'), coalesce(s.occurred_at, now()), s.error_code, s.error_title,
+                   case when u.is_outbound then neoapi.whatsapp_status_pricing(u.organization_id, u.id) end,
+                   least(neoapi.whatsapp_timestamp(u.at), now()), u.is_history
             from unnest(items) u
             join neoapi.whatsapp_identity i
                 on i.organization_id = u.organization_id and i.number_id = u.number_id and i.source = 'message ' || u.id
@@ -1420,10 +1430,6 @@ create function neoapi.whatsapp_insert_messages(items neoapi.whatsapp_callback_i
                 where u.is_outbound and x.organization_id = u.organization_id and x.provider_message_id = u.id
                   and neoapi.whatsapp_status_rank(x.status) > neoapi.whatsapp_status_rank(u.status)
                 order by neoapi.whatsapp_status_rank(x.status) desc limit 1) s on true
-            left join lateral (
-                select x.pricing from neoapi.whatsapp_status x
-                where u.is_outbound and x.organization_id = u.organization_id and x.provider_message_id = u.id
-                  and x.pricing is not null limit 1) p on true
             where u.kind = 'message' order by u.n
             on conflict do nothing
             returning organization_id, id, conversation_id, occurred_at, type, is_group, direction),
@@ -1501,7 +1507,7 @@ begin
         select distinct on (m.organization_id, m.id) m.organization_id, m.id, m.conversation_id, u.id as provider_id, u.status,
                least(neoapi.whatsapp_timestamp(u.at), now()) as at, u.error_code, u.error_title,
                neoapi.whatsapp_status_rank(u.status) > neoapi.whatsapp_status_rank(m.status) as is_later,
-               coalesce(max(u.pricing::text) over (partition by m.organization_id, m.id), m.pricing::text) as pricing
+               coalesce(neoapi.whatsapp_status_pricing(m.organization_id, u.id), m.pricing)::text as pricing
         from unnest(items) u cross join lateral neoapi.whatsapp_status_message(u) m
         where u.kind = 'status'
         order by m.organization_id, m.id, neoapi.whatsapp_status_rank(u.status) desc, u.n),
@@ -1566,12 +1572,9 @@ begin
     edited := neoapi.whatsapp_apply_edits(items);
     select s.count, s.changed into status_count, delivered from neoapi.whatsapp_apply_statuses(items) s;
     message_count := cardinality(received);
-    if items[1].is_history then -- causes no events
-        delivery_count := 0;
-        return;
-    end if;
-    delivery_count := neoapi.whatsapp_add_message_events(array(select u.organization_id from unnest(items) u), received,
-                                                         edited || delivered)
+    delivery_count := case when items[1].is_history then 0 else -- old messages cause no events, an opt-out in them does
+        neoapi.whatsapp_add_message_events(array(select u.organization_id from unnest(items) u), received, edited || delivered) end;
+    delivery_count := delivery_count
                     + neoapi.whatsapp_add_preference_events(array(select u.number_id from unnest(items) u), known);
 end $$;
 

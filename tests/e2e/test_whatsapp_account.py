@@ -4,9 +4,10 @@
 import pytest
 
 from client import Api, ok
+from event_log import events
 from whatsapp import PHONE, description, meta, module_admin_factory, module_instance, org, provider  # fixtures among them
 
-from callbacks import account_change, failure, priced, status, text
+from callbacks import account_change, echo, echoes, failure, priced, status, text
 from meta import after, error
 
 CONF = "NeoAPIWhatsAppTimeout 60\n"  # no test waits for it, whatever the load
@@ -80,6 +81,30 @@ def test_another_pricing_replaces_the_first(org):
     assert pricing(org, made) == FREE and usage(org) == [sums(org, "service", billable=0)]
     org.notify(status(send, "read", PHONE, pricing={**FREE, "billable": True}))
     assert usage(org) == [sums(org, "service")]
+
+
+def test_a_repeated_or_earlier_status_does_not_change_the_pricing(org):
+    made, send = org.begin()
+    for state, cost in (("delivered", FREE), ("sent", MARKETING), ("delivered", MARKETING), ("sent", MARKETING)):
+        org.notify(status(send, state, PHONE, pricing=cost))
+        assert pricing(org, made) == FREE and usage(org) == [sums(org, "service", billable=0)]
+    assert [one["type"] for one in events(org.instance, org.organization)].count("whatsapp.message.updated") == 1
+
+
+@pytest.mark.parametrize("is_device", [False, True])
+def test_the_latest_status_that_arrives_before_the_message_has_its_pricing(org, is_device):
+    sent = echo(org.number, to=PHONE)
+
+    def report(id):
+        for state, cost in (("read", FREE), ("delivered", MARKETING)):
+            org.notify(status(id, state, PHONE, opaque="other", pricing=cost))
+    if is_device:
+        report(sent["id"])
+        org.deliver(echoes(org.number, sent))
+    else:
+        org.meta.behave(after(lambda send: report(send.id)))
+        org.begin()
+    assert usage(org) == [sums(org, "service", billable=0)]
 
 
 def test_a_message_that_fails_is_not_counted(org):

@@ -123,6 +123,13 @@ def test_history_leaves_unread_messages_unread(org):
     assert found["id"] == id and found["unread_count"] == 1 and found["window_open"]
 
 
+def test_history_that_arrives_before_messages_are_marked_as_read_is_not_unread(org):
+    id = org.opened()
+    seen, = messages(org, id)
+    org.deliver(history(org.number, {PHONE: [text("Antes", PHONE, at=START + n) for n in range(3)]}))
+    assert ok(org.api.post(f"whatsapp/conversations/{id}/read", {"up_to_id": seen["id"]}))["unread_count"] == 0
+
+
 def test_media_of_old_messages_follow(org):
     placeholder = message("media_placeholder", PHONE, content={}, at=START)
     org.deliver(history(org.number, {PHONE: [placeholder]}))
@@ -138,7 +145,7 @@ def test_media_of_old_messages_follow(org):
 def test_an_opt_out_in_the_history_counts(org):
     lead = org.lead()
     org.deliver(history(org.number, {PHONE: [text("PARAR", PHONE, at=int(time.time()) - DAY)]}))
-    assert conversation(org)["opted_out_at"] and not event_types(org)
+    assert conversation(org)["opted_out_at"] and event_types(org) == ["whatsapp.contact.opted_out"]
     assert org.start(lead).status_code == 409
 
 

@@ -8,7 +8,7 @@ from ctl_database import new_database, own_database  # noqa: F401
 from whatsapp import PHONE
 
 # Columns that are no fields, and fields that are made from other rows.
-HIDDEN = {"lead": {"phone_at"}, "whatsapp_message": {"identity_id"}, "whatsapp_conversation": set(), "whatsapp_opt_out": set(),
+HIDDEN = {"lead": {"phone_at"}, "whatsapp_message": {"identity_id", "is_history"}, "whatsapp_conversation": set(), "whatsapp_opt_out": set(),
           "whatsapp_identity": {"organization_id", "number_id", "conversation_id", "phone", "boundary"}}
 COMPUTED = {"whatsapp_message": {"identity", "identity_source", "reply_to_id"},
             "whatsapp_conversation": {"number_display_phone_number", "phone_number_id", "party_id", "last_message",
