@@ -187,6 +187,8 @@ create function neoapi.whatsapp_find_template(organization text, lead text, numb
 create function neoapi.whatsapp_store_numbers(organization text, account text, numbers json, claimed timestamptz) returns void
     language sql volatile security definer set search_path = pg_catalog, pg_temp
     as $$
+        select from neoapi.whatsapp_number n
+        where n.organization_id = organization and n.waba_id = account order by n.id for no key update;
         update neoapi.whatsapp_number n
         set verified_name = k.verified_name, quality_rating = k.quality_rating, messaging_limit = k.messaging_limit, reported_at = claimed
         from json_to_recordset(numbers) k (phone_number_id text, verified_name text, quality_rating text, messaging_limit text)
@@ -209,15 +211,17 @@ begin
         join neoapi.whatsapp_number n on n.waba_id = k.account and n.id = any (numbers)
         where k.report is not null),
     template as (
-        update neoapi.whatsapp_template t set status = coalesce(i.template_status, t.status), is_outdated = i.template_status is null or t.is_outdated,
-            asked_at = case when i.template_status is null then t.asked_at - interval '1 day' else t.asked_at end
-        from (select distinct on (organization_id, account, template_name, template_language) * from item
-              order by organization_id, account, template_name, template_language, n desc) i
+        update neoapi.whatsapp_template t
+        set status = coalesce(i.template_status, t.status), is_outdated = i.is_outdated or t.is_outdated,
+            asked_at = case when i.is_outdated then t.asked_at - interval '1 day' else t.asked_at end
+        from (select organization_id, account, template_name, template_language, bool_or(template_status is null) as is_outdated,
+                     (array_agg(template_status order by n desc) filter (where template_status is not null))[1] as template_status
+              from item group by 1, 2, 3, 4) i
         where t.organization_id = i.organization_id and t.waba_id = i.account and t.name = i.template_name
           and t.language = i.template_language)
     insert into neoapi.whatsapp_report as r (organization_id, waba_id, kind, changed_at)
-    select distinct i.organization_id, i.account, i.report, clock_timestamp() from item i
-    order by i.organization_id, i.account, i.report
+    select i.organization_id, i.account, i.report, clock_timestamp() from item i
+    group by i.organization_id, i.account, i.report order by i.organization_id, i.account, i.report
     on conflict (organization_id, waba_id, kind) do update set changed_at = excluded.changed_at;
 end $$;
 

@@ -70,7 +70,8 @@ neo_pg_status neo_whatsapp_list_templates(neo_pg *pg, const neo_actor *actor, co
                   "',\"language\":' || to_json(t.language) || ',\"category\":' || to_json(t.category) || ',\"status\":' || "
                   "to_json(t.status) || ',\"reported_at\":\"' || neoapi.format_timestamp(t.read_at) || '\"' || "
                   "case t.definition::text when '{}' then '}' else ',' || substr(t.definition::text, 2) end",
-        .from = "neoapi.whatsapp_template t where t.organization_id = $1 and t.definition is not null",
+        .from = "neoapi.whatsapp_template t where t.organization_id = $1 and t.definition is not null and exists (select from "
+                "neoapi.whatsapp_number n where n.organization_id = t.organization_id and n.waba_id = t.waba_id)",
         .prefix = "wat_"};
     return neo_page_run(pg, &listed, &actor->organization, 1, selection, pool, rows);
 }

@@ -242,14 +242,19 @@ static const neo_json *parameter_of(const neo_json *parameters, const char *fiel
     return NULL;
 }
 
-/* "{{1}} of the body", "the image of the header", "the URL of the button \"Ver\"" */
+/* "{{1}} of its body", "the image of its header", "a carousel", "the URL of the button \"Ver\"" */
 static const char *describe(const neo_json *parameter, apr_pool_t *pool)
 {
     const char *component = neo_json_string_at(parameter, "component"), *type = neo_json_string_at(parameter, "type");
     const char *name = neo_json_string_at(parameter, "name"), *label = neo_json_string_at(parameter, "text");
     if (name)
         return apr_psprintf(pool, "{{%s}} of its %s", name, component);
-    return apr_psprintf(pool, "the %s of its %s%s%s", type, component, label ? " " : "", label ? label : "");
+    if (strcmp(type, component) == 0)
+        return apr_pstrcat(pool, "a ", component, NULL);
+    if (label && strcmp(type, "url") == 0)
+        return apr_psprintf(pool, "the URL of the button \"%s\"", label);
+    return label ? apr_psprintf(pool, "the button \"%s\" of the type %s", label, type)
+                 : apr_psprintf(pool, "the %s of its %s", type, component);
 }
 
 static void add_missing(const check *c, const char *path, const neo_json *parameter)
@@ -261,7 +266,7 @@ static void add_missing(const check *c, const char *path, const neo_json *parame
 static void add_superfluous(const check *c, const char *path)
 {
     neo_problem_field(c->problem, c->pool, NEO_VALIDATION_TEMPLATE_REJECTED, "whatsapp", path,
-                      "is superfluous: the template has no such parameter");
+                      "is not a parameter of the template");
 }
 
 static void check_list(const check *c, const char *field)

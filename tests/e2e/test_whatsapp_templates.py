@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message templates: their list, kept true by callbacks, and their parameters, which are checked before a message is sent."""
+"""Message templates: their list, updated by callbacks, and their parameters, which are checked before a message is sent."""
 
 import uuid
 
@@ -96,6 +96,22 @@ def test_a_callback_about_the_content_makes_it_be_read_again(listed):
     lead = listed.lead()
     ok(listed.start(lead, template="ficha", template_header_parameter="Moema"), 201)
     assert found(listed, "ficha")["parameters"][0]["field"] == "template_header_parameter"
+
+
+def test_a_callback_with_a_status_after_another_content_makes_it_be_read_again(listed):
+    found(listed, "ficha")
+    listed.meta.templates[listed.meta.templates.index(SHEET)] = {**SHEET, "components": HEADED["components"]}
+    both = account_change(listed.number, "message_template_components_update", message_template_id=1, message_template_name="ficha",
+                          message_template_language="pt_BR", message_template_element="Olá!")
+    both["entry"][0]["changes"] += template_change(listed.number, "REINSTATED", "ficha")["entry"][0]["changes"]
+    listed.deliver(both)
+    ok(listed.start(listed.lead(), template="ficha", template_header_parameter="Moema"), 201)
+
+
+def test_templates_of_an_account_without_numbers_are_not_listed(listed):
+    found(listed, "ficha")
+    listed.ctl("whatsapp", "number", "remove", listed.number_id)
+    assert not templates(listed)["items"]
 
 
 def test_a_callback_with_another_secret_changes_nothing(listed):
@@ -210,7 +226,7 @@ def test_a_missing_or_superfluous_parameter_is_named_and_nothing_is_sent(listed,
 def test_the_message_says_what_the_template_has(listed):
     lead = listed.lead()
     problem = listed.start(lead, template="convite", media_url=IMAGE, template_parameters=["a", "b"]).json()
-    assert problem["errors"][0]["message"] == "is required: the template has the url of its button Button 1"
+    assert problem["errors"][0]["message"] == 'is required: the template has the URL of the button "Button 1"'
     problem = listed.start(lead, template="titulo").json()
     assert problem["errors"][0]["message"] == "is required: the template has {{1}} of its header"
 
