@@ -290,7 +290,7 @@ static const char *language_rule(const neo_json *value, apr_pool_t *pool)
      .example = "[\"1508\"]"}
 /* clang-format on */
 
-/* Only what references to a number need: numbers are not part of the API. */
+/* Only what references to a number need: numbers are only listed (GET /whatsapp/numbers), not stored as a resource. */
 static const neo_resource number = {.name = "number", .prefix = "wan_", .title = "Number"};
 
 static const neo_field start_fields[] = {
