@@ -453,6 +453,9 @@ class Handler(BaseHTTPRequestHandler):
         self.server.meta.reads.append(self.path)
         if self.server.meta.reading:
             return self.server.meta.reading(self)
+        self.read_stored(path)
+
+    def read_stored(self, path):
         found = re.fullmatch(r"/v\d+\.\d+/(\d+)", path)
         if found and "phone_number_id" in self.path:
             return self.describe(found[1])
