@@ -8,7 +8,8 @@ begin;
 set local synchronous_commit = off;
 set local maintenance_work_mem = '512MB';
 truncate neoapi.broker, neoapi.property, neoapi.reference, neoapi.idempotency_key, neoapi.webhook_subscription,
-    neoapi.webhook_delivery, neoapi.webhook_attempt, neoapi.webhook_queue, neoapi.event;
+    neoapi.webhook_delivery, neoapi.webhook_attempt, neoapi.webhook_queue, neoapi.event
+    cascade; -- tables that refer to brokers are empty
 
 -- Indexes besides the keys are made anew afterwards, which takes a fraction of the time.
 create temporary table dropped on commit drop as
