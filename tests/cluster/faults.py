@@ -87,6 +87,15 @@ class Cluster:
     def server(self, role):
         return next(name for name, its_role in self.members().items() if its_role == role)
 
+    def read_primary(self, text):
+        """The lines that a statement prints on the primary. The Patroni of a former one can still name that, which does not respond."""
+        until = time.monotonic() + WAIT_S
+        while (lines := self.psql(self.server("leader"), text)) is None:
+            if time.monotonic() > until:
+                sys.exit(f"the primary does not respond: {self.members()}")
+            time.sleep(0.2)
+        return lines
+
     def pid(self, file):
         return int((self.directory / file).read_text().split()[0])
 

@@ -89,14 +89,13 @@ class Load:
 
     def check(self):
         """Returns what is wrong with the history, and what else is."""
-        server = self.cluster.server("leader")
         last = [Reader(self.cluster.env(), [broker], self.history) for broker in self.brokers]
         for reader in last:
             reader.step()
-        stored = [tuple(line.split("|")) for line in self.cluster.psql(
-            server, f"select external_id, id from neoapi.broker where name = '{self.creator.name}'")]
-        events = [line.split("|") for line in self.cluster.psql(
-            server, "select id, resource_id, type in ('broker.created', 'broker.updated') from neoapi.event order by id")]
+        stored = [tuple(line.split("|")) for line in self.cluster.read_primary(
+            f"select external_id, id from neoapi.broker where name = '{self.creator.name}'")]
+        events = [line.split("|") for line in self.cluster.read_primary(
+            "select id, resource_id, type in ('broker.created', 'broker.updated') from neoapi.event order by id")]
         ours = {*self.brokers, *(id for _, id in stored)}
         self.events = {id for id, resource, is_subscribed in events if resource in ours and is_subscribed == "t"}
         history = (check_registers(self.history) + check_keys(self.creator.results, stored)
