@@ -160,17 +160,16 @@ create function neoapi.whatsapp_finish_templates(organization text, account text
     $$;
 
 -- What sending a template needs: the number that sends, the stored template, whether it is current, and how many seconds ago the
--- provider was asked for it. No row if whatsapp_start refuses the request in any
--- case: there is no such lead or conversation, or no single number.
+-- provider was asked for it. No row if whatsapp_start refuses the request anyway: there is no such lead or conversation, or no
+-- single number.
 create function neoapi.whatsapp_find_template(organization text, lead text, number text, target text, template text, template_language text)
-    returns table (number_id text, phone_number_id text, access_token text, account text, definition text, is_current boolean,
-                   asked int)
+    returns table (number_id text, access_token text, account text, definition text, is_current boolean, asked int)
     language sql stable security definer set search_path = pg_catalog, pg_temp
     as $$
-        select n.id, n.phone_number_id, n.access_token, n.waba_id, t.definition::text,
+        select n.id, n.access_token, n.waba_id, t.definition::text,
                coalesce(t.definition is not null and not t.is_outdated and t.read_at > now() - interval '1 hour', false),
                extract(epoch from now() - t.asked_at)::int
-        from (select x.id, x.phone_number_id, x.access_token, x.waba_id, count(*) over () as count from neoapi.whatsapp_number x
+        from (select x.id, x.access_token, x.waba_id, count(*) over () as count from neoapi.whatsapp_number x
               where x.organization_id = organization
                 and case when target is null then coalesce(x.id = number, number is null)
                          else x.id = (select c.number_id from neoapi.whatsapp_conversation c

@@ -53,8 +53,7 @@ typedef struct neo_lease_need {
     int used, other_used;     /* by this host and by the others, of the window */
     int demand, other_demand; /* requests lately, including refused ones; of requests in progress, these */
     int is_in_progress;       /* a limit of requests in progress: a host that has none keeps one */
-    int wanted,
-        other_wanted; /* how many requests a batch counts as that was refused lately, here and on another host; 0: none */
+    int wanted, other_wanted; /* requests of the largest batch refused lately, here and on another host; 0: none */
 } neo_lease_need;
 int neo_lease_target(const neo_lease_need *need);
 

@@ -48,7 +48,6 @@ NEO_MUSTCHECK neo_pg_status neo_whatsapp_list_numbers(neo_pg *pg, const neo_acto
 /* The template of a message that is to be sent. One row, or none if the message is refused anyway. */
 enum {
     NEO_TEMPLATE_NUMBER,
-    NEO_TEMPLATE_PHONE_NUMBER_ID,
     NEO_TEMPLATE_ACCESS_TOKEN, /* sealed */
     NEO_TEMPLATE_ACCOUNT,
     NEO_TEMPLATE_DEFINITION, /* null: not known */

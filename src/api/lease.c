@@ -136,7 +136,8 @@ static int host_limit(neo_leases *leases, const neo_shared_limit *limit, neo_lea
         return 1; /* a lease of 0 could not change while another host is idle */
     if (leases->hosts > 1)
         return neo_lease_part(leases, e, limit->count, leases->hosts);
-    return e && e->other_used < limit->count ? limit->count - e->other_used : e ? 0 : limit->count;
+    int other_used = e ? e->other_used : 0; /* read once: another process can change it */
+    return other_used < limit->count ? limit->count - other_used : 0;
 }
 
 /* Sets what the host knows of the deployment's limit. */

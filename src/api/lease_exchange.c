@@ -93,9 +93,15 @@ static neo_lease_need measure(const exchange *x, neo_lease_entry *e)
     e->demand = tried > decayed ? tried : decayed;
     if (e->wanted && x->started - e->wanted_at >= WANTED_MS)
         e->wanted = 0;
-    return (neo_lease_need){
-        limit,     x->hosts,       used, e->other_used, e->demand, e->other_demand, e->window == NEO_LEASE_IN_PROGRESS,
-        e->wanted, e->other_wanted};
+    return (neo_lease_need){.limit = limit,
+                            .hosts = x->hosts,
+                            .used = used,
+                            .other_used = e->other_used,
+                            .demand = e->demand,
+                            .other_demand = e->other_demand,
+                            .is_in_progress = e->window == NEO_LEASE_IN_PROGRESS,
+                            .wanted = e->wanted,
+                            .other_wanted = e->other_wanted};
 }
 
 /* Requests that are counted while the lease is reduced count against the old one. */

@@ -11,10 +11,9 @@
 #include "provider.h"
 #include "whatsapp/store.h"
 
-#define RETRY_SECONDS 30   /* Retry-After while Meta is unavailable */
-#define BUSY_SECONDS  5    /* the same while too many attachments are read */
-#define PART_MS       1000 /* after so long without a part, it is checked whether the response must end */
-#define PARAMETER     100  /* Meta's error code for a parameter, such as an id that it does not have, or not for the token */
+#define BUSY_SECONDS 5    /* Retry-After while too many attachments are read */
+#define PART_MS      1000 /* after so long without a part, it is checked whether the response must end */
+#define PARAMETER    100  /* Meta's error code for a parameter, such as an id that it does not have, or not for the token */
 
 /* Who can end a failure, for the client. */
 #define META   NULL
@@ -46,7 +45,7 @@ static neo_problem *unavailable(neo_call *call, const neo_rows *message, const c
     if (neo_call_may_log(&last))
         neo_log(NEO_LOG_NO_MEDIA, call->request->log_context, "cannot read an attachment of %s from Meta (%s)",
                 neo_rows_value(message, 0, NEO_MEDIA_NUMBER), why);
-    return neo_call_try_later(call, NEO_INTERNAL_PROVIDER_UNAVAILABLE, RETRY_SECONDS,
+    return neo_call_try_later(call, NEO_INTERNAL_PROVIDER_UNAVAILABLE, NEO_PROVIDER_RETRY_SECONDS,
                               needs ? apr_psprintf(call->pool,
                                                    "The attachment cannot be read until an administrator has corrected the "
                                                    "configuration of %s.",
@@ -68,15 +67,12 @@ static neo_problem *enter(neo_call *call, neo_download **download)
 /* Sets *url. */
 static neo_problem *read_url(neo_call *call, const neo_rows *message, const char *path, const char *token, const char **url)
 {
-    const neo_request *request = call->request;
-    neo_provider_response answer = {.token = token, .body = {"", 0}};
+    neo_provider_response answer;
     neo_reply reply;
-    if (!token)
-        return unavailable(call, message, NUMBER, "the access token cannot be decrypted");
-    request->host->call_provider(request->context, path, token, (neo_text){NULL, 0}, &answer);
-    answer.token = token;
+    neo_call_read_provider(call, path, token, &answer);
+    answer.token = token; /* neo_reply_read removes it from texts */
     if (answer.outcome != NEO_PROVIDER_RESPONDED)
-        return unavailable(call, message, META, answer.error);
+        return unavailable(call, message, token ? META : NUMBER, answer.error);
     *url = answer.http_status == 200 ? neo_media_url(answer.body, call->pool) : NULL;
     if (*url)
         return NULL;
@@ -147,7 +143,7 @@ static neo_problem *read_media(neo_call *call, neo_result *result)
     const char *url = NULL;
     neo_problem *problem = neo_call_check_streaming(call);
     if (!problem && !call->site->downloads)
-        problem = neo_call_try_later(call, NEO_INTERNAL_UNAVAILABLE, RETRY_SECONDS,
+        problem = neo_call_try_later(call, NEO_INTERNAL_UNAVAILABLE, NEO_PROVIDER_RETRY_SECONDS,
                                      "The server's configuration disables attachments.");
     if (problem || (problem = neo_call_acquire_for_id(call, &pg)))
         return problem;

@@ -78,7 +78,7 @@ static const neo_step pipeline[] = {
 
 /* ---------------------------------------------------------------- 404 before 400 */
 
-/* An attachment is not read only to find out whether it exists. */
+/* Such an operation is not executed only to find out whether its resource exists: it would read from Meta. */
 static int is_stream(const neo_operation *operation)
 {
     return operation->media_type && strcmp(operation->media_type, "*/*") == 0;

@@ -394,8 +394,7 @@ const neo_operation neo_whatsapp_operations[] = {
      .summary = "Send a message into a conversation",
      .doc = "Sends a message, once. Its status is `accepted`, `failed` or `pending`, as that of the message that starts a "
             "conversation. Always send an Idempotency-Key.\n\nA template can be sent at any time. The other types need an open "
-            "window: "
-            "within 24 hours after the contact's last message, see `window_expires_at` of the conversation.",
+            "window: within 24 hours after the contact's last message, see `window_expires_at` of the conversation.",
      .answer = "The message."},
     {.method = "POST",
      .path = "whatsapp/conversations/{id}/read",

@@ -188,7 +188,7 @@ static apr_array_header_t *item_columns(const neo_resource *resource, int has_bo
     return columns;
 }
 
-/* Tells the triggers that choose values of new rows that these are imported. */
+/* A condition that sets neoapi.is_import, so that triggers do not choose values of imported rows. */
 static const char *import_setting(const neo_resource *resource)
 {
     return neo_representation_is_made(resource) ? "" : " where (select set_config('neoapi.is_import', 'on', true)) is not null";

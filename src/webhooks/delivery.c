@@ -43,9 +43,12 @@ static const char *wildcard_types(apr_pool_t *pool)
     static const char *const changes[] = {".created", ".updated", ".deleted"};
     neo_buf types;
     neo_buf_init(&types, pool, 512);
-    for (const neo_resource *const *r = neo_resources; *r; r++)
-        for (int i = 0; i < 3 && (*r)->has_events && !(*r)->is_excluded_from_wildcard; i++)
+    for (const neo_resource *const *r = neo_resources; *r; r++) {
+        if (!(*r)->has_events || (*r)->is_excluded_from_wildcard)
+            continue;
+        for (apr_size_t i = 0; i < sizeof changes / sizeof *changes; i++)
             neo_array_add(&types, apr_pstrcat(pool, (*r)->name, changes[i], NULL));
+    }
     neo_array_add(&types, "*");
     return neo_array_end(&types);
 }

@@ -26,7 +26,7 @@ select neoapi.whatsapp_finish_templates({organization}, {account}, {claimed});
 select neoapi.whatsapp_store_numbers({organization}, {account}, {numbers}, {claimed});
 
 -- read: find_template
-select number_id, phone_number_id, access_token, account, definition, is_current, asked
+select number_id, access_token, account, definition, is_current, asked
 from neoapi.whatsapp_find_template({organization}, {lead}, {number}, {target}, {template}, {language});
 
 -- read: numbers

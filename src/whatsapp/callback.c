@@ -268,10 +268,10 @@ static const char *read_pricing(const reader *r, const neo_json *reported)
 {
     static const char *const words[] = {"pricing_model", "category", "type"};
     const neo_json *pricing = neo_json_get(reported, "pricing"), *billable = pricing ? neo_json_get(pricing, "billable") : NULL;
-    neo_json *clean = neo_json_make_object(r->pool);
     const char *type = pricing ? neo_word_at(pricing, "type", r->pool) : NULL;
     if (!pricing || !neo_word_at(pricing, "category", r->pool))
         return NULL;
+    neo_json *clean = neo_json_make_object(r->pool);
     int is_billable = billable ? neo_json_is_true(billable) : type && strcmp(type, "regular") == 0;
     neo_json_set(clean, "billable", neo_json_make_boolean(is_billable, r->pool));
     for (apr_size_t i = 0; i < sizeof words / sizeof *words; i++) {

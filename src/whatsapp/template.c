@@ -11,12 +11,12 @@
 #include "whatsapp/callback.h"
 #include "whatsapp/reported.h"
 
-#define MAX_TEXT  4096 /* bytes of a template's body; the provider's limit is 1024 characters */
-#define MAX_NAME  512
-#define MAX_WORD  40
-#define MAX_PLACE 100 /* characters between the braces of a placeholder */
-#define PAGE      "100"
-#define FIELDS    "/message_templates?fields=id,name,language,status,category,components&limit=" PAGE
+#define MAX_TEXT        4096 /* bytes of a template's body; the provider's limit is 1024 characters */
+#define MAX_NAME        512
+#define MAX_WORD        40
+#define MAX_PLACEHOLDER 100 /* characters between the braces of a placeholder */
+#define PAGE            "100"
+#define FIELDS          "/message_templates?fields=id,name,language,status,category,components&limit=" PAGE
 
 /* The fields of a request with parameters of a template. */
 #define BODY_LIST   "template_parameters"
@@ -65,7 +65,7 @@ static const char *lower_word(const neo_json *object, const char *name, apr_pool
 static size_t placeholder_at(const char *text, apr_pool_t *pool, const char **name)
 {
     size_t len = strncmp(text, "{{", 2) == 0 ? strspn(text + 2, "abcdefghijklmnopqrstuvwxyz0123456789_") : 0;
-    if (len == 0 || len > MAX_PLACE || strncmp(text + 2 + len, "}}", 2) != 0)
+    if (len == 0 || len > MAX_PLACEHOLDER || strncmp(text + 2 + len, "}}", 2) != 0)
         return 0;
     *name = apr_pstrmemdup(pool, text + 2, len);
     return len + 4;
@@ -85,7 +85,7 @@ static int has_parameter(const neo_json *parameters, const char *component, cons
     return 0;
 }
 
-/* Adds a parameter that the field of a request has; NULL: it cannot be sent here. */
+/* Adds a parameter. `field` is that of a request that has its value; NULL if it cannot be sent here. */
 static neo_json *add_parameter(neo_json *parameters, const char *field, const char *component, const char *type,
                                apr_pool_t *pool)
 {
@@ -133,14 +133,14 @@ static void read_header(neo_json *parameters, const neo_json *header, apr_pool_t
 /* Adds the parameters of buttons: those of URLs, and those that cannot be sent here. */
 static void read_buttons(neo_json *parameters, const neo_json *component, apr_pool_t *pool)
 {
-    static const char *const needing[] = {"copy_code", "otp", "mpm", "spm", "order_details"};
+    static const char *const types_with_parameter[] = {"copy_code", "otp", "mpm", "spm", "order_details"};
     const neo_json *buttons = neo_json_get(component, "buttons");
     for (apr_size_t i = 0; buttons && i < neo_json_size(buttons); i++) {
         const neo_json *button = neo_json_at(buttons, i);
         const char *type = lower_word(button, "type", pool), *url = neo_json_string_at(button, "url");
         int is_url = strcmp(type, "url") == 0 && url && strstr(url, "{{"), is_needed = is_url;
-        for (apr_size_t n = 0; n < sizeof needing / sizeof *needing; n++)
-            is_needed |= strcmp(needing[n], type) == 0;
+        for (apr_size_t n = 0; n < sizeof types_with_parameter / sizeof *types_with_parameter; n++)
+            is_needed |= strcmp(types_with_parameter[n], type) == 0;
         if (!is_needed)
             continue;
         neo_json *parameter = add_parameter(parameters, is_url ? BUTTON_LIST : NULL, "button", type, pool);
@@ -221,7 +221,7 @@ const neo_json *neo_template_find(const neo_json *rows, const char *name, const 
 
 /* ---------------------------------------------------------------- checking a request */
 
-static const neo_json *parameters_in(const neo_json *definition, apr_pool_t *pool)
+static const neo_json *get_parameters(const neo_json *definition, apr_pool_t *pool)
 {
     const neo_json *parameters = neo_json_get(definition, "parameters");
     return parameters ? parameters : neo_json_make_array(pool);
@@ -234,7 +234,7 @@ typedef struct {
 } check;
 
 /* The parameter number `index` of those that the field has; NULL if there are fewer. */
-static const neo_json *parameter_of(const neo_json *parameters, const char *field, apr_size_t index)
+static const neo_json *find_parameter(const neo_json *parameters, const char *field, apr_size_t index)
 {
     for (apr_size_t i = 0; i < neo_json_size(parameters); i++)
         if (has_text(neo_json_at(parameters, i), "field", field) && index-- == 0)
@@ -273,7 +273,7 @@ static void check_list(const check *c, const char *field)
 {
     const neo_json *list = neo_json_get(c->content, field);
     apr_size_t given = list ? neo_json_size(list) : 0, i = 0;
-    for (const neo_json *wanted; (wanted = parameter_of(c->parameters, field, i)); i++)
+    for (const neo_json *wanted; (wanted = find_parameter(c->parameters, field, i)); i++)
         if (i >= given)
             add_missing(c, apr_psprintf(c->pool, "%s[%d]", field, (int)i), wanted);
     for (; i < given; i++)
@@ -282,7 +282,7 @@ static void check_list(const check *c, const char *field)
 
 static void check_text(const check *c, const char *field)
 {
-    const neo_json *wanted = parameter_of(c->parameters, field, 0), *given = neo_json_get(c->content, field);
+    const neo_json *wanted = find_parameter(c->parameters, field, 0), *given = neo_json_get(c->content, field);
     if (wanted && !given)
         add_missing(c, field, wanted);
     else if (given && !wanted)
@@ -293,7 +293,7 @@ static void check_named(const check *c)
 {
     neo_json *given = neo_json_get(c->content, NAMED);
     const neo_json *wanted;
-    for (apr_size_t i = 0; (wanted = parameter_of(c->parameters, NAMED, i)); i++) {
+    for (apr_size_t i = 0; (wanted = find_parameter(c->parameters, NAMED, i)); i++) {
         const char *name = neo_json_string_at(wanted, "name");
         if (!given || !neo_json_get(given, name))
             add_missing(c, apr_pstrcat(c->pool, NAMED ".", name, NULL), wanted);
@@ -307,7 +307,7 @@ static void check_named(const check *c)
 
 void neo_template_check(const neo_json *definition, const neo_json *content, neo_problem **problem, apr_pool_t *pool)
 {
-    const check c = {parameters_in(definition, pool), content, problem, pool};
+    const check c = {get_parameters(definition, pool), content, problem, pool};
     for (apr_size_t i = 0; i < neo_json_size(c.parameters); i++) {
         const neo_json *parameter = neo_json_at(c.parameters, i);
         if (!neo_json_get(parameter, "field"))
@@ -331,8 +331,8 @@ int neo_template_is_plain(const neo_json *content)
 
 /* ---------------------------------------------------------------- sending */
 
-/* The value that the request has for a parameter, which is at this place of a list. NULL if it has none. */
-static const char *value_of(const neo_json *content, const neo_json *parameter, apr_size_t place)
+/* The value of a parameter in the request: at `index`, if the field is a list. NULL if it has none. */
+static const char *find_value(const neo_json *content, const neo_json *parameter, apr_size_t index)
 {
     const char *field = neo_json_string_at(parameter, "field"), *name = neo_json_string_at(parameter, "name");
     const neo_json *given = field ? neo_json_get(content, field) : NULL;
@@ -340,19 +340,19 @@ static const char *value_of(const neo_json *content, const neo_json *parameter, 
         return NULL;
     switch (neo_json_get_kind(given)) {
     case NEO_JSON_OBJECT: return name ? neo_json_string_at(given, name) : NULL;
-    case NEO_JSON_ARRAY: return place < neo_json_size(given) ? neo_json_string(neo_json_at(given, place)) : NULL;
+    case NEO_JSON_ARRAY: return index < neo_json_size(given) ? neo_json_string(neo_json_at(given, index)) : NULL;
     default: return neo_json_string(given);
     }
 }
 
-/* How many parameters before this one its field has, which is its place in a list. */
-static apr_size_t place_of(const neo_json *parameters, apr_size_t index)
+/* The index of a parameter's value in its field, if that is a list. */
+static apr_size_t list_index(const neo_json *parameters, apr_size_t index)
 {
     const char *field = neo_json_string_at(neo_json_at(parameters, index), "field");
-    apr_size_t place = 0;
+    apr_size_t count = 0;
     for (apr_size_t i = 0; i < index; i++)
-        place += field && has_text(neo_json_at(parameters, i), "field", field);
-    return place;
+        count += field && has_text(neo_json_at(parameters, i), "field", field);
+    return count;
 }
 
 /* {"type":"image","image":{"link":…}}, or {"type":"text","text":…} with the name of a named one. */
@@ -394,7 +394,7 @@ static neo_json *find_component(neo_json *components, const neo_json *parameter,
     return component;
 }
 
-/* Without a definition: what a body with these values has. */
+/* Without a definition, the request's list has the parameters of the body. */
 static neo_json *assume_parameters(const neo_json *content, apr_pool_t *pool)
 {
     const neo_json *list = neo_json_get(content, BODY_LIST);
@@ -408,7 +408,7 @@ static void add_to_component(neo_json *components, const neo_json *parameters, a
                              apr_pool_t *pool)
 {
     const neo_json *parameter = neo_json_at(parameters, index);
-    const char *value = value_of(content, parameter, place_of(parameters, index));
+    const char *value = find_value(content, parameter, list_index(parameters, index));
     if (value)
         neo_json_append(neo_json_get(find_component(components, parameter, pool), "parameters"),
                         make_parameter(parameter, value, content, pool));
@@ -417,7 +417,7 @@ static void add_to_component(neo_json *components, const neo_json *parameters, a
 neo_json *neo_template_components(const neo_json *definition, const neo_json *content, apr_pool_t *pool)
 {
     neo_json *components = neo_json_make_array(pool);
-    const neo_json *parameters = definition ? parameters_in(definition, pool) : assume_parameters(content, pool);
+    const neo_json *parameters = definition ? get_parameters(definition, pool) : assume_parameters(content, pool);
     for (apr_size_t i = 0; i < neo_json_size(parameters); i++)
         add_to_component(components, parameters, i, content, pool);
     return neo_json_size(components) ? components : NULL;

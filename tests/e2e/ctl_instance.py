@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs neoapictl, also on a pseudo-terminal."""
 
+import codecs
 import fcntl
 import json
 import os
@@ -77,13 +78,13 @@ class Terminal:
         self.process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env={**env, "TERM": "dumb"},
                                         start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         os.close(theirs)
-        self.output, self.read = "", ""
+        self.output, self.read, self.decode = "", "", codecs.getincrementaldecoder("utf-8")().decode
 
     def _read(self):
         """Returns whether the program may print more."""
         if select.select([self.ours], [], [], 0.1)[0]:
             try:
-                self.output += os.read(self.ours, 65536).decode().replace("\r", "")
+                self.output += self.decode(os.read(self.ours, 65536)).replace("\r", "")
             except OSError:  # it has ended
                 return False
         return True

@@ -219,7 +219,7 @@ def test_a_killed_container_loses_nothing(deployment, receiver):
     deployment.host = deployment.ready("host1")
     deployment.api = Api(deployment.host, deployment.key)
     assert deployment.api.get(f"brokers/{broker['id']}").json() == broker
-    again = eventually(lambda: receiver.arrivals[1:], "the delivery again")[0]
+    again = eventually(lambda: receiver.arrivals[1:], "the delivery again, after a lease of 45 seconds", 2 * LIMIT_S)[0]
     assert again.json["id"] == receiver.arrivals[0].json["id"]
 
 
