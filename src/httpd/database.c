@@ -152,7 +152,7 @@ static void look_up_error(neo_database *database)
     } else if (now >= database->next_lookup) {
         const neo_pg_error *error = neo_pg_connect_error(database->params);
         atomic_store(&database->error, error ? error : neo_pg_error_find(""));
-        database->next_lookup = now + ERROR_INTERVAL_MS;
+        database->next_lookup = neo_steady_ms() + ERROR_INTERVAL_MS;
     }
     pthread_mutex_unlock(&database->lookup);
 }

@@ -193,6 +193,7 @@ def is_read(api):
 
 
 def test_a_free_connection_is_used_while_the_reason_of_a_failure_is_looked_up(disk):
+    """The reason is looked up once for all requests that wait for it, so none of them waits for a second and third search."""
     delay = SlowConnect(disk.file.parent)
     preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {delay.library}".strip()
     more = {"HTTPD_PRELOAD": preload, "PROCESSES": "1", "DB_CONNECTIONS": "20"}
@@ -203,7 +204,7 @@ def test_a_free_connection_is_used_while_the_reason_of_a_failure_is_looked_up(di
         with psycopg2.connect(instance.admin_dsn) as locking, role_refused(instance):
             locking.cursor().execute("lock table neoapi.broker in access exclusive mode")
             delay.set(15000)
-            waiting = [pool.submit(api.with_().get, "brokers") for _ in range(6)]
+            waiting = [pool.submit(api.with_().get, "brokers", timeout=45) for _ in range(6)]
             eventually(lambda: instance.sql(locked)[0][0] and "pg_hba.conf" in instance.error_log,
                        "requests hold the open connections, and new ones are refused")
             locking.rollback()
