@@ -25,6 +25,12 @@ TIMEOUT_S = 120  # seconds for any command
 CRASH = re.compile(r"exit signal (?!Killed|Terminated).*|.*(?:Sanitizer|runtime error):.*")  # in the error log
 
 
+def before_crashes(error_log):
+    """The lines of the error log up to each crash, because the reason is written by the process that ended."""
+    lines = error_log.splitlines()
+    return [line for number, crash in enumerate(lines) if CRASH.search(crash) for line in lines[max(0, number - 20):number + 1]]
+
+
 def sanitizer_settings():
     """What Apache needs to load a module with AddressSanitizer. Leak detection is off, because httpd's libraries leak. httpd
     must not handle SIGSEGV, so that a crash is reported."""
@@ -102,7 +108,7 @@ class Instance:
         self.command("down", check=False)
         for report in sorted((self.directory / "sanitizer").glob("*")):
             self.reports += report.read_text(errors="replace")
-        self.reports += "\n".join(CRASH.findall(self.error_log))
+        self.reports += "\n".join(before_crashes(self.error_log))
         if keep_logs or self.reports:
             shutil.copytree(self.directory / "log", LOGS / f"{os.getpid()}-{self.directory.name}", dirs_exist_ok=True)
         self.command("remove")
