@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients of the cluster: writers, readers, a follower of the event log, a webhook receiver, and one whose key is revoked. They repeat what
 fails and record what history.py checks."""
+import contextlib
 import hmac
 import json
 import math
@@ -42,6 +43,11 @@ class Client(threading.Thread):
         with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=self.context) as response:
             text, is_json = response.read(), response.headers["Content-Type"] == "application/json"
             return json.loads(text) if is_json else None, response.headers
+
+    def read_me(self):
+        """What GET /me returns; None while the host is not ready."""
+        with contextlib.suppress(urllib.error.HTTPError):
+            return self.send("me")
 
     def attempt(self):
         """Returns whether the request succeeded."""

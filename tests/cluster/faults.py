@@ -67,14 +67,16 @@ class Cluster:
         return done.stdout.splitlines() if done.returncode == 0 else None
 
     def members(self):
-        """The role of each server that Patroni knows as running; empty while no Patroni answers."""
+        """The role of each server that runs; empty while no Patroni answers, or those that do disagree: one that was cut off still names
+        the roles of before."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        views = []
         for server in SERVERS:
             with contextlib.suppress(OSError, ValueError), opener.open(
                     f"http://127.0.0.1{server[-1]}:{self.variables('settings')['PATRONI_PORT']}/cluster", timeout=3) as response:
                 members = json.load(response)["members"]
-                return {one["name"]: one["role"] for one in members if one["state"] in ("running", "streaming")}
-        return {}
+                views.append({one["name"]: one["role"] for one in members if one["state"] in ("running", "streaming")})
+        return views[0] if views and all(view == views[0] for view in views) else {}
 
     def await_roles(self, *roles):
         until = time.monotonic() + WAIT_S
@@ -84,17 +86,22 @@ class Cluster:
                 sys.exit("\n".join([f"the servers do not become {roles}: {self.members()}", *logs]))
             time.sleep(0.2)
 
+    def await_result(self, read, what):
+        """What read() returns once that is not None."""
+        until = time.monotonic() + WAIT_S
+        while (result := read()) is None:
+            if time.monotonic() > until:
+                sys.exit(f"{what}: {self.members()}")
+            time.sleep(0.2)
+        return result
+
     def server(self, role):
-        return next(name for name, its_role in self.members().items() if its_role == role)
+        return self.await_result(lambda: next((name for name, its_role in self.members().items() if its_role == role), None),
+                                 f"no server becomes {role}")
 
     def read_primary(self, text):
-        """The lines that a statement prints on the primary. The Patroni of a former one can still name that, which does not respond."""
-        until = time.monotonic() + WAIT_S
-        while (lines := self.psql(self.server("leader"), text)) is None:
-            if time.monotonic() > until:
-                sys.exit(f"the primary does not respond: {self.members()}")
-            time.sleep(0.2)
-        return lines
+        """The lines that a statement prints on the primary."""
+        return self.await_result(lambda: self.psql(self.server("leader"), text), "the primary does not respond")
 
     def pid(self, file):
         return int((self.directory / file).read_text().split()[0])

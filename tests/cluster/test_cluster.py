@@ -33,6 +33,7 @@ class Load:
     def __init__(self, cluster, webhooks):
         self.cluster, self.webhooks, self.history, env = cluster, webhooks, [], cluster.env()
         setup = Client(env)
+        cluster.await_result(setup.read_me, "HAProxy has no host that is ready")
         brokers = [setup.send("brokers", {"name": "First name"})[0] for _ in range(BROKERS)]
         now = time.monotonic()
         self.history += [Request(one["id"], True, one["name"], now, now, one["updated_at"]) for one in brokers]
@@ -54,7 +55,7 @@ class Load:
         key = json.loads(made)
         clients = [Revoked(env, env[host], key["secret"]) for host in ("NEOAPI_HOST_1_URL", "NEOAPI_HOST_2_URL")]
         for client in clients:
-            client.send("me")
+            self.cluster.await_result(client.read_me, f"{client.url} does not accept a key")
         status, _ = self.cluster.neoapictl("key", "revoke", key["id"])
         for client in clients:
             client.since = time.monotonic() + (UNCONFIRMED_S if status else 0)
