@@ -73,8 +73,10 @@ static void child_status(server_rec *s, pid_t pid, ap_generation_t generation, i
 
 static server_rec *started_server; /* the main server, for child_stopping */
 
-static void start_host(apr_pool_t *pchild, server_rec *s)
+/* `number`: of the host's database. */
+static void start_host(apr_pool_t *pchild, server_rec *s, int number)
 {
+    const neo_shared_metrics *shared = neo_shared_metrics_get();
     neo_courier_settings settings;
     neo_server_config *config = neo_get_server_config(s);
     config->database = neo_database_make(pchild, s, neo_config_directive(s, "DBDParams", pchild), neo_config_max_connections(s),
@@ -82,7 +84,8 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
     config->reads = neo_read_pool_start(pchild, s, NULL);
     config->site->credential_cache = neo_credential_cache_make(pchild);
     config->site->create_queues =
-        neo_create_queues_make(neo_shared_metrics_get()->metrics, (int)NEO_CONFIG_NUMBER(config, grouped_statements), pchild);
+        neo_create_queues_make(shared->metrics, shared->tuners + number % NEO_MAX_DATABASES * neo_resource_index(NULL),
+                               (int)NEO_CONFIG_NUMBER(config, grouped_statements), pchild);
     neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
     neo_job_thread_start(pchild, s, config->database, config->dispatcher);
@@ -120,9 +123,10 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
         neo_shared_metrics_attach(pchild);
         neo_slow_clients_start(pchild);
     }
+    int databases = 0;
     for (server_rec *s = main_server; s; s = s->next)
         if (s == first || (neo_get_server_config(s)->site && !shares_connections(s)))
-            start_host(pchild, s);
+            start_host(pchild, s, databases++);
     for (server_rec *s = main_server; s; s = s->next)
         if (s != first && shares_connections(s)) {
             neo_server_config *config = neo_get_server_config(s), *shared = neo_get_server_config(first);

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 
+#include "api/slot_tuner.h"
 #include "core/buf.h"
 #include "core/metrics.h"
 #include "schema/resource.h"
@@ -55,8 +56,9 @@ typedef struct neo_group {
     neo_text answers[NEO_GROUP_MAX];
 } neo_group;
 
-/* `metrics` may be NULL; for `slots` see neo_slot_tuner_init. */
-neo_create_queues *neo_create_queues_make(neo_metrics *metrics, int slots, apr_pool_t *pool);
+/* `metrics` may be NULL. `tuners`: one for each resource, in memory that the processes share; not used with a fixed number of
+ * slots. */
+neo_create_queues *neo_create_queues_make(neo_metrics *metrics, neo_slot_tuner *tuners, int slots, apr_pool_t *pool);
 neo_create_queue *neo_create_queue_find(neo_create_queues *queues, const neo_resource *resource);
 
 /* Sets other times than NEO_GROUP_STALL_MS and NEO_GROUP_MAX_WAIT_MS, for tests. */

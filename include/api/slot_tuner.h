@@ -3,7 +3,8 @@
  *
  * With few slots many rows share a statement, which saves PostgreSQL's processor time. With many slots rows do not wait for
  * each other's commit, disk or network. Which matters more depends on the machines and the load, so the tuner measures it: it
- * tries the next higher and lower number in turns and keeps the best one. The caller has a lock. */
+ * tries the next higher and lower number in turns and keeps the best one. All processes of a host share it: each alone would
+ * use ever more slots to get a larger share of PostgreSQL, until no statement is shared. */
 #ifndef NEO_API_SLOT_TUNER_H
 #define NEO_API_SLOT_TUNER_H
 
@@ -15,15 +16,15 @@ typedef struct neo_slot_tuner {
     int is_fixed;
     int level, best;                /* the current one, and the one that is kept */
     int windows;                    /* that have ended */
-    int direction;                  /* of the next trial: 1 or -1 */
+    int is_downward;                /* the next trial */
     int rows, statements;           /* of this window */
     int concurrent;                 /* rows whose requests began while others were in progress */
-    double times;                   /* of these rows together, in microseconds */
+    long long times;                /* of these rows together, in microseconds */
     double scores[NEO_SLOT_LEVELS]; /* of each level, moving averages; less is better; 0 if it is not known yet */
 } neo_slot_tuner;
 
-/* `slots`: a fixed number, of which the next lower power of two is used; 0: the best one is searched for. */
-void neo_slot_tuner_init(neo_slot_tuner *tuner, int slots);
+/* Makes a tuner with a fixed number of slots, of which the next lower power of two is used. One that searches is all zeros. */
+void neo_slot_tuner_fix(neo_slot_tuner *tuner, int slots);
 
 int neo_slot_tuner_slots(const neo_slot_tuner *tuner);
 

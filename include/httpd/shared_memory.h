@@ -9,6 +9,7 @@
 #include "api/concurrency.h"
 #include "api/lease.h"
 #include "api/limiter.h"
+#include "api/slot_tuner.h"
 #include "core/metrics.h"
 #include "core/receivers.h"
 #include "core/thread.h"
@@ -65,6 +66,7 @@ typedef struct neo_shared_metrics {
     neo_receivers *receivers;
     neo_db_probes *probes; /* NEO_MAX_DATABASES of them (see httpd/db_probe.h) */
     neo_seen_ranks *ranks;
+    neo_slot_tuner *tuners;      /* NEO_MAX_DATABASES times one for each resource */
     neo_process *process;        /* this process's */
     neo_concurrency concurrency; /* with this process's cells */
 } neo_shared_metrics;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/slot_tuner.h"
 #include "core/thread.h"
 
 typedef struct {
@@ -18,8 +17,8 @@ struct neo_create_queue {
     pthread_mutex_t mutex; /* protects everything else, and the members that are not LEADING */
     neo_group_member *first, **end;
     slot slots[NEO_MAX_SLOTS];
-    neo_slot_tuner tuner; /* how many of them are used */
-    int in_progress;      /* requests */
+    neo_slot_tuner *tuner; /* how many of them are used */
+    int in_progress;       /* requests */
     int stall_ms, max_wait_ms;
     neo_metrics *metrics;
 };
@@ -37,16 +36,20 @@ static apr_status_t destroy_queues(void *data)
     return APR_SUCCESS;
 }
 
-neo_create_queues *neo_create_queues_make(neo_metrics *metrics, int slots, apr_pool_t *pool)
+neo_create_queues *neo_create_queues_make(neo_metrics *metrics, neo_slot_tuner *tuners, int slots, apr_pool_t *pool)
 {
     int count = neo_resource_index(NULL);
+    if (slots)
+        tuners = apr_pcalloc(pool, (apr_size_t)count * sizeof *tuners);
     neo_create_queues *queues = apr_pcalloc(pool, sizeof *queues + (apr_size_t)count * sizeof *queues->queues);
     queues->count = count;
     for (int i = 0; i < count; i++) {
         neo_create_queue *queue = &queues->queues[i];
         neo_mutex_init(&queue->mutex);
         queue->end = &queue->first;
-        neo_slot_tuner_init(&queue->tuner, slots);
+        queue->tuner = &tuners[i];
+        if (slots)
+            neo_slot_tuner_fix(queue->tuner, slots);
         neo_create_queue_set_times(queue, NEO_GROUP_STALL_MS, NEO_GROUP_MAX_WAIT_MS);
         queue->metrics = metrics;
     }
@@ -95,7 +98,7 @@ static void hold(slot *taken, const neo_group_member *leader)
 
 static slot *free_slot(neo_create_queue *queue)
 {
-    for (slot *s = queue->slots; s < queue->slots + neo_slot_tuner_slots(&queue->tuner); s++)
+    for (slot *s = queue->slots; s < queue->slots + neo_slot_tuner_slots(queue->tuner); s++)
         if (!s->leader)
             return s;
     return NULL;
@@ -220,7 +223,7 @@ static void count_end(neo_create_queue *queue, const neo_group_member *member, a
 {
     long long took = now - member->joined, most = queue->stall_ms * 1000LL;
     queue->in_progress--;
-    neo_slot_tuner_count_row(&queue->tuner, took < 0 ? 0 : took < most ? took : most, member->is_concurrent);
+    neo_slot_tuner_count_row(queue->tuner, took < 0 ? 0 : took < most ? took : most, member->is_concurrent);
 }
 
 /* The result of a statement belongs to its leader, so a member gets a copy of its answer. */
@@ -238,7 +241,7 @@ static void give_outcome(neo_group_member *member, neo_group_state outcome, neo_
 /* If the slot was taken over, it has another leader. A slot above the current number is freed. */
 static void pass_slot(neo_create_queue *queue, const neo_group_member *leader)
 {
-    int used = neo_slot_tuner_slots(&queue->tuner);
+    int used = neo_slot_tuner_slots(queue->tuner);
     for (slot *s = queue->slots; s < queue->slots + NEO_MAX_SLOTS; s++)
         if (s->leader == leader) {
             neo_group_member *next = s < queue->slots + used ? queue->first : NULL;
@@ -264,8 +267,8 @@ void neo_create_queue_end(neo_create_queue *queue, const neo_group_member *leade
             give_outcome(member, group->outcomes[i], group->answers[i]);
         }
     }
-    int slots = neo_slot_tuner_slots(&queue->tuner);
-    neo_slot_tuner_count_statement(&queue->tuner);
+    int slots = neo_slot_tuner_slots(queue->tuner);
+    neo_slot_tuner_count_statement(queue->tuner);
     pass_slot(queue, leader);
     pthread_mutex_unlock(&queue->mutex);
     if (queue->metrics && group->count) {

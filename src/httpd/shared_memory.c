@@ -51,7 +51,8 @@ int neo_shared_metrics_open(server_rec *main_server)
     apr_size_t metrics = CACHE_ALIGNED(neo_metrics_size(routes, processes)), receivers = CACHE_ALIGNED(neo_receivers_size());
     apr_size_t probes = CACHE_ALIGNED(NEO_MAX_DATABASES * sizeof(neo_db_probes));
     apr_size_t ranks = CACHE_ALIGNED(sizeof(neo_seen_ranks));
-    apr_size_t size = metrics + receivers + probes + ranks + neo_concurrency_size(processes);
+    apr_size_t tuners = CACHE_ALIGNED(NEO_MAX_DATABASES * (apr_size_t)neo_resource_index(NULL) * sizeof(neo_slot_tuner));
+    apr_size_t size = metrics + receivers + probes + ranks + tuners + neo_concurrency_size(processes);
     const char *name = apr_psprintf(main_server->process->pconf, "neoapi_metrics_%s_%x_%" APR_SIZE_T_FMT, NEO_VERSION,
                                     neo_routes_fingerprint(), size);
     char *memory = open_memory(main_server, name, size, "metrics");
@@ -61,7 +62,8 @@ int neo_shared_metrics_open(server_rec *main_server)
     shared.receivers = neo_receivers_attach(memory + metrics);
     shared.probes = (neo_db_probes *)(void *)(memory + metrics + receivers);
     shared.ranks = (neo_seen_ranks *)(void *)(memory + metrics + receivers + probes);
-    shared.concurrency = neo_concurrency_attach(memory + metrics + receivers + probes + ranks, processes);
+    shared.tuners = (neo_slot_tuner *)(void *)(memory + metrics + receivers + probes + ranks);
+    shared.concurrency = neo_concurrency_attach(memory + metrics + receivers + probes + ranks + tuners, processes);
     return 1;
 }
 

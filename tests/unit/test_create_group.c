@@ -90,7 +90,7 @@ static requester *start(neo_site *site, const fake_key *key, atomic_int *is_slow
 static neo_create_queue *grouping(neo_site *site, int max_wait_ms, apr_pool_t *pool)
 {
     site->groups_writes = 1;
-    site->create_queues = neo_create_queues_make(NULL, 2, pool);
+    site->create_queues = neo_create_queues_make(NULL, NULL, 2, pool);
     neo_create_queue *queue = neo_create_queue_find(site->create_queues, &neo_broker);
     neo_create_queue_set_times(queue, LIMIT_MS, max_wait_ms);
     return queue;
