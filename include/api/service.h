@@ -52,7 +52,8 @@ typedef struct neo_site {
     neo_leases *leases; /* NULL: each host counts alone */
     neo_credential_cache *credential_cache;
     neo_create_queues *create_queues; /* NULL if there is none */
-    neo_static_document openapi;      /* neo_service_prepare sets it and `pages` */
+    neo_static_document openapi;      /* neo_service_prepare sets it and the next two */
+    neo_static_document event_types;
     const neo_static_document *pages; /* in the order of neo_docs */
 } neo_site;
 

@@ -6,12 +6,17 @@
 #include <apr_hash.h>
 
 #include "core/json.h"
+#include "resources/list.h"
 #include "schema/operation.h"
 
 /* `operations` is ended by NULL; `base_url` ends in /public/v1/; `docs_url` has no slash at the end. */
 neo_json *neo_openapi_document(const neo_operation *const *operations, const char *base_url, const char *docs_url,
                                apr_pool_t *pool);
-neo_text neo_openapi_yaml(const neo_operation *const *operations, const char *base_url, const char *docs_url, apr_pool_t *pool);
+
+/* The catalogue of the types of events, as JSON, of the OpenAPI document that it takes their schemas from: {"items": [{type,
+ * summary, scope, is_in_wildcard, since, schema, example}]}. Each schema is JSON Schema (2020-12) and needs no other document.
+ */
+neo_text neo_openapi_event_types(neo_json *document, apr_pool_t *pool);
 
 /* JSON as YAML 1.2, written so that readers of YAML 1.1 see the same: in block style; what fits on a few lines is in flow style
  * within. Members keep their order. The text ends in a newline and comes from the pool. */
@@ -111,6 +116,9 @@ neo_json *neo_openapi_begin(neo_openapi_builder *builder);
 /* The schemas of events, and the member `webhooks`: what receivers get. */
 void neo_openapi_event_components(const neo_openapi_builder *builder);
 neo_json *neo_openapi_webhooks(const neo_openapi_builder *builder);
+
+/* An example of a delivery. */
+neo_json *neo_openapi_event_sample(const neo_event_type *type, apr_pool_t *pool);
 
 /* Adds the error responses of an operation. */
 void neo_openapi_problems(const neo_openapi_builder *builder, neo_json *responses, const neo_operation *operation,

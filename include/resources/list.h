@@ -52,6 +52,28 @@ extern const neo_resource neo_event_log;
 extern const neo_filter neo_event_filters[];
 extern const char *const neo_event_type_values[];
 
+/* The bodies of deliveries of webhook.test. */
+extern const neo_resource neo_webhook_test;
+
+#define NEO_FIRST_VERSION "0.1.0"
+
+/* A type of event. */
+typedef struct neo_event_type {
+    const char *name; /* "broker.created" */
+    neo_area area;    /* of the scope that reading it needs */
+    /* Whose fields the payload has: those with NEO_IN_EVENT if it has events, otherwise those of its responses. */
+    const neo_resource *payload;
+    const char *summary; /* "A broker was created" */
+    const char *sample;  /* a merge patch, as JSON, of the payload's example; NULL if that of the table is right */
+    const char *since;   /* the version that has added it; NULL: NEO_FIRST_VERSION */
+} neo_event_type;
+
+/* All types, ended by one without a name. */
+extern const neo_event_type neo_event_types[];
+
+/* Whether a subscription to "*" includes the type. */
+int neo_event_is_in_wildcard(const neo_event_type *type);
+
 /* Expands "broker.*" to the types that begin with "broker.", ended by NULL. Returns NULL if there are none, or for other
  * values. */
 const char *const *neo_event_type_expand(const char *value, apr_pool_t *pool);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Serves openapi.yaml and the documentation pages (see openapi/docs.h). */
+/* Serves openapi.yaml, the types of events and the documentation pages (see openapi/docs.h). */
 #include "openapi/docs.h"
 
 #include "api/routing.h"
@@ -27,7 +27,12 @@ static void fill_document(neo_static_document *page, neo_text body, int is_compr
 void neo_service_prepare(neo_site *site, apr_pool_t *pool)
 {
     neo_static_document *pages = apr_pcalloc(pool, (apr_size_t)neo_docs_count * sizeof *pages);
-    fill_document(&site->openapi, neo_openapi_yaml(neo_operations(), site->base_url, site->docs_url, pool), 0, pool);
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, pool);
+    neo_json *description = neo_openapi_document(neo_operations(), site->base_url, site->docs_url, scratch);
+    fill_document(&site->openapi, neo_yaml_text(description, pool), 0, pool);
+    fill_document(&site->event_types, neo_openapi_event_types(description, pool), 0, pool);
+    apr_pool_destroy(scratch);
     for (int i = 0; i < neo_docs_count; i++)
         if (!neo_docs[i].moved_to)
             fill_document(&pages[i], neo_docs_content(&neo_docs[i], neo_operations(), site->base_url, pool),
@@ -44,6 +49,12 @@ static void set_document(neo_result *result, const neo_static_document *document
 static neo_problem *get_openapi(neo_call *call, neo_result *result)
 {
     set_document(result, &call->site->openapi, NULL);
+    return NULL;
+}
+
+static neo_problem *get_event_types(neo_call *call, neo_result *result)
+{
+    set_document(result, &call->site->event_types, NULL);
     return NULL;
 }
 
@@ -83,6 +94,21 @@ const neo_operation neo_docs_operations[] = {
      .summary = "Get the OpenAPI document",
      .doc = "The API in OpenAPI 3.1. No credential needed.",
      .answer = "The OpenAPI document."},
+    {.method = "GET",
+     .path = "event-types",
+     .run = get_event_types,
+     .access = NEO_ACCESS_PUBLIC,
+     .accepts = NEO_ACCEPTS_IF_NONE_MATCH,
+     .status = 200,
+     .response_headers = NEO_RESPONSE_ETAG,
+     .media_type = "application/json",
+     .tag = "Documentation",
+     .verb = "listEventTypes",
+     .summary = "List the types of events",
+     .doc =
+         "All types, each with the JSON Schema of its deliveries, an example, and the version that has added it. No credential "
+         "needed.",
+     .answer = "All types of events."},
     {.method = "GET",
      .path = "docs/errors",
      .run = get_document,

@@ -5,8 +5,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "resources/list.h"
-#include "schema/resource.h"
+#include "openapi/openapi.h"
+#include "resources/scope.h"
 
 const neo_doc *neo_docs_at(const char *path)
 {
@@ -16,12 +16,41 @@ const neo_doc *neo_docs_at(const char *path)
     return NULL;
 }
 
+/* Compact JSON with a line for each member and element. */
+static const char *indented(neo_text json, apr_pool_t *pool)
+{
+    neo_buf out;
+    int depth = 0, is_text = 0;
+    neo_buf_init(&out, pool, 2 * json.len);
+    for (const char *c = json.ptr; *c; c++) {
+        int opens = !is_text && strchr("{[", *c), closes = !is_text && strchr("}]", *c);
+        if (*c == '"')
+            is_text = !is_text;
+        depth -= closes;
+        if (closes)
+            neo_buf_printf(&out, "\n%*s", 2 * depth, "");
+        neo_buf_putc(&out, *c);
+        depth += opens;
+        if (*c == '\\')
+            neo_buf_putc(&out, *++c);
+        else if (opens || (!is_text && *c == ','))
+            neo_buf_printf(&out, "\n%*s", 2 * depth, "");
+        else if (!is_text && *c == ':')
+            neo_buf_putc(&out, ' ');
+    }
+    return out.ptr;
+}
+
 static void list_event_types(neo_buf *out, const neo_operation *const *operations)
 {
     (void)operations;
-    for (const char *const *event = neo_field_named(neo_webhook.fields, "events")->values; *event; event++)
-        if (!strchr(*event, '*'))
-            neo_buf_printf(out, "<li><code>%s</code></li>\n", *event);
+    for (const neo_event_type *t = neo_event_types; t->name; t++) {
+        neo_buf_printf(out, "<dt id=\"%s\"><code>%s</code></dt>\n<dd>%s. Scope <code>%s</code>, since %s.\n", t->name, t->name,
+                       t->summary, neo_scope_text(NEO_SCOPE_READ(t->area), out->pool), t->since ? t->since : NEO_FIRST_VERSION);
+        neo_buf_puts(out, "<details><summary>Example</summary>\n<pre><code class=\"language-json\">");
+        neo_buf_html(out, indented(neo_json_text(neo_openapi_event_sample(t, out->pool), out->pool), out->pool));
+        neo_buf_puts(out, "</code></pre></details></dd>\n");
+    }
 }
 
 /* Placeholders of pages besides {{base_url}} and {{rules_of_…}}, with the collection of a resource. */

@@ -387,12 +387,3 @@ neo_json *neo_openapi_document(const neo_operation *const *operations, const cha
     neo_json_set(document, "components", builder.components);
     return document;
 }
-
-neo_text neo_openapi_yaml(const neo_operation *const *operations, const char *base_url, const char *docs_url, apr_pool_t *pool)
-{
-    apr_pool_t *scratch;
-    apr_pool_create(&scratch, pool);
-    neo_text text = neo_yaml_text(neo_openapi_document(operations, base_url, docs_url, scratch), pool);
-    apr_pool_destroy(scratch);
-    return text;
-}

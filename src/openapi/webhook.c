@@ -1,97 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What receivers of webhooks get: the schemas of events, and the member `webhooks` (see openapi/openapi.h). */
 #include <apr_lib.h>
-#include <apr_strings.h>
 
 #include "openapi/openapi.h"
 #include "resources/list.h"
 
-static const char *const happened[] = {"created", "updated", "deleted"};
-
-static const char *event_name(const neo_resource *resource, int which, apr_pool_t *pool)
+/* The schema {Resource}Event, the envelope of webhooks, or Logged{Resource}Event, that of the event log; {Resource} is the
+ * title of the payload. Adds it if it does not exist. */
+static neo_json *envelope(const neo_openapi_builder *builder, const char *name, const neo_event_type *type)
 {
-    return apr_pstrcat(pool, resource->name, ".", happened[which], NULL);
+    neo_json *schemas = neo_json_get(builder->components, "schemas");
+    neo_json *schema = neo_json_get(schemas, neo_openapi_fill(builder, name, type->payload));
+    return schema ? schema : neo_openapi_add_template(builder, "schemas", name, type->payload);
 }
 
-/* The schema {Resource}Event, the envelope of webhooks, or Logged{Resource}Event, that of the event log; `title` takes the
- * place of {Resource}. Adds it if it does not exist. */
-static neo_json *envelope(const neo_openapi_builder *builder, const char *name, const char *title)
+static neo_shape payload_shape(const neo_event_type *type)
 {
-    const neo_resource kind = {.title = title};
-    neo_json *schemas = neo_json_get(builder->components, "schemas");
-    neo_json *schema = neo_json_get(schemas, neo_openapi_fill(builder, name, &kind));
-    return schema ? schema : neo_openapi_add_template(builder, "schemas", name, &kind);
+    return type->payload->has_events ? NEO_SHAPE_EVENT : NEO_SHAPE_ANSWER;
 }
 
 /* The type of event and its payload in an envelope's properties. */
-static void describe(const neo_openapi_builder *builder, neo_json *properties, const char *member, const char *event,
-                     const char *payload)
+static void describe(const neo_openapi_builder *builder, neo_json *properties, const char *member, const neo_event_type *type)
 {
-    neo_json_append(neo_json_get(neo_json_get(properties, member), "enum"), neo_json_make_string(event, builder->pool));
+    const char *payload = neo_openapi_schema_name(type->payload, payload_shape(type), builder->pool);
+    neo_json_append(neo_json_get(neo_json_get(properties, member), "enum"), neo_json_make_string(type->name, builder->pool));
     neo_json_set(properties, "payload", neo_openapi_ref(builder, "schemas", payload));
 }
 
-static void add_delivered(const neo_openapi_builder *builder, const char *event, const char *title, const char *payload,
-                          const char *doc)
+/* Adds the type to the union of the log's events. */
+static void add_logged(const neo_openapi_builder *builder, const neo_event_type *type)
 {
-    neo_json *schema = envelope(builder, "{Resource}Event", title);
-    neo_openapi_text(schema, "description", doc, builder->pool);
-    describe(builder, neo_json_get(schema, "properties"), "event_type", event, payload);
-}
-
-/* Adds a type of event to the union of the log's events. */
-static void add_logged(const neo_openapi_builder *builder, const char *event, const char *title, const char *payload)
-{
-    neo_json *schema = envelope(builder, "Logged{Resource}Event", title);
+    const char *name = neo_openapi_fill(builder, "Logged{Resource}Event", type->payload);
+    neo_json *schema = envelope(builder, "Logged{Resource}Event", type), *ref = neo_openapi_ref(builder, "schemas", name);
     neo_json *properties = neo_json_get(neo_json_at(neo_json_get(schema, "allOf"), 1), "properties");
     neo_json *all = neo_json_get(neo_json_get(builder->components, "schemas"), "Event");
     neo_json *mapping = neo_json_get(neo_json_get(all, "discriminator"), "mapping");
-    neo_json *ref = neo_openapi_ref(builder, "schemas", apr_pstrcat(builder->pool, "Logged", title, "Event", NULL));
     if (!neo_json_get(neo_json_get(properties, "payload"), "$ref")) /* it is new */
         neo_json_append(neo_json_get(all, "oneOf"), ref);
-    neo_json_set(mapping, event, neo_json_get(ref, "$ref"));
-    describe(builder, properties, "type", event, payload);
+    neo_json_set(mapping, type->name, neo_json_get(ref, "$ref"));
+    describe(builder, properties, "type", type);
 }
-
-static void add_event_webhooks(const neo_openapi_builder *builder, const neo_resource *resource)
-{
-    apr_pool_t *pool = builder->pool;
-    const char *doc = apr_psprintf(pool, "Sent when a %s is created, updated or deleted.", resource->name);
-    const char *payload = neo_openapi_schema_name(resource, NEO_SHAPE_EVENT, pool);
-    for (int i = 0; i < (int)(sizeof happened / sizeof *happened); i++) {
-        const char *event = event_name(resource, i, pool);
-        add_delivered(builder, event, resource->title, payload, doc);
-        add_logged(builder, event, resource->title, payload);
-    }
-}
-
-/* The events that "*" does not include. */
-static const struct {
-    const char *name, *payload, *summary;
-} other_events[] = {
-    {"whatsapp.message.received", "Message", "A contact sent a message"},
-    {"whatsapp.message.sent", "Message", "The business sent a message with its telephone"},
-    {"whatsapp.message.updated", "Message", "A message changed: its status, or its text"},
-    {"whatsapp.contact.opted_out", "Conversation", "A contact opted out"},
-    {"whatsapp.contact.opted_in", "Conversation", "A contact who had opted out opted in again"},
-    {"webhook.failing", "Webhook", "Another subscription has been failing for ten minutes"},
-    {"webhook.disabled", "Webhook", "Another subscription became inactive"},
-    {"webhook.recovered", "Webhook", "A delivery to another subscription succeeded after one of these events"},
-};
 
 void neo_openapi_event_components(const neo_openapi_builder *builder)
 {
     neo_openapi_schema(builder, &neo_lead_merge, NEO_SHAPE_INPUT, "Which lead to merge.");
     neo_openapi_schema(builder, &neo_recovery, NEO_SHAPE_INPUT, "Which deliveries to send again.");
-    for (const neo_resource *const *r = neo_resources; *r; r++)
-        if ((*r)->has_events)
-            add_event_webhooks(builder, *r);
-    for (apr_size_t i = 0; i < sizeof other_events / sizeof *other_events; i++) {
-        const char *payload = other_events[i].payload;
-        add_delivered(builder, other_events[i].name, payload, payload, "Sent to subscriptions that list the event.");
-        add_logged(builder, other_events[i].name, payload, payload);
+    neo_openapi_schema(builder, &neo_webhook_test, NEO_SHAPE_EVENT, "Which subscription is tested.");
+    for (const neo_event_type *t = neo_event_types; t->name; t++) {
+        neo_json *schema = envelope(builder, "{Resource}Event", t);
+        describe(builder, neo_json_get(schema, "properties"), "event_type", t);
+        add_logged(builder, t);
     }
-    add_logged(builder, "webhook.test", "Test", "TestEventPayload");
+}
+
+neo_json *neo_openapi_event_sample(const neo_event_type *type, apr_pool_t *pool)
+{
+    neo_json *sample = neo_openapi_json(pool, NEO_JSON({"id" : "whd_01kghcczxp4h7n2s9w3c6f1k8r"}));
+    neo_json *payload = neo_openapi_sample(type->payload, payload_shape(type), pool);
+    neo_openapi_text(sample, "event_type", type->name, pool);
+    neo_openapi_text(sample, "created_at", "2026-02-03T09:12:40.118Z", pool);
+    neo_json_set(sample, "payload",
+                 type->sample ? neo_json_merge_patch(payload, neo_openapi_json(pool, "%s", type->sample), pool) : payload);
+    return sample;
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -111,30 +81,22 @@ static const char *webhook_operation_id(const char *event, apr_pool_t *pool)
     return out.ptr;
 }
 
-static void add_delivery_post(const neo_openapi_builder *builder, neo_json *webhooks, const char *event, const char *schema,
-                              const char *summary)
+static void add_delivery_post(const neo_openapi_builder *builder, neo_json *webhooks, const neo_event_type *type)
 {
     apr_pool_t *pool = builder->pool;
     neo_json *item = neo_json_make_object(pool), *post = neo_openapi_template(builder, "deliveryPost", NULL);
-    neo_json *content = neo_openapi_content(builder, schema);
-    neo_openapi_text(post, "summary", summary, pool);
-    neo_openapi_text(post, "operationId", webhook_operation_id(event, pool), pool);
+    neo_json *content = neo_openapi_content(builder, neo_openapi_fill(builder, "{Resource}Event", type->payload));
+    neo_openapi_text(post, "summary", type->summary, pool);
+    neo_openapi_text(post, "operationId", webhook_operation_id(type->name, pool), pool);
     neo_json_set(neo_json_get(neo_json_get(post, "requestBody"), "content"), "application/json", content);
     neo_json_set(item, "post", post);
-    neo_json_set(webhooks, event, item);
+    neo_json_set(webhooks, type->name, item);
 }
 
 neo_json *neo_openapi_webhooks(const neo_openapi_builder *builder)
 {
-    apr_pool_t *pool = builder->pool;
-    neo_json *webhooks = neo_json_make_object(pool);
-    for (const neo_resource *const *r = neo_resources; *r; r++)
-        for (int i = 0; (*r)->has_events && i < (int)(sizeof happened / sizeof *happened); i++)
-            add_delivery_post(builder, webhooks, event_name(*r, i, pool), apr_pstrcat(pool, (*r)->title, "Event", NULL),
-                              apr_psprintf(pool, "A %s was %s", (*r)->name, happened[i]));
-    for (apr_size_t i = 0; i < sizeof other_events / sizeof *other_events; i++)
-        add_delivery_post(builder, webhooks, other_events[i].name, apr_pstrcat(pool, other_events[i].payload, "Event", NULL),
-                          other_events[i].summary);
-    add_delivery_post(builder, webhooks, "webhook.test", "TestEvent", "A subscription is tested");
+    neo_json *webhooks = neo_json_make_object(builder->pool);
+    for (const neo_event_type *t = neo_event_types; t->name; t++)
+        add_delivery_post(builder, webhooks, t);
     return webhooks;
 }

@@ -7,33 +7,62 @@
 
 /* ---------------------------------------------------------------- types */
 
+/* The payload of whatsapp.message.received, which differs from the example of a sent message. */
+#define RECEIVED                                                                                                               \
+    "{\"direction\":\"inbound\",\"source\":\"webhook\",\"type\":\"text\",\"body\":\"Posso visitar amanhã?\","                 \
+    "\"status\":\"received\",\"template_name\":null,\"template_language\":null,\"pricing\":null,\"actor_id\":null,"            \
+    "\"actor_type\":\"system\"}"
+#define FAILING "{\"health\":\"failing\",\"failing_since\":\"2026-02-03T09:12:41.204Z\"}"
+#define DISABLED                                                                                                               \
+    "{\"is_active\":false,\"health\":\"disabled\",\"disabled_at\":\"2026-02-03T09:12:41.204Z\",\"disabled_reason\":\"gone\"}"
+
+/* Types of which neo_resources has none: X(name, AREA, payload, summary, sample). */
 /* clang-format off */
 #define OTHER_TYPES(X)                                                                                                         \
-    X("webhook.test", WEBHOOKS)                                                                                                \
-    X("webhook.failing", WEBHOOKS)                                                                                             \
-    X("webhook.disabled", WEBHOOKS)                                                                                            \
-    X("webhook.recovered", WEBHOOKS)                                                                                           \
-    X("whatsapp.message.received", WHATSAPP)                                                                                   \
-    X("whatsapp.message.sent", WHATSAPP)                                                                                       \
-    X("whatsapp.message.updated", WHATSAPP)                                                                                    \
-    X("whatsapp.contact.opted_out", WHATSAPP)                                                                                  \
-    X("whatsapp.contact.opted_in", WHATSAPP)
+    X("webhook.test", WEBHOOKS, webhook_test, "A subscription is tested", NULL)                                                \
+    X("webhook.failing", WEBHOOKS, webhook, "Another subscription has been failing for ten minutes", FAILING)                  \
+    X("webhook.disabled", WEBHOOKS, webhook, "Another subscription became inactive", DISABLED)                                 \
+    X("webhook.recovered", WEBHOOKS, webhook,                                                                                  \
+      "A delivery to another subscription succeeded after one of these events", NULL)                                          \
+    X("whatsapp.message.received", WHATSAPP, whatsapp_message, "A contact sent a message", RECEIVED)                           \
+    X("whatsapp.message.sent", WHATSAPP, whatsapp_message, "The business sent a message with its telephone",                   \
+      "{\"source\":\"device\",\"type\":\"text\",\"body\":\"Amanhã às 10h?\",\"template_name\":null,\"template_language\":null,"  \
+      "\"actor_id\":null,\"actor_type\":\"system\"}")                                                                         \
+    X("whatsapp.message.updated", WHATSAPP, whatsapp_message, "A message changed: its status, or its text",                    \
+      "{\"status\":\"delivered\"}")                                                                                            \
+    X("whatsapp.contact.opted_out", WHATSAPP, conversation, "A contact opted out",                                             \
+      "{\"opted_out_at\":\"2026-02-03T09:20:15.402Z\"}")                                                                       \
+    X("whatsapp.contact.opted_in", WHATSAPP, conversation, "A contact who had opted out opted in again", NULL)
 
+#define ROW_OF(name, AREA, happened)                                                                                           \
+    {#name "." happened, NEO_AREA_##AREA, &neo_##name, "A " #name " was " happened, NULL, NULL},
 #define ROWS(name, AREA, collection)                                                                                           \
-    {#name ".created", NEO_AREA_##AREA}, {#name ".updated", NEO_AREA_##AREA}, {#name ".deleted", NEO_AREA_##AREA},
-#define ROW(name, AREA) {name, NEO_AREA_##AREA},
+    ROW_OF(name, AREA, "created") ROW_OF(name, AREA, "updated") ROW_OF(name, AREA, "deleted")
+#define ROW(name, AREA, payload, summary, sample) {name, NEO_AREA_##AREA, &neo_##payload, summary, sample, NULL},
 #define NAMES(name, AREA, collection) #name ".*", #name ".created", #name ".updated", #name ".deleted",
-#define NAME(name, AREA) name,
+#define NAME(name, AREA, payload, summary, sample) name,
 
-static const struct {
-    const char *name;
-    neo_area area;
-} types[] = {NEO_RESOURCES_WITH_EVENTS(ROWS) OTHER_TYPES(ROW)};
+const neo_event_type neo_event_types[] = {NEO_RESOURCES_WITH_EVENTS(ROWS) OTHER_TYPES(ROW){0}};
 
 const char *const neo_event_type_values[] = {NEO_RESOURCES_WITH_EVENTS(NAMES) "webhook.*", "whatsapp.*", OTHER_TYPES(NAME) NULL};
 /* clang-format on */
 
-#define COUNT (sizeof types / sizeof *types)
+static const neo_field test_fields[] = {
+    {.name = "subscription_id",
+     .type = NEO_STRING,
+     .flags = NEO_ALWAYS | NEO_IN_EVENT,
+     .doc = "The tested subscription.",
+     .example = "\"whs_01kga4vrzrd2v6x8t1q5m9k7b4\""},
+    {0},
+};
+
+const neo_resource neo_webhook_test = {
+    .name = "subscription", .title = "Test", .fields = test_fields, .has_events = 1, .is_excluded_from_wildcard = 1};
+
+int neo_event_is_in_wildcard(const neo_event_type *type)
+{
+    return type->payload->has_events && !type->payload->is_excluded_from_wildcard;
+}
 
 const char *neo_event_types_readable(neo_scopes scopes, apr_pool_t *pool)
 {
@@ -41,9 +70,9 @@ const char *neo_event_types_readable(neo_scopes scopes, apr_pool_t *pool)
     neo_buf out;
     neo_buf_init(&out, pool, 512);
     neo_buf_putc(&out, '{');
-    for (apr_size_t i = 0; i < COUNT; i++)
-        if (scopes & NEO_SCOPE_READ(types[i].area))
-            neo_buf_printf(&out, "%s%s", out.len > 1 ? "," : "", types[i].name);
+    for (const neo_event_type *t = neo_event_types; t->name; t++)
+        if (scopes & NEO_SCOPE_READ(t->area))
+            neo_buf_printf(&out, "%s%s", out.len > 1 ? "," : "", t->name);
         else
             has_all = 0;
     neo_buf_putc(&out, '}');
@@ -55,9 +84,9 @@ const char *const *neo_event_type_expand(const char *value, apr_pool_t *pool)
     size_t len = strlen(value);
     int is_pattern = len > 2 && strcmp(value + len - 2, ".*") == 0;
     apr_array_header_t *all = apr_array_make(pool, 4, sizeof(const char *));
-    for (apr_size_t i = 0; i < COUNT; i++)
-        if (is_pattern && strncmp(types[i].name, value, len - 1) == 0)
-            APR_ARRAY_PUSH(all, const char *) = types[i].name;
+    for (const neo_event_type *t = neo_event_types; t->name; t++)
+        if (is_pattern && strncmp(t->name, value, len - 1) == 0)
+            APR_ARRAY_PUSH(all, const char *) = t->name;
     if (!all->nelts)
         return NULL;
     APR_ARRAY_PUSH(all, const char *) = NULL;

@@ -40,15 +40,11 @@ neo_pg_status neo_delivery_make(neo_pg *pg, const neo_actor *actor, const neo_id
 /* What a subscription to "*" includes, as an array. */
 static const char *wildcard_types(apr_pool_t *pool)
 {
-    static const char *const changes[] = {".created", ".updated", ".deleted"};
     neo_buf types;
     neo_buf_init(&types, pool, 512);
-    for (const neo_resource *const *r = neo_resources; *r; r++) {
-        if (!(*r)->has_events || (*r)->is_excluded_from_wildcard)
-            continue;
-        for (apr_size_t i = 0; i < sizeof changes / sizeof *changes; i++)
-            neo_array_add(&types, apr_pstrcat(pool, (*r)->name, changes[i], NULL));
-    }
+    for (const neo_event_type *t = neo_event_types; t->name; t++)
+        if (neo_event_is_in_wildcard(t))
+            neo_array_add(&types, t->name);
     neo_array_add(&types, "*");
     return neo_array_end(&types);
 }

@@ -121,7 +121,7 @@ def test_every_operation_of_the_contract_is_described(document):
     assert described == collections | {("post", f"/{name}/batch") for name in names[:-1]} | {
         ("get", f"/{name}/export") for name in names[:-1]} | {
         (method, f"/{name}/by-external-id/{{external_id}}") for name in names[:-1] for method in ("get", "put", "patch", "delete")} | {
-        ("get", "/me"), ("get", "/openapi.yaml"), ("get", "/docs/errors"), ("post", "/webhooks/{id}/rotate-secret"),
+        ("get", "/me"), ("get", "/openapi.yaml"), ("get", "/event-types"), ("get", "/docs/errors"), ("post", "/webhooks/{id}/rotate-secret"),
         ("post", "/webhooks/{id}/test"), ("post", "/webhooks/{id}/recover"), ("get", "/webhooks/{id}/deliveries"),
         ("get", "/webhooks/{id}/deliveries/{delivery_id}"), ("post", "/webhooks/{id}/deliveries/{delivery_id}/retry"),
         ("post", "/whatsapp/conversations"), ("get", "/whatsapp/conversations"), ("get", "/whatsapp/conversations/{id}"),
@@ -173,7 +173,7 @@ def test_every_filter_is_described(document):
 
 def test_the_description_marks_operations_without_authentication(document):
     open_to_all = {path for path, _, operation in operations(document) if operation.get("security") == []}
-    assert open_to_all == {"/openapi.yaml", "/docs/errors"}
+    assert open_to_all == {"/openapi.yaml", "/event-types", "/docs/errors"}
 
 
 # ---------------------------------------------------------------- examples and responses

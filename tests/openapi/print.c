@@ -39,7 +39,7 @@ static int print_yaml(apr_pool_t *pool)
 static int run(int argc, char **argv, apr_pool_t *pool)
 {
     if (argc == 4 && strcmp(argv[1], "description") == 0)
-        return print(neo_openapi_yaml(neo_operations(), argv[2], argv[3], pool));
+        return print(neo_yaml_text(neo_openapi_document(neo_operations(), argv[2], argv[3], pool), pool));
     if (argc == 2 && strcmp(argv[1], "errors") == 0)
         return print(
             neo_docs_content(neo_docs_at("docs/errors"), neo_operations(), "https://api.example.com/public/v1/", pool));

@@ -105,22 +105,26 @@ static const char *lower(const char *text, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- the top */
 
+static neo_text yaml(apr_pool_t *pool)
+{
+    return neo_yaml_text(neo_openapi_document(neo_operations(), BASE, DOCS, pool), pool);
+}
+
 TEST(the_description_names_its_server_and_its_documentation)
 {
-    assert_memory_equal(neo_openapi_yaml(neo_operations(), BASE, DOCS, *state).ptr, "openapi: 3.1.0\n", 15);
+    assert_memory_equal(yaml(*state).ptr, "openapi: 3.1.0\n", 15);
     assert_has(text_of_member(document(), "servers", *state), "\"url\":\"https://api.example.com/public/v1\"");
     assert_has(text_of_member(document(), "info", *state), "\"url\":\"" DOCS "/errors\"");
 }
 
 TEST(the_description_is_the_same_each_time)
 {
-    assert_string_equal(neo_openapi_yaml(neo_operations(), BASE, DOCS, *state).ptr,
-                        neo_openapi_yaml(neo_operations(), BASE, DOCS, *state).ptr);
+    assert_string_equal(yaml(*state).ptr, yaml(*state).ptr);
 }
 
 TEST(the_description_has_less_than_4_kb_for_each_operation)
 {
-    const neo_text text = neo_openapi_yaml(neo_operations(), BASE, DOCS, *state);
+    const neo_text text = yaml(*state);
     size_t operations = 0;
     for (const char *at = text.ptr; (at = strstr(at, "operationId:")); at++)
         operations++;
@@ -376,20 +380,27 @@ TEST(a_path_has_the_methods_that_allow_names)
 
 TEST(every_event_is_described_with_its_payload_and_signatures)
 {
-    static const char *const happened[] = {"created", "updated", "deleted"};
     static const char *const parameters[] = {"WebhookSignature", "StandardId", "StandardTimestamp", "StandardSignature"};
     neo_json *webhooks = member(document(), "webhooks");
-    for (const neo_resource *const *r = neo_resources; *r; r++)
-        for (int i = 0; (*r)->has_events && i < COUNT(happened); i++) {
-            const char *event = apr_pstrcat(*state, (*r)->title, "Event", NULL);
-            neo_json *sent = member(webhooks, apr_psprintf(*state, "%s.%s", (*r)->name, happened[i]));
-            assert_true(refers_to(sent, "schemas", event, *state));
-            for (int p = 0; p < COUNT(parameters); p++)
-                assert_true(refers_to(sent, "parameters", parameters[p], *state));
-            assert_true(refers_to(component("schemas", event), "schemas",
-                                  apr_pstrcat(*state, (*r)->title, "EventPayload", NULL), *state));
-        }
-    member(webhooks, "webhook.test");
+    for (const neo_event_type *t = neo_event_types; t->name; t++) {
+        const char *event = apr_pstrcat(*state, t->payload->title, "Event", NULL);
+        neo_json *sent = member(webhooks, t->name);
+        assert_true(refers_to(sent, "schemas", event, *state));
+        for (int p = 0; p < COUNT(parameters); p++)
+            assert_true(refers_to(sent, "parameters", parameters[p], *state));
+        assert_true(refers_to(component("schemas", event), "schemas",
+                              apr_pstrcat(*state, t->payload->title, t->payload->has_events ? "EventPayload" : "", NULL),
+                              *state));
+    }
+}
+
+TEST(every_subscribable_event_is_in_the_catalogue)
+{
+    const char *const *events = neo_field_named(neo_webhook.fields, "events")->values;
+    const neo_text text = neo_openapi_event_types(document(), *state);
+    for (; !strchr(*events, '*'); events++)
+        assert_has(text.ptr, apr_pstrcat(*state, "{\"type\":\"", *events, "\",\"summary\":\"", NULL));
+    assert_null(strstr(text.ptr, "#/components/"));
 }
 
 TEST(responses_of_receivers_are_described)
