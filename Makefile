@@ -143,7 +143,12 @@ CTL    := $(BUILD)/neoapictl
 .PHONY: all help clean unit install e2e check coverage check-all check-rest
 .DEFAULT_GOAL := all
 
-all: $(MODULE) $(CTL) ## build the module and neoapictl (needs the packages that `make deps` installs)
+all: $(MODULE) $(CTL) $(BUILD)/gen/marks ## build the module and neoapictl (needs the packages that `make deps` installs)
+
+# Every field has a mark that says whether it is personal data.
+MARKED := $(shell grep -rl --include='*.c' 'neo_field [a-z_]*\[\] = ' src)
+$(BUILD)/gen/marks: $(MARKED) src/schema/marks.awk $(wildcard include/resources/*.h src/resources/*.h) | packages $(SQL_H)
+	@for file in $(MARKED); do $(CC) -E -P $(CPPFLAGS) "$$file" | awk -f src/schema/marks.awk || exit; done && touch $@
 
 $(MODULE): $(MOD_OBJ) $(LIB)
 	$(call run,LD,$@) $(CC) -shared $(LDFLAGS) -o $@ $(MOD_OBJ) $(LIB) $(LDLIBS)

@@ -30,22 +30,22 @@
 /* clang-format off */
 #define NEO_FIELD_ID(thing, sample, also)                                                                                      \
     {                                                                                                                          \
-        .name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS | (also), .doc = "Id of the " thing ".",            \
+        .name = "id", .type = NEO_STRING, .personal = NEO_NOT_PERSONAL, .flags = NEO_SERVER | NEO_ALWAYS | (also), .doc = "Id of the " thing ".",            \
         .example = NEO_TEXT(sample)                                                                                            \
     }
 /* clang-format on */
 
 /* The caller's own data. */
 /* clang-format off */
-#define NEO_FIELDS_OF_CALLER(thing)                                                                                            \
+#define NEO_FIELDS_OF_CALLER(thing, mark)                                                                                      \
     {.name = "external_id",                                                                                                    \
-     .type = NEO_STRING,                                                                                                       \
+     .type = NEO_STRING, .personal = (mark),                                                                                                       \
      .flags = NEO_UNIQUE | NEO_IN_EVENT,                                                                                       \
      .max = 100,                                                                                                               \
      .doc = "Id of the " thing " in your own system. Unique within the organization.",                                         \
      .example = NEO_TEXT("crm-48213")},                                                                                        \
     {                                                                                                                          \
-        .name = "metadata", .type = NEO_MAP, .flags = NEO_IN_EVENT, .max_key_length = 40, .max = 500, .max_items = 50,         \
+        .name = "metadata", .type = NEO_MAP, .personal = (mark), .flags = NEO_IN_EVENT, .max_key_length = 40, .max = 500, .max_items = 50,         \
         .doc = "Your own key-value pairs, returned as sent; any strings, also empty ones.",                                    \
         .example = "{\"campaign\": \"verao-2026\"}"                                                                            \
     }
@@ -54,12 +54,12 @@
 /* clang-format off */
 #define NEO_FIELDS_OF_TENANCY(thing)                                                                                           \
     {.name = "tenant_id",                                                                                                      \
-     .type = NEO_STRING,                                                                                                       \
+     .type = NEO_STRING, .personal = NEO_NOT_PERSONAL,                                                                                                       \
      .flags = NEO_SERVER | NEO_ALWAYS | NEO_IN_EVENT,                                                                          \
      .doc = "The tenant of the organization.",                                                                                 \
      .example = NEO_TEXT("tnt_01jnzrjzts8f2h6k1m5p9r3t7v")},                                                                   \
     {                                                                                                                          \
-        .name = "organization_id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS | NEO_IN_EVENT,                        \
+        .name = "organization_id", .type = NEO_STRING, .personal = NEO_NOT_PERSONAL, .flags = NEO_SERVER | NEO_ALWAYS | NEO_IN_EVENT,                        \
         .doc = "The organization of the " thing ".", .example = NEO_TEXT("org_01jp2azpts9g3j7m2n6q0s4v8w")                     \
     }
 /* clang-format on */
@@ -67,12 +67,12 @@
 /* clang-format off */
 #define NEO_FIELDS_OF_TIMES(thing, created, updated, also)                                                                     \
     {.name = "created_at",                                                                                                     \
-     .type = NEO_TIMESTAMP,                                                                                                    \
+     .type = NEO_TIMESTAMP, .personal = NEO_NOT_PERSONAL,                                                                                                    \
      .flags = NEO_SERVER | NEO_ALWAYS | (also),                                                                                \
      .doc = "Time of creation.",                                                                                               \
      .example = NEO_TEXT(created)},                                                                                            \
     {                                                                                                                          \
-        .name = "updated_at", .type = NEO_TIMESTAMP, .flags = NEO_SERVER | NEO_ALWAYS | (also),                                \
+        .name = "updated_at", .type = NEO_TIMESTAMP, .personal = NEO_NOT_PERSONAL, .flags = NEO_SERVER | NEO_ALWAYS | (also),                                \
         .doc = "Time of the last change.", .example = NEO_TEXT(updated)                                                        \
     }
 /* clang-format on */
@@ -80,12 +80,12 @@
 /* clang-format off */
 #define NEO_FIELDS_OF_ACTORS(thing, also)                                                                                      \
     {.name = "created_by",                                                                                                     \
-     .type = NEO_STRING,                                                                                                       \
+     .type = NEO_STRING, .personal = NEO_NOT_PERSONAL,                                                                                                       \
      .flags = NEO_SERVER | NEO_ALWAYS | (also),                                                                                \
      .doc = "API key or user that created the " thing ".",                                                                     \
      .example = NEO_TEXT("nbr_01jwr1zbts0h4k8n3p7r1t5w9x")},                                                                   \
     {                                                                                                                          \
-        .name = "updated_by", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS | (also),                                   \
+        .name = "updated_by", .type = NEO_STRING, .personal = NEO_NOT_PERSONAL, .flags = NEO_SERVER | NEO_ALWAYS | (also),                                   \
         .doc = "API key or user that last changed the " thing ".", .example = NEO_TEXT("usr_01jqrdasts1j5m9p4q8s2v6y0z")       \
     }
 /* clang-format on */

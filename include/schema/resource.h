@@ -48,6 +48,18 @@ enum neo_field_flags {
     NEO_NOT_ON_CREATE = 32768, /* a field of the service that no creation sets */
 };
 
+/* What a field says about a person (Lei 13.709, art. 5, I). Masking, search, erasure and the register of processing are derived
+ * from it. A member's mark is the stronger one of its own and its object's. Every row has one: src/schema/marks.awk, which
+ * `make` runs, refuses a row without. */
+typedef enum neo_personal {
+    NEO_UNMARKED,     /* no row's */
+    NEO_NOT_PERSONAL, /* about things and transactions, or an id of the service, which names a person only together with a
+                         record that erasure empties */
+    NEO_IDENTIFYING,  /* says who a person is or something about one, or is a free text that can */
+    NEO_SENSITIVE, /* reaches a person or can be misused: documents, e-mail addresses, telephone numbers, accounts, addresses.
+                      Masked for those without the scope to see it. Not the "sensitive data" of art. 5, II */
+} neo_personal;
+
 typedef struct neo_field neo_field;
 typedef struct neo_resource neo_resource;
 
@@ -60,6 +72,7 @@ typedef const char *(*neo_rule)(const neo_json *value, apr_pool_t *pool);
 struct neo_field {
     const char *name; /* in JSON and as a column */
     neo_type type;
+    neo_personal personal;
     unsigned int flags;
     long long min, max; /* of a number; or code points of a string, where 0 as min means 1: no field accepts an empty string */
     int max_items;      /* of a list: elements */

@@ -24,13 +24,13 @@ static const char *const preferences[] = {"stop", "resume", NULL};
 
 /* What was reported about a contact (see doc/whatsapp.md). */
 const neo_field neo_identity_fields[] = {
-    TEXT("source", NEO_REQUIRED, .max = MAX_SOURCE),
+    TEXT("source", NEO_SENSITIVE, NEO_REQUIRED, .max = MAX_SOURCE),
     ONE_OF("kind", NEO_REQUIRED, .values = kinds),
     MOMENT("at", NEO_REQUIRED, .doc = "Time of the report."),
-    TEXT("wa_id", 0, .max = MAX_ID),
-    TEXT("bsuid", 0, .max = MAX_ID),
-    TEXT("link", 0, .max = MAX_SOURCE),
-    TEXT("name", 0, .max = MAX_TEXT),
+    TEXT("wa_id", NEO_SENSITIVE, 0, .max = MAX_ID),
+    TEXT("bsuid", NEO_IDENTIFYING, 0, .max = MAX_ID),
+    TEXT("link", NEO_IDENTIFYING, 0, .max = MAX_SOURCE),
+    TEXT("name", NEO_IDENTIFYING, 0, .max = MAX_TEXT),
     REFERENCE("lead_id", 0, .refers = &neo_lead),
     ONE_OF("preference", 0, .values = preferences),
     MOMENT("preference_at", 0, .doc = "Time of the preference."),
@@ -41,9 +41,9 @@ static const neo_field last_message[] = {
     IDENTIFIER("id", "wam_", NEO_ALWAYS, .doc = "Id of the message.", .example = NEO_TEXT(SAMPLE_MESSAGE)),
     ONE_OF("direction", NEO_ALWAYS, .values = neo_message_directions, .doc = "`inbound` from the contact, `outbound` to it.",
            .example = "\"outbound\""),
-    TEXT("type", NEO_ALWAYS, .doc = "Type: `template`, `text`, `image` and others. New types can be added.",
+    TEXT("type", NEO_NOT_PERSONAL, NEO_ALWAYS, .doc = "Type: `template`, `text`, `image` and others. New types can be added.",
          .example = "\"template\""),
-    TEXT("body", 0, .doc = "Text."),
+    TEXT("body", NEO_IDENTIFYING, 0, .doc = "Text."),
     ONE_OF("status", NEO_ALWAYS, .values = neo_message_statuses, .doc = "Status.", .example = "\"accepted\""),
     MOMENT("occurred_at", NEO_ALWAYS, .doc = "Time of the message.", .example = NEO_TEXT(SAMPLE_CREATED)),
     {0},
@@ -55,21 +55,22 @@ static const neo_field conversation_fields[] = {
                .example = NEO_TEXT(SAMPLE_CONVERSATION)),
     IDENTIFIER("number_id", "wan_", NEO_API_ONLY | NEO_ALWAYS, .doc = "Id of the organization's number.",
                .example = NEO_TEXT(SAMPLE_NUMBER)),
-    TEXT("number_display_phone_number", NEO_API_ONLY | NEO_ALWAYS, .computed = NUMBER("display_phone_number"),
+    TEXT("number_display_phone_number", NEO_NOT_PERSONAL, NEO_API_ONLY | NEO_ALWAYS, .computed = NUMBER("display_phone_number"),
          .doc = "The organization's number, formatted for display.", .example = "\"+55 11 4000-1234\""),
     {.name = "phone_number_id",
      .type = NEO_STRING,
+     .personal = NEO_NOT_PERSONAL,
      .flags = NEO_EXPORT_ONLY | NEO_REQUIRED,
      .max = 20,
      .computed = NUMBER("phone_number_id")},
     IDENTIFIER("party_id", "pty_", NEO_API_ONLY, .computed = LEAD("party_id"), .doc = "The lead's party.",
                .example = NEO_TEXT(NEO_SAMPLE_BUYER)),
-    TEXT("contact_wa_id", 0, .max = MAX_ID, .doc = "The contact's number at WhatsApp: digits with country code.",
+    TEXT("contact_wa_id", NEO_SENSITIVE, 0, .max = MAX_ID, .doc = "The contact's number at WhatsApp: digits with country code.",
          .example = "\"5511987654321\""),
-    TEXT("contact_bsuid", 0, .max = MAX_ID, .doc = "The contact's business-scoped user id.",
+    TEXT("contact_bsuid", NEO_IDENTIFYING, 0, .max = MAX_ID, .doc = "The contact's business-scoped user id.",
          .example = "\"BR.13491208655302741918\""),
-    TEXT("contact_name", 0, .max = MAX_TEXT, .doc = "The name that the contact chose at WhatsApp, or else the lead's.",
-         .example = "\"Marina Duarte\""),
+    TEXT("contact_name", NEO_IDENTIFYING, 0, .max = MAX_TEXT,
+         .doc = "The name that the contact chose at WhatsApp, or else the lead's.", .example = "\"Marina Duarte\""),
     ONE_OF("triage", NEO_REQUIRED, .values = triages,
            .doc = "`assigned` if it has a lead, `pending` if the contact is unknown, unless a client set it.",
            .example = "\"assigned\""),
@@ -82,12 +83,14 @@ static const neo_field conversation_fields[] = {
            .doc = "Time of the last message.", .example = NEO_TEXT(SAMPLE_CREATED)),
     {.name = "last_message",
      .type = NEO_OBJECT,
+     .personal = NEO_NOT_PERSONAL,
      .flags = NEO_API_ONLY,
      .fields = last_message,
      .computed = LAST("last_message"),
      .doc = "The last message. Absent if the contact has only sent a preference, such as an opt-out."},
     {.name = "unread_count",
      .type = NEO_INTEGER,
+     .personal = NEO_NOT_PERSONAL,
      .flags = NEO_REQUIRED,
      .max = MAX_INT,
      .doc = "Number of the contact's unread messages.",
@@ -110,6 +113,7 @@ static const neo_field conversation_fields[] = {
     YES_OR_NO("is_provisional", NEO_EXPORT_ONLY, .default_value = "false"),
     {.name = "identities",
      .type = NEO_LIST,
+     .personal = NEO_NOT_PERSONAL,
      .flags = NEO_EXPORT_ONLY,
      .fields = neo_identity_fields,
      .max_items = MAX_IDENTITIES,
@@ -117,10 +121,13 @@ static const neo_field conversation_fields[] = {
                  " and identities.conversation_id = t.id and not (identities.source like 'message %' and exists (select from "
                  "neoapi.whatsapp_message m where m.organization_id = t.organization_id"
                  " and m.provider_message_id = substr(identities.source, 9) and m.identity_id = identities.id))"},
-    TEXT("last_provider_message_id", NEO_EXPORT_ONLY, .max = MAX_ID,
+    TEXT("last_provider_message_id", NEO_IDENTIFYING, NEO_EXPORT_ONLY, .max = MAX_ID,
          .computed = "select m.provider_message_id from " MESSAGES("m") " and m.provider_message_id is not null"
                                                                         " order by m.id desc limit 1"),
-    {.name = "organization_id", .type = NEO_STRING, .flags = NEO_EXPORT_ONLY | NEO_SERVER | NEO_ALWAYS},
+    {.name = "organization_id",
+     .type = NEO_STRING,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_EXPORT_ONLY | NEO_SERVER | NEO_ALWAYS},
     MOMENT("created_at", NEO_REQUIRED, .doc = "Time of creation.", .example = NEO_TEXT(SAMPLE_CREATED)),
     MOMENT("updated_at", NEO_REQUIRED, .doc = "Time of the last change.", .example = "\"2026-02-03T09:20:15.402Z\""),
     {0},
@@ -244,7 +251,7 @@ static const char *language_rule(const neo_json *value, apr_pool_t *pool)
 /* clang-format off */
 #define TEMPLATE_FIELDS(required, more)                                                                                        \
     {.name = "template_name",                                                                                                  \
-     .type = NEO_STRING,                                                                                                       \
+     .type = NEO_STRING, .personal = NEO_NOT_PERSONAL,                                                                                                       \
      .flags = (required) | (more),                                                                                             \
      .max = 512,                                                                                                               \
      .rule = template_name_rule,                                                                                               \
@@ -252,7 +259,7 @@ static const char *language_rule(const neo_json *value, apr_pool_t *pool)
      .doc = "Name of a message template that WhatsApp has approved for the organization.",                                     \
      .example = "\"visit_invitation\""},                                                                                       \
     {.name = "template_language",                                                                                              \
-     .type = NEO_STRING,                                                                                                       \
+     .type = NEO_STRING, .personal = NEO_NOT_PERSONAL,                                                                                                       \
      .flags = (more),                                                                                                          \
      .max = 8,                                                                                                                 \
      .default_value = "pt_BR",                                                                                                 \
@@ -261,14 +268,14 @@ static const char *language_rule(const neo_json *value, apr_pool_t *pool)
      .doc = "Language of the template.",                                                                                       \
      .example = "\"pt_BR\""},                                                                                                  \
     {.name = "template_parameters",                                                                                            \
-     .type = NEO_TEXT_LIST,                                                                                                    \
+     .type = NEO_TEXT_LIST, .personal = NEO_IDENTIFYING,                                                                                                    \
      .flags = (more),                                                                                                          \
      .max = 1024,                                                                                                              \
      .max_items = 50,                                                                                                          \
      .doc = "Values of the numbered parameters in the template's body, in order.",                                             \
      .example = "[\"Marina\", \"Rua Augusta 1508\"]"},                                                                         \
     {.name = "template_named_parameters",                                                                                      \
-     .type = NEO_MAP,                                                                                                          \
+     .type = NEO_MAP, .personal = NEO_IDENTIFYING,                                                                                                          \
      .flags = NEO_NOT_IN_EXAMPLE,                                                                                              \
      .max = 1024,                                                                                                              \
      .max_items = 50,                                                                                                          \
@@ -276,13 +283,13 @@ static const char *language_rule(const neo_json *value, apr_pool_t *pool)
      .doc = "Values of the named parameters in the template's header and body.",                                               \
      .example = "{\"first_name\": \"Marina\"}"},                                                                               \
     {.name = "template_header_parameter",                                                                                      \
-     .type = NEO_STRING,                                                                                                       \
+     .type = NEO_STRING, .personal = NEO_IDENTIFYING,                                                                                                       \
      .flags = NEO_NOT_IN_EXAMPLE,                                                                                              \
      .max = 60,                                                                                                                \
      .doc = "Value of the numbered parameter in the template's header.",                                                       \
      .example = "\"Jardins\""},                                                                                                \
     {.name = "template_button_parameters",                                                                                     \
-     .type = NEO_TEXT_LIST,                                                                                                    \
+     .type = NEO_TEXT_LIST, .personal = NEO_IDENTIFYING,                                                                                                    \
      .flags = NEO_NOT_IN_EXAMPLE,                                                                                              \
      .max = 2000,                                                                                                              \
      .max_items = 10,                                                                                                          \
@@ -296,6 +303,7 @@ static const neo_resource number = {.name = "number", .prefix = "wan_", .title =
 static const neo_field start_fields[] = {
     {.name = "lead_id",
      .type = NEO_STRING,
+     .personal = NEO_NOT_PERSONAL,
      .flags = NEO_REQUIRED,
      .max = 100,
      .rule = neo_rule_lead_id,
@@ -305,6 +313,7 @@ static const neo_field start_fields[] = {
     TEMPLATE_FIELDS(NEO_REQUIRED, 0),
     {.name = "media_url",
      .type = NEO_STRING,
+     .personal = NEO_IDENTIFYING,
      .flags = NEO_NOT_IN_EXAMPLE,
      .max = 2000,
      .rule = neo_rule_https_url,
@@ -313,12 +322,14 @@ static const neo_field start_fields[] = {
      .example = "\"https://cdn.example.com/properties/1508/front.jpg\""},
     {.name = "media_filename",
      .type = NEO_STRING,
+     .personal = NEO_IDENTIFYING,
      .flags = NEO_NOT_IN_EXAMPLE,
      .max = 240,
      .doc = "File name that the contact sees of a document in the header.",
      .example = "\"plan.pdf\""},
     {.name = "number_id",
      .type = NEO_REFERENCE,
+     .personal = NEO_NOT_PERSONAL,
      .refers = &number,
      .doc = "The number to send from. Required if the organization has several.",
      .example = NEO_TEXT(SAMPLE_NUMBER)},
@@ -338,11 +349,13 @@ const neo_resource neo_conversation_input = {
 static const neo_field started[] = {
     {.name = "conversation",
      .type = NEO_OBJECT,
+     .personal = NEO_NOT_PERSONAL,
      .flags = NEO_ALWAYS,
      .fields = conversation_fields,
      .doc = "The conversation, with the message."},
     {.name = "message",
      .type = NEO_OBJECT,
+     .personal = NEO_NOT_PERSONAL,
      .flags = NEO_ALWAYS,
      .fields = neo_message_fields,
      .doc = "The message that was sent."},
@@ -364,12 +377,14 @@ static const char *const sent_types[] = {"text", "template", "image", "document"
 static const neo_field message_fields[] = {
     {.name = "type",
      .type = NEO_ENUM,
+     .personal = NEO_NOT_PERSONAL,
      .flags = NEO_REQUIRED,
      .values = sent_types,
      .doc = "Type. All but `template` need an open window.",
      .example = "\"text\""},
     {.name = "text",
      .type = NEO_STRING,
+     .personal = NEO_IDENTIFYING,
      .flags = NEO_CONDITIONAL | NEO_MULTILINE,
      .max = 4096,
      .doc = "Text of the type `text`.",
@@ -377,6 +392,7 @@ static const neo_field message_fields[] = {
     TEMPLATE_FIELDS(NEO_CONDITIONAL, NEO_NOT_IN_EXAMPLE),
     {.name = "media_url",
      .type = NEO_STRING,
+     .personal = NEO_IDENTIFYING,
      .flags = NEO_CONDITIONAL | NEO_NOT_IN_EXAMPLE,
      .max = 2000,
      .rule = neo_rule_https_url,
@@ -386,24 +402,28 @@ static const neo_field message_fields[] = {
      .example = "\"https://cdn.example.com/properties/1508/plan.pdf\""},
     {.name = "media_filename",
      .type = NEO_STRING,
+     .personal = NEO_IDENTIFYING,
      .flags = NEO_NOT_IN_EXAMPLE,
      .max = 240,
      .doc = "File name that the contact sees of a `document`, also in the header of a `template`.",
      .example = "\"plan.pdf\""},
     {.name = "caption",
      .type = NEO_STRING,
+     .personal = NEO_IDENTIFYING,
      .flags = NEO_MULTILINE | NEO_NOT_IN_EXAMPLE,
      .max = 1024,
      .doc = "Caption of an `image` or a `document`.",
      .example = "\"The plan\""},
     {.name = "emoji",
      .type = NEO_STRING,
+     .personal = NEO_NOT_PERSONAL,
      .flags = NEO_CONDITIONAL | NEO_NOT_IN_EXAMPLE | NEO_VERBATIM,
      .max = 30,
      .doc = "Emoji of a `reaction`; an empty one removes it.",
      .example = "\"👍\""},
     {.name = "reply_to_id",
      .type = NEO_REFERENCE,
+     .personal = NEO_NOT_PERSONAL,
      .flags = NEO_CONDITIONAL | NEO_NOT_IN_EXAMPLE,
      .refers = &neo_whatsapp_message,
      .doc = "The message of the conversation that it is a reply or a `reaction` to.",
@@ -424,12 +444,10 @@ const neo_resource neo_message_input = {
 /* ---------------------------------------------------------------- to mark one as read */
 
 static const neo_field read_fields[] = {
-    {.name = "up_to_id",
-     .type = NEO_REFERENCE,
-     .flags = NEO_REQUIRED,
-     .refers = &neo_whatsapp_message,
-     .doc = "The last message that was seen: the first of the list of messages. Those that were stored later stay unread.",
-     .example = NEO_TEXT(SAMPLE_MESSAGE)},
+    REFERENCE(
+        "up_to_id", NEO_REQUIRED, .refers = &neo_whatsapp_message,
+        .doc = "The last message that was seen: the first of the list of messages. Those that were stored later stay unread.",
+        .example = NEO_TEXT(SAMPLE_MESSAGE)),
     {0},
 };
 
@@ -445,22 +463,26 @@ const neo_resource neo_read_input = {.name = "conversation",
 static const neo_field changes[] = {
     {.name = "triage",
      .type = NEO_ENUM,
+     .personal = NEO_NOT_PERSONAL,
      .flags = NEO_REQUIRED,
      .values = triages,
      .doc = "Triage. One that was set here is not changed by the service any more.",
      .example = "\"dismissed\""},
     {.name = "broker_id",
      .type = NEO_REFERENCE,
+     .personal = NEO_NOT_PERSONAL,
      .refers = &neo_broker,
      .doc = "The broker that it is assigned to; `null` removes the assignment.",
      .example = NEO_TEXT(NEO_SAMPLE_BROKER)},
     {.name = "last_read_at",
      .type = NEO_TIMESTAMP,
+     .personal = NEO_NOT_PERSONAL,
      .rule = neo_rule_past,
      .doc = "Time of the last message that was read; later ones of the contact are unread. Not in the future.",
      .example = NEO_TEXT(SAMPLE_CREATED)},
     {.name = "opted_out_at",
      .type = NEO_TIMESTAMP,
+     .personal = NEO_NOT_PERSONAL,
      .rule = neo_rule_past,
      .doc =
          "Time at which the contact opted out elsewhere, such as on the phone; `null` withdraws it. The contact's own opt-out "

@@ -50,6 +50,7 @@ const char *const neo_event_type_values[] = {NEO_RESOURCES_WITH_EVENTS(NAMES) "w
 static const neo_field test_fields[] = {
     {.name = "subscription_id",
      .type = NEO_STRING,
+     .personal = NEO_NOT_PERSONAL,
      .flags = NEO_ALWAYS | NEO_IN_EVENT,
      .doc = "The tested subscription.",
      .example = "\"whs_01kga4vrzrd2v6x8t1q5m9k7b4\""},

@@ -12,17 +12,39 @@ const char *const neo_adjustment_indices[] = {"igpm", "ipca", "inpc", "none", NU
 static const char *const account_types[] = {"checking", "savings", "salary", "payment", NULL};
 
 const neo_field neo_bank_account_fields[] = {
-    {.name = "bank_code", .type = NEO_STRING, .max = 10, .doc = "Bank code (COMPE or ISPB).", .example = "\"341\""},
-    {.name = "bank_name", .type = NEO_STRING, .max = 100, .doc = "Name of the bank.", .example = "\"Itaú Unibanco\""},
-    {.name = "agency", .type = NEO_STRING, .max = 20, .doc = "Branch number.", .example = "\"0423\""},
+    {.name = "bank_code",
+     .type = NEO_STRING,
+     .personal = NEO_SENSITIVE,
+     .max = 10,
+     .doc = "Bank code (COMPE or ISPB).",
+     .example = "\"341\""},
+    {.name = "bank_name",
+     .type = NEO_STRING,
+     .personal = NEO_SENSITIVE,
+     .max = 100,
+     .doc = "Name of the bank.",
+     .example = "\"Itaú Unibanco\""},
+    {.name = "agency",
+     .type = NEO_STRING,
+     .personal = NEO_SENSITIVE,
+     .max = 20,
+     .doc = "Branch number.",
+     .example = "\"0423\""},
     {.name = "account_number",
      .type = NEO_STRING,
+     .personal = NEO_SENSITIVE,
      .max = 30,
      .doc = "Account number with check digit.",
      .example = "\"18765-4\""},
-    {.name = "account_type", .type = NEO_ENUM, .values = account_types, .doc = "Kind of account.", .example = "\"checking\""},
+    {.name = "account_type",
+     .type = NEO_ENUM,
+     .personal = NEO_SENSITIVE,
+     .values = account_types,
+     .doc = "Kind of account.",
+     .example = "\"checking\""},
     {.name = "pix_key",
      .type = NEO_STRING,
+     .personal = NEO_SENSITIVE,
      .max = 140,
      .doc = "Pix key for instant payments.",
      .example = "\"ana.ribeiro@example.com.br\""},
@@ -33,7 +55,7 @@ const neo_field neo_bank_account_fields[] = {
 /* clang-format off */
 #define ADDRESS(must)                                                                                                          \
     {.name = "postal_code",                                                                                                    \
-     .type = NEO_STRING,                                                                                                       \
+     .type = NEO_STRING, .personal = NEO_NOT_PERSONAL,                                                                                                       \
      .flags = (must),                                                                                                          \
      .max = 8,                                                                                                                 \
      .normalize = neo_normalize_postal_code,                                                                                   \
@@ -41,35 +63,35 @@ const neo_field neo_bank_account_fields[] = {
      .pattern = NEO_PATTERN_POSTAL_CODE,                                                                                       \
      .doc = "CEP of 8 digits. A dash is accepted and removed.",                                                                \
      .example = "\"04101300\""},                                                                                               \
-        {.name = "street", .type = NEO_STRING, .max = 200, .doc = "Street with its type.", .example = "\"Rua Vergueiro\""},    \
-        {.name = "number", .type = NEO_STRING, .max = 20, .doc = "Number of the building.", .example = "\"2045\""},            \
+        {.name = "street", .type = NEO_STRING, .personal = NEO_NOT_PERSONAL, .max = 200, .doc = "Street with its type.", .example = "\"Rua Vergueiro\""},    \
+        {.name = "number", .type = NEO_STRING, .personal = NEO_NOT_PERSONAL, .max = 20, .doc = "Number of the building.", .example = "\"2045\""},            \
         {.name = "complement",                                                                                                 \
-         .type = NEO_STRING,                                                                                                   \
+         .type = NEO_STRING, .personal = NEO_NOT_PERSONAL,                                                                                                   \
          .max = 100,                                                                                                           \
          .doc = "Apartment, block or similar.",                                                                                \
          .example = "\"Apto 82\""},                                                                                            \
         {.name = "neighborhood",                                                                                               \
-         .type = NEO_STRING,                                                                                                   \
+         .type = NEO_STRING, .personal = NEO_NOT_PERSONAL,                                                                                                   \
          .max = 100,                                                                                                           \
          .doc = "Neighbourhood (bairro).",                                                                                     \
          .example = "\"Vila Mariana\""},                                                                                       \
-        {.name = "city", .type = NEO_STRING, .flags = (must), .max = 100, .doc = "Municipality.", .example = "\"São Paulo\""}, \
-        {.name = "state", .type = NEO_ENUM, .flags = (must), .values = neo_states, .doc = "State (UF).", .example = "\"SP\""}, \
+        {.name = "city", .type = NEO_STRING, .personal = NEO_NOT_PERSONAL, .flags = (must), .max = 100, .doc = "Municipality.", .example = "\"São Paulo\""}, \
+        {.name = "state", .type = NEO_ENUM, .personal = NEO_NOT_PERSONAL, .flags = (must), .values = neo_states, .doc = "State (UF).", .example = "\"SP\""}, \
         {.name = "ibge_code",                                                                                                  \
-         .type = NEO_STRING,                                                                                                   \
+         .type = NEO_STRING, .personal = NEO_NOT_PERSONAL,                                                                                                   \
          .max = 7,                                                                                                             \
          .rule = neo_rule_ibge_code,                                                                                           \
          .pattern = NEO_PATTERN_IBGE_CODE,                                                                                     \
          .doc = "IBGE code of the municipality, 7 digits.",                                                                    \
          .example = "\"3550308\""},                                                                                            \
         {.name = "latitude",                                                                                                   \
-         .type = NEO_DECIMAL,                                                                                                  \
+         .type = NEO_DECIMAL, .personal = NEO_NOT_PERSONAL,                                                                                                  \
          .min = -90,                                                                                                           \
          .max = 90,                                                                                                            \
          .doc = "Latitude in degrees (WGS 84).",                                                                               \
          .example = "-23.58934"},                                                                                              \
         {.name = "longitude",                                                                                                  \
-         .type = NEO_DECIMAL,                                                                                                  \
+         .type = NEO_DECIMAL, .personal = NEO_NOT_PERSONAL,                                                                                                  \
          .min = -180,                                                                                                          \
          .max = 180,                                                                                                           \
          .doc = "Longitude in degrees (WGS 84).",                                                                              \

@@ -19,13 +19,13 @@
 
 /* clang-format off */
 #define ID_PATTERN(prefix)                "^" prefix "[0-7][0-9a-hjkmnp-tv-z]{25}$"
-#define TEXT(the_name, more, ...)         {.name = the_name, .type = NEO_STRING, .flags = NEO_VERBATIM | (more), __VA_ARGS__}
-#define MOMENT(the_name, more, ...)       {.name = the_name, .type = NEO_TIMESTAMP, .flags = (more), __VA_ARGS__}
-#define ONE_OF(the_name, more, ...)       {.name = the_name, .type = NEO_ENUM, .flags = (more), __VA_ARGS__}
-#define YES_OR_NO(the_name, more, ...)    {.name = the_name, .type = NEO_BOOLEAN, .flags = (more), __VA_ARGS__}
-#define REFERENCE(the_name, more, ...)    {.name = the_name, .type = NEO_REFERENCE, .flags = (more), __VA_ARGS__}
+#define TEXT(the_name, mark, more, ...)   {.name = the_name, .type = NEO_STRING, .personal = (mark), .flags = NEO_VERBATIM | (more), __VA_ARGS__}
+#define MOMENT(the_name, more, ...)       {.name = the_name, .type = NEO_TIMESTAMP, .personal = NEO_NOT_PERSONAL, .flags = (more), __VA_ARGS__}
+#define ONE_OF(the_name, more, ...)       {.name = the_name, .type = NEO_ENUM, .personal = NEO_NOT_PERSONAL, .flags = (more), __VA_ARGS__}
+#define YES_OR_NO(the_name, more, ...)    {.name = the_name, .type = NEO_BOOLEAN, .personal = NEO_NOT_PERSONAL, .flags = (more), __VA_ARGS__}
+#define REFERENCE(the_name, more, ...)    {.name = the_name, .type = NEO_REFERENCE, .personal = NEO_NOT_PERSONAL, .flags = (more), __VA_ARGS__}
 #define IDENTIFIER(the_name, prefix, more, ...)                                                                                \
-    {.name = the_name, .type = NEO_STRING, .flags = (more), .pattern = ID_PATTERN(prefix), __VA_ARGS__}
+    {.name = the_name, .type = NEO_STRING, .personal = NEO_NOT_PERSONAL, .flags = (more), .pattern = ID_PATTERN(prefix), __VA_ARGS__}
 /* clang-format on */
 
 /* The fields that conversations and messages share, and those of a message that a conversation repeats. */

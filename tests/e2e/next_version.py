@@ -15,6 +15,7 @@ COUNTERS = ["--coverage"] if BUILD.name == "coverage" else []  # which the objec
 BROKER = "src/resources/broker.c"
 ROW = """    {.name = "website",
      .type = NEO_STRING,
+     .personal = NEO_NOT_PERSONAL,
      .flags = NEO_IN_EVENT,
      .max = 200,
      .doc = "The broker's own site.",

@@ -229,3 +229,15 @@ def test_ignored_files_are_not_checked(project):
     assert run("layers", project)[0] == 0
     build(project, {"src/core/y.c": '#include "nothing.h"\n'})
     assert "src/core/y.c:1" in run("layers", project)[1]
+
+
+MARKS = HERE.parents[1] / "src/schema/marks.awk"
+ROW = '{.name = "a", .type = NEO_STRING, %s.doc = "\\"x}; y"}'
+
+
+@pytest.mark.parametrize(("mark", "code"), [(".personal = NEO_NOT_PERSONAL, ", 0), ("", 1)])
+def test_a_field_without_a_mark_stops_the_build(mark, code):
+    table = "static const neo_field fields[] = {" + ROW % mark + ", {0}, };\n"
+    done = subprocess.run(["awk", "-f", MARKS], input=table, text=True, capture_output=True, check=False)
+    assert done.returncode == code
+    assert ("the field" in done.stderr) == bool(code)

@@ -53,6 +53,7 @@ static void check_shape(const neo_field *f, apr_pool_t *pool)
 {
     (void)pool;
     assert_name(f->name);
+    assert_int_not_equal(f->personal, NEO_UNMARKED);
     check_limits(f);
     if (f->flags & NEO_SERVER)
         assert_false(f->flags & (NEO_REQUIRED | NEO_CONDITIONAL));
