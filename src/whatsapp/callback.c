@@ -9,8 +9,8 @@
 
 #include "callback_members.h"
 
-#define MAX_ID   255 /* bytes, of a file name */
-#define MAX_BODY 65536
+#define MAX_FILENAME 1024 /* bytes, of a file name: more than file systems allow, so that a long one keeps its extension */
+#define MAX_BODY     65536
 
 static void set_item_error(neo_callback_item *item, const neo_json *value, apr_pool_t *pool)
 {
@@ -100,7 +100,7 @@ static void set_media(neo_callback_item *item, const neo_json *message, apr_pool
             item->media_id = object ? neo_id_at(object, "id", pool) : NULL;
             item->has_media = item->media_id != NULL;
             item->mime_type = object ? neo_text_at(object, "mime_type", MAX_NAME, pool) : NULL;
-            item->filename = object ? neo_text_at(object, "filename", MAX_ID, pool) : NULL;
+            item->filename = object ? neo_text_at(object, "filename", MAX_FILENAME, pool) : NULL;
         }
 }
 
@@ -162,6 +162,23 @@ static void read_number_change(const reader *r, const neo_json *message, const n
     int is_same = change.new_wa_id && from->wa_id && strcmp(change.new_wa_id, from->wa_id) == 0;
     if (change.new_bsuid || (change.new_wa_id && !is_same)) /* other system messages change no ids */
         APR_ARRAY_PUSH(r->items, neo_callback_item) = change;
+}
+
+/* The contact has a new user id, for example with a new telephone number. It is told without a message, so there is no id of
+ * one. */
+static int read_user_id_change(const reader *r, const neo_json *reported)
+{
+    neo_callback_item change = {.kind = NEO_ITEM_NUMBER_CHANGED,
+                                .phone_number_id = r->number,
+                                .wa_id = neo_digits_at(reported, "wa_id", r->pool),
+                                .bsuid = neo_id_at(reported, "user_id.previous", r->pool),
+                                .new_bsuid = neo_id_at(reported, "user_id.current", r->pool),
+                                .at = neo_timestamp_at(reported)};
+    if (!change.bsuid || !change.new_bsuid)
+        return 0;
+    change.id = apr_pstrcat(r->pool, change.bsuid, " ", change.new_bsuid, NULL);
+    APR_ARRAY_PUSH(r->items, neo_callback_item) = change;
+    return 1;
 }
 
 static void set_content(const reader *r, neo_callback_item *item, const neo_json *message)
@@ -366,9 +383,13 @@ static void read_change(reader *r, const char *field, const neo_json *value)
     static const struct {
         const char *member, *field; /* NULL: any but history */
         int (*read)(const reader *r, const neo_json *one);
-    } lists[] = {
-        {"messages", NULL, read_message},    {"statuses", NULL, read_status},      {"user_preferences", NULL, read_preference},
-        {"message_echoes", NULL, read_echo}, {"history", "history", read_history}, {"messages", "history", read_old_media}};
+    } lists[] = {{"messages", NULL, read_message},
+                 {"statuses", NULL, read_status},
+                 {"user_preferences", NULL, read_preference},
+                 {"user_id_update", NULL, read_user_id_change},
+                 {"message_echoes", NULL, read_echo},
+                 {"history", "history", read_history},
+                 {"messages", "history", read_old_media}};
     int is_history = field && strcmp(field, "history") == 0;
     r->number = neo_digits_at(value, "metadata.phone_number_id", r->pool);
     r->display = neo_digits_at(value, "metadata.display_phone_number", r->pool);

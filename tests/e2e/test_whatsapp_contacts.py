@@ -411,6 +411,20 @@ def test_a_contact_whose_id_changes_stays_the_same(org):
     assert (found["id"], found["contact_bsuid"]) == (first["id"], NEW_BSUID)
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_new_user_id_is_also_told_without_a_message(org, is_first):
+    """The field user_id_update, before or after the system message about the same change."""
+    now = int(time.time())
+    told = [{"user_id_update": [{"wa_id": PHONE, "user_id": {"previous": BSUID, "current": NEW_BSUID}, "timestamp": str(now)}]},
+            {"messages": [system("user_changed_user_id", PHONE, BSUID, at=now, new={"user_id": NEW_BSUID})]}]
+    org.notify(text("Oi", PHONE, BSUID, at=now - 1))
+    first = org.conversation()
+    for one in told if is_first else told[::-1]:
+        org.deliver(envelope(org.number, change(org.number, **one)))
+        found = org.conversation()
+        assert (found["id"], found["contact_bsuid"], found["contact_wa_id"]) == (first["id"], NEW_BSUID, PHONE)
+
+
 def test_a_repeated_change_of_number_is_one_change(org):
     org.notify(text("Oi", PHONE))
     twice = notification(org.number, system("user_changed_number", PHONE, new={"wa_id": "5521987651234"}))

@@ -236,6 +236,20 @@ TEST(a_change_of_number_is_reported_with_the_message)
     assert_string_equal(change->new_wa_id, "5521987651234");
 }
 
+TEST(a_change_of_user_id_is_reported_without_a_message)
+{
+    int dropped;
+    apr_array_header_t *items = read_value("\"user_id_update\":[{\"user_id\":{\"previous\":\"BR.1\",\"current\":\"BR.2\"}},"
+                                           "{\"user_id\":{\"current\":\"BR.3\"}}]",
+                                           &dropped, *state);
+    assert_int_equal(items->nelts, 1);
+    assert_int_equal(dropped, 1);
+    const neo_callback_item *change = &APR_ARRAY_IDX(items, 0, neo_callback_item);
+    assert_int_equal(change->kind, NEO_ITEM_NUMBER_CHANGED);
+    assert_string_equal(change->bsuid, "BR.1");
+    assert_string_equal(change->new_bsuid, "BR.2");
+}
+
 TEST(a_system_message_without_a_change_is_only_a_message)
 {
     int dropped;
