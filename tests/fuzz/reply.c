@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the readers of responses of WhatsApp's provider and checks their results against include/whatsapp/provider.h. The
  * first two bytes of an input are the HTTP status. */
+#include "core/encode.h"
+#include "whatsapp/media.h"
 #include "whatsapp/provider.h"
 #include "whatsapp/reported.h"
 #include "whatsapp/template.h"
@@ -60,6 +62,19 @@ static void check_template(const neo_provider_response *response, apr_pool_t *po
     EXPECT(!rows == !neo_numbers_read(response, pool, &error));
 }
 
+/* The same bytes as an answer about an attachment, as its declared type, and as its file name. */
+static void check_media(neo_text body, apr_pool_t *pool)
+{
+    const char *text = apr_pstrmemdup(pool, body.ptr, body.len), *url = neo_media_url(body, pool);
+    const char *type = neo_media_type(text, body, pool), *name = neo_media_disposition(text, "id", type, pool);
+    EXPECT(!url || (*url && neo_utf8_is_valid(url, strlen(url))));
+    EXPECT(neo_media_type(type, body, pool) == type || strcmp(type, "application/octet-stream") == 0);
+    EXPECT(strncmp(name, "attachment; filename=\"", 22) == 0 && strlen(name) < 2048);
+    for (const char *c = name; *c; c++)
+        EXPECT(*c >= ' ' && *c <= '~' && *c != '/' && *c != '\\');
+    EXPECT(strchr(strchr(name, '"') + 1, '"') == strstr(name, "\"; filename*=UTF-8''"));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     apr_pool_t *pool = input_pool();
@@ -73,6 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     };
     check_reply(&response, pool);
     check_template(&response, pool);
+    check_media(response.body, pool);
     apr_pool_clear(pool);
     return 0;
 }
