@@ -111,6 +111,9 @@ create table neoapi.credential (
     revoked_at            timestamptz,
     previous_secret_hash  bytea check (length(previous_secret_hash) = 32),
     previous_secret_until timestamptz, -- until then the secret before the last rotation is valid, too
+    description           text check (length(description) between 1 and 200),
+    expires_at            timestamptz, -- null: never
+    allowed_networks      cidr[] check (cardinality(allowed_networks) between 1 and 100), -- null: all
     unique (tenant_id, id),
     foreign key (tenant_id, organization_id) references neoapi.organization (tenant_id, id),
     foreign key (tenant_id, user_id) references neoapi.app_user (tenant_id, id),
@@ -119,6 +122,16 @@ create table neoapi.credential (
     check (case when id like 'nbr\_%' then organization_id is not null and user_id is null and role is not null
                 else organization_id is null and user_id is not null and role is null and scopes is null end),
     check ((previous_secret_hash is null) = (previous_secret_until is null))
+);
+
+create index credential_expires_at on neoapi.credential (expires_at) where expires_at is not null and revoked_at is null;
+
+-- The events credential.expiring that were added: `days` before the expiry. Another expires_at has others.
+create table neoapi.credential_expiry (
+    credential_id text collate "C" not null references neoapi.credential (id) on delete cascade,
+    expires_at    timestamptz not null,
+    days          int not null,
+    primary key (credential_id, expires_at, days)
 );
 
 -- The organizations that a personal access token has access to, in the order in which the administrator named them.
@@ -164,7 +177,9 @@ grant select, insert, update on neoapi.credential_use to :runtime;
 grant select (id, plan) on neoapi.tenant to :runtime;
 grant select (id, lead_assignment) on neoapi.organization to :runtime;
 grant select (id, email, role) on neoapi.app_user to :runtime;
-grant select (id, tenant_id, organization_id, user_id, role, scopes, revoked_at, previous_secret_until) on neoapi.credential
+grant select, insert on neoapi.credential_expiry to :runtime;
+grant select (id, tenant_id, organization_id, user_id, role, scopes, revoked_at, previous_secret_until, expires_at,
+              allowed_networks) on neoapi.credential
     to :runtime;
 
 -- The hashes of one credential's secrets. The runtime role has no other access to hashes, so it can neither list nor search them.
@@ -175,6 +190,15 @@ create function neoapi.secret_hashes(credential_id text, out secret_hash bytea, 
     end;
 revoke execute on function neoapi.secret_hashes from public;
 grant execute on function neoapi.secret_hashes to :runtime;
+
+-- The name of a credential that expires soon, for credential.expiring.
+create function neoapi.expiring_credential_name(credential_id text) returns text
+    language sql stable security definer set search_path = pg_catalog, pg_temp
+    begin atomic
+        select c.name from neoapi.credential c where c.id = $1 and c.expires_at < now() + interval '31 days';
+    end;
+revoke execute on function neoapi.expiring_credential_name from public;
+grant execute on function neoapi.expiring_credential_name to :runtime;
 
 -- ---------------------------------------------------------------- feeds of listings
 

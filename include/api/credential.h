@@ -5,6 +5,7 @@
 
 #include "core/crypto.h"
 #include "core/id.h"
+#include "core/network.h"
 #include "pg/pg.h"
 #include "resources/noun.h"
 #include "resources/scope.h"
@@ -15,6 +16,7 @@ typedef struct neo_credential {
     unsigned char hash[NEO_SHA256_SIZE]; /* of the secret */
     unsigned char previous_hash[NEO_SHA256_SIZE];
     neo_ms previous_until; /* the previous secret is valid until then; 0 if there is none */
+    neo_ms expires_at;     /* 0: never */
     int is_revoked;
     int is_token;
     const char *tenant;
@@ -24,6 +26,8 @@ typedef struct neo_credential {
     const char *email;                /* of a token, otherwise NULL */
     const char *const *organizations; /* that it may access, in the order in which they were given; a key has one */
     int organization_count;
+    const neo_network *networks; /* that it may be used from; all if there is none */
+    int network_count;
 #define NEO_PLAN_MEMBER(column, ...) int column;
     NEO_PLAN_LIMITS(NEO_PLAN_MEMBER) /* 0 if unlimited */
 } neo_credential;

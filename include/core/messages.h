@@ -157,6 +157,10 @@
       "give the number's access token the permission whatsapp_business_management, and compare waba_id with Meta's")           \
     X(SLOW_CLIENTS, "NEO0501", WARNING,                                                                                        \
       "Clients that send or read slowly were disconnected, or their bodies refused, because they occupied threads.",           \
-      "no action needed; if they are legitimate, increase ThreadsPerChild")
+      "no action needed; if they are legitimate, increase ThreadsPerChild")                                                    \
+    X(NETWORK, "NEO0502", WARNING,                                                                                             \
+      "A credential's secret was sent from an address outside of its allowed networks; the request was refused.",              \
+      "if the client is not the owner's, the secret is lost: give it a new one with neoapictl key rotate or token rotate "     \
+      "(--grace 0); otherwise change --allowed-networks, and check RemoteIPInternalProxy behind a proxy")
 
 #endif

@@ -110,6 +110,8 @@ const char *neo_ctl_value_check(neo_parameter_kind kind, const char *text, apr_p
 
 /* All values as const char *, if the kind is an enumeration; else NULL. */
 apr_array_header_t *neo_ctl_value_words(neo_parameter_kind kind, apr_pool_t *pool);
+/* The networks of a value of NEO_KIND_NETWORKS, as const char *. */
+apr_array_header_t *neo_ctl_networks(const char *text, apr_pool_t *pool);
 int neo_ctl_is_among(const apr_array_header_t *words, const char *text);
 
 #endif

@@ -52,8 +52,8 @@ extern const neo_resource neo_event_log;
 extern const neo_filter neo_event_filters[];
 extern const char *const neo_event_type_values[];
 
-/* The bodies of deliveries of webhook.test. */
-extern const neo_resource neo_webhook_test;
+/* The bodies of deliveries of webhook.test and credential.expiring. */
+extern const neo_resource neo_webhook_test, neo_expiring_credential;
 
 #define NEO_FIRST_VERSION "0.1.0"
 

@@ -43,7 +43,10 @@ typedef enum neo_parameter_kind {
     NEO_KIND_PROVIDER_ID, /* an id at Meta: digits */
     NEO_KIND_BASE_URL,
     NEO_KIND_PORT,
-    NEO_KIND_RANGES, /* one or more address ranges */
+    NEO_KIND_RANGES,   /* one or more address ranges */
+    NEO_KIND_NETWORKS, /* networks in CIDR notation, which become an array */
+    NEO_KIND_TEXT,     /* free text, like a name */
+    NEO_KIND_EXPIRY,   /* a time in the future */
     NEO_KIND_SWITCH,
     NEO_KIND_LOG_LEVEL,
     NEO_KIND_PROCESSES,

@@ -22,7 +22,9 @@ enum {
     ORGANIZATIONS,
     PREVIOUS,
     PREVIOUS_UNTIL,
-    PLAN /* the row as JSON */
+    PLAN, /* the row as JSON */
+    EXPIRES,
+    NETWORKS
 };
 
 /* Splits at spaces into *words; returns their number. */
@@ -56,6 +58,20 @@ static int read_hash(const neo_rows *rows, int column, unsigned char hash[NEO_SH
     return neo_base64_decode(text.ptr, text.len, hash, NEO_SHA256_SIZE) == NEO_SHA256_SIZE;
 }
 
+/* Returns false if the text is not that of networks. */
+static int read_networks(neo_credential *credential, const char *text, apr_pool_t *pool)
+{
+    const char *const *words;
+    int count = text ? split(text, pool, &words) : 0;
+    neo_network *networks = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *networks);
+    for (int i = 0; i < count; i++)
+        if (!neo_network_parse(words[i], &networks[i]))
+            return 0;
+    credential->networks = networks;
+    credential->network_count = count;
+    return 1;
+}
+
 neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, neo_credential **credential)
 {
     neo_rows rows;
@@ -77,6 +93,10 @@ neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, 
     c->user = neo_rows_value(&rows, 0, USER);
     c->email = neo_rows_value(&rows, 0, EMAIL);
     c->organization_count = split(neo_rows_value(&rows, 0, ORGANIZATIONS), pool, &c->organizations);
+    if (neo_rows_value(&rows, 0, EXPIRES))
+        c->expires_at = atoll(neo_rows_value(&rows, 0, EXPIRES));
+    if (!read_networks(c, neo_rows_value(&rows, 0, NETWORKS), pool))
+        return NEO_PG_FAILED;
     const char *error;
     const neo_json *plan = neo_json_parse(neo_rows_text(&rows, 0, PLAN), pool, &error);
 #define READ_LIMIT(column, ...)                                                                                                \

@@ -13,7 +13,9 @@ select encode(s.secret_hash, 'base64'),
          from neoapi.token_organization o where o.credential_id = c.id), ''),
     encode(s.previous_secret_hash, 'base64'),
     (extract(epoch from c.previous_secret_until) * 1000)::bigint,
-    to_json(p)
+    to_json(p),
+    (extract(epoch from c.expires_at) * 1000)::bigint,
+    array_to_string(c.allowed_networks, ' ')
 from neoapi.credential c
 cross join lateral neoapi.secret_hashes(c.id) s
 join neoapi.tenant t on t.id = c.tenant_id

@@ -261,8 +261,9 @@ static const char *copy_text(entry *e, const char *text)
 static entry *copy_credential(const neo_credential *c)
 {
     apr_size_t list = (apr_size_t)c->organization_count * sizeof(const char *);
+    apr_size_t networks = (apr_size_t)c->network_count * sizeof(neo_network);
     apr_size_t size =
-        sizeof(entry) + list + text_size(c->tenant) + text_size(c->role) + text_size(c->user) + text_size(c->email);
+        sizeof(entry) + list + networks + text_size(c->tenant) + text_size(c->role) + text_size(c->user) + text_size(c->email);
     for (int i = 0; i < c->organization_count; i++)
         size += text_size(c->organizations[i]);
     entry *e = malloc(size);
@@ -274,7 +275,11 @@ static entry *copy_credential(const neo_credential *c)
     atomic_init(&e->used_hour, 0);
     e->credential = *c;
     const char **organizations = (const char **)(e + 1);
-    e->next_text = (char *)(organizations + c->organization_count);
+    neo_network *copied = (neo_network *)(organizations + c->organization_count);
+    if (networks)
+        memcpy(copied, c->networks, networks);
+    e->credential.networks = copied;
+    e->next_text = (char *)(copied + c->network_count);
     for (int i = 0; i < c->organization_count; i++)
         organizations[i] = copy_text(e, c->organizations[i]);
     e->credential.organizations = organizations;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "call.h"
+#include "core/log.h"
 #include "core/secret.h"
 
 #define ORGANIZATION "X-Organization-ID"
@@ -82,6 +83,32 @@ static neo_problem *verify_secret(neo_call *call, const char *secret, const neo_
     return accept_secret(call, *credential, secret) ? NULL : invalid(call);
 }
 
+static neo_problem *refuse_network(neo_call *call, const neo_credential *credential)
+{
+    static atomic_llong logged;
+    const char *address = call->request->address;
+    if (neo_call_may_log(&logged))
+        neo_log(NEO_LOG_NETWORK, call->request->log_context, "%s was sent from %s, which is not in its allowed networks",
+                credential->id, address);
+    return neo_problem_make(call->pool, NEO_FORBIDDEN_NETWORK, "The credential must not be used from the address %s.", address);
+}
+
+/* Whether a credential whose secret was verified may be used now and from here. The network comes first, so that whoever has a
+ * lost secret learns nothing else elsewhere. */
+static neo_problem *check_validity(neo_call *call, const neo_credential *credential)
+{
+    char expired[NEO_MS_TEXT_SIZE];
+    if (credential->network_count &&
+        !neo_networks_admit(credential->networks, credential->network_count, call->request->address))
+        return refuse_network(call, credential);
+    if (credential->is_revoked)
+        return neo_problem_make(call->pool, NEO_UNAUTHORIZED_REVOKED_CREDENTIAL, "This credential was revoked.");
+    if (!credential->expires_at || neo_now_ms() < credential->expires_at)
+        return NULL;
+    neo_ms_format(expired, credential->expires_at);
+    return neo_problem_make(call->pool, NEO_UNAUTHORIZED_EXPIRED_CREDENTIAL, "This credential expired at %s.", expired);
+}
+
 /* Sets call->principal to the credential in the request, or returns the problem of a request without a valid one. */
 static neo_problem *authenticate(neo_call *call)
 {
@@ -91,10 +118,10 @@ static neo_problem *authenticate(neo_call *call)
                                 "Send an API key or a personal access token in the header X-API-Key.");
     const neo_credential *found = neo_credential_cache_get_verified(call->site->credential_cache, secret, call->pool);
     neo_problem *problem = found ? NULL : verify_secret(call, secret, &found);
+    if (!problem)
+        problem = check_validity(call, found);
     if (problem)
         return problem;
-    if (found->is_revoked)
-        return neo_problem_make(call->pool, NEO_UNAUTHORIZED_REVOKED_CREDENTIAL, "This credential was revoked.");
     call->principal = found;
     call->request->host->on_authenticated(call->request->context, found);
     return NULL;
@@ -168,7 +195,7 @@ neo_problem *neo_call_confirm(neo_call *call)
     if (call->write)
         neo_credential_cache_refresh_write(cache, call->write);
     if (neo_credential_cache_has_verified(cache, neo_call_header(call, "X-API-Key"), call->principal))
-        return NULL;
+        return check_validity(call, call->principal);
     neo_problem *problem = authenticate(call);
     if (!problem)
         problem = neo_call_choose_organization(call);

@@ -31,6 +31,11 @@ static neo_problem *describe_principal(neo_call *call, neo_result *result)
         neo_buf_puts(&out, ",\"scopes\":");
         neo_scopes_json(&out, principal->scopes);
     }
+    if (principal->expires_at) {
+        char expires[NEO_MS_TEXT_SIZE];
+        neo_ms_format(expires, principal->expires_at);
+        add_text(&out, "expires_at", expires);
+    }
     neo_buf_putc(&out, '}');
     *result = (neo_result){.status = 200, .body = neo_buf_text(&out)};
     return NULL;

@@ -74,8 +74,6 @@ static neo_ctl_exit check_scopes(const neo_ctl *ctl)
             requested |= one;
     if (requested && !role)
         return neo_ctl_usage_error(ctl, "--scope needs --role");
-    if (requested && neo_ctl_value(ctl, "every-scope"))
-        return neo_ctl_usage_error(ctl, "--scope and --every-scope cannot be combined");
     neo_scopes excess = role && neo_role_scopes(role, &role_scopes) ? requested & ~role_scopes : 0;
     return !excess
                ? NEO_CTL_OK
@@ -132,7 +130,7 @@ const neo_ctl_command neo_ctl_key[] = {
      NULL, revoke_credential, &neo_noun_key, NEO_USE_ONE},
     {"key", "rotate", "Give an API key a new secret and show it. The old one stays valid for a while.",
      "The key's id does not change. " SHOWN_ONCE, NULL, rotate_options, rotate_credential, &neo_noun_key, NEO_USE_ONE},
-    {"key", "change", "Change an API key's name, role or scopes. Takes effect on all servers at once.",
+    {"key", "change", "Change an API key. Takes effect on all servers at once.",
      "If a key restricted to scopes gets a new role, it keeps those that the role has, unless --scope or --every-scope is "
      "given.",
      NULL, NULL, change_key, &neo_noun_key, NEO_USE_CHANGE},
@@ -153,8 +151,7 @@ const neo_ctl_command neo_ctl_token[] = {
      revoke_token_arguments, NULL, revoke_credential, &neo_noun_token, NEO_USE_ONE},
     {"token", "rotate", "Give a personal access token a new secret and show it. The old one stays valid for a while.",
      "The token's id does not change. " SHOWN_ONCE, NULL, rotate_options, rotate_credential, &neo_noun_token, NEO_USE_ONE},
-    {"token", "change", "Change a token's name or organizations. Takes effect on all servers at once.", .noun = &neo_noun_token,
-     .use = NEO_USE_CHANGE},
+    {"token", "change", "Change a token. Takes effect on all servers at once.", .noun = &neo_noun_token, .use = NEO_USE_CHANGE},
     {"token", "remove", "Remove a revoked personal access token from the list.", .noun = &neo_noun_token, .use = NEO_USE_ONE},
     {0},
 };

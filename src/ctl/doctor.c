@@ -243,6 +243,8 @@ static const check checks[] = {
      "neoapictl whatsapp number change"},
     {"API keys", NEEDS_SCHEMA_STEP, credentials_sql, NULL,
      "run neoapictl tenant create, neoapictl organization create and neoapictl key create"},
+    {"expiring credentials", NEEDS_SCHEMA_STEP, expiring_sql, NULL,
+     "give their clients new ones, or these a later --expires-at with neoapictl key change or token change"},
     {"httpd configuration", NEEDS_HTTPD, NULL, neo_doctor_check_httpd_conf, NULL},
     {"virtual host", NEEDS_HTTPD, NULL, neo_doctor_check_site, NULL},
     {"certificate", NEEDS_SITE, NULL, neo_doctor_check_certificate, NULL},

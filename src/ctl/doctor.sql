@@ -55,6 +55,7 @@ select count(*) = 0, coalesce('missing: ' || string_agg(thing, ', '), 'complete'
         ('reference', 'select,insert,update,delete'),
         ('idempotency_key', 'select,insert,delete'),
         ('credential_use', 'select,insert,update'),
+        ('credential_expiry', 'select,insert'),
         ('plan', 'select'),
         ('token_organization', 'select'),
         ('clock_step', 'select,insert,delete'),
@@ -77,7 +78,7 @@ select count(*) = 0, coalesce('missing: ' || string_agg(thing, ', '), 'complete'
     union all select 'usage of event_number' where not has_sequence_privilege($1, 'neoapi.event_number', 'usage')
     union all select 'execute of ' || f
     from unnest(array['maintain_partitions(int, int)', 'check_event_epoch()', 'probe_write()', 'servers()', 'secret_hashes(text)',
-        'find_listing_feed(text, bytea)']) f
+        'find_listing_feed(text, bytea)', 'expiring_credential_name(text)']) f
     where not has_function_privilege($1, 'neoapi.' || f, 'execute')) as things;
 
 -- name: role_excess
@@ -138,3 +139,11 @@ from neoapi.whatsapp_health();
 select valid > 0, format('%s valid key%s or token%s', valid, plural, plural)
 from (select count(*) as valid, case when count(*) <> 1 then 's' end as plural
     from neoapi.credential where revoked_at is null) c;
+
+-- Credentials that expire soon; the events credential.expiring announce them to clients.
+-- name: expiring
+select count(*) = 0, case when count(*) = 0 then 'none within 30 days'
+    else format('%s within 30 days, %s of them within 7; the first is %s, at %s', count(*),
+        count(*) filter (where expires_at <= now() + interval '7 days'), (array_agg(id order by expires_at))[1],
+        neoapi.format_timestamp(min(expires_at))) end
+from neoapi.credential where revoked_at is null and expires_at > now() and expires_at <= now() + interval '30 days';

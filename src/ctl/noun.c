@@ -66,6 +66,16 @@ static void derive_parameters(neo_ctl_command *command, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- create and list */
 
+static const char *networks_text(const char *text, apr_pool_t *pool)
+{
+    neo_buf array;
+    apr_array_header_t *networks = neo_ctl_networks(text, pool);
+    neo_buf_init(&array, pool, 128);
+    for (int i = 0; i < networks->nelts; i++)
+        neo_array_add(&array, APR_ARRAY_IDX(networks, i, const char *));
+    return neo_array_end(&array);
+}
+
 /* The values of a repeated option as the text of a PostgreSQL array. Values of an enumeration are in its order. */
 static const char *array_text(const neo_ctl *ctl, const neo_parameter *option)
 {
@@ -90,6 +100,8 @@ apr_array_header_t *neo_ctl_settings(const neo_ctl *ctl)
             continue;
         if (p->flags & NEO_PARAMETER_REPEATED)
             value = array_text(ctl, p);
+        else if (p->kind == NEO_KIND_NETWORKS)
+            value = networks_text(value, ctl->pool);
         else if (p->kind == NEO_KIND_FLAG || (p->kind == NEO_KIND_LIMIT && strcmp(value, "unlimited") == 0))
             value = NULL;
         neo_admin_set(settings, f->column, value);
@@ -156,9 +168,22 @@ neo_ctl_exit neo_ctl_finish_change(neo_ctl *ctl, neo_pg *pg, const char *error, 
     return status;
 }
 
+/* Two options that set the same field, of which one removes its value; NULL if there are none. */
+static const char *find_contradiction(const neo_ctl *ctl)
+{
+    for (const neo_noun_field *f = ctl->command->noun->fields; f->column; f++)
+        for (const neo_noun_field *other = f + 1; f->parameter.name && other->column; other++)
+            if (other->parameter.name && strcmp(other->column, f->column) == 0 && neo_ctl_value(ctl, f->parameter.name) &&
+                neo_ctl_value(ctl, other->parameter.name))
+                return apr_pstrcat(ctl->pool, "--", f->parameter.name, " and --", other->parameter.name, NULL);
+    return NULL;
+}
+
 neo_ctl_exit neo_ctl_run_change(neo_ctl *ctl)
 {
-    const char *error, *options = "";
+    const char *error, *options = "", *both = find_contradiction(ctl);
+    if (both)
+        return neo_ctl_usage_error(ctl, "%s cannot be combined", both);
     apr_array_header_t *settings = neo_ctl_settings(ctl);
     for (const neo_parameter *o = ctl->command->options; o->name && !settings->nelts; o++)
         options = apr_pstrcat(ctl->pool, options, *options ? ", --" : "--", o->name, NULL);

@@ -10,12 +10,14 @@
 #include "core/clock.h"
 #include "core/encode.h"
 #include "core/id.h"
+#include "core/network.h"
 #include "resources/lead.h"
 #include "resources/portal.h"
 #include "resources/scope.h"
 #include "schema/rules.h"
 
-#define MAX_NAME 200
+#define MAX_NAME     200
+#define MAX_NETWORKS 100
 
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789_-"
 
@@ -111,6 +113,27 @@ static const char *check_ranges(const char *text, apr_pool_t *pool)
     return count ? NULL : "must not be empty";
 }
 
+static const char *check_networks(const char *text, apr_pool_t *pool)
+{
+    neo_network network;
+    apr_array_header_t *words = neo_ctl_networks(text, pool);
+    for (int i = 0; i < words->nelts; i++) {
+        const char *word = APR_ARRAY_IDX(words, i, const char *);
+        if (!neo_network_parse(word, &network))
+            return "must be networks with commas or blanks between them, such as 203.0.113.0/24,2001:db8::/32";
+        if (neo_network_has_host_bits(&network))
+            return apr_psprintf(pool, "must not have an address instead of a network: %s has bits after its prefix", word);
+    }
+    return words->nelts && words->nelts <= MAX_NETWORKS ? NULL : "must be 1 to " APR_STRINGIFY(MAX_NETWORKS) " networks";
+}
+
+static const char *check_expiry(const char *text, apr_pool_t *pool)
+{
+    neo_ms ms;
+    const char *error = check_date_time(text, pool);
+    return error || (neo_ms_parse(text, &ms) && ms > neo_now_ms()) ? error : "must be in the future";
+}
+
 /* A value is one of `words`, which end with NULL, or an id with `prefix`, or passes `check`, or has `min` to `max` of the
  * characters, or is a whole number of that range if `characters` is NULL. Scopes are made of their bits. */
 static const struct {
@@ -163,6 +186,9 @@ static const struct {
     [NEO_KIND_BASE_URL] = {"URL", .check = check_base_url},
     [NEO_KIND_PORT] = {"PORT", "must be a port from 1024 to 65535", 1024, .max = 65535},
     [NEO_KIND_RANGES] = {"RANGES", .check = check_ranges},
+    [NEO_KIND_NETWORKS] = {"NETWORKS", .check = check_networks},
+    [NEO_KIND_TEXT] = {"TEXT", .check = check_name},
+    [NEO_KIND_EXPIRY] = {"TIME", .check = check_expiry},
     [NEO_KIND_SWITCH] = {"SWITCH", .words = switches},
     [NEO_KIND_LOG_LEVEL] = {"LEVEL", .words = log_levels},
     [NEO_KIND_PROCESSES] = {"N", "must be a whole number from 1 to 64", 1, .max = 64},
@@ -189,6 +215,16 @@ apr_array_header_t *neo_ctl_value_words(neo_parameter_kind kind, apr_pool_t *poo
     for (int bit = 0; kind == NEO_KIND_SCOPE && bit < 2 * NEO_AREAS; bit++)
         APR_ARRAY_PUSH(words, const char *) = neo_scope_text((neo_scopes)1 << bit, pool);
     return words->nelts ? words : NULL;
+}
+
+apr_array_header_t *neo_ctl_networks(const char *text, apr_pool_t *pool)
+{
+    apr_array_header_t *words = apr_array_make(pool, 4, sizeof(const char *));
+    char *rest = apr_pstrdup(pool, text), *word;
+    while ((word = strsep(&rest, ", ")))
+        if (*word)
+            APR_ARRAY_PUSH(words, const char *) = word;
+    return words;
 }
 
 int neo_ctl_is_among(const apr_array_header_t *words, const char *text)

@@ -19,6 +19,7 @@
 #define MAX_RUN_MS    20000 /* then the job is due again at once, so that others get their turn */
 #define STEP_DELAY_MS 50    /* between the steps of a run, in which others use the database */
 #define MAX_SLEEP_MS  5000
+#define MAX_EXPIRING  100 /* credentials in a step */
 #define SPREAD_MS     200 /* so that not all processes ask for the same job at once */
 
 /* A run cannot outlast its lease, so that it need not be renewed: after MAX_RUN_MS at most three statements follow, with the
@@ -66,6 +67,15 @@ static step_result fail_deleted(const neo_jobs *jobs, neo_pg *pg)
     return (step_result){status, more, 0};
 }
 
+static step_result announce_expiring(const neo_jobs *jobs, neo_pg *pg)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_pg_run(pg, NEO_BIND(announce_expiring, APR_STRINGIFY(MAX_EXPIRING)), jobs->pool, &rows);
+    int is_done = status == NEO_PG_OK && rows.count;
+    return (step_result){status, is_done && atoi(neo_rows_value(&rows, 0, 0)) == MAX_EXPIRING,
+                         is_done && atoi(neo_rows_value(&rows, 0, 1)) > 0};
+}
+
 static step_result cleanup(const neo_jobs *jobs, neo_pg *pg)
 {
     int more = 0;
@@ -84,6 +94,7 @@ static const struct {
     {"expire", 30, expire_due, "expires proposals and contracts after their last day"},
     {"fail_deleted", 2, fail_deleted, "fails the pending deliveries of deleted subscriptions"},
     {"announce_failing", 5, announce_failing, "adds webhook.failing for subscriptions that have failed for ten minutes"},
+    {"announce_expiring", 60, announce_expiring, "adds credential.expiring 30 and 7 days before a credential expires"},
     {"cleanup", 60, cleanup, "removes old deliveries, events and idempotency keys; adds the partitions of the next days"},
 };
 enum { COUNT = sizeof table / sizeof *table };

@@ -30,6 +30,38 @@ set due_at = now() + make_interval(secs => {interval}::int),
     last_duration_ms = {duration}::int
 where name = {name};
 
+-- Adds credential.expiring for at most {max} credentials that expire within 30 or 7 days, each time once for the credential and its time of
+-- expiry, in each organization that it has access to. Returns the number of credentials, and that of deliveries.
+-- write: announce_expiring
+with due as (
+    select c.id, c.tenant_id, c.organization_id, c.expires_at, d.days
+    from neoapi.credential c,
+    lateral (select case when c.expires_at <= now() + interval '7 days' then 7 else 30 end as days) d
+    where c.expires_at > now() and c.expires_at <= now() + interval '30 days' and c.revoked_at is null
+    and not exists (
+        select from neoapi.credential_expiry e
+        where e.credential_id = c.id and e.expires_at = c.expires_at and e.days <= d.days)
+    order by c.expires_at limit {max}::int),
+noted as (
+    insert into neoapi.credential_expiry (credential_id, expires_at, days) select id, expires_at, days from due
+    on conflict do nothing returning credential_id),
+added as (
+    select neoapi.add_event(o.organization_id, 'credential.expiring', d.id, json_build_object(
+        'id', d.id,
+        'type', case when d.id like 'nbr\_%' then 'api_key' else 'personal_access_token' end,
+        'tenant_id', d.tenant_id,
+        'organization_id', o.organization_id,
+        'name', neoapi.expiring_credential_name(d.id),
+        'expires_at', neoapi.format_timestamp(d.expires_at),
+        'threshold_days', d.days)::text) as deliveries
+    from due d
+    join noted n on n.credential_id = d.id
+    cross join lateral (
+        select d.organization_id where d.organization_id is not null
+        union all
+        select t.organization_id from neoapi.token_organization t where t.credential_id = d.id) o)
+select (select count(*) from noted), (select coalesce(sum(deliveries), 0) from added);
+
 -- name: read_jobs
 select name, runs, failures, (extract(epoch from last_success_at) * 1000)::bigint, (extract(epoch from last_failure_at) * 1000)::bigint,
     last_duration_ms

@@ -24,6 +24,7 @@
     X("webhook.disabled", WEBHOOKS, webhook, "Another subscription became inactive", DISABLED)                                 \
     X("webhook.recovered", WEBHOOKS, webhook,                                                                                  \
       "A delivery to another subscription succeeded after one of these events", NULL)                                          \
+    X("credential.expiring", WEBHOOKS, expiring_credential, "An API key or a token expires in 30 days, or in 7", NULL)         \
     X("whatsapp.message.received", WHATSAPP, whatsapp_message, "A contact sent a message", RECEIVED)                           \
     X("whatsapp.message.sent", WHATSAPP, whatsapp_message, "The business sent a message with its telephone",                   \
       "{\"source\":\"device\",\"type\":\"text\",\"body\":\"Amanhã às 10h?\",\"template_name\":null,\"template_language\":null,"  \
@@ -44,7 +45,7 @@
 
 const neo_event_type neo_event_types[] = {NEO_RESOURCES_WITH_EVENTS(ROWS) OTHER_TYPES(ROW){0}};
 
-const char *const neo_event_type_values[] = {NEO_RESOURCES_WITH_EVENTS(NAMES) "webhook.*", "whatsapp.*", OTHER_TYPES(NAME) NULL};
+const char *const neo_event_type_values[] = {NEO_RESOURCES_WITH_EVENTS(NAMES) "webhook.*", "credential.*", "whatsapp.*", OTHER_TYPES(NAME) NULL};
 /* clang-format on */
 
 static const neo_field test_fields[] = {
@@ -59,6 +60,49 @@ static const neo_field test_fields[] = {
 
 const neo_resource neo_webhook_test = {
     .name = "subscription", .title = "Test", .fields = test_fields, .has_events = 1, .is_excluded_from_wildcard = 1};
+
+static const char *const credential_types[] = {"api_key", "personal_access_token", NULL};
+
+static const neo_field expiring_fields[] = {
+    {.name = "id",
+     .type = NEO_STRING,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_ALWAYS | NEO_IN_EVENT,
+     .doc = "Id of the credential.",
+     .example = "\"nbr_01jwr1zbts0h4k8n3p7r1t5w9x\""},
+    {.name = "type",
+     .type = NEO_ENUM,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_ALWAYS | NEO_IN_EVENT,
+     .values = credential_types,
+     .doc = "The kind of credential.",
+     .example = "\"api_key\""},
+    NEO_FIELDS_OF_TENANCY("event; a token for several has an event in each"),
+    {.name = "name",
+     .type = NEO_STRING,
+     .personal = NEO_IDENTIFYING,
+     .flags = NEO_ALWAYS | NEO_IN_EVENT,
+     .doc = "What the administrator named it.",
+     .example = "\"ERP\""},
+    {.name = "expires_at",
+     .type = NEO_TIMESTAMP,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_ALWAYS | NEO_IN_EVENT,
+     .doc = "When it stops working.",
+     .example = "\"2026-03-05T00:00:00.000Z\""},
+    {.name = "threshold_days",
+     .type = NEO_INTEGER,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_ALWAYS | NEO_IN_EVENT,
+     .min = 7,
+     .max = 30,
+     .doc = "The event is added this many days before: 30 and 7, once for each.",
+     .example = "30"},
+    {0},
+};
+
+const neo_resource neo_expiring_credential = {
+    .name = "credential", .title = "Credential", .fields = expiring_fields, .has_events = 1, .is_excluded_from_wildcard = 1};
 
 int neo_event_is_in_wildcard(const neo_event_type *type)
 {

@@ -101,6 +101,19 @@ const neo_noun neo_noun_plan = {
     LISTED_AS(NEO_KIND_TIME, "last_used_at",                                                                                  \
               "(select u.used_at from neoapi.credential_use u where u.credential_id = t.id)")
 
+#define CREDENTIAL_LIMITS                                                                                                      \
+    {{"description", NEO_KIND_TEXT, NEO_USE_CREATE | NEO_USE_CHANGE, NULL, "more about it, for administrators"},               \
+     "description", NULL, NULL},                                                                                               \
+    {{"no-description", NEO_KIND_FLAG, NEO_USE_CHANGE, NULL, "remove the description"}, "description", NULL, NULL},            \
+    {{"expires-at", NEO_KIND_EXPIRY, NEO_USE_CREATE | NEO_USE_CHANGE, NULL,                                                    \
+      "when it stops working; never by default"},                                                                              \
+     "expires_at", "neoapi.format_timestamp(t.expires_at)", "when it stops working"},                                          \
+    {{"no-expiry", NEO_KIND_FLAG, NEO_USE_CHANGE, NULL, "it does not expire"}, "expires_at", NULL, NULL},                      \
+    {{"allowed-networks", NEO_KIND_NETWORKS, NEO_USE_CREATE | NEO_USE_CHANGE, NULL,                                            \
+      "the networks from which it works, with commas between them; any by default"},                                           \
+     "allowed_networks", NULL, "the networks from which it works, with commas between them"},                                  \
+    {{"any-network", NEO_KIND_FLAG, NEO_USE_CHANGE, NULL, "it works from any network"}, "allowed_networks", NULL, NULL}
+
 static const neo_noun_field key_fields[] = {
     LISTED("tenant_id"),
     ORGANIZATION("the organization that the key gives access to"),
@@ -110,6 +123,7 @@ static const neo_noun_field key_fields[] = {
      "scopes", NULL, "a scope of the role, which must be given too; restricts the key to the given scopes"},
     {{"every-scope", NEO_KIND_FLAG, NEO_USE_CHANGE, NULL, "give the key all scopes of its role"}, "scopes", NULL, NULL},
     NAME("what the key is used for"),
+    CREDENTIAL_LIMITS,
     LISTED_CREDENTIAL_TIMES,
     END,
 };
@@ -132,6 +146,7 @@ static const neo_noun_field token_fields[] = {
      "array(select o.organization_id from neoapi.token_organization o where o.credential_id = t.id order by o.position)",
      "an organization that the token gives access to; replaces the current ones"},
     NAME("what the token is used for"),
+    CREDENTIAL_LIMITS,
     LISTED_CREDENTIAL_TIMES,
     END,
 };

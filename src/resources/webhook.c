@@ -12,9 +12,11 @@
 #define NEO_WHATSAPP_EVENTS                                                                                                    \
     "whatsapp.message.received", "whatsapp.message.sent", "whatsapp.message.updated", "whatsapp.contact.opted_out",            \
         "whatsapp.contact.opted_in"
-#define NEO_WEBHOOK_EVENTS "webhook.failing", "webhook.disabled", "webhook.recovered"
-#define ALL_EVENTS         NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, NEO_WEBHOOK_EVENTS
-static const char *const events[] = {ALL_EVENTS, NEO_RESOURCES_WITH_EVENTS(PATTERNS) "whatsapp.*", "webhook.*", "*", NULL};
+#define NEO_WEBHOOK_EVENTS    "webhook.failing", "webhook.disabled", "webhook.recovered"
+#define NEO_CREDENTIAL_EVENTS "credential.expiring"
+#define ALL_EVENTS            NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, NEO_WEBHOOK_EVENTS, NEO_CREDENTIAL_EVENTS
+static const char *const events[] = {
+    ALL_EVENTS, NEO_RESOURCES_WITH_EVENTS(PATTERNS) "whatsapp.*", "webhook.*", "credential.*", "*", NULL};
 
 static const char *const includes[] = {"changed", "previous", NULL};
 
@@ -37,7 +39,8 @@ static const neo_field fields[] = {
      .personal = NEO_NOT_PERSONAL,
      .flags = NEO_REQUIRED | NEO_ALWAYS,
      .values = events,
-     .doc = "Events to deliver. `broker.*` means all of brokers; `*` means all but those of leads, WhatsApp and webhooks.",
+     .doc = "Events to deliver. `broker.*` means all of brokers; `*` means all but those of leads, WhatsApp, webhooks and "
+            "credentials.",
      .example = "[\"broker.created\", \"broker.updated\"]"},
     {.name = "secret",
      .type = NEO_STRING,

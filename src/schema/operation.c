@@ -87,8 +87,8 @@ unsigned long long neo_operation_problems(const neo_operation *operation, const 
             all |= consequences[i].problems;
     if (operation->access >= NEO_ACCESS_ANY)
         all |= BIT(NEO_UNAUTHORIZED_AUTH_REQUIRED) | BIT(NEO_UNAUTHORIZED_INVALID_CREDENTIAL) |
-               BIT(NEO_UNAUTHORIZED_REVOKED_CREDENTIAL) | BIT(NEO_FORBIDDEN_ORGANIZATION) |
-               BIT(NEO_RATE_LIMIT_CONCURRENT_REQUESTS);
+               BIT(NEO_UNAUTHORIZED_REVOKED_CREDENTIAL) | BIT(NEO_UNAUTHORIZED_EXPIRED_CREDENTIAL) |
+               BIT(NEO_FORBIDDEN_NETWORK) | BIT(NEO_FORBIDDEN_ORGANIZATION) | BIT(NEO_RATE_LIMIT_CONCURRENT_REQUESTS);
     if (neo_operation_refuses_key(operation))
         all |= BIT(NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID);
     if (operation->access >= NEO_ACCESS_READ)

@@ -20,7 +20,12 @@ warning (sentence) as (
     union all
     select format('host %s has been drained since %s; to use it again: neoapictl undrain --host %1$s', name,
         neoapi.format_timestamp(drained_at))
-    from host where drained_at < now() - interval '1 hour'),
+    from host where drained_at < now() - interval '1 hour'
+    union all
+    select format('credentials that expire within 30 days: %s, of which within 7: %s; see: neoapictl doctor', count(*),
+        count(*) filter (where expires_at <= now() + interval '7 days'))
+    from neoapi.credential where revoked_at is null and expires_at > now() and expires_at <= now() + interval '30 days'
+    having count(*) > 0),
 item (kind, rank, value) as (
     select 'hosts', row_number() over (order by seconds_since_contact desc, name),
         json_build_object('name', name, 'version', version, 'seconds_since_contact', seconds_since_contact, 'delivers', delivers,

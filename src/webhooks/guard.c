@@ -3,21 +3,15 @@
 #include "webhooks/guard.h"
 
 #include <apr_strings.h>
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/encode.h"
-
-typedef struct {
-    unsigned char bytes[16];
-    int bits;
-} range;
+#include "core/network.h"
 
 struct neo_guard {
-    apr_array_header_t *refused; /* of range */
+    apr_array_header_t *refused; /* of neo_network */
     apr_array_header_t *allowed;
 };
 
@@ -33,17 +27,10 @@ static const char *const special_v4[] = {
 static const char *const special_v6[] = {"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "2620:4f:8000::/48"};
 static const char *const global_v6 = "2000::/3";
 
-static void set_v4(unsigned char out[16], const void *address)
-{
-    memset(out, 0, 10);
-    memset(out + 10, 0xFF, 2);
-    memcpy(out + 12, address, 4);
-}
-
 static int address_bytes(const struct sockaddr *address, unsigned char out[16])
 {
     if (address->sa_family == AF_INET)
-        set_v4(out, &((const struct sockaddr_in *)(const void *)address)->sin_addr);
+        neo_network_map_v4(out, &((const struct sockaddr_in *)(const void *)address)->sin_addr);
     else if (address->sa_family == AF_INET6)
         memcpy(out, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 16);
     else
@@ -51,41 +38,10 @@ static int address_bytes(const struct sockaddr *address, unsigned char out[16])
     return 1;
 }
 
-static int parse(const char *text, range *out)
-{
-    char address[64];
-    long long bits;
-    unsigned char v4[4];
-    const char *slash = strchr(text, '/');
-    size_t len = slash ? (size_t)(slash - text) : strlen(text);
-    if (len >= sizeof address)
-        return 0;
-    memcpy(address, text, len);
-    address[len] = '\0';
-    int is_v4 = inet_pton(AF_INET, address, v4) == 1, max = is_v4 ? 32 : 128;
-    if (is_v4)
-        set_v4(out->bytes, v4);
-    else if (inet_pton(AF_INET6, address, out->bytes) != 1)
-        return 0;
-    bits = max;
-    if (slash && (!neo_integer_parse(slash + 1, &bits) || bits < 0 || bits > max))
-        return 0;
-    out->bits = (int)bits + (is_v4 ? 96 : 0);
-    return 1;
-}
-
-static int is_in(const range *r, const unsigned char address[16])
-{
-    int bytes = r->bits / 8, rest = r->bits % 8;
-    if (memcmp(r->bytes, address, (size_t)bytes) != 0)
-        return 0;
-    return rest == 0 || (r->bytes[bytes] ^ address[bytes]) >> (8 - rest) == 0;
-}
-
 static int is_in_any(const apr_array_header_t *ranges, const unsigned char address[16])
 {
     for (int i = 0; i < ranges->nelts; i++)
-        if (is_in(&APR_ARRAY_IDX(ranges, i, range), address))
+        if (neo_network_contains(&APR_ARRAY_IDX(ranges, i, neo_network), address))
             return 1;
     return 0;
 }
@@ -93,7 +49,7 @@ static int is_in_any(const apr_array_header_t *ranges, const unsigned char addre
 static void add_all(apr_array_header_t *ranges, const char *const *texts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (!parse(texts[i], &APR_ARRAY_PUSH(ranges, range)))
+        if (!neo_network_parse(texts[i], &APR_ARRAY_PUSH(ranges, neo_network)))
             abort();
 }
 
@@ -104,9 +60,9 @@ static void add_own_addresses(apr_array_header_t *ranges)
     if (getifaddrs(&all) != 0)
         return;
     for (struct ifaddrs *one = all; one; one = one->ifa_next) {
-        range own = {.bits = 128};
+        neo_network own = {.bits = 128};
         if (one->ifa_addr && address_bytes(one->ifa_addr, own.bytes))
-            APR_ARRAY_PUSH(ranges, range) = own;
+            APR_ARRAY_PUSH(ranges, neo_network) = own;
     }
     freeifaddrs(all);
 }
@@ -114,8 +70,8 @@ static void add_own_addresses(apr_array_header_t *ranges)
 neo_guard *neo_guard_make(apr_pool_t *pool)
 {
     neo_guard *guard = apr_palloc(pool, sizeof *guard);
-    guard->refused = apr_array_make(pool, 40, sizeof(range));
-    guard->allowed = apr_array_make(pool, 4, sizeof(range));
+    guard->refused = apr_array_make(pool, 40, sizeof(neo_network));
+    guard->allowed = apr_array_make(pool, 4, sizeof(neo_network));
     add_all(guard->refused, special_v4, sizeof special_v4 / sizeof *special_v4);
     add_all(guard->refused, special_v6, sizeof special_v6 / sizeof *special_v6);
     add_own_addresses(guard->refused);
@@ -124,10 +80,10 @@ neo_guard *neo_guard_make(apr_pool_t *pool)
 
 const char *neo_guard_allow(neo_guard *guard, const char *text, apr_pool_t *pool)
 {
-    range one;
-    if (!parse(text, &one))
+    neo_network one;
+    if (!neo_network_parse(text, &one))
         return apr_pstrcat(pool, text, " is not an address or range such as 10.20.0.0/16 or ::1", NULL);
-    APR_ARRAY_PUSH(guard->allowed, range) = one;
+    APR_ARRAY_PUSH(guard->allowed, neo_network) = one;
     return NULL;
 }
 
@@ -135,13 +91,14 @@ int neo_guard_permits(const neo_guard *guard, const struct sockaddr *address)
 {
     static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
     unsigned char bytes[16];
-    range global;
+    neo_network global;
     if (!address_bytes(address, bytes))
         return 0;
     if (is_in_any(guard->allowed, bytes))
         return 1;
     /* Neither IPv4 nor global unicast: loopback, link-local, unique local, NAT64, IPv4-compatible. */
-    if (memcmp(bytes, mapped, sizeof mapped) != 0 && !(parse(global_v6, &global) && is_in(&global, bytes)))
+    if (memcmp(bytes, mapped, sizeof mapped) != 0 &&
+        !(neo_network_parse(global_v6, &global) && neo_network_contains(&global, bytes)))
         return 0;
     return !is_in_any(guard->refused, bytes);
 }

@@ -93,13 +93,13 @@ class AdminFactory:
         self.tenants[id] = tenant
         return id
 
-    def key(self, organization=None, role="org_admin", scopes=()):
-        """A new API key, for a new organization by default."""
+    def key(self, organization=None, role="org_admin", scopes=(), **more):
+        """A new API key, for a new organization by default. `more` are further columns."""
         organization = organization or self.organization()
         id, secret, hash = new_secret("nbr_")
         tenant = self.tenants[organization]
         self.insert("credential", id=id, tenant_id=tenant, organization_id=organization, name=f"Key {next(numbers)}", role=role,
-                    scopes=list(scopes) or None, secret_hash=hash)
+                    scopes=list(scopes) or None, secret_hash=hash, **more)
         return Credential(id, secret, tenant, (organization,))
 
     def user(self, tenant, role="org_admin"):
@@ -109,10 +109,11 @@ class AdminFactory:
         self.people[id] = tenant, email
         return id
 
-    def token(self, user, *organizations):
+    def token(self, user, *organizations, **more):
         id, secret, hash = new_secret("pat_")
         tenant, email = self.people[user]
-        self.insert("credential", id=id, tenant_id=tenant, user_id=user, name=f"Token {next(numbers)}", secret_hash=hash)
+        self.insert("credential", id=id, tenant_id=tenant, user_id=user, name=f"Token {next(numbers)}", secret_hash=hash,
+                    **more)
         for position, organization in enumerate(organizations, 1):
             self.insert("token_organization", credential_id=id, tenant_id=tenant, organization_id=organization, position=position)
         return Credential(id, secret, tenant, organizations, user, email)
