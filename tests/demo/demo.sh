@@ -152,6 +152,14 @@ Send a WhatsApp message to a lead. A simulated contact reads and answers it; pas
 
 $curl -H 'Content-Type: application/json' -d '{"lead_id": "$lead", "template_name": "boas_vindas", "template_parameters": ["Carla", "Horizonte"]}' ${NEOAPI_URL}whatsapp/conversations
 
+See the organization's templates, the quality of its numbers, and what its messages of this month cost:
+
+$curl ${NEOAPI_URL}whatsapp/templates
+
+$curl ${NEOAPI_URL}whatsapp/numbers
+
+$curl ${NEOAPI_URL}whatsapp/usage
+
 Do what a portal does: read the listings, and post a lead of one of them. The last command shows the lead:
 
 curl --cacert $ca $NEOAPI_LISTINGS_URL

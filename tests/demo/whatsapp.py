@@ -31,6 +31,8 @@ PHOTOGRAPHED_BY = "pedido_de_foto"
 PHOTOGRAPH = base64.b64decode(  # a JPEG of one pixel
     "/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////"
     "wgALCAABAAEBAREA/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPxA=")
+TEMPLATE_PRICING = {"billable": True, "pricing_model": "PMP", "category": "utility", "type": "regular"}
+REPLY_PRICING = {"billable": False, "pricing_model": "PMP", "category": "service", "type": "free_customer_service"}
 TIMEOUT_S = 60  # seconds to wait for Apache
 
 
@@ -57,9 +59,10 @@ class Contacts:
         threading.Thread(target=self.talk, args=(send,), daemon=True).start()
 
     def talk(self, send):
+        pricing = TEMPLATE_PRICING if send.json["type"] == "template" else REPLY_PRICING
         for state, pause in STATUSES:
             time.sleep(pause)
-            self.callback(statuses=[status(send, state, send.to)])
+            self.callback(statuses=[status(send, state, send.to, pricing=pricing)])
             self.say(f"{send.to}: {state}")
         time.sleep(1)
         answer, said = self.answer(send)

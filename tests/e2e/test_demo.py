@@ -127,7 +127,9 @@ def test_the_printed_commands_work_and_the_demo_survives_a_restart(demo):
     assert begun["created"] is True and begun["message"]["status"] == "accepted"
     eventually(lambda: paste(lines[3])["conversation"]["window_open"], "the contact has answered")
     check_read(lines, begun["conversation"]["id"])
-    check_portal(lines[4:])
+    templates, numbers, usage = map(paste, lines[4:7])
+    assert "boas_vindas" in {one["name"] for one in templates["items"]} and numbers["items"][0]["quality_rating"] and usage["items"]
+    check_portal(lines[7:])
     check_readme(demo)
     check_examples(said, lines)
     check_copy_works(demo)
