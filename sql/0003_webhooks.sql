@@ -150,6 +150,9 @@ create table neoapi.webhook_subscription (
     disabled_at           timestamptz,
     disabled_reason       text,        -- owner, gone or failing
     limited_until         timestamptz, -- the plan's limit defers deliveries; null after the next success
+    max_per_second        bigint,      -- requests; null: unlimited
+    max_in_flight         bigint,      -- requests; null: unlimited
+    paused_until          timestamptz, -- the receiver's Retry-After; null after a success that follows it
     is_announced          boolean not null default false, -- webhook.failing or webhook.disabled was sent; webhook.recovered follows
     representation        text not null,
     primary key (organization_id, id)
@@ -170,6 +173,7 @@ begin
         new.disabled_reason := null;
         if not was_active then
             new.failing_since := null;
+            new.paused_until := null;
         end if;
     elsif was_active then
         new.disabled_at := date_trunc('milliseconds', now());
@@ -262,6 +266,50 @@ create table neoapi.claim_owner (
     started_at    timestamptz not null default now()
 );
 
+-- When the next request may be sent to a subscription with a limit. A claim locks the row, so that one process at a time takes
+-- some of the limit, and advances the time by the requests that it takes.
+create table neoapi.webhook_pace (
+    subscription_id text collate "C" primary key,
+    next_at         timestamptz not null default now()
+) with (fillfactor = 50);
+
+-- How many requests a claim may take of a subscription: at most `free`, those of the next quarter of a second, and what is left of the
+-- limit in flight. If none now, minus the milliseconds until the next one; 0 if that is unknown. If another process claims some now, 20
+-- milliseconds. plpgsql, because its statements have snapshots of their own: the count sees the claims of all that had the lock before.
+create function neoapi.webhook_slots(subscription text, per_second bigint, in_flight bigint, free int) returns int
+    language plpgsql as $$
+declare
+    next_ms double precision; -- from now
+    slots bigint := free;
+begin
+    select greatest(extract(epoch from p.next_at - now()) * 1000, 0) into next_ms
+    from neoapi.webhook_pace p where p.subscription_id = subscription for update skip locked;
+    if not found then
+        return -20;
+    end if;
+    if per_second is not null then
+        if next_ms > 250 then
+            return -ceil(next_ms);
+        end if;
+        slots := least(slots, floor((250 - next_ms) * per_second / 1000) + 1);
+    end if;
+    if in_flight is not null then
+        slots := least(slots, in_flight - (
+            select count(*) from neoapi.webhook_queue q
+            where q.subscription_id = subscription and q.due_at > now() and q.claim is not null));
+    end if;
+    return greatest(slots, 0);
+end $$;
+
+create function neoapi.webhook_subscription_keep_pace() returns trigger language plpgsql as $$
+begin
+    insert into neoapi.webhook_pace (subscription_id) values (new.id) on conflict do nothing;
+    return null;
+end $$;
+create trigger keep_pace after insert or update of max_per_second, max_in_flight on neoapi.webhook_subscription
+    for each row when (new.max_per_second is not null or new.max_in_flight is not null)
+    execute function neoapi.webhook_subscription_keep_pace();
+
 -- The deleted subscriptions whose pending deliveries have not all failed yet. A claim needs the subscription, so that none of
 -- them is sent any more; the courier fails them in steps, because there may be millions.
 create table neoapi.webhook_deletion (
@@ -332,6 +380,7 @@ create function neoapi.webhook_subscription_note_deletion() returns trigger lang
 begin
     insert into neoapi.webhook_deletion (subscription_id, organization_id) values (old.id, old.organization_id)
     on conflict do nothing;
+    delete from neoapi.webhook_pace where subscription_id = old.id;
     return null;
 end $$;
 create trigger note_deletion after delete on neoapi.webhook_subscription
@@ -448,7 +497,7 @@ create function neoapi.webhook_delivery_record(d neoapi.webhook_delivery) return
         'attempt_count', coalesce(a.number, 0),
         'created_at', neoapi.format_timestamp(d.created_at),
         'next_attempt_at', case when q.id is not null and q.claim is null then (
-            select neoapi.format_timestamp(greatest(q.due_at, s.limited_until))
+            select neoapi.format_timestamp(greatest(q.due_at, s.limited_until, s.paused_until))
             from neoapi.webhook_subscription s
             where s.organization_id = d.organization_id and s.id = d.subscription_id and s.is_active) end,
         'completed_at', case when q.id is null
@@ -566,7 +615,7 @@ grant select on neoapi.event_epoch, neoapi.event_mark to :runtime;
 grant execute on function neoapi.check_event_epoch to :runtime;
 grant usage on sequence neoapi.event_number to :runtime;
 grant select, insert, update, delete on neoapi.webhook_subscription, neoapi.webhook_queue to :runtime;
-grant select, insert, update, delete on neoapi.webhook_deletion to :runtime;
+grant select, insert, update, delete on neoapi.webhook_deletion, neoapi.webhook_pace to :runtime;
 grant select, insert, delete on neoapi.webhook_delivery, neoapi.webhook_attempt, neoapi.claim_owner to :runtime;
 grant select, delete on neoapi.webhook_delivery_default, neoapi.webhook_attempt_default to :runtime;
 grant execute on function neoapi.maintain_partitions to :runtime;

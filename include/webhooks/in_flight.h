@@ -23,6 +23,7 @@ typedef struct neo_in_flight_delivery {
     int is_sent;
     int is_failing;           /* the subscription's previous attempt failed */
     int success_is_news;      /* see neo_due_delivery */
+    int frees_next;           /* as well */
     char host[NEO_HOST_SIZE]; /* the receiver's */
 } neo_in_flight_delivery;
 

@@ -6,6 +6,8 @@
 #ifndef NEO_WEBHOOKS_OUTBOX_H
 #define NEO_WEBHOOKS_OUTBOX_H
 
+#include <apr_tables.h>
+
 #include "core/clock.h"
 #include "pg/pg.h"
 
@@ -26,6 +28,8 @@ typedef struct neo_due_delivery {
     int is_failing;              /* the subscription's last attempt failed */
     int success_is_news;         /* a success changes the subscription's health, or its last one was over a minute ago */
     int per_hour;                /* limit of the organization's deliveries to a host in an hour; 0 if unlimited */
+    int frees_next;              /* another delivery may be claimed when this one has ended */
+    int delay;                   /* milliseconds until it may be sent, because of max_per_second; at most 250 */
 } neo_due_delivery;
 
 /* A claimed delivery that is not sent now, because the plan does not allow it until then. */
@@ -61,10 +65,13 @@ typedef struct neo_pending_query {
 } neo_pending_query;
 
 /* Claims due deliveries of as many subscriptions as possible. neo_outbox_claimed returns them by subscription, in the order of
- * the claim. */
+ * the claim, and adds to `waits` the milliseconds (int) until deliveries that a limit has held back may be claimed. */
 neo_pending_query neo_outbox_claim(neo_pg *pg, const neo_claim_request *request, apr_pool_t *pool);
 NEO_MUSTCHECK neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_due_delivery **due,
-                                               int *count);
+                                               int *count, apr_array_header_t *waits);
+
+/* How many of `count` (at least one) claimed deliveries, from the first one on, have the same subscription. */
+NEO_MUSTCHECK int neo_outbox_run(const neo_due_delivery *due, int count);
 
 /* The result of an attempt. */
 typedef struct neo_outcome {
@@ -78,6 +85,7 @@ typedef struct neo_outcome {
     const char *excerpt; /* of the response, well-formed UTF-8; NULL if there is none */
     const char *end;     /* "success" or "failed"; NULL: another attempt follows */
     double delay;        /* seconds until that attempt */
+    int frees_next;      /* as in neo_due_delivery */
 } neo_outcome;
 
 /* How a subscription's receiver behaves. */
@@ -90,6 +98,7 @@ typedef enum neo_health {
 typedef struct neo_health_change {
     const char *organization, *subscription;
     neo_health health;
+    int pause; /* seconds for which the receiver asked to wait; 0 if it did not */
 } neo_health_change;
 
 /* Records attempts, removes deliveries that have ended from the queue and reschedules the others. Also records `changes`, at

@@ -44,9 +44,10 @@ typedef void (*neo_sender_done)(void *baton, const neo_send_result *result);
 /* Returns NULL, and logs, if libcurl cannot be initialized. */
 neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done done, apr_pool_t *pool);
 
-/* Starts a POST of `body` to `url` with these headers ("Name: value"). Copies all arguments. False if memory is exhausted. */
+/* Starts a POST of `body` to `url` with these headers ("Name: value"), after `delay` milliseconds. Copies all arguments. False
+ * if memory is exhausted. */
 NEO_MUSTCHECK int neo_sender_post(neo_sender *sender, const char *url, const char *const *headers, int count, neo_text body,
-                                  void *baton);
+                                  int delay, void *baton);
 
 /* Processes attempts in flight and waits up to `milliseconds` for progress, or until `socket` (-1: none) is readable. */
 void neo_sender_work(neo_sender *sender, int milliseconds, int socket);

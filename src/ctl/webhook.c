@@ -303,7 +303,7 @@ const neo_ctl_command neo_ctl_webhook[] = {
     {"webhook", "list", "List the subscriptions with their number of pending deliveries.",
      "failing_since is the time of the first failure after the last success. disabled_reason is owner (by a request), gone "
      "(the receiver answered 410) or failing (all attempts failed for five days). Deliveries are pending until limited_until "
-     "if the plan's deliveries-per-hour was reached.",
+     "if the plan's deliveries-per-hour was reached, and until paused_until if the receiver asked to wait.",
      .noun = &neo_noun_subscription, .use = NEO_USE_LIST},
     {"webhook", "deliveries", "List a subscription's deliveries, newest first, with the result of the last attempt.", NULL,
      NULL, deliveries_options, run_deliveries, &neo_noun_subscription, NEO_USE_ONE},

@@ -190,6 +190,9 @@ static const neo_noun_field subscription_fields[] = {
     LISTED_TIME("disabled_at"),
     LISTED("disabled_reason"),
     LISTED_TIME("limited_until"),
+    LISTED_TIME("paused_until"),
+    LISTED("max_per_second"),
+    LISTED("max_in_flight"),
     LISTED_AS(NEO_KIND_COUNT, "pending", "(select count(*) from neoapi.webhook_queue q where q.subscription_id = t.id)"),
     END,
 };

@@ -61,7 +61,7 @@ struct neo_courier {
     neo_in_flight in_flight;
     int sent; /* those in flight that have been sent; the others are in `outgoing` */
     char cursor[NEO_ID_SIZE];
-    neo_ms next_poll, last_claim, next_full_scan;
+    neo_ms next_poll, last_claim, claimed_at, next_full_scan;
     neo_timers timers;  /* retries of this courier's deliveries */
     int has_more;       /* a limit of the last claim may have left due deliveries */
     int finished_count; /* attempts that ended since the last claim */
@@ -143,14 +143,22 @@ static void finish_record(neo_courier *c)
 
 /* ---------------------------------------------------------------- claims */
 
+/* Milliseconds until the delivery may be sent. */
+static int remaining_delay(const neo_courier *c, const neo_due_delivery *due)
+{
+    neo_ms left = c->claimed_at + due->delay - neo_steady_ms();
+    return due->delay && left > 0 ? (int)left : 0;
+}
+
 static void send_one(neo_courier *c, const neo_due_delivery *due, neo_in_flight_delivery *delivery)
 {
     const char *headers[NEO_WEBHOOK_HEADERS];
     neo_webhook_open_secrets(&c->secrets, &c->settings.keys, due, c->claim_pool);
     if (c->secrets.secret) {
         neo_text body = neo_webhook_body(due, c->claim_pool);
-        neo_webhook_sign(due->event_id, body, &c->secrets, neo_now_ms(), c->claim_pool, headers);
-        delivery->is_sent = neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS, body, delivery);
+        int delay = remaining_delay(c, due);
+        neo_webhook_sign(due->event_id, body, &c->secrets, neo_now_ms() + delay, c->claim_pool, headers);
+        delivery->is_sent = neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS, body, delay, delivery);
         c->sent += delivery->is_sent;
         if (delivery->is_sent)
             return;
@@ -202,8 +210,7 @@ static int is_at_limit(const neo_courier *c, const neo_due_delivery *due, int co
             return 1;
     for (int at = 0, run; at < count; at += run) {
         neo_subscription_load load = find_load(c, &due[at]);
-        for (run = 1; at + run < count && strcmp(due[at + run].subscription, due[at].subscription) == 0;)
-            run++;
+        run = neo_outbox_run(&due[at], count - at);
         if (run + load.count >= load.limit)
             return 1;
     }
@@ -262,8 +269,12 @@ static void finish_claim(neo_courier *c)
     neo_due_delivery *due;
     int count;
     apr_pool_t *pool = c->next_claim_pool;
-    if (neo_outbox_claimed(c->pg, c->pending, pool, &due, &count) != NEO_PG_OK)
+    apr_array_header_t *waits = apr_array_make(pool, 4, sizeof(int));
+    if (neo_outbox_claimed(c->pg, c->pending, pool, &due, &count, waits) != NEO_PG_OK)
         return;
+    c->claimed_at = neo_steady_ms();
+    for (int i = 0; i < waits->nelts; i++)
+        neo_timers_add(&c->timers, c->claimed_at + APR_ARRAY_IDX(waits, i, int));
     c->next_claim_pool = c->claim_pool;
     c->claim_pool = pool;
     c->secrets = (neo_webhook_secrets){0};

@@ -94,6 +94,7 @@ neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_du
     d->number = due->number;
     d->is_failing = due->is_failing;
     d->success_is_news = due->success_is_news;
+    d->frees_next = due->frees_next;
     neo_receivers_host(due->url, d->host);
     apr_cpystrn(d->id, due->id, sizeof d->id);
     apr_cpystrn(d->organization, due->organization, sizeof d->organization);

@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pg/pg.h"
 #include "webhooks/outbox.sql.h"
@@ -24,12 +25,17 @@ enum {
     FAILING,
     SUCCESS_IS_NEWS,
     PER_HOUR,
-    CHANGES
+    CHANGES,
+    FREES_NEXT,
+    MAX_PER_SECOND,
+    FIRST_IN,
+    WAIT
 };
 
 enum { DEFERRED_COLUMNS = 4 };
 
-#define DELETION_STEP 500 /* deliveries */
+#define DELETION_STEP  500 /* deliveries */
+#define PACE_MARGIN_MS 125 /* half of what a claim takes ahead of max_per_second */
 
 /* ---------------------------------------------------------------- claiming */
 
@@ -53,7 +59,28 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .success_is_news = neo_rows_is_true(rows, row, SUCCESS_IS_NEWS),
         .per_hour = atoi(neo_rows_value(rows, row, PER_HOUR)),
         .changes = neo_rows_value(rows, row, CHANGES),
+        .frees_next = neo_rows_is_true(rows, row, FREES_NEXT),
     };
+}
+
+int neo_outbox_run(const neo_due_delivery *due, int count)
+{
+    int run = 1;
+    while (run < count && strcmp(due[run].subscription, due[0].subscription) == 0)
+        run++;
+    return run;
+}
+
+/* Spreads `count` deliveries of a subscription with max_per_second, and adds when its next one may be claimed. */
+static void set_delays(const neo_rows *rows, int row, neo_due_delivery *due, int count, apr_array_header_t *waits)
+{
+    const char *per_second = neo_rows_value(rows, row, MAX_PER_SECOND);
+    if (!per_second)
+        return;
+    double interval = 1000.0 / atoi(per_second), first = strtod(neo_rows_value(rows, row, FIRST_IN), NULL);
+    for (int i = 0; i < count; i++)
+        due[i].delay = (int)(first + i * interval + 0.5);
+    APR_ARRAY_PUSH(waits, int) = (int)(first + count * interval) - PACE_MARGIN_MS;
 }
 
 /* Sends a query; `values` must stay until its answer is received. */
@@ -88,7 +115,8 @@ neo_pending_query neo_outbox_claim(neo_pg *pg, const neo_claim_request *request,
     return send_query(pg, &claim_sql, apr_pmemdup(pool, &values, sizeof values));
 }
 
-neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_due_delivery **due, int *count)
+neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_due_delivery **due, int *count,
+                                 apr_array_header_t *waits)
 {
     neo_rows rows;
     *count = 0;
@@ -96,8 +124,17 @@ neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_pending_query query, apr_pool_t
     if (status != NEO_PG_OK)
         return status;
     *due = apr_palloc(pool, (apr_size_t)(rows.count + 1) * sizeof **due);
-    for (*count = 0; *count < rows.count; ++*count)
-        read_due(&rows, *count, &(*due)[*count]);
+    for (int row = 0; row < rows.count; row++) {
+        const char *wait = neo_rows_value(&rows, row, WAIT);
+        if (wait)
+            APR_ARRAY_PUSH(waits, int) = atoi(wait);
+        else
+            read_due(&rows, row, &(*due)[(*count)++]);
+    }
+    for (int at = 0, run; at < *count; at += run) {
+        run = neo_outbox_run(*due + at, *count - at);
+        set_delays(&rows, at, *due + at, run, waits);
+    }
     return status;
 }
 
@@ -142,6 +179,7 @@ neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, i
         neo_array_add_plain(COLUMN(health_organizations), changes[i].organization);
         neo_array_add_plain(COLUMN(health_subscriptions), changes[i].subscription);
         neo_array_add_plain(COLUMN(health), names[changes[i].health]);
+        neo_array_add_number(COLUMN(pauses), changes[i].pause);
     }
     for (int i = 0; i < COLUMNS; i++)
         values[i] = neo_array_end(&columns[i]);

@@ -39,23 +39,32 @@ async_commit as materialized (
     select set_config('synchronous_commit', 'off', true) as off,
         pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ({claim}::bigint >> 32)::int) as locked),
 due as materialized (
-    select d.at, d.id, o.url, o.secret, o.previous, o.failing, o.success_is_news, o.per_hour, o.include
+    select d.at, d.id, o.id as subscription, o.free_slots, o.url, o.secret, o.previous, o.failing, o.success_is_news, o.per_hour, o.include,
+        o.max_per_second, o.max_in_flight
     from (select * from later union all select * from earlier) queue,
-    -- The subscription, if it is active, and how many more of its deliveries may be in flight.
+    -- The subscription, if it is active, and how many more of its deliveries may be in flight; negative: milliseconds until one may be.
     lateral (
-        select s.id, s.url, s.secret, s.include,
+        select s.id, s.url, s.secret, s.include, s.max_per_second, s.max_in_flight,
             case when s.previous_secret_until > now() then s.previous_secret end as previous,
             s.failing_since is not null as failing,
-            s.failing_since is not null or s.is_announced or s.limited_until is not null
+            s.failing_since is not null or s.is_announced or s.limited_until is not null or s.paused_until is not null
                 or s.last_success_at > now() - interval '1 minute' is not true
                 as success_is_news,
             (select coalesce(p.deliveries_per_hour, 0) from neoapi.tenant t join neoapi.plan p on p.name = t.plan
                 where t.id = s.tenant_id) as per_hour,
-            coalesce((select b.max - b.n from unnest({subscriptions}::text[], {counts}::int[], {limits}::int[]) as b (id, n, max) where b.id = queue.id),
-                case when s.failing_since is null then {per_subscription}::int else least({per_subscription}::int, 2) end) as free_slots
-        from neoapi.webhook_subscription s
-        where s.organization_id = queue.organization and s.id = queue.id and s.is_active limit 1) o,
-    lateral (
+            case when s.max_per_second is null and s.max_in_flight is null or s.free = 0 then s.free
+                else coalesce(
+                    (select -ceil(extract(epoch from p.next_at - now()) * 1000)::int from neoapi.webhook_pace p
+                     where s.max_per_second is not null and p.subscription_id = s.id and p.next_at > now() + interval '250 milliseconds'),
+                    neoapi.webhook_slots(s.id, s.max_per_second, s.max_in_flight, s.free)) end as free_slots
+        from (
+            select s.*,
+                coalesce((select b.max - b.n from unnest({subscriptions}::text[], {counts}::int[], {limits}::int[]) as b (id, n, max) where b.id = queue.id),
+                    case when s.failing_since is null then {per_subscription}::int else least({per_subscription}::int, 2) end) as free
+            from neoapi.webhook_subscription s
+            where s.organization_id = queue.organization and s.id = queue.id and s.is_active and s.paused_until > now() is not true
+            limit 1) s) o
+    left join lateral (
         select q.ctid as at, q.id
         from neoapi.webhook_queue q
         where q.subscription_id = o.id and q.due_at <= now()
@@ -66,8 +75,16 @@ due as materialized (
                 where l.locktype = 'advisory' and l.objsubid = 2
                     and l.database = (select oid from pg_database where datname = current_database())
                     and l.classid = (hashtext('neoapi.claim_owner')::bigint & x'ffffffff'::bigint)::oid))
-        order by q.due_at limit o.free_slots for update of q skip locked) d
-    where queue.due_at <= now() and o.free_slots > 0 and (select off from async_commit) is not null limit {max}::int),
+        order by q.due_at limit greatest(o.free_slots, 0) for update of q skip locked) d on o.free_slots > 0
+    where queue.due_at <= now() and (d.at is not null or o.free_slots < 0) and (select off from async_commit) is not null limit {max}::int),
+-- The requests of a subscription with max_per_second follow each other at equal intervals, whichever processes send them.
+paced as (
+    update neoapi.webhook_pace p set next_at = greatest(p.next_at, now()) + n.count * interval '1 second' / n.max_per_second
+    from (select subscription, max_per_second, count(*) from due where max_per_second is not null and at is not null
+          group by subscription, max_per_second) n
+    where p.subscription_id = n.subscription
+    returning p.subscription_id,
+        extract(epoch from p.next_at - n.count * interval '1 second' / n.max_per_second - now()) * 1000 as first_in),
 -- The rows are locked, so their ctid cannot change.
 taken as (
     update neoapi.webhook_queue q set due_at = now() + make_interval(secs => {lease}::int), claim = {claim}::bigint
@@ -76,28 +93,39 @@ taken as (
 -- Two look-ups in primary keys for each delivery. The order and the range, which has one id, prevent the use of another index with
 -- the same columns: while a new day's partitions have no statistics, the planner may prefer one that has others between them, and each
 -- look-up would read all entries of the subscription.
-select t.id, t.organization_id, t.subscription_id, t.number, h.event_id, h.event_type,
-    neoapi.format_timestamp(h.event_at) as created_at, e.payload, due.url, due.secret, due.previous, due.failing,
-    due.success_is_news, due.per_hour,
-    concat(case when 'changed' = any (due.include) then ',"changed":' || array_to_json(e.changed) end,
-           case when 'previous' = any (due.include) then ',"previous":' || e.previous end) as changes
-from taken t
-join due on due.id = t.id,
-lateral (
-    select d.event_id, d.event_type, d.event_at
-    from neoapi.webhook_delivery d
-    where d.organization_id = t.organization_id and d.subscription_id = t.subscription_id and d.id between t.id and t.id
-    order by d.id limit 1) h,
-lateral (
-    select l.payload, l.changed, l.previous
-    from neoapi.event l
-    where l.organization_id = t.organization_id and l.id between h.event_id and h.event_id and l.created_at = h.event_at
-    order by l.id limit 1) e
-order by t.subscription_id <= {cursor}, t.subscription_id, t.id;
+--
+-- The rows without an id are subscriptions whose deliveries may be sent in `wait` milliseconds.
+select claimed.*, null as wait
+from (
+    select t.id, t.organization_id, t.subscription_id, t.number, h.event_id, h.event_type,
+        neoapi.format_timestamp(h.event_at) as created_at, e.payload, due.url, due.secret, due.previous, due.failing,
+        due.success_is_news, due.per_hour,
+        concat(case when 'changed' = any (due.include) then ',"changed":' || array_to_json(e.changed) end,
+           case when 'previous' = any (due.include) then ',"previous":' || e.previous end) as changes,
+        due.max_in_flight is not null as frees_next, due.max_per_second,
+        case when due.max_per_second is not null
+             then (select p.first_in from paced p where p.subscription_id = t.subscription_id) end as first_in
+    from taken t
+    join due on due.id = t.id,
+    lateral (
+        select d.event_id, d.event_type, d.event_at
+        from neoapi.webhook_delivery d
+        where d.organization_id = t.organization_id and d.subscription_id = t.subscription_id and d.id between t.id and t.id
+        order by d.id limit 1) h,
+    lateral (
+        select l.payload, l.changed, l.previous
+        from neoapi.event l
+        where l.organization_id = t.organization_id and l.id between h.event_id and h.event_id and l.created_at = h.event_at
+        order by l.id limit 1) e
+    order by t.subscription_id <= {cursor}, t.subscription_id, t.id) claimed
+union all
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
+from due where at is null;
 
 -- Records attempts; {ids} to {delays} are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless
 -- no other process has claimed the delivery since: a crash of the database loses claims that were not flushed.
--- {health_organizations} to {health} are changes of subscriptions' health, at most one for each; a success is one once a minute. Returns those whose health
+-- {health_organizations} to {pauses} are changes of subscriptions' health, at most one for each; a success is one once a minute, a pause is
+-- the seconds for which the receiver asked to wait, or 0. Returns those whose health
 -- changed, with the reason if it was made inactive. A success ends the display of the plan's limit, unless a delivery waits for the
 -- next few seconds, as those of `defer` do.
 --
@@ -137,12 +165,14 @@ recorded as (
 -- first, so that no subscription is locked while this waits for a delivery.
 changed as materialized (
     select s.organization_id, s.id, h.health,
+        case when h.pause > 0 then greatest(s.paused_until, date_trunc('milliseconds', now() + make_interval(secs => h.pause))) end as pause,
         case when h.health = 'gone' then 'gone'
              when h.health = 'failing' and s.failing_since < now() - interval '5 days' then 'failing' end as reason,
         s.limited_until is not null and h.health = 'ok' and not exists (
             select from neoapi.webhook_queue q
             where q.subscription_id = s.id and q.due_at > now() and q.due_at < now() + interval '6 seconds') as ends_limit
-    from unnest({health_organizations}::text[], {health_subscriptions}::text[], {health}::text[]) as h (organization, subscription, health)
+    from unnest({health_organizations}::text[], {health_subscriptions}::text[], {health}::text[], {pauses}::float8[])
+        as h (organization, subscription, health, pause)
     join neoapi.webhook_subscription s on s.organization_id = h.organization and s.id = h.subscription
     where (select any_claimed from locked) is not null
     for no key update of s skip locked)
@@ -152,6 +182,7 @@ set failing_since = case c.health when 'ok' then null
                                   else s.failing_since end,
     last_success_at = case when c.health = 'ok' then date_trunc('milliseconds', now()) else s.last_success_at end,
     limited_until = case when not c.ends_limit then s.limited_until end,
+    paused_until = coalesce(c.pause, case when c.health <> 'ok' or s.paused_until > now() then s.paused_until end),
     is_announced = c.health <> 'ok' and (s.is_announced or s.is_active and c.reason is not null),
     is_active = s.is_active and c.reason is null,
     updated_at = case when s.is_active and c.reason is not null
@@ -159,7 +190,8 @@ set failing_since = case c.health when 'ok' then null
     disabled_reason = case when s.is_active then c.reason else s.disabled_reason end
 from changed c
 where s.organization_id = c.organization_id and s.id = c.id
-and (c.health = 'ok' and (s.failing_since is not null or s.is_announced or c.ends_limit
+and (c.pause is not null
+     or c.health = 'ok' and (s.failing_since is not null or s.is_announced or c.ends_limit or s.paused_until <= now()
                           or s.last_success_at > now() - interval '1 minute' is not true)
      or c.health = 'failing' and s.failing_since is null
      or s.is_active and c.reason is not null)

@@ -8,6 +8,8 @@
 #include "core/crypto.h"
 #include "core/log.h"
 
+#define MAX_PAUSE_S 3600 /* of Retry-After */
+
 void neo_results_clear(neo_results *results, int max)
 {
     apr_pool_clear(results->pool);
@@ -21,35 +23,44 @@ void neo_results_init(neo_results *results, apr_pool_t *parent, int max)
     neo_results_clear(results, max);
 }
 
-/* Seconds until the next attempt. Up to 10 % of jitter spreads retries of deliveries that failed together. Retry-After is
- * respected up to twice the scheduled delay. */
-static double delay_after(double delay, const neo_send_result *result)
+/* Seconds for which the receiver asked to wait, at most MAX_PAUSE_S. */
+static int requested_pause(const neo_send_result *result)
+{
+    int is_overload = result->http_status == 429 || (result->http_status >= 502 && result->http_status <= 504);
+    if (!is_overload)
+        return 0;
+    return result->retry_after < MAX_PAUSE_S ? result->retry_after : MAX_PAUSE_S;
+}
+
+/* Seconds until the next attempt. Up to 10 % of jitter spreads retries of deliveries that failed together. */
+static double delay_after(double delay, int pause)
 {
     unsigned char random;
     neo_random(&random, sizeof random);
-    double requested = result->http_status == 429 || result->http_status == 503 ? result->retry_after : 0;
-    double wait = (requested > delay ? requested : delay) * (1 + random / 2560.0);
-    return wait < 2 * delay ? wait : 2 * delay;
+    double jitter = delay * random / 2560.0;
+    return (pause > delay ? pause : delay) + jitter;
 }
 
 /* Sets the health change of the subscription, unless the database has it already. The last change of a batch is used, but
  * NEO_HEALTH_GONE is not replaced by a later one. */
 static void set_health_change(neo_results *results, const neo_outcome *o, const neo_in_flight_delivery *delivery,
-                              neo_health health, int is_last)
+                              neo_health health, int pause, int is_last)
 {
     int is_new = delivery->success_is_news;
     if (health != NEO_HEALTH_OK)
-        is_new = !delivery->is_failing || is_last || health == NEO_HEALTH_GONE;
+        is_new = !delivery->is_failing || is_last || health == NEO_HEALTH_GONE || pause;
     if (!is_new)
         return;
     for (int i = 0; i < results->health_changes->nelts; i++) {
         neo_health_change *change = &APR_ARRAY_IDX(results->health_changes, i, neo_health_change);
         if (strcmp(change->subscription, o->subscription) == 0) {
             change->health = change->health == NEO_HEALTH_GONE ? NEO_HEALTH_GONE : health;
+            change->pause = pause > change->pause ? pause : change->pause;
             return;
         }
     }
-    APR_ARRAY_PUSH(results->health_changes, neo_health_change) = (neo_health_change){o->organization, o->subscription, health};
+    APR_ARRAY_PUSH(results->health_changes, neo_health_change) =
+        (neo_health_change){o->organization, o->subscription, health, pause};
 }
 
 neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_delivery *delivery)
@@ -61,6 +72,7 @@ neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_de
         .subscription = apr_pstrdup(results->pool, delivery->subscription),
         .claim = delivery->claim,
         .number = delivery->number,
+        .frees_next = delivery->frees_next,
     };
     if (results->outcomes->nelts == 1)
         results->first = neo_steady_ms();
@@ -72,7 +84,7 @@ void neo_results_add(neo_results *results, const neo_in_flight_delivery *deliver
                      const int *delays, int count)
 {
     const char *error = result->error;
-    int is_last = delivery->number >= count;
+    int is_last = delivery->number >= count, pause = requested_pause(result);
     int has_no_address = error && (strcmp(error, "blocked_address") == 0 || strcmp(error, "name_not_resolved") == 0);
     neo_health health = NEO_HEALTH_OK;
     neo_outcome *o = neo_results_add_unsent(results, delivery);
@@ -86,9 +98,9 @@ void neo_results_add(neo_results *results, const neo_in_flight_delivery *deliver
     else {
         health = result->http_status == 410 ? NEO_HEALTH_GONE : NEO_HEALTH_FAILING;
         o->end = is_last ? "failed" : NULL;
-        o->delay = is_last ? 0 : delay_after(delays[delivery->number], result);
+        o->delay = is_last ? 0 : delay_after(delays[delivery->number], pause);
     }
-    set_health_change(results, o, delivery, health, is_last);
+    set_health_change(results, o, delivery, health, pause, is_last);
 }
 
 void neo_results_log_deactivated(const neo_rows *rows)
@@ -113,7 +125,7 @@ static void swap_timers(neo_timers *timers, int a, int b)
 /* Times are rounded up to this step, so that one claim serves many of them. */
 #define STEP_MS 10
 
-static void add_timer(neo_timers *timers, neo_ms at)
+void neo_timers_add(neo_timers *timers, neo_ms at)
 {
     at = (at + STEP_MS - 1) / STEP_MS * STEP_MS;
     if (timers->count == NEO_MAX_TIMERS || (timers->count && at == timers->at[0]))
@@ -131,7 +143,9 @@ void neo_results_set_timers(const neo_results *results, neo_timers *timers)
     for (int i = 0; i < results->outcomes->nelts; i++) {
         const neo_outcome *o = &APR_ARRAY_IDX(results->outcomes, i, neo_outcome);
         if (!o->end)
-            add_timer(timers, now + (neo_ms)(o->delay * 1000) + 1);
+            neo_timers_add(timers, now + (neo_ms)(o->delay * 1000) + 1);
+        if (o->frees_next)
+            neo_timers_add(timers, now);
     }
 }
 

@@ -33,10 +33,14 @@ typedef struct neo_timers {
     neo_ms at[NEO_MAX_TIMERS]; /* the first is the earliest */
 } neo_timers;
 
+/* Times are neo_steady_ms. */
+void neo_timers_add(neo_timers *timers, neo_ms at);
+
 /* Removes the times up to `now`. */
 void neo_timers_expire(neo_timers *timers, neo_ms now);
 
-/* Sets timers for the deliveries that are retried. Call it when the results were just recorded. */
+/* Sets timers for the deliveries that are retried, and for those that others wait for. Call it when the results were just
+ * recorded. */
 void neo_results_set_timers(const neo_results *results, neo_timers *timers);
 
 /* Logs the subscriptions that were deactivated; `rows` are those of neo_outbox_completed. */

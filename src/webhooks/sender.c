@@ -21,7 +21,8 @@
 #define NEVER                       (-1)
 
 typedef struct transfer {
-    struct transfer *next; /* while it is idle */
+    struct transfer *next; /* while it is idle or delayed */
+    neo_ms start_at;       /* neo_steady_ms; while it is delayed */
     neo_sender *sender;
     CURL *curl;
     struct curl_slist *headers;
@@ -36,11 +37,11 @@ struct neo_sender {
     neo_sender_settings settings;
     neo_sender_done done;
     CURLM *multi;
-    transfer *idle;
-    int epoll;              /* libcurl's sockets and `wake` */
-    int wake;               /* an eventfd */
-    long long next_timeout; /* neo_steady_ms of libcurl's next timeout, or NEVER */
-    int has_progress;       /* in neo_sender_work: an attempt has ended, or neo_sender_wake was called */
+    transfer *idle, *delayed; /* delayed: the next one first */
+    int epoll;                /* libcurl's sockets and `wake` */
+    int wake;                 /* an eventfd */
+    long long next_timeout;   /* neo_steady_ms of libcurl's next timeout, or NEVER */
+    int has_progress;         /* in neo_sender_work: an attempt has ended, or neo_sender_wake was called */
 };
 
 void neo_sender_prepare(void)
@@ -153,16 +154,47 @@ static int set_request(transfer *t, const char *url, const char *const *headers,
     return curl_easy_setopt(t->curl, CURLOPT_URL, url) == CURLE_OK;
 }
 
-int neo_sender_post(neo_sender *sender, const char *url, const char *const *headers, int count, neo_text body, void *baton)
+static int start_transfer(neo_sender *sender, transfer *t)
+{
+    t->started = neo_now_ms();
+    return curl_multi_add_handle(sender->multi, t->curl) == CURLM_OK;
+}
+
+static void delay_transfer(neo_sender *sender, transfer *t, int delay)
+{
+    transfer **link = &sender->delayed;
+    t->start_at = neo_steady_ms() + delay;
+    while (*link && (*link)->start_at <= t->start_at)
+        link = &(*link)->next;
+    t->next = *link;
+    *link = t;
+}
+
+static void start_delayed(neo_sender *sender)
+{
+    while (sender->delayed && sender->delayed->start_at <= neo_steady_ms()) {
+        transfer *t = sender->delayed;
+        sender->delayed = t->next;
+        if (!start_transfer(sender, t)) {
+            sender->done(t->baton, &(neo_send_result){.error = "not_sent", .started = t->started});
+            recycle(t);
+        }
+    }
+}
+
+int neo_sender_post(neo_sender *sender, const char *url, const char *const *headers, int count, neo_text body, int delay,
+                    void *baton)
 {
     transfer *t = new_transfer(sender);
     if (!t)
         return 0;
     t->baton = baton;
-    t->started = neo_now_ms();
     t->was_blocked = t->was_permitted = 0;
     t->received = (neo_received){.socket = CURL_SOCKET_BAD};
-    if (set_request(t, url, headers, count, body) && curl_multi_add_handle(sender->multi, t->curl) == CURLM_OK)
+    int is_set = set_request(t, url, headers, count, body);
+    if (is_set && delay > 0)
+        delay_transfer(sender, t, delay);
+    if (is_set && (delay > 0 || start_transfer(sender, t)))
         return 1;
     recycle(t);
     return 0;
@@ -259,14 +291,19 @@ static void process_ready(neo_sender *sender)
         }
 }
 
+static int shorten(int milliseconds, neo_ms until)
+{
+    neo_ms left = until - neo_steady_ms();
+    return left >= milliseconds ? milliseconds : left > 0 ? (int)left : 0;
+}
+
 static void wait_for_events(neo_sender *sender, int milliseconds, int socket)
 {
     struct pollfd wanted[] = {{sender->epoll, POLLIN, 0}, {socket, POLLIN, 0}}; /* poll ignores -1 */
-    if (sender->next_timeout != NEVER) {
-        long long left = sender->next_timeout - neo_steady_ms();
-        if (left < milliseconds)
-            milliseconds = left > 0 ? (int)left : 0;
-    }
+    if (sender->next_timeout != NEVER)
+        milliseconds = shorten(milliseconds, sender->next_timeout);
+    if (sender->delayed)
+        milliseconds = shorten(milliseconds, sender->delayed->start_at);
     poll(wanted, 2, milliseconds);
 }
 
@@ -274,10 +311,12 @@ static void wait_for_events(neo_sender *sender, int milliseconds, int socket)
 void neo_sender_work(neo_sender *sender, int milliseconds, int socket)
 {
     sender->has_progress = 0;
+    start_delayed(sender);
     process_ready(sender);
     if (sender->has_progress || milliseconds == 0)
         return;
     wait_for_events(sender, milliseconds, socket);
+    start_delayed(sender);
     process_ready(sender);
 }
 
@@ -369,6 +408,11 @@ void neo_sender_request_once(const neo_provider_request *request, apr_pool_t *po
 static apr_status_t destroy_sender(void *data)
 {
     neo_sender *sender = data;
+    while (sender->delayed) {
+        transfer *t = sender->delayed;
+        sender->delayed = t->next;
+        recycle(t);
+    }
     while (sender->idle) {
         transfer *t = sender->idle;
         sender->idle = t->next;

@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     neo_sender *sender = sender_of(pool);
     char url[64], ignored[4096];
     int ended = 0, listening = receiver(url, sizeof url);
-    EXPECT(neo_sender_post(sender, url, NULL, 0, (neo_text){"{}", 2}, &ended));
+    EXPECT(neo_sender_post(sender, url, NULL, 0, (neo_text){"{}", 2}, 0, &ended));
     neo_sender_work(sender, 0, -1); /* connects */
     int connection = accept(listening, NULL, NULL);
     EXPECT(send(connection, data, size, MSG_NOSIGNAL) == (ssize_t)size);

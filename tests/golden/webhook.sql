@@ -39,15 +39,17 @@ left join (
     limit (select $3::int)) p on true
 order by p.id desc;
 
--- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 organization, $9 tenant, $10 actor, $11 secret
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 max_per_second, $9 max_in_flight, $10 organization, $11 tenant,
+-- $12 actor, $13 secret
 prepare webhook_create as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
-        $5::text[] as events, $6::boolean as is_active, $7::text[] as include),
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::bigint as max_per_second, $9::bigint as max_in_flight),
 created as (
     insert into neoapi.webhook_subscription as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, secret,
-        url, events, is_active, include)
-    select $8, item.item_id, $9, item.item_now, item.item_now, $10, $10, $11, item.url, item.events, item.is_active, item.include
+        url, events, is_active, include, max_per_second, max_in_flight)
+    select $10, item.item_id, $11, item.item_now, item.item_now, $12, $12, $13, item.url, item.events, item.is_active, item.include,
+        item.max_per_second, item.max_in_flight
     from item
     where true
     order by item.item_number
@@ -55,49 +57,52 @@ created as (
 select representation, 0, null, item_number
 from created;
 
--- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 organization, $9 tenant, $10 actor, $11 secret, $12 credential,
--- $13 key, $14 hash
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 max_per_second, $9 max_in_flight, $10 organization, $11 tenant,
+-- $12 actor, $13 secret, $14 credential, $15 key, $16 hash
 prepare webhook_create_keyed as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
-        $5::text[] as events, $6::boolean as is_active, $7::text[] as include),
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::bigint as max_per_second, $9::bigint as max_in_flight),
 created as (
     insert into neoapi.webhook_subscription as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, secret,
-        url, events, is_active, include)
-    select $8, item.item_id, $9, item.item_now, item.item_now, $10, $10, $11, item.url, item.events, item.is_active, item.include
+        url, events, is_active, include, max_per_second, max_in_flight)
+    select $10, item.item_id, $11, item.item_now, item.item_now, $12, $12, $13, item.url, item.events, item.is_active, item.include,
+        item.max_per_second, item.max_in_flight
     from item
     where (
         select 1
         from neoapi.idempotency_key
-        where organization_id = $8 and credential_id = $12 and key = $13::uuid) is null
+        where organization_id = $10 and credential_id = $14 and key = $15::uuid) is null
     order by item.item_number
     returning t.id, t.representation, t.secret, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now),
 stored_key as (
     insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
-    select $8, $12, $13::uuid, decode($14, 'hex'), 201, representation, secret, now() + interval '24 hours'
+    select $10, $14, $15::uuid, decode($16, 'hex'), 201, representation, secret, now() + interval '24 hours'
     from created)
 select representation, 0, null, item_number
 from created;
 
--- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 organization, $9 actor
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 max_per_second, $9 max_in_flight, $10 organization, $11 actor
 prepare webhook_update as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
-        $5::text[] as events, $6::boolean as is_active, $7::text[] as include),
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::bigint as max_per_second, $9::bigint as max_in_flight),
 before as materialized (
     select t.*
     from item
-    join neoapi.webhook_subscription t on t.organization_id = $8 and t.id = item.item_id
+    join neoapi.webhook_subscription t on t.organization_id = $10 and t.id = item.item_id
     for no key update of t),
 updated as (
     update neoapi.webhook_subscription t
-    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $9, url = item.url,
-        events = item.events, is_active = item.is_active, include = item.include
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $11, url = item.url,
+        events = item.events, is_active = item.is_active, include = item.include, max_per_second = item.max_per_second,
+        max_in_flight = item.max_in_flight
     from item
     join before on before.id = item.item_id
-    where t.organization_id = $8 and t.id = item.item_id and (false or before.url is distinct from item.url
+    where t.organization_id = $10 and t.id = item.item_id and (false or before.url is distinct from item.url
         or before.events is distinct from item.events or before.is_active is distinct from item.is_active
-        or before.include is distinct from item.include)
+        or before.include is distinct from item.include or before.max_per_second is distinct from item.max_per_second
+        or before.max_in_flight is distinct from item.max_in_flight)
     returning t.*, item.item_number, item.item_id_block, item.item_now)
 select representation, 0, null, item_number
 from updated
@@ -107,25 +112,28 @@ from before
 join item on item.item_id = before.id
 where not exists (select from updated where updated.id = before.id);
 
--- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 organization, $9 version, $10 actor
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 max_per_second, $9 max_in_flight, $10 organization, $11 version,
+-- $12 actor
 prepare webhook_update_version as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
-        $5::text[] as events, $6::boolean as is_active, $7::text[] as include),
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::bigint as max_per_second, $9::bigint as max_in_flight),
 before as materialized (
     select t.*
     from item
-    join neoapi.webhook_subscription t on t.organization_id = $8 and t.id = item.item_id and t.xmin = $9::xid
+    join neoapi.webhook_subscription t on t.organization_id = $10 and t.id = item.item_id and t.xmin = $11::xid
     for no key update of t),
 updated as (
     update neoapi.webhook_subscription t
-    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $10, url = item.url,
-        events = item.events, is_active = item.is_active, include = item.include
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $12, url = item.url,
+        events = item.events, is_active = item.is_active, include = item.include, max_per_second = item.max_per_second,
+        max_in_flight = item.max_in_flight
     from item
     join before on before.id = item.item_id
-    where t.organization_id = $8 and t.id = item.item_id and (false or before.url is distinct from item.url
+    where t.organization_id = $10 and t.id = item.item_id and (false or before.url is distinct from item.url
         or before.events is distinct from item.events or before.is_active is distinct from item.is_active
-        or before.include is distinct from item.include)
+        or before.include is distinct from item.include or before.max_per_second is distinct from item.max_per_second
+        or before.max_in_flight is distinct from item.max_in_flight)
     returning t.*, item.item_number, item.item_id_block, item.item_now)
 select representation, 0, null, item_number
 from updated
@@ -250,7 +258,10 @@ begin
         '"disabled_at":' || '"' || neoapi.format_timestamp(new.disabled_at) || '"',
         '"disabled_reason":' || to_json(new.disabled_reason),
         '"limited_until":' || '"' || neoapi.format_timestamp(new.limited_until) || '"',
-        '"include":' || to_json(new.include)) || '}';
+        '"include":' || to_json(new.include),
+        '"max_per_second":' || new.max_per_second,
+        '"max_in_flight":' || new.max_in_flight,
+        '"paused_until":' || '"' || neoapi.format_timestamp(new.paused_until) || '"') || '}';
     return new;
 end $$;
 create or replace trigger set_representation before update on neoapi.webhook_subscription for each row execute function neoapi.webhook_subscription_set_representation();

@@ -163,7 +163,10 @@ TEST(a_webhook_has_the_fields_of_the_specification_in_its_order_then_others)
                                         "disabled_at",
                                         "disabled_reason",
                                         "limited_until",
-                                        "include"};
+                                        "include",
+                                        "max_per_second",
+                                        "max_in_flight",
+                                        "paused_until"};
     for (int i = 0; i < COUNT(names); i++)
         assert_string_equal(neo_webhook.fields[i].name, names[i]);
     assert_null(neo_webhook.fields[COUNT(names)].name);
