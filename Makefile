@@ -228,10 +228,12 @@ clean: ## remove what was built (servers that were started from it are stopped f
 
 # Where an administrator's own programs go; Apache's modules stay where Apache looks for them.
 PREFIX ?= /usr/local
-install: all manuals ## install the module, neoapictl, manuals, completion (PREFIX=/usr/local, DESTDIR)
+install: all manuals ## install the module, neoapictl, neoapi-listen, manuals, completion (PREFIX=/usr/local, DESTDIR)
 	install -D -m 644 $(MODULE) '$(DESTDIR)$(shell $(APXS) -q LIBEXECDIR)/mod_neoapi.so'
 	install -D -m 755 $(CTL) '$(DESTDIR)$(PREFIX)/bin/neoapictl'
+	install -D -m 755 src/docs/neoapi-listen.py '$(DESTDIR)$(PREFIX)/bin/neoapi-listen'
 	install -D -m 644 $(BUILD)/man/neoapictl.1 '$(DESTDIR)$(PREFIX)/share/man/man1/neoapictl.1'
+	install -D -m 644 $(BUILD)/man/neoapi-listen.1 '$(DESTDIR)$(PREFIX)/share/man/man1/neoapi-listen.1'
 	install -D -m 644 $(BUILD)/man/mod_neoapi.7 '$(DESTDIR)$(PREFIX)/share/man/man7/mod_neoapi.7'
 	install -D -m 644 $(BUILD)/man/neoapictl.bash '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/neoapictl'
 
@@ -239,11 +241,15 @@ install: all manuals ## install the module, neoapictl, manuals, completion (PREF
 
 # Directives are explained in conf/neoapi.conf, commands in neoapictl's table: the manuals are made of both.
 .PHONY: manuals
-manuals: $(BUILD)/man/neoapictl.1 $(BUILD)/man/mod_neoapi.7 $(BUILD)/man/neoapictl.bash ## make the manual pages
+manuals: $(BUILD)/man/neoapictl.1 $(BUILD)/man/neoapi-listen.1 $(BUILD)/man/mod_neoapi.7 $(BUILD)/man/neoapictl.bash ## make the manual pages
 
 $(BUILD)/man/neoapictl.1: $(CTL)
 	@mkdir -p $(@D)
 	$(call run,GEN,$@) $(CTL) manual >$@.new && mv $@.new $@
+
+$(BUILD)/man/neoapi-listen.1: doc/neoapi-listen.1.in
+	@mkdir -p $(@D)
+	$(call run,GEN,$@) sed 's/@VERSION@/$(VERSION)/' $< >$@.new && mv $@.new $@
 
 $(BUILD)/man/neoapictl.bash: $(CTL)
 	@mkdir -p $(@D)

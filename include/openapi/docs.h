@@ -27,7 +27,8 @@ extern const int neo_docs_count;
 /* Returns NULL if there is no such document. */
 const neo_doc *neo_docs_at(const char *path);
 
-/* Returns the content. In pages, {{placeholders}} are replaced; `operations` is ended by NULL, `base_url` ends in /public/v1/.
+/* Returns the content. Unless it is immutable, {{placeholders}} are replaced; `operations` is ended by NULL, `base_url` ends in
+ * /public/v1/.
  */
 neo_text neo_docs_content(const neo_doc *document, const neo_operation *const *operations, const char *base_url,
                           apr_pool_t *pool);

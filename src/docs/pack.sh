@@ -25,6 +25,7 @@ media_type() {
         *.js) echo 'text/javascript; charset=utf-8' ;;
         *.svg) echo 'image/svg+xml' ;;
         *.txt) echo 'text/plain; charset=utf-8' ;;
+        *.py) echo 'text/x-python; charset=utf-8' ;;
         *) echo 'text/html; charset=utf-8' ;;
     esac
 }
@@ -110,6 +111,12 @@ page() {
     bytes "$work/page"
 }
 
+# download FILE: a file that people save, with the base URL filled in.
+download() {
+    printf '{.path = "docs/%s",\n    .media_type = "%s",\n' "$(basename "$1")" "$(media_type "$1")"
+    bytes "$1"
+}
+
 program "$here/sync.py" python Python >"$work/sync.py"
 program "$here/sync.ts" ts TypeScript >"$work/sync.ts"
 insert sync.py "$work/sync.py" "$here/sync.html" >"$work/sync.new"
@@ -139,6 +146,7 @@ swagger_ui=$(sed -n 's/.*"swagger-ui-dist": "\([^"]*\)".*/\1/p' "$here/package.j
     page "$here/leads.html" docs/leads leads
     page "$work/rules.html" docs/rules rules
     page "$here/errors.html" docs/errors errors
+    download "$here/neoapi-listen.py"
     # relative links need the slash
     echo '{.path = "docs", .moved_to = "docs/"},'
     echo '};'

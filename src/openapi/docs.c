@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds documents and fills in the placeholders of pages (see openapi/docs.h). */
+/* Finds documents and fills in the placeholders of pages and downloads (see openapi/docs.h). */
 #include "openapi/docs.h"
 
 #include <apr_strings.h>
@@ -86,7 +86,7 @@ neo_text neo_docs_content(const neo_doc *document, const neo_operation *const *o
     const char *at = (const char *)document->bytes, *end = at + document->len, *open, *close;
     apr_pool_t *scratch;
     neo_buf out;
-    if (strncmp(document->media_type, "text/html", 9) != 0)
+    if (document->is_immutable)
         return (neo_text){at, document->len};
     apr_pool_create(&scratch, pool);
     neo_buf_init(&out, scratch, 65536);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Compares the manuals with the code: check-manuals.sh BUILD
-# They explain every directive and message of the module and every command and option of neoapictl, and no others. man reports no
+# They explain every directive and message of the module and every command and option of the programs, and no others. man reports no
 # warnings. The versions are equal.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -50,6 +50,11 @@ while read -r command; do
 done <"$work/commands" >"$work/code"
 sed -n 's/^       \(--[a-z-]*\).*/\1/p' "$work/neoapictl.1" >"$work/manual"
 same options src/ctl
+
+page neoapi-listen.1
+sed -n 's/^    parser.add_argument("\(--[a-z-]*\)".*/\1/p' "$here/../../src/docs/neoapi-listen.py" >"$work/code"
+sed -n 's/^       \(--[a-z-]*\).*/\1/p' "$work/neoapi-listen.1" >"$work/manual"
+same "options of neoapi-listen" doc/neoapi-listen.1.in
 
 version=$("$build/neoapictl" --version | sed 's/.* //')
 [ "$(sed -n '1s/.*(\([^-]*\)-.*).*/\1/p' "$here/../../debian/changelog")" = "$version" ] || die "debian/changelog is not for version $version"

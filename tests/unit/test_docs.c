@@ -9,7 +9,8 @@
 #include "resources/list.h"
 #include "schema/resource.h"
 
-#define BASE "https://api.example.com/public/v1/"
+#define BASE     "https://api.example.com/public/v1/"
+#define DOWNLOAD "docs/neoapi-listen.py"
 
 static int is_page(const neo_doc *document)
 {
@@ -60,12 +61,18 @@ TEST(examples_name_the_deployment_and_every_event_is_listed)
         assert_non_null(strstr(webhooks, apr_psprintf(*state, "<dt id=\"%s\"><code>%s</code></dt>", t->name, t->name)));
 }
 
+TEST(a_download_names_the_deployment)
+{
+    neo_text program = neo_docs_content(neo_docs_at(DOWNLOAD), neo_operations(), BASE, *state);
+    assert_non_null(strstr(apr_pstrmemdup(*state, program.ptr, program.len), "SERVED_URL = \"" BASE "\""));
+}
+
 TEST(assets_are_sent_as_packed_and_cacheable)
 {
     for (int i = 0; i < neo_docs_count; i++) {
         const neo_doc *document = &neo_docs[i];
         assert_ptr_equal(neo_docs_at(document->path), document);
-        if (document->moved_to || is_page(document))
+        if (document->moved_to || is_page(document) || strcmp(document->path, DOWNLOAD) == 0)
             continue;
         neo_text content = neo_docs_content(document, neo_operations(), BASE, *state);
         assert_ptr_equal(content.ptr, document->bytes);
