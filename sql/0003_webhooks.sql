@@ -154,6 +154,9 @@ create table neoapi.webhook_subscription (
     max_in_flight         bigint,      -- requests; null: unlimited
     paused_until          timestamptz, -- the receiver's Retry-After; null after a success that follows it
     is_announced          boolean not null default false, -- webhook.failing or webhook.disabled was sent; webhook.recovered follows
+    description           text,
+    metadata              json,
+    headers               json,        -- of deliveries: their names, with '********' for each value (see webhook_header)
     representation        text not null,
     primary key (organization_id, id)
 );
@@ -184,6 +187,34 @@ begin
 end $$;
 create trigger keep_health before insert or update on neoapi.webhook_subscription
     for each row execute function neoapi.webhook_subscription_keep_health();
+
+-- The values of the headers that subscriptions add to deliveries.
+create table neoapi.webhook_header (
+    organization_id text collate "C" not null,
+    subscription_id text collate "C" not null,
+    name            text collate "C" not null,
+    value           text not null, -- encrypted like the subscription's secret
+    primary key (organization_id, subscription_id, name)
+);
+
+-- Moves the values of headers to their table. A value that is '********' stays as it is there.
+create function neoapi.webhook_subscription_keep_headers() returns trigger language plpgsql as $$
+begin
+    delete from neoapi.webhook_header h
+    where h.organization_id = new.organization_id and h.subscription_id = new.id
+    and (new.headers is null or new.headers->h.name is null);
+    insert into neoapi.webhook_header (organization_id, subscription_id, name, value)
+    select new.organization_id, new.id, h.key, h.value from json_each_text(new.headers) h where h.value <> '********'
+    on conflict (organization_id, subscription_id, name) do update set value = excluded.value;
+    new.headers := (select '{' || string_agg(to_json(h.key) || ':"********"', ',' order by h.position) || '}'
+                    from json_each(new.headers) with ordinality as h (key, value, position));
+    return new;
+end $$;
+create trigger keep_headers before insert on neoapi.webhook_subscription
+    for each row when (new.headers is not null) execute function neoapi.webhook_subscription_keep_headers();
+create trigger keep_changed_headers before update on neoapi.webhook_subscription
+    for each row when (old.headers::text is distinct from new.headers::text)
+    execute function neoapi.webhook_subscription_keep_headers();
 
 -- Refuses a subscription above the plan's limit, for clients that create several at once, too: the lock makes them wait, and each
 -- statement of a volatile function sees what was committed before it. Names the limit as the constraint; the detail is its value.
@@ -381,6 +412,7 @@ begin
     insert into neoapi.webhook_deletion (subscription_id, organization_id) values (old.id, old.organization_id)
     on conflict do nothing;
     delete from neoapi.webhook_pace where subscription_id = old.id;
+    delete from neoapi.webhook_header where organization_id = old.organization_id and subscription_id = old.id;
     return null;
 end $$;
 create trigger note_deletion after delete on neoapi.webhook_subscription
@@ -615,7 +647,7 @@ grant select on neoapi.event_epoch, neoapi.event_mark to :runtime;
 grant execute on function neoapi.check_event_epoch to :runtime;
 grant usage on sequence neoapi.event_number to :runtime;
 grant select, insert, update, delete on neoapi.webhook_subscription, neoapi.webhook_queue to :runtime;
-grant select, insert, update, delete on neoapi.webhook_deletion, neoapi.webhook_pace to :runtime;
+grant select, insert, update, delete on neoapi.webhook_deletion, neoapi.webhook_pace, neoapi.webhook_header to :runtime;
 grant select, insert, delete on neoapi.webhook_delivery, neoapi.webhook_attempt, neoapi.claim_owner to :runtime;
 grant select, delete on neoapi.webhook_delivery_default, neoapi.webhook_attempt_default to :runtime;
 grant execute on function neoapi.maintain_partitions to :runtime;

@@ -46,6 +46,8 @@ enum neo_field_flags {
     NEO_API_ONLY = 8192,  /* in responses, not in exports: it says what other rows or the clock say */
     NEO_EXPORT_ONLY = 16384,   /* in exports and imports, not in the API */
     NEO_NOT_ON_CREATE = 32768, /* a field of the service that no creation sets */
+    NEO_SEALED = 65536, /* a map whose values are stored encrypted, in rows of their own; responses have NEO_SEALED_VALUE in
+                           their place, which keeps the value in a body */
 };
 
 /* What a field says about a person (Lei 13.709, art. 5, I). Masking, search, erasure and the register of processing are derived
@@ -59,6 +61,8 @@ typedef enum neo_personal {
     NEO_SENSITIVE, /* reaches a person or can be misused: documents, e-mail addresses, telephone numbers, accounts, addresses.
                       Masked for those without the scope to see it. Not the "sensitive data" of art. 5, II */
 } neo_personal;
+
+#define NEO_SEALED_VALUE "********"
 
 typedef struct neo_field neo_field;
 typedef struct neo_resource neo_resource;

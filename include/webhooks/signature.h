@@ -8,12 +8,15 @@
 #include "webhooks/outbox.h"
 
 #define NEO_WEBHOOK_HEADERS 5
+#define NEO_OWN_HEADERS     5 /* that a subscription can add */
 
 /* The decrypted secrets of a subscription; initialized with zeros. */
 typedef struct neo_webhook_secrets {
-    const neo_due_delivery *due; /* one of the subscription's deliveries */
-    const char *secret;          /* NULL if it cannot be decrypted with any key of the key file */
-    const char *previous;        /* NULL if there is none */
+    const neo_due_delivery *due;          /* one of the subscription's deliveries */
+    const char *secret;                   /* NULL if it, or a header, cannot be decrypted with any key of the key file */
+    const char *previous;                 /* NULL if there is none */
+    const char *headers[NEO_OWN_HEADERS]; /* the subscription's, as "Name: value" */
+    int header_count;
 } neo_webhook_secrets;
 
 /* Decrypts the secrets of the delivery's subscription, unless `secrets` has them already: a claim's deliveries are grouped by

@@ -9,7 +9,7 @@
 #include "pg/pg.h"
 
 #define PAGE_ROWS  1000
-#define PLACE_SIZE 200
+#define PLACE_SIZE 400
 
 enum { ROW, SECRET, AUTHENTICATED, PLACE };
 
@@ -25,6 +25,8 @@ static const struct column {
 } columns[] = {
     {"webhook_subscription", "secret", "id", BY_ID, "true"},
     {"webhook_subscription", "previous_secret", "id", BY_ID, "previous_secret_until > now()"},
+    {"webhook_header", "value", "subscription_id", "organization_id, subscription_id, name",
+     "format('%L, %L, %L', organization_id, subscription_id, name)", "true"},
     {"whatsapp_number", "access_token", "id", BY_ID, "true"},
     {"whatsapp_number", "app_secret", "id", BY_ID, "true"},
     {"idempotency_key", "secret", "response_body::json->>'id'", "organization_id, credential_id, key",

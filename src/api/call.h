@@ -249,6 +249,18 @@ NEO_MUSTCHECK neo_pg_status neo_call_find_references(neo_call *call, neo_pg *pg,
  * them. */
 NEO_MUSTCHECK neo_problem *neo_call_resolve_references(neo_call *call, neo_pg *pg, neo_json **body);
 
+/* ---------------------------------------------------------------- sealed.c */
+
+/* Whether the body has NEO_SEALED_VALUE for a value that is stored, so that it depends on the row. */
+int neo_call_keeps_sealed(const neo_call *call);
+
+/* Adds an error for each NEO_SEALED_VALUE of the valid body `clean` (NULL if it is not valid) that the resource `before` (NULL:
+ * a new one) has no value for. */
+neo_problem *neo_call_check_sealed(const neo_call *call, const neo_json *before, const neo_json *clean, neo_problem *problem);
+
+/* The body with the values of NEO_SEALED fields encrypted for the row `id`; the body itself if it has none. */
+neo_json *neo_call_seal(const neo_call *call, const char *id, neo_json *body);
+
 /* ---------------------------------------------------------------- external_id.c */
 
 /* 404 if the path has an external id, which the resource `current` does not have any more. */

@@ -77,14 +77,17 @@ static int is_id_taken(const neo_call *call, const neo_rows *rows)
 static neo_pg_status insert(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
 {
     neo_new *row = baton;
+    neo_json *body = row->body;
     const char *secret = row->secret;
     if (row->times)
         neo_import_new_id(row->id, call->match.resource->prefix, row->created_at);
     else
         row->created_at = neo_id_issue(row->id, call->match.resource->prefix);
     row->secret = secret ? neo_secret_seal(&call->site->keys, row->id, secret, call->pool) : NULL;
+    row->body = neo_call_seal(call, row->id, body);
     neo_pg_status status = neo_table_create(pg, call->match.resource, &call->actor, call->idempotency, row, call->pool, rows);
     row->secret = secret;
+    row->body = body;
     return status == NEO_PG_UNIQUE_VIOLATION && is_id_taken(call, rows) ? NEO_PG_RETRY : status;
 }
 
@@ -121,6 +124,7 @@ static neo_problem *check_new(neo_call *call, neo_json **clean, neo_new *row)
     if (problem || is_import)
         return problem ? problem : neo_call_check_history(call, clean, row);
     problem = validate(call, NULL, clean);
+    problem = neo_call_check_sealed(call, NULL, *clean, problem);
     return problem ? problem
                    : neo_transition_check(call->match.resource, NULL, neo_json_string(neo_json_get(*clean, "status")),
                                           call->pool, &row->timestamp_field);
@@ -287,7 +291,7 @@ static neo_problem *update_row(neo_call *call, neo_pg *pg, const char *version, 
     const neo_resource *resource = call->match.resource;
     neo_rows rows;
     int is_written;
-    neo_change row = {.id = call->match.id, .version = version, .body = clean};
+    neo_change row = {.id = call->match.id, .version = version, .body = neo_call_seal(call, call->match.id, clean)};
     neo_rule_input input = {.resource = resource, .id = call->match.id, .before = before, .after = clean};
     neo_problem *problem = resource->preconditions ? check_change(call, pg, &input, &row) : NULL;
     if (problem)
@@ -313,6 +317,7 @@ static neo_problem *patch_row(neo_call *call, neo_pg *pg, const char *version, n
         return problem;
     problem = neo_validate_merged(call->match.resource, merged, call->body, call->pool, &clean);
     problem = check_schemes(call, clean, problem);
+    problem = neo_call_check_sealed(call, before, clean, problem);
     return problem ? problem : update_row(call, pg, version, before, clean, result);
 }
 
@@ -320,9 +325,11 @@ static neo_problem *replace_row(neo_call *call, neo_pg *pg, const char *version,
 {
     const char *error;
     neo_json *clean, *before = NULL;
-    if (call->match.resource->preconditions && !(before = neo_json_parse(current, call->pool, &error)))
+    if ((call->match.resource->preconditions || neo_call_keeps_sealed(call)) &&
+        !(before = neo_json_parse(current, call->pool, &error)))
         return neo_problem_internal(call->pool);
     neo_problem *problem = validate(call, pg, &clean);
+    problem = neo_call_check_sealed(call, before, clean, problem);
     return problem ? problem : update_row(call, pg, version, before, clean, result);
 }
 
@@ -367,7 +374,8 @@ neo_problem *neo_call_patch(neo_call *call, neo_result *result)
 neo_problem *neo_call_replace(neo_call *call, neo_result *result)
 {
     const neo_resource *resource = call->match.resource;
-    return write_row(call, replace_row, resource->preconditions || neo_has_references(resource), result);
+    return write_row(call, replace_row, resource->preconditions || neo_has_references(resource) || neo_call_keeps_sealed(call),
+                     result);
 }
 
 neo_problem *neo_call_delete(neo_call *call, neo_result *result)

@@ -182,6 +182,7 @@ const neo_noun neo_noun_feed = {
 static const neo_noun_field subscription_fields[] = {
     FILTERED_BY_ORGANIZATION,
     LISTED("url"),
+    LISTED("description"),
     LISTED("events"),
     LISTED("is_active"),
     LISTED("health"),

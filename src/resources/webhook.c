@@ -20,6 +20,64 @@ static const char *const events[] = {
 
 static const char *const includes[] = {"changed", "previous", NULL};
 
+/* ---------------------------------------------------------------- headers of deliveries */
+
+/* Headers of the connection, the body and the signature, of tracing, and what HTTP itself forbids or the service sets. A name
+ * that ends in '-' is a prefix. */
+static const char *const refused_headers[] = {
+    "connection",  "keep-alive", "proxy-",     "te",     "trailer",         "transfer-encoding",   "upgrade",
+    "host",        "content-",   "expect",     "http2-", "accept-encoding", "x-webhook-signature", "webhook-",
+    "traceparent", "tracestate", "user-agent", NULL};
+
+static int is_refused_header(const char *name)
+{
+    for (const char *const *refused = refused_headers; *refused; refused++) {
+        size_t len = strlen(*refused);
+        if (strncasecmp(name, *refused, len) == 0 && ((*refused)[len - 1] == '-' || !name[len]))
+            return 1;
+    }
+    return 0;
+}
+
+/* A repeated name differs in case, because JSON has no other. */
+static int is_repeated(neo_json *headers, const char *name)
+{
+    for (void *m = neo_json_first(headers); m; m = neo_json_next(headers, m))
+        if (strcmp(neo_json_member_key(m), name) == 0)
+            return 0;
+        else if (strcasecmp(neo_json_member_key(m), name) == 0)
+            return 1;
+    return 0;
+}
+
+static const char *check_header(neo_json *headers, const char *name, const char *value)
+{
+    if (name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~")])
+        return "must have the name of a header: letters, digits and dashes";
+    if (is_refused_header(name))
+        return "is a header that subscriptions cannot set";
+    if (is_repeated(headers, name))
+        return "repeats a header";
+    for (const char *c = value; *c; c++)
+        if (*c < ' ' || *c > '~')
+            return "must have only visible ASCII characters and spaces";
+    return !*value || *value == ' ' || value[strlen(value) - 1] == ' ' ? "must not be empty, nor begin or end with a space"
+                                                                       : NULL;
+}
+
+static void webhook_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    neo_json *headers = neo_json_get(clean, "headers");
+    for (void *m = headers ? neo_json_first(headers) : NULL; m; m = neo_json_next(headers, m)) {
+        const char *name = neo_json_member_key(m);
+        const char *message = check_header(headers, name, neo_json_string(neo_json_member_value(m)));
+        if (message)
+            neo_problem_member(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name, "headers", name, message);
+    }
+}
+
+/* ---------------------------------------------------------------- fields */
+
 static const char *const healths[] = {"healthy", "failing", "disabled", NULL};
 static const char *const disabled_reasons[] = {"owner", "gone", "failing", NULL};
 
@@ -127,6 +185,31 @@ static const neo_field fields[] = {
      .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
      .doc = "The receiver asked to wait (`Retry-After`); nothing is sent until this time. Not present after a later success.",
      .example = "\"2026-02-03T09:12:41.204Z\""},
+    {.name = "description",
+     .type = NEO_STRING,
+     .personal = NEO_NOT_PERSONAL,
+     .max = 500,
+     .doc = "What the subscription is for.",
+     .example = "\"Brokers for the website\""},
+    {.name = "metadata",
+     .type = NEO_MAP,
+     .personal = NEO_NOT_PERSONAL,
+     .max_key_length = 40,
+     .max = 500,
+     .max_items = 50,
+     .doc = "Your own key-value pairs, returned as sent; any strings, also empty ones.",
+     .example = "{\"team\": \"website\"}"},
+    {.name = "headers",
+     .type = NEO_MAP,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_SEALED | NEO_NOT_IN_EXAMPLE,
+     .max_key_length = 100,
+     .max = 2000,
+     .max_items = 5,
+     .doc = "Further headers of deliveries, such as the token of a gateway. Values are encrypted and never returned: responses "
+            "have `" NEO_SEALED_VALUE "` instead, which keeps a value when it is sent back. Headers of the connection, of the "
+            "content and of signatures are refused.",
+     .example = "{\"X-Gateway-Token\": \"4c9f8b2e\"}"},
     {0},
 };
 
@@ -139,6 +222,7 @@ const neo_resource neo_webhook = {
     .tag_doc = "Subscriptions to events, and their deliveries.",
     .area = NEO_AREA_WEBHOOKS,
     .fields = fields,
+    .rule = webhook_rule,
 };
 
 const char *const neo_recovery_statuses[] = {"failed", "pending", "missed", NULL};

@@ -152,13 +152,15 @@ static int remaining_delay(const neo_courier *c, const neo_due_delivery *due)
 
 static void send_one(neo_courier *c, const neo_due_delivery *due, neo_in_flight_delivery *delivery)
 {
-    const char *headers[NEO_WEBHOOK_HEADERS];
+    const char *headers[NEO_WEBHOOK_HEADERS + NEO_OWN_HEADERS];
     neo_webhook_open_secrets(&c->secrets, &c->settings.keys, due, c->claim_pool);
     if (c->secrets.secret) {
         neo_text body = neo_webhook_body(due, c->claim_pool);
         int delay = remaining_delay(c, due);
         neo_webhook_sign(due->event_id, body, &c->secrets, neo_now_ms() + delay, c->claim_pool, headers);
-        delivery->is_sent = neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS, body, delay, delivery);
+        memcpy(headers + NEO_WEBHOOK_HEADERS, c->secrets.headers, sizeof c->secrets.headers);
+        delivery->is_sent =
+            neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS + c->secrets.header_count, body, delay, delivery);
         c->sent += delivery->is_sent;
         if (delivery->is_sent)
             return;

@@ -26,6 +26,7 @@ enum {
     SUCCESS_IS_NEWS,
     PER_HOUR,
     CHANGES,
+    HEADERS,
     FREES_NEXT,
     MAX_PER_SECOND,
     FIRST_IN,
@@ -60,6 +61,7 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .per_hour = atoi(neo_rows_value(rows, row, PER_HOUR)),
         .changes = neo_rows_value(rows, row, CHANGES),
         .frees_next = neo_rows_is_true(rows, row, FREES_NEXT),
+        .headers = neo_rows_value(rows, row, HEADERS),
     };
 }
 

@@ -39,12 +39,15 @@ async_commit as materialized (
     select set_config('synchronous_commit', 'off', true) as off,
         pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ({claim}::bigint >> 32)::int) as locked),
 due as materialized (
-    select d.at, d.id, o.id as subscription, o.free_slots, o.url, o.secret, o.previous, o.failing, o.success_is_news, o.per_hour, o.include,
+    select d.at, d.id, o.id as subscription, o.free_slots, o.url, o.secret, o.previous, o.failing, o.success_is_news, o.per_hour, o.include, o.headers,
         o.max_per_second, o.max_in_flight
     from (select * from later union all select * from earlier) queue,
     -- The subscription, if it is active, and how many more of its deliveries may be in flight; negative: milliseconds until one may be.
     lateral (
         select s.id, s.url, s.secret, s.include, s.max_per_second, s.max_in_flight,
+            case when s.headers is not null then (
+                select json_object_agg(h.name, h.value)::text from neoapi.webhook_header h
+                where h.organization_id = s.organization_id and h.subscription_id = s.id) end as headers,
             case when s.previous_secret_until > now() then s.previous_secret end as previous,
             s.failing_since is not null as failing,
             s.failing_since is not null or s.is_announced or s.limited_until is not null or s.paused_until is not null
@@ -101,7 +104,7 @@ from (
         neoapi.format_timestamp(h.event_at) as created_at, e.payload, due.url, due.secret, due.previous, due.failing,
         due.success_is_news, due.per_hour,
         concat(case when 'changed' = any (due.include) then ',"changed":' || array_to_json(e.changed) end,
-           case when 'previous' = any (due.include) then ',"previous":' || e.previous end) as changes,
+           case when 'previous' = any (due.include) then ',"previous":' || e.previous end) as changes, due.headers,
         due.max_in_flight is not null as frees_next, due.max_per_second,
         case when due.max_per_second is not null
              then (select p.first_in from paced p where p.subscription_id = t.subscription_id) end as first_in
@@ -119,7 +122,7 @@ from (
         order by l.id limit 1) e
     order by t.subscription_id <= {cursor}, t.subscription_id, t.id) claimed
 union all
-select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
 from due where at is null;
 
 -- Records attempts; {ids} to {delays} are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless

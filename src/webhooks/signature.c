@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/encode.h"
+#include "core/json.h"
 #include "core/secret.h"
 
 static const char *open_secret(const neo_keys *keys, const neo_due_delivery *due, const char *sealed, apr_pool_t *pool)
@@ -13,11 +14,28 @@ static const char *open_secret(const neo_keys *keys, const neo_due_delivery *due
     return sealed ? neo_secret_open(keys, due->subscription, sealed, pool) : NULL;
 }
 
+static void open_headers(neo_webhook_secrets *secrets, const neo_keys *keys, const neo_due_delivery *due, apr_pool_t *pool)
+{
+    const char *error;
+    neo_json *sealed = neo_json_parse((neo_text){due->headers, strlen(due->headers)}, pool, &error);
+    for (void *m = neo_json_first(sealed); m && secrets->header_count < NEO_OWN_HEADERS; m = neo_json_next(sealed, m)) {
+        const char *value = open_secret(keys, due, neo_json_string(neo_json_member_value(m)), pool);
+        if (!value)
+            secrets->secret = NULL;
+        else
+            secrets->headers[secrets->header_count++] = apr_pstrcat(pool, neo_json_member_key(m), ": ", value, NULL);
+    }
+}
+
 void neo_webhook_open_secrets(neo_webhook_secrets *secrets, const neo_keys *keys, const neo_due_delivery *due, apr_pool_t *pool)
 {
-    if (!secrets->due || strcmp(secrets->due->subscription, due->subscription) != 0)
-        *secrets = (neo_webhook_secrets){due, open_secret(keys, due, due->secret, pool),
-                                         open_secret(keys, due, due->previous_secret, pool)};
+    if (secrets->due && strcmp(secrets->due->subscription, due->subscription) == 0)
+        return;
+    *secrets = (neo_webhook_secrets){.due = due,
+                                     .secret = open_secret(keys, due, due->secret, pool),
+                                     .previous = open_secret(keys, due, due->previous_secret, pool)};
+    if (due->headers)
+        open_headers(secrets, keys, due, pool);
 }
 
 neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool)

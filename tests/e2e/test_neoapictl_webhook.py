@@ -42,6 +42,7 @@ def test_subscriptions_are_listed_by_organization_and_all_together(ctl, module_i
     others = subscribe(Api(module_instance, module_admin_factory.key()), "http://127.0.0.1:9/others")
     listed, = ctl.json("webhook", "list", "--organization", organization_of(admin))
     assert listed == {"id": mine["id"], "organization_id": organization_of(admin), "url": "http://127.0.0.1:9/mine",
+                      "description": None,
                       "events": ["broker.created", "broker.deleted"], "is_active": True, "health": "healthy",
                       "last_success_at": None, "failing_since": None, "disabled_at": None, "disabled_reason": None,
                       "limited_until": None, "paused_until": None, "max_per_second": None, "max_in_flight": None, "pending": 0}

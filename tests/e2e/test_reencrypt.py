@@ -189,3 +189,17 @@ def test_any_number_of_secrets_is_encrypted_in_pages(deployment):
     assert d.ctl.json("reencrypt", *d.key_file) == {"reencrypted": 7 + 3 * copies, "first_key": 7 + 3 * copies, "other_keys": 0,
                                                    "undecryptable": 0}
     assert f"all {7 + 3 * copies} can be decrypted; key 1 encrypts {7 + 3 * copies}, key 2 encrypts 0" in d.found()["found"]
+
+
+def test_headers_of_subscriptions_are_encrypted_again(deployment):
+    d = deployment
+    ok(d.api.patch("webhooks/" + d.subscription["id"], json={"headers": {"X-Gateway-Token": "it's secret", "X-'": "2"}}))
+    assert d.found()["found"] == "all 9 can be decrypted"
+    sealed = d.instance.sql("select value from neoapi.webhook_header")
+    fresh = new_key()
+    d.use(fresh + d.former)
+    assert eventually(lambda: d.ctl.run("--json", "reencrypt", *d.key_file)[0] == 0, "all processes have the key")
+    d.use(fresh)
+    assert d.found()["found"] == "all 9 can be decrypted"
+    assert set(sealed).isdisjoint(d.instance.sql("select value from neoapi.webhook_header"))
+    assert d.deliver().headers["x-gateway-token"] == "it's secret"

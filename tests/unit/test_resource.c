@@ -166,7 +166,10 @@ TEST(a_webhook_has_the_fields_of_the_specification_in_its_order_then_others)
                                         "include",
                                         "max_per_second",
                                         "max_in_flight",
-                                        "paused_until"};
+                                        "paused_until",
+                                        "description",
+                                        "metadata",
+                                        "headers"};
     for (int i = 0; i < COUNT(names); i++)
         assert_string_equal(neo_webhook.fields[i].name, names[i]);
     assert_null(neo_webhook.fields[COUNT(names)].name);
