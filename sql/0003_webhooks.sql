@@ -144,6 +144,12 @@ create table neoapi.webhook_subscription (
     secret                text not null, -- encrypted with the deployment's key; the id is the additional authenticated data
     previous_secret       text,          -- encrypted like secret; until previous_secret_until deliveries are signed with both
     previous_secret_until timestamptz,
+    asymmetric_signature  text,          -- 'ed25519'; null: none
+    private_key           text,          -- encrypted like secret; null until asymmetric_signature is first set
+    public_key            text,          -- 'whpk_' and base64
+    previous_private_key  text,          -- encrypted like secret; until previous_public_key_until deliveries are signed with both
+    previous_public_key   text,
+    previous_public_key_until timestamptz,
     health                text not null default 'healthy', -- the trigger keeps it; 'failing' or 'disabled' otherwise
     last_success_at       timestamptz, -- to the minute
     failing_since         timestamptz, -- the first failure after the last success

@@ -46,6 +46,16 @@ apr_size_t neo_seal(const neo_keys *keys, neo_text context, const void *data, ap
  * if the bytes were changed or cut, or sealed with another context or an unknown key. */
 NEO_MUSTCHECK int neo_open(const neo_keys *keys, neo_text context, const void *sealed, apr_size_t len, unsigned char *out);
 
+/* Ed25519 (RFC 8032): a private key and a public key have 32 bytes each. */
+#define NEO_ED25519_SIZE           32
+#define NEO_ED25519_SIGNATURE_SIZE 64
+void neo_ed25519_make(unsigned char private_key[NEO_ED25519_SIZE], unsigned char public_key[NEO_ED25519_SIZE]);
+
+/* A private key that is ready to sign with: preparing it takes longer than a signature. Freed with the pool. */
+typedef struct evp_pkey_st neo_signer;
+neo_signer *neo_signer_make(const unsigned char private_key[NEO_ED25519_SIZE], apr_pool_t *pool);
+void neo_signer_sign(neo_signer *signer, neo_text message, unsigned char signature[NEO_ED25519_SIGNATURE_SIZE]);
+
 /* Makes TLS clients with this OpenSSL context (SSL_CTX) refuse servers whose certificate has no subject alternative name. The
  * common name of such a certificate was never checked by name constraints (RFC 9525, section 6.3). */
 void neo_tls_require_alternative_names(void *ssl_context);

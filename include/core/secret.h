@@ -39,6 +39,19 @@ NEO_MUSTCHECK int neo_secret_check(const char *text);
 #define NEO_WEBHOOK_SECRET_PREFIX "whsec_"
 const char *neo_webhook_secret_make(apr_pool_t *pool);
 
+/* The key pair of a subscription, as Standard Webhooks writes it: "whsk_" and "whpk_", each with 32 bytes in base64. */
+#define NEO_PRIVATE_KEY_PREFIX "whsk_"
+#define NEO_PUBLIC_KEY_PREFIX  "whpk_"
+typedef struct neo_key_pair {
+    const char *private_key; /* sealed for storage */
+    const char *public_key;
+} neo_key_pair;
+
+/* Makes a key pair for the row `id`. */
+neo_key_pair neo_key_pair_make(const neo_keys *keys, const char *id, apr_pool_t *pool);
+/* Returns NULL if no key decrypts it for that row. */
+neo_signer *neo_key_pair_signer(const neo_keys *keys, const char *id, const char *private_key, apr_pool_t *pool);
+
 /* Encrypts a secret for storage in the row `id`, as base64url. neo_secret_open returns NULL if no key decrypts it for that
  * row. */
 const char *neo_secret_seal(const neo_keys *keys, const char *id, const char *secret, apr_pool_t *pool);

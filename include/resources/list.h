@@ -31,6 +31,10 @@ extern const neo_resource neo_whatsapp_opt_out, neo_whatsapp_conversation, neo_w
 
 /* The body of POST /webhooks/{id}/recover, and the values of its `statuses`, ended by NULL. */
 extern const neo_resource neo_recovery;
+/* The body of POST /webhooks/{id}/rotate-key. */
+extern const neo_resource neo_key_rotation;
+/* Whether it is a subscription whose deliveries are signed with a key of its own. `body` is its valid one. */
+int neo_webhook_needs_keys(const neo_resource *resource, const neo_json *body);
 extern const char *const neo_recovery_statuses[];
 
 /* The body and the response of POST /whatsapp/conversations; a conversation as it is read; the bodies of its PATCH and of POST

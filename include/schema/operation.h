@@ -32,6 +32,7 @@ enum neo_accepts {
     NEO_ACCEPTS_SORT_BY_ID = 2048, /* only an order without a column */
     NEO_ACCEPTS_COUNT = 4096,      /* count in the query */
     NEO_ACCEPTS_FIELDS = 8192,     /* fields in the query; only for responses with the resource */
+    NEO_ACCEPTS_ORGANIZATION_ID = 16384, /* organization_id in the query, of a public operation */
 };
 
 /* Headers of a response, beside X-Request-ID. Every response has those of the rate limit; only 429 lists them, because each

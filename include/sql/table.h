@@ -6,6 +6,7 @@
 #ifndef NEO_SQL_TABLE_H
 #define NEO_SQL_TABLE_H
 
+#include "core/secret.h"
 #include "schema/business_rules.h"
 #include "sql/idempotency.h"
 #include "sql/page.h"
@@ -17,6 +18,7 @@ typedef struct neo_new {
     neo_ms created_at; /* the time in the id */
     neo_json *body;
     const char *secret;          /* sealed; NULL if the resource has none */
+    neo_key_pair keys;           /* of a subscription that needs them; otherwise NULLs */
     const char *timestamp_field; /* the field that is set because of the status; NULL if there is none */
     const neo_json *times;       /* of imported history: created_at, updated_at and those of its statuses; NULL for others */
     neo_target target;           /* only of imported history */
@@ -40,6 +42,7 @@ typedef struct neo_change {
     const char *id;
     const char *version; /* that the row must have; NULL: any, for a resource without references */
     const neo_json *body;
+    neo_key_pair keys;           /* see neo_new; they are ignored if the row has some */
     const char *timestamp_field; /* see neo_new */
     neo_target target;
 } neo_change;

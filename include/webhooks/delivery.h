@@ -4,6 +4,7 @@
 #define NEO_WEBHOOKS_DELIVERY_H
 
 #include "core/json.h"
+#include "core/secret.h"
 #include "sql/idempotency.h"
 #include "sql/page.h"
 
@@ -29,5 +30,14 @@ NEO_MUSTCHECK neo_pg_status neo_delivery_recover(neo_pg *pg, const neo_actor *ac
 /* Gives a subscription a new secret (sealed); the old one stays valid for a day. One row with the answer, or none. */
 NEO_MUSTCHECK neo_pg_status neo_delivery_rotate(neo_pg *pg, const neo_actor *actor, const char *subscription,
                                                 const char *secret, apr_pool_t *pool, neo_rows *rows);
+
+/* Gives a subscription new keys; the former ones stay valid for `overlap_hours`. One row with the answer, or none, also if the
+ * idempotency key exists. */
+NEO_MUSTCHECK neo_pg_status neo_delivery_rotate_key(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
+                                                    const char *subscription, const neo_key_pair *keys, int overlap_hours,
+                                                    apr_pool_t *pool, neo_rows *rows);
+
+/* The public keys of an organization's subscriptions, as a JWK Set in a row; an empty one if there is no such organization. */
+NEO_MUSTCHECK neo_pg_status neo_delivery_public_keys(neo_pg *pg, const char *organization, apr_pool_t *pool, neo_rows *rows);
 
 #endif

@@ -26,6 +26,8 @@ typedef struct neo_due_delivery {
     const char *secret;          /* sealed */
     const char *previous_secret; /* sealed; NULL if there is none or it has expired */
     const char *headers;         /* of the subscription: names and sealed values, as a JSON object; NULL if there are none */
+    const char *private_key;     /* sealed; NULL if the subscription has no asymmetric signature */
+    const char *previous_key;    /* sealed; NULL if there is none or it has expired */
     int is_failing;              /* the subscription's last attempt failed */
     int success_is_news;         /* a success changes the subscription's health, or its last one was over a minute ago */
     int per_hour;                /* limit of the organization's deliveries to a host in an hour; 0 if unlimited */

@@ -10,13 +10,15 @@
 #define NEO_WEBHOOK_HEADERS 5
 #define NEO_OWN_HEADERS     5 /* that a subscription can add */
 
-/* The decrypted secrets of a subscription; initialized with zeros. */
+/* The decrypted secrets and keys of a subscription; initialized with zeros. */
 typedef struct neo_webhook_secrets {
     const neo_due_delivery *due;          /* one of the subscription's deliveries */
-    const char *secret;                   /* NULL if it, or a header, cannot be decrypted with any key of the key file */
+    const char *secret;                   /* NULL if it, the key or a header cannot be decrypted with any key of the key file */
     const char *previous;                 /* NULL if there is none */
     const char *headers[NEO_OWN_HEADERS]; /* the subscription's, as "Name: value" */
     int header_count;
+    neo_signer *signer;          /* NULL without an asymmetric signature */
+    neo_signer *previous_signer; /* NULL if there is none */
 } neo_webhook_secrets;
 
 /* Decrypts the secrets of the delivery's subscription, unless `secrets` has them already: a claim's deliveries are grouped by
@@ -28,7 +30,8 @@ void neo_webhook_open_secrets(neo_webhook_secrets *secrets, const neo_keys *keys
 neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool);
 
 /* The headers, as "Name: value". X-Webhook-Signature is signed with the new secret only, webhook-signature also with the
- * previous one. `id` is the event's, so that repetitions have the same webhook-id; `now` is the time of the attempt. */
+ * previous one and with the keys. `id` is the event's, so that repetitions have the same webhook-id; `now` is the time of the
+ * attempt. */
 void neo_webhook_sign(const char *id, neo_text body, const neo_webhook_secrets *secrets, neo_ms now, apr_pool_t *pool,
                       const char *headers[NEO_WEBHOOK_HEADERS]);
 

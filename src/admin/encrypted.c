@@ -15,8 +15,8 @@ enum { ROW, SECRET, AUTHENTICATED, PLACE };
 
 #define BY_ID "organization_id, id", "format('%L, %L', organization_id, id)"
 
-/* Inactive subscriptions count, because they can be activated again. A rotation of a subscription's secret moves it to
- * previous_secret, which therefore comes after it. */
+/* Inactive subscriptions count, because they can be activated again. A rotation of a subscription's secret or key moves it
+ * to the column that therefore comes after it. */
 static const struct column {
     const char *table, *name;
     const char *authenticated; /* the row's id that the secret is bound to */
@@ -27,6 +27,8 @@ static const struct column {
     {"webhook_subscription", "previous_secret", "id", BY_ID, "previous_secret_until > now()"},
     {"webhook_header", "value", "subscription_id", "organization_id, subscription_id, name",
      "format('%L, %L, %L', organization_id, subscription_id, name)", "true"},
+    {"webhook_subscription", "private_key", "id", BY_ID, "private_key is not null"},
+    {"webhook_subscription", "previous_private_key", "id", BY_ID, "previous_public_key_until > now()"},
     {"whatsapp_number", "access_token", "id", BY_ID, "true"},
     {"whatsapp_number", "app_secret", "id", BY_ID, "true"},
     {"idempotency_key", "secret", "response_body::json->>'id'", "organization_id, credential_id, key",

@@ -26,6 +26,7 @@ static const struct {
     {"order", NEO_ACCEPTS_FOLLOW, SINGLE},
     {"after", NEO_ACCEPTS_FOLLOW, SINGLE},
     {"wait", NEO_ACCEPTS_FOLLOW, SINGLE},
+    {"organization_id", NEO_ACCEPTS_ORGANIZATION_ID, SINGLE},
 };
 #define PARAMETERS (sizeof parameters / sizeof *parameters)
 

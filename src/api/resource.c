@@ -74,6 +74,13 @@ static int is_id_taken(const neo_call *call, const neo_rows *rows)
     return rows->constraint && strcmp(rows->constraint, index) == 0;
 }
 
+/* The keys of a subscription to write that signs with them. It keeps those that it has. */
+static neo_key_pair make_keys(neo_call *call, const char *id, const neo_json *body)
+{
+    return neo_webhook_needs_keys(call->match.resource, body) ? neo_key_pair_make(&call->site->keys, id, call->pool)
+                                                              : (neo_key_pair){0};
+}
+
 static neo_pg_status insert(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
 {
     neo_new *row = baton;
@@ -85,6 +92,7 @@ static neo_pg_status insert(neo_call *call, neo_pg *pg, void *baton, neo_rows *r
         row->created_at = neo_id_issue(row->id, call->match.resource->prefix);
     row->secret = secret ? neo_secret_seal(&call->site->keys, row->id, secret, call->pool) : NULL;
     row->body = neo_call_seal(call, row->id, body);
+    row->keys = make_keys(call, row->id, body);
     neo_pg_status status = neo_table_create(pg, call->match.resource, &call->actor, call->idempotency, row, call->pool, rows);
     row->secret = secret;
     row->body = body;
@@ -291,7 +299,10 @@ static neo_problem *update_row(neo_call *call, neo_pg *pg, const char *version, 
     const neo_resource *resource = call->match.resource;
     neo_rows rows;
     int is_written;
-    neo_change row = {.id = call->match.id, .version = version, .body = neo_call_seal(call, call->match.id, clean)};
+    neo_change row = {.id = call->match.id,
+                      .version = version,
+                      .body = neo_call_seal(call, call->match.id, clean),
+                      .keys = make_keys(call, call->match.id, clean)};
     neo_rule_input input = {.resource = resource, .id = call->match.id, .before = before, .after = clean};
     neo_problem *problem = resource->preconditions ? check_change(call, pg, &input, &row) : NULL;
     if (problem)

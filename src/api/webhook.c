@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Webhook subscriptions: rotation of the secret, deliveries, test deliveries, retries and recovery. */
+#include "core/id.h"
 #include "core/json.h"
 #include "core/secret.h"
 #include "list.h"
@@ -21,6 +22,30 @@ static neo_problem *rotate_secret(neo_call *call, neo_result *result)
     if (!problem)
         *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0), .secret = secret};
     return problem;
+}
+
+/* Of one organization, because a receiver that trusted the keys of all would accept deliveries that another organization
+ * caused. Does not say whether there is such an organization. */
+static neo_problem *get_public_keys(neo_call *call, neo_result *result)
+{
+    neo_pg *pg;
+    neo_rows rows;
+    neo_problem *problem = NULL;
+    const char *organization = apr_table_get(call->query, "organization_id");
+    if (!organization || !neo_id_is(organization, "org_")) {
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", "organization_id",
+                          "must be the id of an organization");
+        return problem;
+    }
+    if ((problem = neo_call_acquire_unconfirmed(call, &pg)))
+        return problem;
+    neo_pg_status status = neo_delivery_public_keys(pg, organization, call->pool, &rows);
+    neo_call_release_unconfirmed(call, pg);
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, &rows);
+    neo_call_set_header(call, "Cache-Control", "public, max-age=300");
+    *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
+    return NULL;
 }
 
 static neo_pg_status fetch_deliveries(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
@@ -68,6 +93,13 @@ static neo_pg_status recover(neo_call *call, neo_pg *pg, void *body, neo_rows *r
     return neo_delivery_recover(pg, &call->actor, call->idempotency, call->match.id, body, call->pool, rows);
 }
 
+static neo_pg_status renew_key(neo_call *call, neo_pg *pg, void *body, neo_rows *rows)
+{
+    const neo_key_pair keys = neo_key_pair_make(&call->site->keys, call->match.id, call->pool);
+    return neo_delivery_rotate_key(pg, &call->actor, call->idempotency, call->match.id, &keys,
+                                   (int)neo_json_integer(neo_json_get(body, "overlap_hours")), call->pool, rows);
+}
+
 static neo_problem *deliver(neo_call *call, const neo_idempotent *operation, neo_result *result)
 {
     neo_pg *pg;
@@ -101,6 +133,14 @@ static neo_problem *recover_deliveries(neo_call *call, neo_result *result)
     return problem ? problem : deliver(call, &(neo_idempotent){.write = recover, .baton = clean}, result);
 }
 
+/* Repeated without an idempotency key, it would end the overlap with the key that receivers have. */
+static neo_problem *rotate_key(neo_call *call, neo_result *result)
+{
+    neo_json *clean;
+    neo_problem *problem = neo_validate(&neo_key_rotation, call->body, call->pool, &clean);
+    return problem ? problem : deliver(call, &(neo_idempotent){.write = renew_key, .baton = clean}, result);
+}
+
 /* ---------------------------------------------------------------- operations */
 
 const neo_operation neo_webhook_operations[] = {
@@ -117,6 +157,37 @@ const neo_operation neo_webhook_operations[] = {
             "signature with the old secret as well, so that no delivery is refused in the meantime. "
             "`X-Webhook-Signature` uses the new secret at once.",
      .answer = "The subscription with its new secret."},
+    {.method = "POST",
+     .path = "webhooks/{id}/rotate-key",
+     .run = rotate_key,
+     .access = NEO_ACCESS_WRITE,
+     .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_IDEMPOTENCY_KEY,
+     .status = 200,
+     .media_type = "application/json",
+     .problems = NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_REQUIRED) | NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_INVALID),
+     .body = &neo_key_rotation,
+     .schema = "Webhook",
+     .verb = "rotateWebhookKey",
+     .summary = "Rotate the key of a subscription",
+     .doc =
+         "Replaces the keys of `asymmetric_signature`, or makes the first ones. During the overlap `webhook-signature` has a "
+         "signature with the former key as well, and the public keys include both.",
+     .answer = "The subscription with its new `public_key`."},
+    {.method = "GET",
+     .path = ".well-known/jwks.json",
+     .run = get_public_keys,
+     .access = NEO_ACCESS_PUBLIC,
+     .accepts = NEO_ACCEPTS_ORGANIZATION_ID | NEO_ACCEPTS_IF_NONE_MATCH,
+     .status = 200,
+     .response_headers = NEO_RESPONSE_ETAG,
+     .media_type = "application/jwk-set+json",
+     .tag = "Webhooks",
+     .verb = "getPublicKeys",
+     .summary = "Get the keys of signatures",
+     .doc =
+         "The public keys of an organization's subscriptions with `asymmetric_signature`, as a JWK Set. Each subscription has "
+         "its own. No credential needed; can be cached for five minutes. Unknown organizations have no keys.",
+     .answer = "The keys."},
     {.method = "POST",
      .path = "webhooks/{id}/test",
      .run = test_subscription,

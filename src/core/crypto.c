@@ -263,6 +263,44 @@ const char *neo_keys_read(neo_keys *keys, const char *path, apr_pool_t *pool)
     return error;
 }
 
+/* ---------------------------------------------------------------- signatures */
+
+void neo_ed25519_make(unsigned char private_key[NEO_ED25519_SIZE], unsigned char public_key[NEO_ED25519_SIZE])
+{
+    size_t len = NEO_ED25519_SIZE;
+    neo_random(private_key, NEO_ED25519_SIZE);
+    EVP_PKEY *key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, private_key, NEO_ED25519_SIZE);
+    if (!key || EVP_PKEY_get_raw_public_key(key, public_key, &len) != 1)
+        abort();
+    EVP_PKEY_free(key);
+}
+
+static apr_status_t free_signer(void *signer)
+{
+    EVP_PKEY_free(signer);
+    return APR_SUCCESS;
+}
+
+neo_signer *neo_signer_make(const unsigned char private_key[NEO_ED25519_SIZE], apr_pool_t *pool)
+{
+    EVP_PKEY *signer = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, private_key, NEO_ED25519_SIZE);
+    if (!signer)
+        abort();
+    apr_pool_cleanup_register(pool, signer, free_signer, apr_pool_cleanup_null);
+    return signer;
+}
+
+/* A context of its own, because initializing one for a digest would lose this kind of key. */
+void neo_signer_sign(neo_signer *signer, neo_text message, unsigned char signature[NEO_ED25519_SIGNATURE_SIZE])
+{
+    size_t len = NEO_ED25519_SIGNATURE_SIZE;
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    if (!ctx || EVP_DigestSignInit(ctx, NULL, NULL, NULL, signer) != 1 ||
+        EVP_DigestSign(ctx, signature, &len, (const unsigned char *)message.ptr, message.len) != 1)
+        abort();
+    EVP_MD_CTX_free(ctx);
+}
+
 /* ---------------------------------------------------------------- TLS */
 
 static int check_certificate(int is_trusted, X509_STORE_CTX *store)

@@ -142,3 +142,31 @@ const char *neo_secret_open(const neo_keys *keys, const char *id, const char *se
     plain[len] = '\0';
     return plain;
 }
+
+/* ---------------------------------------------------------------- key pairs */
+
+neo_key_pair neo_key_pair_make(const neo_keys *keys, const char *id, apr_pool_t *pool)
+{
+    unsigned char private_key[NEO_ED25519_SIZE], public_key[NEO_ED25519_SIZE];
+    neo_ed25519_make(private_key, public_key);
+    char *text = apr_pstrcat(pool, NEO_PRIVATE_KEY_PREFIX, neo_base64(private_key, sizeof private_key, pool), NULL);
+    explicit_bzero(private_key, sizeof private_key);
+    return (neo_key_pair){
+        neo_secret_seal(keys, id, text, pool),
+        apr_pstrcat(pool, NEO_PUBLIC_KEY_PREFIX, neo_base64(public_key, sizeof public_key, pool), NULL),
+    };
+}
+
+/* The prefix distinguishes it from the secret, which is bound to the same row. */
+neo_signer *neo_key_pair_signer(const neo_keys *keys, const char *id, const char *private_key, apr_pool_t *pool)
+{
+    unsigned char bytes[NEO_ED25519_SIZE];
+    const char *text = neo_secret_open(keys, id, private_key, pool);
+    size_t prefix = strlen(NEO_PRIVATE_KEY_PREFIX);
+    if (!text || strncmp(text, NEO_PRIVATE_KEY_PREFIX, prefix) != 0 ||
+        neo_base64_decode(text + prefix, strlen(text + prefix), bytes, sizeof bytes) != NEO_ED25519_SIZE)
+        return NULL;
+    neo_signer *signer = neo_signer_make(bytes, pool);
+    explicit_bzero(bytes, sizeof bytes);
+    return signer;
+}

@@ -15,12 +15,19 @@ static const struct {
     unsigned int accepts;
     const char *component;
 } taken[] = {
-    {NEO_ACCEPTS_PAGE, "Limit"},       {NEO_ACCEPTS_PAGE, "Cursor"},
-    {NEO_ACCEPTS_SORT, "Sort"},        {NEO_ACCEPTS_SORT_BY_ID, "SortByCreation"},
-    {NEO_ACCEPTS_COUNT, "Count"},      {NEO_ACCEPTS_IDEMPOTENCY_KEY, "IdempotencyKey"},
-    {NEO_ACCEPTS_IF_MATCH, "IfMatch"}, {NEO_ACCEPTS_IF_NONE_MATCH, "IfNoneMatch"},
-    {NEO_ACCEPTS_IMPORT, "Import"},    {NEO_ACCEPTS_FOLLOW, "Order"},
-    {NEO_ACCEPTS_FOLLOW, "After"},     {NEO_ACCEPTS_FOLLOW, "Wait"},
+    {NEO_ACCEPTS_PAGE, "Limit"},
+    {NEO_ACCEPTS_PAGE, "Cursor"},
+    {NEO_ACCEPTS_SORT, "Sort"},
+    {NEO_ACCEPTS_SORT_BY_ID, "SortByCreation"},
+    {NEO_ACCEPTS_COUNT, "Count"},
+    {NEO_ACCEPTS_IDEMPOTENCY_KEY, "IdempotencyKey"},
+    {NEO_ACCEPTS_IF_MATCH, "IfMatch"},
+    {NEO_ACCEPTS_IF_NONE_MATCH, "IfNoneMatch"},
+    {NEO_ACCEPTS_IMPORT, "Import"},
+    {NEO_ACCEPTS_FOLLOW, "Order"},
+    {NEO_ACCEPTS_FOLLOW, "After"},
+    {NEO_ACCEPTS_FOLLOW, "Wait"},
+    {NEO_ACCEPTS_ORGANIZATION_ID, "OrganizationId"},
 };
 
 #define ID NEO_JSON({"type" : "string", "pattern" : "^[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}$"})

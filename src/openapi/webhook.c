@@ -45,6 +45,7 @@ void neo_openapi_event_components(const neo_openapi_builder *builder)
 {
     neo_openapi_schema(builder, &neo_lead_merge, NEO_SHAPE_INPUT, "Which lead to merge.");
     neo_openapi_schema(builder, &neo_recovery, NEO_SHAPE_INPUT, "Which deliveries to send again.");
+    neo_openapi_schema(builder, &neo_key_rotation, NEO_SHAPE_INPUT, "How to rotate a key.");
     neo_openapi_schema(builder, &neo_webhook_test, NEO_SHAPE_EVENT, "Which subscription is tested.");
     neo_openapi_schema(builder, &neo_expiring_credential, NEO_SHAPE_EVENT, "Which credential expires.");
     for (const neo_event_type *t = neo_event_types; t->name; t++) {

@@ -20,6 +20,8 @@ static const char *const events[] = {
 
 static const char *const includes[] = {"changed", "previous", NULL};
 
+static const char *const asymmetric_signatures[] = {"ed25519", NULL};
+
 /* ---------------------------------------------------------------- headers of deliveries */
 
 /* Headers of the connection, the body and the signature, of tracing, and what HTTP itself forbids or the service sets. A name
@@ -210,8 +212,60 @@ static const neo_field fields[] = {
             "have `" NEO_SEALED_VALUE "` instead, which keeps a value when it is sent back. Headers of the connection, of the "
             "content and of signatures are refused.",
      .example = "{\"X-Gateway-Token\": \"4c9f8b2e\"}"},
+    {.name = "asymmetric_signature",
+     .type = NEO_ENUM,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_NOT_IN_EXAMPLE,
+     .values = asymmetric_signatures,
+     .doc = "Whether `webhook-signature` also has a signature that is verified with `public_key`, so that receivers need no "
+            "secret.",
+     .example = "\"ed25519\""},
+    {.name = "public_key",
+     .type = NEO_STRING,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
+     .doc = "Key of `asymmetric_signature`: `whpk_` and 32 bytes in base64. Made when this is first set; the same until it is "
+            "rotated.",
+     .example = "\"whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\""},
+    {.name = "previous_public_key",
+     .type = NEO_STRING,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
+     .doc = "The key before the last rotation.",
+     .example = "\"whpk_PUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=\""},
+    {.name = "previous_public_key_until",
+     .type = NEO_TIMESTAMP,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
+     .doc = "Until then, deliveries also have a signature of the previous key.",
+     .example = "\"2026-02-04T09:12:41.204Z\""},
     {0},
 };
+
+int neo_webhook_needs_keys(const neo_resource *resource, const neo_json *body)
+{
+    return resource == &neo_webhook && neo_json_get(body, "asymmetric_signature");
+}
+
+#define MAX_OVERLAP_HOURS 168
+
+static const neo_field rotation_fields[] = {
+    {.name = "overlap_hours",
+     .type = NEO_INTEGER,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_REQUIRED,
+     .max = MAX_OVERLAP_HOURS,
+     .doc = "Hours for which deliveries have signatures of both keys; 0: the former key is no longer used.",
+     .example = "24"},
+    {0},
+};
+
+const neo_resource neo_key_rotation = {.name = "webhook",
+                                       .collection = "webhooks",
+                                       .prefix = "whs_",
+                                       .title = "KeyRotation",
+                                       .area = NEO_AREA_WEBHOOKS,
+                                       .fields = rotation_fields};
 
 const neo_resource neo_webhook = {
     .name = "webhook",

@@ -46,6 +46,8 @@ neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const n
     v.id_block = id_block;
     set_fields(&v, resource, row->body, pool);
     v.secret = row->secret;
+    v.private_key = row->keys.private_key;
+    v.public_key = row->keys.public_key;
     v.timestamp_field = row->timestamp_field;
     v.target = row->target.id;
     v.target_version = row->target.version;
@@ -105,6 +107,8 @@ neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const n
     char target_id_block[NEO_ID_BLOCK_SIZE];
     neo_values v = bind_actor(actor, row->id);
     set_fields(&v, resource, row->body, pool);
+    v.private_key = row->keys.private_key;
+    v.public_key = row->keys.public_key;
     v.timestamp_field = row->timestamp_field;
     v.target = row->target.id;
     v.target_version = row->target.version;

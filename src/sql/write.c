@@ -91,6 +91,16 @@ static void add_setting(apr_array_header_t *settings, const char *name, const ch
         APR_ARRAY_PUSH(settings, setting) = (setting){name, value, field};
 }
 
+/* A key pair that exists stays. */
+static void add_secrets(apr_array_header_t *settings, const neo_resource *resource, int is_update)
+{
+    if (!is_update)
+        add_setting(settings, "secret", "{secret}", NULL);
+    add_setting(settings, "private_key", is_update ? "coalesce(t.private_key, {private_key})" : "{private_key}", NULL);
+    add_setting(settings, "public_key", is_update ? "coalesce(t.public_key, {public_key})" : "{public_key}",
+                neo_field_named(resource->fields, "public_key"));
+}
+
 static const char *time_in_history(const char *name, apr_pool_t *pool)
 {
     return apr_psprintf(pool, "({times}::json->>'%s')::timestamptz", name);
@@ -125,8 +135,8 @@ static apr_array_header_t *make_settings(const neo_resource *resource, int is_up
         else if (field || !is_import)
             add_setting(settings, name, values[is_update][is_import], field);
     }
-    if (neo_secret_field(resource) && !is_update)
-        add_setting(settings, "secret", "{secret}", NULL);
+    if (neo_secret_field(resource))
+        add_secrets(settings, resource, is_update);
     if (options & NEW)
         add_setting(settings, "representation", "item.representation", NULL);
     for (const neo_field *f = resource->fields; f->name; f++)

@@ -72,3 +72,21 @@ neo_pg_status neo_delivery_rotate(neo_pg *pg, const neo_actor *actor, const char
                                .now = now, .actor = actor->name),
                       pool, rows);
 }
+
+neo_pg_status neo_delivery_rotate_key(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
+                                      const char *subscription, const neo_key_pair *keys, int overlap_hours, apr_pool_t *pool,
+                                      neo_rows *rows)
+{
+    char now[NEO_MS_TEXT_SIZE];
+    neo_ms_format(now, neo_now_ms());
+    return neo_pg_run(pg,
+                      NEO_BIND(rotate_key, NEO_IDEMPOTENCY_VALUES(actor, idempotency), .actor = actor->name,
+                               .subscription = subscription, .private_key = keys->private_key, .public_key = keys->public_key,
+                               .hours = apr_itoa(pool, overlap_hours), .now = now),
+                      pool, rows);
+}
+
+neo_pg_status neo_delivery_public_keys(neo_pg *pg, const char *organization, apr_pool_t *pool, neo_rows *rows)
+{
+    return neo_pg_run(pg, NEO_BIND(public_keys, .organization = organization), pool, rows);
+}

@@ -73,3 +73,38 @@ set previous_secret = secret, secret = {secret}, previous_secret_until = now() +
     updated_at = greatest({now}::timestamptz, updated_at + interval '1 millisecond'), updated_by = {actor}
 where t.organization_id = {organization} and t.id = {subscription}
 returning representation;
+
+-- The previous key is valid for {hours} more, together with the new one. Without one, there is no previous one.
+-- write: rotate_key
+with key_is_free as (
+    select where {key}::uuid is null or (
+        select 1 from neoapi.idempotency_key
+        where organization_id = {organization} and credential_id = {credential} and key = {key}::uuid) is null),
+rotated as (
+    update neoapi.webhook_subscription t
+    set previous_private_key = case when {hours}::int > 0 then private_key end,
+        previous_public_key = case when {hours}::int > 0 then public_key end,
+        previous_public_key_until = case when {hours}::int > 0 and public_key is not null
+            then date_trunc('milliseconds', now()) + make_interval(hours => {hours}::int) end,
+        private_key = {private_key}, public_key = {public_key},
+        updated_at = greatest({now}::timestamptz, updated_at + interval '1 millisecond'), updated_by = {actor}
+    where t.organization_id = {organization} and t.id = {subscription} and exists (select from key_is_free)
+    returning representation),
+stored_key as (
+    insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, expires_at)
+    select {organization}, {credential}, {key}::uuid, decode({hash}, 'hex'), 200, representation, now() + interval '24 hours'
+    from rotated where {key}::uuid is not null)
+select representation, 0 from rotated;
+
+-- The keys in use of an organization's subscriptions, as a JWK Set (RFC 7517, RFC 8037). The id of a key is its thumbprint (RFC 7638),
+-- which says nothing of the subscription.
+-- read: public_keys
+select '{"keys":[' || coalesce(string_agg(concat('{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"', k.kid, '","x":"', k.x, '"}'),
+                                          ',' order by k.kid), '') || ']}'
+from neoapi.webhook_subscription t,
+lateral (values (t.public_key), (case when t.previous_public_key_until > now() then t.previous_public_key end)) as p (key),
+lateral (select translate(substr(p.key, 6), '+/=', '-_') as x) x,
+lateral (
+    select x.x, translate(encode(sha256(convert_to('{"crv":"Ed25519","kty":"OKP","x":"' || x.x || '"}', 'UTF8')), 'base64'),
+                          '+/=', '-_') as kid) k
+where t.organization_id = {organization} and t.asymmetric_signature is not null and p.key is not null;

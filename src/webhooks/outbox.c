@@ -30,6 +30,8 @@ enum {
     FREES_NEXT,
     MAX_PER_SECOND,
     FIRST_IN,
+    PRIVATE_KEY,
+    PREVIOUS_KEY,
     WAIT
 };
 
@@ -60,6 +62,8 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .success_is_news = neo_rows_is_true(rows, row, SUCCESS_IS_NEWS),
         .per_hour = atoi(neo_rows_value(rows, row, PER_HOUR)),
         .changes = neo_rows_value(rows, row, CHANGES),
+        .private_key = neo_rows_value(rows, row, PRIVATE_KEY),
+        .previous_key = neo_rows_value(rows, row, PREVIOUS_KEY),
         .frees_next = neo_rows_is_true(rows, row, FREES_NEXT),
         .headers = neo_rows_value(rows, row, HEADERS),
     };

@@ -39,8 +39,8 @@ async_commit as materialized (
     select set_config('synchronous_commit', 'off', true) as off,
         pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ({claim}::bigint >> 32)::int) as locked),
 due as materialized (
-    select d.at, d.id, o.id as subscription, o.free_slots, o.url, o.secret, o.previous, o.failing, o.success_is_news, o.per_hour, o.include, o.headers,
-        o.max_per_second, o.max_in_flight
+    select d.at, d.id, o.id as subscription, o.free_slots, o.url, o.secret, o.previous, o.private_key, o.previous_key, o.failing,
+        o.success_is_news, o.per_hour, o.include, o.headers, o.max_per_second, o.max_in_flight
     from (select * from later union all select * from earlier) queue,
     -- The subscription, if it is active, and how many more of its deliveries may be in flight; negative: milliseconds until one may be.
     lateral (
@@ -49,6 +49,9 @@ due as materialized (
                 select json_object_agg(h.name, h.value)::text from neoapi.webhook_header h
                 where h.organization_id = s.organization_id and h.subscription_id = s.id) end as headers,
             case when s.previous_secret_until > now() then s.previous_secret end as previous,
+            case when s.asymmetric_signature is not null then s.private_key end as private_key,
+            case when s.asymmetric_signature is not null and s.previous_public_key_until > now() then s.previous_private_key end
+                as previous_key,
             s.failing_since is not null as failing,
             s.failing_since is not null or s.is_announced or s.limited_until is not null or s.paused_until is not null
                 or s.last_success_at > now() - interval '1 minute' is not true
@@ -107,7 +110,8 @@ from (
            case when 'previous' = any (due.include) then ',"previous":' || e.previous end) as changes, due.headers,
         due.max_in_flight is not null as frees_next, due.max_per_second,
         case when due.max_per_second is not null
-             then (select p.first_in from paced p where p.subscription_id = t.subscription_id) end as first_in
+             then (select p.first_in from paced p where p.subscription_id = t.subscription_id) end as first_in,
+        due.private_key, due.previous_key
     from taken t
     join due on due.id = t.id,
     lateral (
@@ -122,7 +126,7 @@ from (
         order by l.id limit 1) e
     order by t.subscription_id <= {cursor}, t.subscription_id, t.id) claimed
 union all
-select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
 from due where at is null;
 
 -- Records attempts; {ids} to {delays} are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless

@@ -27,13 +27,22 @@ static void open_headers(neo_webhook_secrets *secrets, const neo_keys *keys, con
     }
 }
 
+static neo_signer *open_signer(const neo_keys *keys, const neo_due_delivery *due, const char *sealed, apr_pool_t *pool)
+{
+    return sealed ? neo_key_pair_signer(keys, due->subscription, sealed, pool) : NULL;
+}
+
 void neo_webhook_open_secrets(neo_webhook_secrets *secrets, const neo_keys *keys, const neo_due_delivery *due, apr_pool_t *pool)
 {
     if (secrets->due && strcmp(secrets->due->subscription, due->subscription) == 0)
         return;
     *secrets = (neo_webhook_secrets){.due = due,
                                      .secret = open_secret(keys, due, due->secret, pool),
-                                     .previous = open_secret(keys, due, due->previous_secret, pool)};
+                                     .previous = open_secret(keys, due, due->previous_secret, pool),
+                                     .signer = open_signer(keys, due, due->private_key, pool),
+                                     .previous_signer = open_signer(keys, due, due->previous_key, pool)};
+    if (due->private_key && !secrets->signer)
+        secrets->secret = NULL;
     if (due->headers)
         open_headers(secrets, keys, due, pool);
 }
@@ -61,6 +70,18 @@ static const char *standard_signature(const char *signed_head, neo_text body, co
     return apr_pstrcat(pool, "v1,", neo_base64(mac, sizeof mac, pool), NULL);
 }
 
+/* The same with a key: over the same bytes. */
+static const char *asymmetric_signature(const char *signed_head, neo_text body, neo_signer *signer, apr_pool_t *pool)
+{
+    unsigned char signature[NEO_ED25519_SIGNATURE_SIZE];
+    neo_buf message;
+    neo_buf_init(&message, pool, strlen(signed_head) + body.len + 1);
+    neo_buf_puts(&message, signed_head);
+    neo_buf_add(&message, body.ptr, body.len);
+    neo_signer_sign(signer, neo_buf_text(&message), signature);
+    return apr_pstrcat(pool, " v1a,", neo_base64(signature, sizeof signature, pool), NULL);
+}
+
 void neo_webhook_sign(const char *id, neo_text body, const neo_webhook_secrets *secrets, neo_ms now, apr_pool_t *pool,
                       const char *headers[NEO_WEBHOOK_HEADERS])
 {
@@ -74,7 +95,9 @@ void neo_webhook_sign(const char *id, neo_text body, const neo_webhook_secrets *
     headers[1] = apr_pstrcat(pool, "X-Webhook-Signature: sha256=", hex, NULL);
     headers[2] = apr_pstrcat(pool, "webhook-id: ", id, NULL);
     headers[3] = apr_pstrcat(pool, "webhook-timestamp: ", time, NULL);
-    headers[4] = apr_pstrcat(pool, "webhook-signature: ", standard_signature(head, body, secrets->secret, pool),
-                             secrets->previous ? " " : NULL,
-                             secrets->previous ? standard_signature(head, body, secrets->previous, pool) : NULL, NULL);
+    headers[4] = apr_pstrcat(
+        pool, "webhook-signature: ", standard_signature(head, body, secrets->secret, pool), secrets->previous ? " " : "",
+        secrets->previous ? standard_signature(head, body, secrets->previous, pool) : "",
+        secrets->signer ? asymmetric_signature(head, body, secrets->signer, pool) : "",
+        secrets->previous_signer ? asymmetric_signature(head, body, secrets->previous_signer, pool) : "", NULL);
 }

@@ -41,6 +41,8 @@ check python3-psycopg2
 check python3-jsonschema
 check python3-yaml
 check python3-h2
+check python3-cryptography
+check python3-jwt
 check python3-hypothesis
 check-all apache2
 check-all clang-format

@@ -122,6 +122,7 @@ def test_every_operation_of_the_contract_is_described(document):
         ("get", f"/{name}/export") for name in names[:-1]} | {
         (method, f"/{name}/by-external-id/{{external_id}}") for name in names[:-1] for method in ("get", "put", "patch", "delete")} | {
         ("get", "/me"), ("get", "/openapi.yaml"), ("get", "/event-types"), ("get", "/docs/errors"), ("post", "/webhooks/{id}/rotate-secret"),
+        ("post", "/webhooks/{id}/rotate-key"), ("get", "/.well-known/jwks.json"),
         ("post", "/webhooks/{id}/test"), ("post", "/webhooks/{id}/recover"), ("get", "/webhooks/{id}/deliveries"),
         ("get", "/webhooks/{id}/deliveries/{delivery_id}"), ("post", "/webhooks/{id}/deliveries/{delivery_id}/retry"),
         ("post", "/whatsapp/conversations"), ("get", "/whatsapp/conversations"), ("get", "/whatsapp/conversations/{id}"),
@@ -173,7 +174,7 @@ def test_every_filter_is_described(document):
 
 def test_the_description_marks_operations_without_authentication(document):
     open_to_all = {path for path, _, operation in operations(document) if operation.get("security") == []}
-    assert open_to_all == {"/openapi.yaml", "/event-types", "/docs/errors"}
+    assert open_to_all == {"/openapi.yaml", "/event-types", "/docs/errors", "/.well-known/jwks.json"}
 
 
 # ---------------------------------------------------------------- examples and responses

@@ -108,6 +108,21 @@ def test_the_former_key_can_be_removed_while_httpd_serves_and_delivers(deploymen
     assert d.create() == d.stored
 
 
+def test_keys_of_signatures_are_encrypted_again(deployment):
+    keys = pytest.importorskip("test_webhook_keys")
+    d, path = deployment, f"webhooks/{deployment.subscription['id']}"
+    first = ok(d.api.patch(path, json={"asymmetric_signature": "ed25519"}))["public_key"]
+    second = ok(d.api.post(path + "/rotate-key", json={"overlap_hours": 1}))["public_key"]
+    assert d.found()["found"] == "all 9 can be decrypted"
+    fresh = new_key()
+    d.use(fresh + d.former)
+    assert d.ctl.json("reencrypt", *d.key_file)["reencrypted"] == 9
+    d.use(fresh)
+    assert d.found()["found"] == "all 9 can be decrypted"
+    arrival = d.deliver()
+    assert all(keys.is_signed(keys.key_of(one), arrival) for one in (first, second))
+
+
 def test_nothing_is_encrypted_until_every_process_of_httpd_has_the_key(deployment):
     d = deployment
     d.file.write_text(new_key() + d.former)

@@ -70,6 +70,13 @@ def test_both_libraries_refuse_a_changed_delivery(admin, receiver, verify_signat
     assert verify_signatures(other["secret"], genuine) == [(False, NOT_SIGNED)]
 
 
+def test_both_libraries_accept_a_delivery_that_has_an_asymmetric_signature_as_well(admin, receiver, verify_signatures):
+    subscription = subscribe(admin, receiver.url, asymmetric_signature="ed25519")
+    arrival = receive_test_delivery(admin, receiver, subscription)
+    assert " v1a," in arrival.headers["webhook-signature"]
+    assert verify_signatures(subscription["secret"], arrival) == [(True, True)]
+
+
 def test_the_standard_signature_covers_id_and_time_as_well(admin, receiver, verify_signatures):
     subscription = subscribe(admin, receiver.url)
     genuine = receive_test_delivery(admin, receiver, subscription)

@@ -169,7 +169,11 @@ TEST(a_webhook_has_the_fields_of_the_specification_in_its_order_then_others)
                                         "paused_until",
                                         "description",
                                         "metadata",
-                                        "headers"};
+                                        "headers",
+                                        "asymmetric_signature",
+                                        "public_key",
+                                        "previous_public_key",
+                                        "previous_public_key_until"};
     for (int i = 0; i < COUNT(names); i++)
         assert_string_equal(neo_webhook.fields[i].name, names[i]);
     assert_null(neo_webhook.fields[COUNT(names)].name);
