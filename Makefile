@@ -3,7 +3,7 @@
 # Settings of this file are arguments of make (make unit SAN=1). A variable of the environment with the same name is something else, so
 # it is dropped; the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS) are taken from there, as everywhere, and those of the demo, whose names
 # are unlikely to be another's: make demo DEMO_PORT=9443 and DEMO_PORT=9443 make demo are the same.
-SETTINGS := BUILD FETCHED SAN COV APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE RELEASES RELEASE_CHECKS DRY_RUN KEY REPOSITORY PACKAGES TRACKER SBOM DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
+SETTINGS := BUILD SAN COV APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE RELEASES RELEASE_CHECKS DRY_RUN KEY REPOSITORY PACKAGES TRACKER SBOM DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
             DEMO_RECEIVER_PORT CLUSTER_PORT CLUSTER_NODES NODE FUZZ_RUNS RESOURCE BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES TORTURE_MINUTES TORTURE_SEED SOAK SOAK_MINUTES PREFIX DESTDIR
 $(foreach name,$(filter-out DEMO_%,$(SETTINGS)),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
 
@@ -56,8 +56,8 @@ NEEDS.bench-peers    := build run bench
 NEEDS.torture        := build run check
 NEEDS.soak           := build run check
 GOALS := $(or $(MAKECMDGOALS),all)
-# NEOAPI_FETCH is set while the Debian package is built.
-needs := $(if $(NEOAPI_FETCH),,$(sort $(foreach goal,$(GOALS),$(NEEDS.$(goal)))))
+# NEOAPI_INSTALL=no prevents it, while the Debian package is built.
+needs := $(if $(filter no,$(NEOAPI_INSTALL)),,$(sort $(foreach goal,$(GOALS),$(NEEDS.$(goal)))))
 
 # It comes before everything that is built or run. It is phony and an order-only prerequisite, so that nothing is built again for it.
 .PHONY: packages
@@ -75,10 +75,6 @@ BUILD   ?= build
 CC      ?= cc
 APXS    ?= apxs
 CLANG_TIDY ?= clang-tidy
-
-# What npm fetches is the same for every build.
-FETCHED ?= $(BUILD)/fetched
-FETCHED := $(FETCHED)
 
 # One line for each file that is built; V=1 shows whole commands. run NAME,FILE goes before a command.
 run = @$(if $(filter 1,$(V)),set -x;,printf '%-5s %s\n' $(1) '$(2)';)
@@ -191,10 +187,10 @@ $(filter-out %/migrations.c %/docs.c,$(GEN)) $(CTL_GEN): $(BUILD)/gen/%.c: $$(EM
 	@mkdir -p $(@D)
 	$(call run,GEN,$@) sh sql/embed.sh text neo_$* $< >$@.new && mv $@.new $@
 
-# The documentation is embedded, too. If Swagger UI could not be fetched for its reference, the next make tries again.
-$(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(BUILD)/diagram $(if $(wildcard $(FETCHED)/swagger-ui),,again) | packages
+# The documentation is embedded, too.
+$(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(BUILD)/diagram | packages
 	@mkdir -p $(@D)
-	@sh src/docs/pack.sh '$(VERSION)' '$(FETCHED)' '$(BUILD)/diagram' '$@'
+	@sh src/docs/pack.sh '$(VERSION)' '$(BUILD)/diagram' '$@'
 
 # Prints the tables of transitions, for the diagrams of the documentation. It takes what it needs of the tables.
 $(BUILD)/diagram: $(BUILD)/obj/src/docs/diagram.o $(BUILD)/libtables.a
@@ -203,9 +199,6 @@ $(BUILD)/diagram: $(BUILD)/obj/src/docs/diagram.o $(BUILD)/libtables.a
 $(BUILD)/libtables.a: $(filter $(BUILD)/obj/src/core/% $(BUILD)/obj/src/schema/% $(BUILD)/obj/src/resources/%,$(LIB_OBJ))
 	@rm -f $@
 	$(call run,AR,$@) ar rcs $@ $^
-
-.PHONY: again
-again:
 
 unit: $(TESTS) ## run the unit tests (SAN=1: built with the sanitizers)
 	@sh tests/unit/run.sh $(TESTS)
@@ -350,16 +343,12 @@ cluster-bench: all ## measure lists, creates and exports with no, one and two re
 
 # ---------------------------------------------------------------- the Debian package
 
-.PHONY: fetch package package-test
-fetch: ## download Swagger UI for the reference page; later builds need no network
-	@sh src/docs/fetch.sh '$(FETCHED)'
-
+.PHONY: package package-test
 # RELEASE names the Debian release to build and test for; another one than this machine's has a folder of its own.
 PACKAGE := $(BUILD)/package$(RELEASE:%=/%)
 
 package: ## build the Debian package, into BUILD/package (RELEASE=trixie for that release of Debian, into BUILD/package/trixie)
-	@$(MAKE) --no-print-directory fetch || echo 'package: it is built without the interactive reference' >&2
-	@NEOAPI_RELEASE='$(RELEASE)' sh tests/package/build.sh '$(PACKAGE)' '$(FETCHED)'
+	@NEOAPI_RELEASE='$(RELEASE)' sh tests/package/build.sh '$(PACKAGE)'
 
 package-test: package ## try the package on throwaway Debian systems: lintian, piuparts, autopkgtest, upgrades (RELEASE=trixie, PACKAGE_TESTS='lintian walk ...')
 	@NEOAPI_RELEASE='$(RELEASE)' bash tests/package/test.sh '$(PACKAGE)' $(PACKAGE_TESTS)
@@ -370,16 +359,16 @@ package-test: package ## try the package on throwaway Debian systems: lintian, p
 IMAGE := $(BUILD)/image$(RELEASE:%=/%)
 
 image: package ## build the container image from the package, into BUILD/image (RELEASE=trixie)
-	@NEOAPI_RELEASE='$(RELEASE)' bash tests/image/build.sh '$(PACKAGE)' '$(IMAGE)' '$(FETCHED)'
+	@NEOAPI_RELEASE='$(RELEASE)' bash tests/image/build.sh '$(PACKAGE)' '$(IMAGE)'
 
 image-test: image all ## run the image with crun: setup, requests, webhooks, kills, stops, an upgrade; check the lists of components (as root)
 	@NEOAPI_TEST_BUILD='$(BUILD)' /usr/bin/python3 -B tests/image/next.py '$(PACKAGE)'/libapache2-mod-neoapi_*.deb '$(IMAGE)/next'
-	@NEOAPI_RELEASE='$(RELEASE)' NEOAPI_DEBS='$(abspath $(IMAGE))/debs' bash tests/image/build.sh '$(IMAGE)/next' '$(IMAGE)/next' '$(FETCHED)'
+	@NEOAPI_RELEASE='$(RELEASE)' NEOAPI_DEBS='$(abspath $(IMAGE))/debs' bash tests/image/build.sh '$(IMAGE)/next' '$(IMAGE)/next'
 	@NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_IMAGE='$(IMAGE)' NEOAPI_NEXT_IMAGE='$(IMAGE)/next' NEOAPI_PACKAGE='$(PACKAGE)' \
 		/usr/bin/python3 -B -m pytest -q -x -s -p no:cacheprovider tests/image
 
 reproducible: image ## build package and image twice, on different days, by different users, and compare the bytes (as root)
-	@NEOAPI_DEBS='$(abspath $(IMAGE))/debs' bash tests/package/reproducible.sh '$(BUILD)/reproducible' '$(FETCHED)'
+	@NEOAPI_DEBS='$(abspath $(IMAGE))/debs' bash tests/package/reproducible.sh '$(BUILD)/reproducible'
 
 # KEY is a secret key of gpg's. PACKAGES is a folder of `make release` with packages; otherwise they are built.
 RELEASES   ?= bookworm trixie

@@ -4,6 +4,7 @@
 #ifndef NEO_API_SERVICE_H
 #define NEO_API_SERVICE_H
 
+#include <apr_hash.h>
 #include <apr_tables.h>
 
 #include "api/concurrency.h"
@@ -54,7 +55,7 @@ typedef struct neo_site {
     neo_create_queues *create_queues; /* NULL if there is none */
     neo_static_document openapi;      /* neo_service_prepare sets it and the next two */
     neo_static_document event_types;
-    const neo_static_document *pages; /* in the order of neo_docs */
+    apr_hash_t *pages; /* by path (see api/docs.c) */
 } neo_site;
 
 /* A request that waits for events. It ends its wait if the organization may have an event after the position, if credentials

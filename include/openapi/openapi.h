@@ -4,6 +4,7 @@
 #define NEO_OPENAPI_OPENAPI_H
 
 #include <apr_hash.h>
+#include <apr_tables.h>
 
 #include "core/json.h"
 #include "resources/list.h"
@@ -17,6 +18,15 @@ neo_json *neo_openapi_document(const neo_operation *const *operations, const cha
  * summary, scope, is_in_wildcard, since, schema, example}]}. Each schema is JSON Schema (2020-12) and needs no other document.
  */
 neo_text neo_openapi_event_types(neo_json *document, apr_pool_t *pool);
+
+/* An operation that the document has; `resource` is NULL if its path has none. */
+typedef struct neo_openapi_row {
+    const neo_operation *operation;
+    const neo_resource *resource;
+} neo_openapi_row;
+
+/* All of them (neo_openapi_row), in the order of the document. */
+const apr_array_header_t *neo_openapi_rows(const neo_operation *const *operations, apr_pool_t *pool);
 
 /* JSON as YAML 1.2, written so that readers of YAML 1.1 see the same: in block style; what fits on a few lines is in flow style
  * within. Members keep their order. The text ends in a newline and comes from the pool. */

@@ -172,7 +172,7 @@ void neo_operation_match(const char *path, const char *method, apr_pool_t *pool,
         if (!match->resource || match->operation == all[a]) /* operations on a path can have different resources */
             match->resource = all[a]->resource ? all[a]->resource : trial.resource;
     }
-    if (!match->is_found && neo_docs_at(path) && strcmp(path, NEO_DOCS_PATH) != 0)
+    if (!match->is_found && strncmp(path, NEO_DOCS_PATH "/", sizeof NEO_DOCS_PATH) == 0)
         neo_operation_match(NEO_DOCS_PATH, method, pool, match); /* its operation serves all documents */
     match->is_public &= match->is_found;
     if (match->is_found && !match->operation && !match->allow)

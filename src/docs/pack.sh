@@ -1,21 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Writes the documentation pages and their assets as a C table (see openapi/docs.h): pack.sh VERSION FETCHED DIAGRAM OUT
-# The name of an asset has a hash of its content, so browsers can cache it for good. Swagger UI comes from npm, into FETCHED; if
-# it cannot be fetched, the reference is replaced by no-reference.html. Graphviz draws what the program DIAGRAM prints.
+# Writes the documentation pages and their assets as a C table (see openapi/docs.h): pack.sh VERSION DIAGRAM OUT
+# The name of an asset has a hash of its content, so browsers can cache it for good. Graphviz draws what the program DIAGRAM prints.
 set -eu
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
-version=$1 fetched=$2/swagger-ui diagram=$3 out=$4
+version=$1 diagram=$2 out=$3
 work=$(mktemp -d "${TMPDIR:-/tmp}/neoapi-docs.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
-
-reference=reference
-why=$(sh "$here/fetch.sh" "$2") || {
-    echo "docs: $why: the reference page is left out and links to openapi.yaml; the next make tries again" >&2
-    reference=no-reference
-}
 
 # ---------------------------------------------------------------- assets
 
@@ -24,7 +17,6 @@ media_type() {
         *.css) echo 'text/css; charset=utf-8' ;;
         *.js) echo 'text/javascript; charset=utf-8' ;;
         *.svg) echo 'image/svg+xml' ;;
-        *.txt) echo 'text/plain; charset=utf-8' ;;
         *.py) echo 'text/x-python; charset=utf-8' ;;
         *) echo 'text/html; charset=utf-8' ;;
     esac
@@ -36,26 +28,13 @@ bytes() {
     printf '},\n    .len = %d},\n' "$(wc -c <"$1")"
 }
 
-# asset FILE: adds the file to the table, compressed if it is large, and its hashed name to the words that pages use.
+# asset FILE: adds the file to the table, and its hashed name to the words that pages use.
 asset() {
     name=$(basename "$1")
     new=${name%.*}.$(sha256sum "$1" | cut -c1-8).${name##*.}
     printf 's|{{%s}}|%s|g\n' "$name" "$new" >>"$work/names"
     printf '{.path = "docs/%s",\n    .media_type = "%s",\n    .is_immutable = 1,\n' "$new" "$(media_type "$name")"
-    if [ "$(wc -c <"$1")" -gt 20000 ]; then
-        gzip -9n <"$1" >"$work/packed"
-        printf '    .coding = "gzip",\n'
-        bytes "$work/packed"
-    else
-        bytes "$1"
-    fi
-}
-
-# use_our_fonts FILE: prints the style sheet with the fonts of the other pages.
-use_our_fonts() {
-    echo '/* Changed by src/docs/pack.sh: fonts. */'
-    sed -e 's/font-family:sans-serif/font-family:inherit/g' \
-        -e 's/font-family:monospace\(,monospace\)*/font-family:var(--mono)/g' "$1"
+    bytes "$1"
 }
 
 # ---------------------------------------------------------------- pages
@@ -102,12 +81,10 @@ page() {
     {
         cat "$work/names"
         printf 's|{{%s}}|%s|g\n' title "$(meta title "$1")" about "$(meta about "$1")" version "$version" \
-            swagger-ui "$swagger_ui" "here:$3" ' aria-current="page"' 'here:[a-z]*' ''
+            "here:$3" ' aria-current="page"' 'here:[a-z]*' ''
     } >"$work/words"
     insert content "$work/content" "$here/frame.html" | sed -f "$work/words" >"$work/page"
-    calls_api=0
-    [ "$1" != "$here/reference.html" ] || calls_api=1
-    printf '{.path = "%s",\n    .media_type = "%s",\n    .calls_api = %d,\n' "$2" "$(media_type html)" "$calls_api"
+    printf '{.path = "%s",\n    .media_type = "%s",\n' "$2" "$(media_type html)"
     bytes "$work/page"
 }
 
@@ -129,18 +106,12 @@ insert diagram_of_proposals "$work/proposal" "$here/rules.html" >"$work/rules.1"
 insert diagram_of_contracts "$work/contract" "$work/rules.1" >"$work/rules.2"
 insert diagram_of_leads "$work/lead" "$work/rules.2" >"$work/rules.3"
 insert diagram_of_properties "$work/property" "$work/rules.3" >"$work/rules.html"
-swagger_ui=$(sed -n 's/.*"swagger-ui-dist": "\([^"]*\)".*/\1/p' "$here/package.json")
 {
     echo '#include "openapi/docs.h"'
     echo 'const neo_doc neo_docs[] = {'
-    for file in style.css icon.svg samples.js; do asset "$here/$file"; done
-    if [ "$reference" = reference ]; then
-        for file in reference.css reference.js; do asset "$here/$file"; done
-        use_our_fonts "$fetched/swagger-ui.css" >"$work/swagger-ui.css"
-        for file in "$work/swagger-ui.css" "$fetched/swagger-ui-bundle.js" "$fetched/swagger-ui.txt"; do asset "$file"; done
-    fi
+    for file in style.css icon.svg samples.js search.js reference.js; do asset "$here/$file"; done
     page "$here/start.html" docs/ start
-    page "$here/$reference.html" docs/reference reference
+    page "$here/reference.html" docs/reference reference
     page "$here/webhooks.html" docs/webhooks webhooks
     page "$work/sync.html" docs/sync sync
     page "$here/leads.html" docs/leads leads
@@ -151,5 +122,8 @@ swagger_ui=$(sed -n 's/.*"swagger-ui-dist": "\([^"]*\)".*/\1/p' "$here/package.j
     echo '{.path = "docs", .moved_to = "docs/"},'
     echo '};'
     echo 'const int neo_docs_count = (int)(sizeof neo_docs / sizeof *neo_docs);'
+    echo 'const neo_doc neo_docs_operation[1] = {'
+    page "$here/operation.html" '' reference
+    echo '};'
 } >"$work/documents.c"
 cmp -s "$work/documents.c" "$out" || cp "$work/documents.c" "$out"

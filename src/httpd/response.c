@@ -178,15 +178,6 @@ static void use_gzip(request_rec *r, neo_response *response)
     response->body = response->gzip;
 }
 
-/* Decompresses documents that are stored compressed for clients that do not accept gzip, if mod_deflate is loaded. */
-static void decompress(request_rec *r)
-{
-    const char *codings = apr_table_get(r->headers_in, "Accept-Encoding");
-    if (apr_table_get(r->headers_out, "Content-Encoding") && codings && !accepts_gzip(r, codings) &&
-        ap_get_output_filter_handle("INFLATE"))
-        ap_add_output_filter("INFLATE", NULL, r, r->connection);
-}
-
 /* A small response is sent without waiting for its client, which may send its next request as soon as it has this one's
  * response. So the request is no longer in progress then. */
 int neo_response_send(request_rec *r, neo_response *response)
@@ -208,7 +199,6 @@ int neo_response_send(request_rec *r, neo_response *response)
     }
     if (response->media_type) {
         ap_set_content_length(r, (apr_off_t)response->body.len);
-        decompress(r);
         APR_BRIGADE_INSERT_TAIL(out, make_bucket(r, response));
     }
     APR_BRIGADE_INSERT_TAIL(out, apr_bucket_eos_create(r->connection->bucket_alloc));

@@ -5,7 +5,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "openapi/openapi.h"
+#include "openapi/reference.h"
+#include "resources/list.h"
 #include "resources/scope.h"
 
 const neo_doc *neo_docs_at(const char *path)
@@ -16,51 +17,78 @@ const neo_doc *neo_docs_at(const char *path)
     return NULL;
 }
 
-/* Compact JSON with a line for each member and element. */
-static const char *indented(neo_text json, apr_pool_t *pool)
-{
-    neo_buf out;
-    int depth = 0, is_text = 0;
-    neo_buf_init(&out, pool, 2 * json.len);
-    for (const char *c = json.ptr; *c; c++) {
-        int opens = !is_text && strchr("{[", *c), closes = !is_text && strchr("}]", *c);
-        if (*c == '"')
-            is_text = !is_text;
-        depth -= closes;
-        if (closes)
-            neo_buf_printf(&out, "\n%*s", 2 * depth, "");
-        neo_buf_putc(&out, *c);
-        depth += opens;
-        if (*c == '\\')
-            neo_buf_putc(&out, *++c);
-        else if (opens || (!is_text && *c == ','))
-            neo_buf_printf(&out, "\n%*s", 2 * depth, "");
-        else if (!is_text && *c == ':')
-            neo_buf_putc(&out, ' ');
-    }
-    return out.ptr;
-}
+/* What placeholders are filled from. */
+typedef struct {
+    const neo_reference *reference;
+    const neo_reference_entry *entry; /* or NULL */
+} source;
 
-static void list_event_types(neo_buf *out, const neo_operation *const *operations)
+static void add_event_types(neo_buf *out, const source *from)
 {
-    (void)operations;
+    (void)from;
     for (const neo_event_type *t = neo_event_types; t->name; t++) {
         neo_buf_printf(out, "<dt id=\"%s\"><code>%s</code></dt>\n<dd>%s. Scope <code>%s</code>, since %s.\n", t->name, t->name,
                        t->summary, neo_scope_text(NEO_SCOPE_READ(t->area), out->pool), t->since ? t->since : NEO_FIRST_VERSION);
-        neo_buf_puts(out, "<details><summary>Example</summary>\n<pre><code class=\"language-json\">");
-        neo_buf_html(out, indented(neo_json_text(neo_openapi_event_sample(t, out->pool), out->pool), out->pool));
-        neo_buf_puts(out, "</code></pre></details></dd>\n");
+        neo_buf_puts(out, "<details><summary>Example</summary>\n");
+        neo_sample_json_block(out, neo_openapi_event_sample(t, out->pool));
+        neo_buf_puts(out, "</details></dd>\n");
     }
 }
 
-/* Placeholders of pages besides {{base_url}} and {{rules_of_…}}, with the collection of a resource. */
+static void add_base_url(neo_buf *out, const source *from)
+{
+    neo_buf_html(out, from->reference->base_url);
+}
+
+static void add_articles(neo_buf *out, const source *from)
+{
+    neo_errors_articles(out, from->reference->operations);
+}
+
+static void add_error_links(neo_buf *out, const source *from)
+{
+    neo_errors_links(out, from->reference->operations);
+}
+
+static void add_operations(neo_buf *out, const source *from)
+{
+    neo_reference_list(out, from->reference);
+}
+
+static void add_tags(neo_buf *out, const source *from)
+{
+    neo_reference_tags(out, from->reference);
+}
+
+static void add_operation_title(neo_buf *out, const source *from)
+{
+    neo_buf_html(out, neo_json_string_at(from->entry->described, "summary"));
+}
+
+static void add_operation_links(neo_buf *out, const source *from)
+{
+    neo_reference_links(out, from->reference, from->entry);
+}
+
+static void add_operation(neo_buf *out, const source *from)
+{
+    neo_reference_article(out, from->reference, from->entry);
+}
+
+/* Placeholders of pages besides {{rules_of_…}}, with the collection of a resource. */
 static const struct {
     const char *word;
-    void (*add)(neo_buf *out, const neo_operation *const *operations);
+    void (*add)(neo_buf *out, const source *from);
 } placeholders[] = {
-    {"error_articles", neo_errors_articles},
-    {"error_links", neo_errors_links},
-    {"events", list_event_types},
+    {"base_url", add_base_url},
+    {"error_articles", add_articles},
+    {"error_links", add_error_links},
+    {"events", add_event_types},
+    {"operations", add_operations},
+    {"operation_tags", add_tags},
+    {"operation_title", add_operation_title},
+    {"operation_links", add_operation_links},
+    {"operation", add_operation},
 };
 
 static int is_word(const char *text, size_t len, const char *word)
@@ -68,22 +96,21 @@ static int is_word(const char *text, size_t len, const char *word)
     return len == strlen(word) && strncmp(text, word, len) == 0;
 }
 
-static void fill(neo_buf *out, const neo_operation *const *operations, const char *word, size_t len, const char *base_url)
+static void fill(neo_buf *out, const source *from, const char *word, size_t len)
 {
-    if (is_word(word, len, "base_url"))
-        neo_buf_html(out, base_url);
     for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
         if (is_word(word, len, placeholders[i].word))
-            placeholders[i].add(out, operations);
+            placeholders[i].add(out, from);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if (is_word(word, len, apr_pstrcat(out->pool, "rules_of_", (*r)->collection, NULL)))
             neo_rules_add(out, *r);
 }
 
-neo_text neo_docs_content(const neo_doc *document, const neo_operation *const *operations, const char *base_url,
+neo_text neo_docs_content(const neo_doc *document, const neo_reference *reference, const neo_reference_entry *entry,
                           apr_pool_t *pool)
 {
     const char *at = (const char *)document->bytes, *end = at + document->len, *open, *close;
+    const source from = {reference, entry};
     apr_pool_t *scratch;
     neo_buf out;
     if (document->is_immutable)
@@ -92,7 +119,7 @@ neo_text neo_docs_content(const neo_doc *document, const neo_operation *const *o
     neo_buf_init(&out, scratch, 65536);
     while ((open = memmem(at, (size_t)(end - at), "{{", 2)) && (close = memmem(open, (size_t)(end - open), "}}", 2))) {
         neo_buf_add(&out, at, (apr_size_t)(open - at));
-        fill(&out, operations, open + 2, (size_t)(close - open - 2), base_url);
+        fill(&out, &from, open + 2, (size_t)(close - open - 2));
         at = close + 2;
     }
     neo_buf_add(&out, at, (apr_size_t)(end - at));

@@ -270,8 +270,6 @@ static neo_json *make_path(const neo_openapi_builder *builder, neo_json *paths, 
 static void add_operation(const neo_openapi_builder *builder, neo_json *paths, const neo_operation *operation,
                           const neo_resource *resource)
 {
-    if (!operation->verb)
-        return;
     neo_json *path = make_path(builder, paths, operation, resource);
     char *method = apr_pstrdup(builder->pool, operation->method);
     for (char *c = method; *c; c++)
@@ -288,19 +286,33 @@ static int belongs_to(const neo_operation *operation, const neo_resource *resour
     return (operation->resource ? operation->resource : neo_find_collection(first)) == resource;
 }
 
+static void add_rows(apr_array_header_t *rows, const neo_operation *const *operations, const neo_resource *resource)
+{
+    for (const neo_operation *const *o = operations; *o; o++)
+        if ((*o)->verb && belongs_to(*o, resource, rows->pool))
+            APR_ARRAY_PUSH(rows, neo_openapi_row) = (neo_openapi_row){*o, resource};
+}
+
+const apr_array_header_t *neo_openapi_rows(const neo_operation *const *operations, apr_pool_t *pool)
+{
+    apr_array_header_t *rows = apr_array_make(pool, 128, sizeof(neo_openapi_row));
+    add_rows(rows, operations, NULL);
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        add_rows(rows, operations, *r);
+    for (const neo_operation *const *o = operations; *o; o++) /* those of WhatsApp, of the event log */
+        if ((*o)->verb && (*o)->resource && neo_resource_named((*o)->resource->name) != (*o)->resource)
+            APR_ARRAY_PUSH(rows, neo_openapi_row) = (neo_openapi_row){*o, (*o)->resource};
+    return rows;
+}
+
 static neo_json *make_paths(const neo_openapi_builder *builder)
 {
     neo_json *paths = neo_json_make_object(builder->pool);
-    for (const neo_operation *const *o = builder->operations; *o; o++)
-        if (belongs_to(*o, NULL, builder->pool))
-            add_operation(builder, paths, *o, NULL);
-    for (const neo_resource *const *r = neo_resources; *r; r++)
-        for (const neo_operation *const *o = builder->operations; *o; o++)
-            if (belongs_to(*o, *r, builder->pool))
-                add_operation(builder, paths, *o, *r);
-    for (const neo_operation *const *o = builder->operations; *o; o++)
-        if ((*o)->resource)
-            add_operation(builder, paths, *o, (*o)->resource);
+    const apr_array_header_t *rows = neo_openapi_rows(builder->operations, builder->pool);
+    for (int i = 0; i < rows->nelts; i++) {
+        const neo_openapi_row *row = &APR_ARRAY_IDX(rows, i, neo_openapi_row);
+        add_operation(builder, paths, row->operation, row->resource);
+    }
     return paths;
 }
 

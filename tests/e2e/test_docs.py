@@ -4,21 +4,17 @@
 import hashlib
 import json
 import math
-import os
 import re
-import subprocess
 from urllib.parse import urldefrag
 from xml.etree import ElementTree
 
 import pytest
 from client import ok, refused
-from deployment import BUILD, ROOT
 from factories import NAMES
-from pages import PAGES, Page, page_of, without_fragment
-from wait import TIMEOUT_S
+from pages import OPERATION, PAGES, Page, page_of, without_fragment
 
 
-@pytest.fixture(params=PAGES)
+@pytest.fixture(params=(*PAGES, OPERATION))
 def page(request, anonymous):
     return page_of(anonymous, request.param)
 
@@ -26,7 +22,7 @@ def page(request, anonymous):
 @pytest.fixture
 def assets(anonymous):
     """The URLs of scripts, style sheets and images."""
-    return sorted({url for path in PAGES for url in page_of(anonymous, path).loaded})
+    return sorted({url for path in (*PAGES, OPERATION) for url in page_of(anonymous, path).loaded})
 
 
 def policy_of(response):
@@ -70,27 +66,22 @@ def test_the_url_without_a_trailing_slash_redirects(anonymous):
 
 
 def test_an_unknown_page_is_not_found(anonymous, api):
-    for path in ("docs/start", "docs/errors/", "docs/swagger-ui.css", "docs/frame.html"):
-        refused(api.get(path), 404, "not_found.route")
-        refused(anonymous.get(path), 401, "unauthorized.auth_required")
+    for path in ("docs/start", "docs//", "docs/errors/", "docs//errors", "docs/errors/x", "docs/style.css", "docs/frame.html", "docs/createbroker"):
+        for client in (api, anonymous):
+            refused(client.get(path), 404, "not_found.route")
 
 
 # ---------------------------------------------------------------- external resources
 
 
-@pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
 @pytest.mark.parametrize("path", PAGES)
 def test_the_content_security_policy_is_strict(anonymous, path):
     policy = policy_of(anonymous.get(path))
     assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == policy["frame-ancestors"] == ["'none'"]
     assert policy["style-src"] == policy["script-src"] == ["'self'"]
-    if path == "docs/reference":
-        assert policy["connect-src"] == ["'self'"] and policy["img-src"] == ["'self'", "data:"]
-    else:
-        assert "connect-src" not in policy and policy["img-src"] == ["'self'"]
+    assert policy["connect-src"] == policy["img-src"] == ["'self'"]
 
 
-@pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
 def test_a_page_has_no_external_resources_and_no_inline_code(page, instance):
     for url in page.loaded + page.links:
         assert url.startswith(instance.url), url
@@ -98,19 +89,18 @@ def test_a_page_has_no_external_resources_and_no_inline_code(page, instance):
     names = {name for _, attributes in page.elements for name in attributes}
     assert not [name for name in names if name == "style" or name.startswith("on")]
     assert all(script["src"] for script in page.all("script"))
-    assert len(page.all("script")) == (3 if page.url.endswith("docs/reference") else 1)
+    assert len(page.all("script")) == (3 if page.url.endswith(("docs/reference", OPERATION)) else 2)
     for link in page.all("link"):
         assert link["rel"] in ("icon", "stylesheet"), link
 
 
-@pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
 def test_style_sheets_load_no_resources(anonymous, assets):
     sheets = [url for url in assets if url.endswith(".css")]
-    assert len(sheets) == 3
+    assert len(sheets) == 1
     for url in sheets:
         text = anonymous.get(url).text
         assert "@import" not in text and "sourceMappingURL" not in text
-        assert all(target.startswith("data:") for target in re.findall(r"url\(\s*[\"']?([^\"')]+)", text))
+        assert "url(" not in text
 
 
 # ---------------------------------------------------------------- links
@@ -181,9 +171,8 @@ def test_examples_name_the_deployment(anonymous, second_host_api):
 # ---------------------------------------------------------------- assets
 
 
-@pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
 def test_assets_are_cacheable_under_names_with_a_content_hash(anonymous, assets):
-    assert len(assets) == 7
+    assert len(assets) == 5
     for url in assets:
         response = anonymous.get(url)
         assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"
@@ -191,24 +180,17 @@ def test_assets_are_cacheable_under_names_with_a_content_hash(anonymous, assets)
         assert anonymous.get(url, headers={"If-None-Match": response.headers["ETag"]}).status_code == 304
 
 
-@pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
+@pytest.mark.parametrize("path", ["docs/errors", "docs/search.json", "style"])
 @pytest.mark.parametrize("accepted, coding", [
     ("gzip", "gzip"), ("gzip, deflate, br, zstd", "gzip"), ("br, *", "gzip"), ("gzip;q=0.1", "gzip"),
     ("identity", None), ("gzip;q=0", None), ("br", None), ("", None)])
-def test_assets_are_sent_compressed_if_accepted(anonymous, assets, accepted, coding):
-    bundle, = [url for url in assets if "swagger-ui-bundle" in url]
-    response = anonymous.get(bundle, headers={"Accept-Encoding": accepted})
+def test_documents_are_sent_compressed_if_accepted(anonymous, assets, path, accepted, coding):
+    url = next(url for url in assets if "style" in url) if path == "style" else anonymous.url + path
+    response = anonymous.get(url, headers={"Accept-Encoding": accepted})
     assert response.headers.get("Content-Encoding") == coding and "Accept-Encoding" in response.headers["Vary"]
-    assert hashlib.sha256(response.content).hexdigest()[:8] == bundle.split(".")[-2]
-    again = anonymous.get(bundle, headers={"Accept-Encoding": accepted, "If-None-Match": response.headers["ETag"]})
+    assert response.content == anonymous.get(url).content
+    again = anonymous.get(url, headers={"Accept-Encoding": accepted, "If-None-Match": response.headers["ETag"]})
     assert again.status_code == 304
-
-
-@pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
-def test_assets_are_sent_compressed_without_accept_encoding(anonymous, assets):
-    path, = [url.removeprefix(anonymous.url) for url in assets if "swagger-ui-bundle" in url]
-    response = anonymous.raw(anonymous.head_of("GET", path))
-    assert response.headers["Content-Encoding"] == "gzip" and response.content.startswith(b"\x1f\x8b")
 
 
 def test_the_error_example_of_the_first_page_equals_the_response(own_api):
@@ -267,48 +249,51 @@ def test_the_diagrams_show_the_transitions_of_the_tables(anonymous):
             assert distance(head, boxes[after]) < distance(head, boxes[before]), (before, after)
 
 
-# ---------------------------------------------------------------- the build
+# ---------------------------------------------------------------- the reference
 
 
-def pack(tmp_path, path):
-    """Runs pack.sh with that PATH. Returns its messages, and the pages by path."""
-    out = tmp_path / "docs.c"
-    done = subprocess.run(["sh", ROOT / "src/docs/pack.sh", "1.2.3", tmp_path / "fetched", BUILD / "diagram", out],
-                          capture_output=True, text=True, timeout=TIMEOUT_S, env={**os.environ, "PATH": str(path)})
-    assert done.returncode == 0, done.stderr
-    subprocess.run(["gcc", "-fsyntax-only", f"-I{ROOT}/include", "-isystem", "/usr/include/apr-1.0", "-D_GNU_SOURCE", out],
-                   check=True, timeout=TIMEOUT_S)
-    rows = re.findall(r'\.path = "([^"]*)".*?\.bytes = .*?\{(.*?)\}', out.read_text(), re.S)
-    return done.stderr, {name: bytes(int(byte, 16) for byte in re.findall("0x(..)", row)) for name, row in rows}
+def test_every_operation_has_a_page_that_the_reference_links(anonymous):
+    document, reference = anonymous.description(), page_of(anonymous, "docs/reference")
+    operations = [operation for item in document["paths"].values() for operation in item.values() if "operationId" in operation]
+    linked = [url.removeprefix(anonymous.url + "docs/") for url in reference.links]
+    for operation in operations:
+        name = operation["operationId"]
+        page = page_of(anonymous, "docs/" + name)
+        assert linked.count(name) == 1 and operation["summary"] in page.text
+        assert [language for language, _, _ in page.examples][:5] == ["sh", "python", "ts", "php", "go"], name
+        assert {"samples", "responses"} <= set(page.ids) and len(page.ids) == len(set(page.ids)), name
+    assert len(operations) > 100
 
 
-@pytest.fixture
-def no_npm(tmp_path):
-    """A directory with the programs that pack.sh uses, without npm."""
-    place = tmp_path / "bin"
-    place.mkdir()
-    for program in "basename cat cmp cp cut dirname dot gzip mkdir mktemp mv od rm sed sh sha256sum wc".split():
-        (place / program).symlink_to(subprocess.run(["which", program], capture_output=True, text=True).stdout.strip())
-    return place
+def test_the_page_of_an_operation_has_its_parameters_and_the_fields_of_bodies(anonymous):
+    page = page_of(anonymous, "docs/createProperty")
+    for text in ("Idempotency-Key", "X-Organization-ID", "transaction_type", "address.city", "owners[].share_bps", "required",
+                 "one of sale, rent, sale_rent", "1 to 200 characters", "array of object", "201", "409", "conflict.duplicate"):
+        assert text in page.text, text
+    listed = page_of(anonymous, "docs/listProperties").text
+    for text in ("items[].code", "sale_price_gte", "page_info.end_cursor", "X-Total-Count"):
+        assert text in listed, text
 
 
-def assert_reference_left_out(pages):
-    reference = Page("https://x/docs/reference", pages["docs/reference"].decode())
-    assert len(reference.all("script")) == 1 and "https://x/openapi.yaml" in reference.links
-    assert {"docs/", "docs/webhooks", "docs/errors"} <= set(pages) and not [name for name in pages if "swagger" in name]
-    assert all(b"mod_neoapi 1.2.3" in pages[name] for name in PAGES)
+def test_a_page_of_the_reference_is_small(anonymous):
+    """Everything that a browser loads for it, with gzip where it is offered."""
+    for path in ("docs/reference", "docs/batchProperties"):
+        page = page_of(anonymous, path)
+        sizes = [len(anonymous.raw(anonymous.head_of("GET", url.removeprefix(anonymous.url), Accept_Encoding="gzip")).content)
+                 for url in [page.url, *page.loaded]]
+        assert len(sizes) > 4 and sum(sizes) < 200_000, sizes
 
 
-def test_without_npm_the_build_reports_that_the_reference_is_left_out(tmp_path, no_npm):
-    said, pages = pack(tmp_path, no_npm)
-    assert "npm is not installed: the reference page is left out" in said
-    assert_reference_left_out(pages)
+# ---------------------------------------------------------------- the search
 
 
-def test_without_a_network_the_build_reports_that_the_reference_is_left_out(tmp_path, no_npm):
-    (no_npm / "npm").write_text("#!/bin/sh\necho 'npm error network' >&2\nexit 1\n")
-    (no_npm / "npm").chmod(0o755)
-    said, pages = pack(tmp_path, no_npm)
-    assert "npm could not fetch Swagger UI (npm error network): the reference page is left out" in said
-    assert_reference_left_out(pages)
-    assert not (tmp_path / "fetched/swagger-ui").exists()
+def test_the_index_of_the_search_leads_to_existing_sections(anonymous):
+    sections = ok(anonymous.get("docs/search.json"))
+    pages = {path: page_of(anonymous, "docs/" + path) for path in {section[0].removeprefix("./") for section in sections}}
+    assert len(pages) > 100
+    for path, anchor, title, heading, text in sections:
+        page = pages[path.removeprefix("./")]
+        assert not anchor or anchor in page.ids, (path, anchor)
+        assert title and heading and "<" not in title and "&lt;" not in text, (path, anchor)
+    found = [(path, anchor) for path, anchor, _, heading, text in sections if "Idempotency-Key" in text or "Idempotency" in heading]
+    assert ("createBroker", "parameters") in found

@@ -10,13 +10,13 @@ pytest.importorskip("selenium", reason="python3-selenium is not installed")
 from browser import LOWEST_CONTRAST, FITS_WIDTH, THEMES, PHONE, WIDE, browser  # noqa: E402, F401 (a fixture among them)
 from client import ok  # noqa: E402
 from deployment import E2E_DIR  # noqa: E402
-from pages import PAGES, page_of  # noqa: E402
+from pages import OPERATION, PAGES, page_of  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from wait import eventually  # noqa: E402
 
 pytestmark = pytest.mark.unsanitized
 
-TEXT_PAGES = [path for path in PAGES if path != "docs/reference"]
+TEXT_PAGES = (*PAGES, OPERATION)
 CUT_OFF = """
 return [...document.querySelectorAll('main *')].filter((e) => getComputedStyle(e).display !== 'inline'
     && e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent.slice(0, 200))
@@ -29,15 +29,9 @@ def theme(request, browser):
     return request.param
 
 
-def until_rendered(browser):
-    if browser.run("return document.querySelector('#operations') !== null"):
-        browser.find(".opblock")
-
-
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", TEXT_PAGES)
 def test_a_page_is_rendered_without_errors_or_external_requests(browser, theme, anonymous, path):
     browser.open(anonymous.url + path)
-    until_rendered(browser)
     browser.screenshot(E2E_DIR / "screenshots" / f"{path.partition('/')[2] or 'start'}-{theme}.png")
     assert browser.console() == []
     requests = browser.requests()
@@ -88,7 +82,7 @@ def choose(browser, language):
 def test_a_language_is_chosen_for_all_samples(browser, anonymous):
     browser.set_theme(WIDE)
     browser.open(anonymous.url + "docs/")
-    assert languages(browser) == ["curl", "Python", "TypeScript"]
+    assert languages(browser) == ["curl", "Python", "TypeScript"]  # the reference has five
     for language in ("Python", "TypeScript", "curl"):
         button = choose(browser, language)
         shown = [pre.get_attribute("data-label") for pre in browser.find_all(".samples pre")]
@@ -137,10 +131,57 @@ def test_a_page_is_complete_without_javascript(browser, anonymous, path):
         page = page_of(anonymous, path)
         for summary in browser.find_all("summary"):
             summary.click()
-        assert [one.text for one in browser.find_all("pre")] == [text for *_, text in page.examples]
+        shown = [one.get_attribute("textContent") for one in browser.find_all("pre")]
+        assert shown == [text for *_, text in page.examples]
         assert not browser.find_all("button")
     finally:
         browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+# ---------------------------------------------------------------- the search
+
+
+def found(browser):
+    return [link.text.splitlines()[0] for link in browser.find_all(".search a")]
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_the_search_works_with_the_keyboard_alone(browser, anonymous, size):
+    browser.set_theme(size)
+    browser.open(anonymous.url + "docs/webhooks")
+    browser.find("body").send_keys("/")
+    assert browser.run("return document.activeElement.type") == "search"
+    browser.driver.switch_to.active_element.send_keys("create broker")
+    eventually(lambda: found(browser)[:1] == ["Create a broker"], "the operation")
+    assert browser.run(FITS_WIDTH), "wider than the viewport"
+    browser.driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    assert browser.driver.switch_to.active_element.text.startswith("Create a broker")
+    browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    eventually(lambda: browser.driver.current_url == anonymous.url + "docs/createBroker", "its page")
+    assert browser.console() == []
+
+
+@pytest.mark.parametrize("words, heading", [("SIGNATURES", "Signatures"), ("retry-after", "Retries"),
+                                            ("validation.broker.name", "validation.<resource>.<field>_required"),
+                                            ("iptu_amount", None), ("zzzz", ""), ("café", "")])
+def test_the_search_finds_sections_of_all_pages(browser, anonymous, words, heading):
+    browser.set_theme(WIDE)
+    browser.open(anonymous.url + "docs/")
+    field = browser.find("[type=search]")
+    field.send_keys(words)
+    said = eventually(lambda: browser.find(".search p").text, "results")
+    if heading == "":
+        assert said == "Nothing found" and not found(browser)
+    else:
+        assert said.endswith("results") and (heading is None or any(heading in one for one in found(browser))), found(browser)
+    field.send_keys(Keys.ESCAPE)
+    assert not browser.find_all(".search a") and browser.run("return document.activeElement.type") == "search"
+
+
+def test_the_index_is_loaded_only_for_a_search(browser, anonymous):
+    browser.set_theme(WIDE)
+    browser.open(anonymous.url + "docs/")
+    assert not [url for url in browser.requests() if "search.json" in url]
 
 
 # ---------------------------------------------------------------- links

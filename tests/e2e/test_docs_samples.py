@@ -34,7 +34,7 @@ def run(org, tmp_path):
     def start(*command, timeout_s=TIMEOUT_S):
         done = subprocess.run(command, cwd=tmp_path, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **variables})
-        assert done.returncode == 0, done.stdout
+        assert done.returncode == 0, done.stdout[-3000:]
         return done.stdout
     return start
 

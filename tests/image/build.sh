@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the container image from a package of build.sh of tests/package and Debian's packages: build.sh PACKAGE_DIR DIR FETCHED [ARCHITECTURE]
+# Builds the container image from a package of build.sh of tests/package and Debian's packages: build.sh PACKAGE_DIR DIR [ARCHITECTURE]
 # NEOAPI_RELEASE is the Debian release (this machine's). DIR gets
 #   oci                 an OCI layout with the image, as mod-neoapi:VERSION
 #   mod-neoapi.tar      the same for docker load and podman load
@@ -14,11 +14,11 @@ here=$(dirname "$(realpath "$0")")
 root=$(realpath "$here/../..")
 # shellcheck source=tests/package/release.sh
 . "$root/tests/package/release.sh"
-[ $# -ge 3 ] || { echo 'usage: build.sh PACKAGE_DIR DIR FETCHED [ARCHITECTURE]' >&2; exit 2; }
+[ $# -ge 2 ] || { echo 'usage: build.sh PACKAGE_DIR DIR [ARCHITECTURE]' >&2; exit 2; }
 packages=$(realpath "$1")
 mkdir -p "$2"
-dir=$(realpath "$2") fetched=$(realpath "$3")
-architecture=${4:-$(dpkg --print-architecture)}
+dir=$(realpath "$2")
+architecture=${3:-$(dpkg --print-architecture)}
 deb=$(echo "$packages"/libapache2-mod-neoapi_*_"$architecture".deb)
 [ -f "$deb" ] || { echo 'image: there is no package; make package makes it' >&2; exit 1; }
 version=$(dpkg-deb -f "$deb" Version)
@@ -41,7 +41,7 @@ if [ -z "${NEOAPI_DEBS:-}" ]; then
 fi
 
 /usr/bin/python3 -B "$here/layers.py" "$debs" "$deb" "$dir" "$epoch"
-/usr/bin/python3 -B "$here/sbom.py" image "$dir/root" "$deb" "$fetched" "$dir/mod-neoapi" "$epoch"
+/usr/bin/python3 -B "$here/sbom.py" image "$dir/root" "$deb" "$dir/mod-neoapi" "$epoch"
 
 tag=${version/"$suffix"/} # the label base.name has the release
 tag=${tag//[!A-Za-z0-9_.-]/-} # a tag has no + and ~

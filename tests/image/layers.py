@@ -18,7 +18,7 @@ MODULE = "libapache2-mod-neoapi"
 
 # What nothing in the image reads. Copyright files stay.
 LEFT_OUT = re.compile(r"usr/share/(?!doc/|ca-certificates/|common-licenses/|libapache2-mod-neoapi/)"
-                      r"|usr/share/doc/(?!.*/(copyright|swagger-ui\.txt)$)"
+                      r"|usr/share/doc/(?!.*/copyright$)"
                       r"|usr/share/libapache2-mod-neoapi/(?!serve\.conf$)"
                       r"|(usr/)?(s?bin)/(?!apache2$|neoapictl$)"
                       r"|(usr/)?lib/[^/]*/(gconv|audit)/|usr/lib/(cgi-bin|systemd|init|locale)/"

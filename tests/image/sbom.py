@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the list of components of the package or of the image, as SPDX 2.3 and CycloneDX 1.5:
-sbom.py package|image ROOT MODULE.deb FETCHED OUT EPOCH
+sbom.py package|image ROOT MODULE.deb OUT EPOCH
 
 ROOT is the system that the package was built on, or the root directory of the image. Of a package the components are those of the
-libraries that its programs link, directly or through others; of an image all its packages. FETCHED has what the module embeds. OUT
+libraries that its programs link, directly or through others; of an image all its packages. OUT
 becomes OUT.spdx.json and OUT.cyclonedx.json. The same input makes the same bytes."""
 import datetime
 import functools
@@ -139,20 +139,10 @@ def component(system, name):
             "licences": sorted(system.licences(name))}
 
 
-def embedded(deb, fetched):
-    """Swagger UI, if the module has it: the package then has its licences."""
-    lock = fetched / "swagger-ui/package-lock.json"
-    if "swagger-ui.txt" not in output("dpkg-deb", "-c", str(deb)) or not lock.exists():
-        return []
-    version = json.loads(lock.read_text())["packages"]["node_modules/swagger-ui-dist"]["version"]
-    return [{"name": "swagger-ui-dist", "version": version, "purl": f"pkg:npm/swagger-ui-dist@{version}", "supplier": "SmartBear",
-             "licences": ["Apache-2.0"]}]
-
-
 class Bill:
-    """The subject, the module's package in it, what that embeds, and the other components; `links` are pairs of names."""
+    """The subject, the module's package in it, and the other components; `links` are pairs of names."""
 
-    def __init__(self, kind, system, deb, fetched, epoch):
+    def __init__(self, kind, system, deb, epoch):
         self.created = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         fields = paragraph(output("dpkg-deb", "-f", str(deb)))
         self.module = {"name": MODULE, "version": fields["Version"], "purl": purl(fields), "supplier": fields["Maintainer"],
@@ -162,7 +152,6 @@ class Bill:
             direct = owners(system, pathlib.Path(place).rglob("*"))
         names = set(system.packages) - {MODULE} if kind == "image" else closure(system, direct)
         self.components = [component(system, name) for name in sorted(names)]
-        self.embedded = embedded(deb, fetched)
         self.links = [(MODULE, name) for name in sorted(direct)] + [
             (name, other) for name in sorted(names) for other in sorted(system.linked(name))]
         self.subject = {**self.module, "name": "mod-neoapi", "purl": f"pkg:oci/mod-neoapi@{fields['Version']}"} if kind == "image" \
@@ -170,7 +159,7 @@ class Bill:
         self.kind = kind
 
     def parts(self):
-        return ([self.module] if self.kind == "image" else []) + self.embedded + self.components
+        return ([self.module] if self.kind == "image" else []) + self.components
 
 
 def spdx_id(part):
@@ -197,7 +186,6 @@ def as_spdx(bill):
     relations = [relation("SPDXRef-DOCUMENT", "DESCRIBES", holder)]
     if bill.kind == "image":
         relations += [relation(holder, "CONTAINS", spdx_id(part)) for part in [bill.module, *bill.components]]
-    relations += [relation(spdx_id(MODULE), "CONTAINS", spdx_id(part)) for part in bill.embedded]
     relations += [relation(spdx_id(one), "DYNAMIC_LINK", spdx_id(other)) for one, other in bill.links]
     refs = sorted({name for part in parts for term in part["licences"] for name in re.findall(r"LicenseRef-[A-Za-z0-9.-]+", term)})
     document = {
@@ -225,7 +213,7 @@ def as_cyclonedx(bill):
 
     refs = {part["name"]: part["purl"] for part in [bill.module, *bill.parts()]}
     depends = {}
-    for one, other in [*bill.links, *((MODULE, part["name"]) for part in bill.embedded)]:
+    for one, other in bill.links:
         depends.setdefault(refs[one], []).append(refs[other])
     if bill.kind == "image":
         depends[bill.subject["purl"]] = [part["purl"] for part in [bill.module, *bill.components]]
@@ -239,9 +227,9 @@ def as_cyclonedx(bill):
 
 
 def main():
-    kind, (root, deb, fetched), out, epoch = sys.argv[1], map(pathlib.Path, sys.argv[2:5]), sys.argv[5], int(sys.argv[6])
+    kind, (root, deb), out, epoch = sys.argv[1], map(pathlib.Path, sys.argv[2:4]), sys.argv[4], int(sys.argv[5])
     system = System(root, output("dpkg-deb", "-f", str(deb), "Architecture").strip())
-    bill = Bill(kind, system, deb, fetched, epoch)
+    bill = Bill(kind, system, deb, epoch)
     for name, document in (("spdx", as_spdx(bill)), ("cyclonedx", as_cyclonedx(bill))):
         pathlib.Path(f"{out}.{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 

@@ -8,4 +8,8 @@ declare module "node:fs" {
   export function writeFileSync(path: string, text: string): void;
   export function renameSync(from: string, to: string): void;
 }
+declare module "node:process" {
+  const process: { env: Record<string, string | undefined> };
+  export default process;
+}
 declare const process: { env: Record<string, string | undefined>; argv: string[] };

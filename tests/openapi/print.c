@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "api/routing.h"
-#include "openapi/docs.h"
-#include "openapi/openapi.h"
+#include "openapi/reference.h"
 
 static neo_text read_all(FILE *in, apr_pool_t *pool)
 {
@@ -41,8 +40,9 @@ static int run(int argc, char **argv, apr_pool_t *pool)
     if (argc == 4 && strcmp(argv[1], "description") == 0)
         return print(neo_yaml_text(neo_openapi_document(neo_operations(), argv[2], argv[3], pool), pool));
     if (argc == 2 && strcmp(argv[1], "errors") == 0)
-        return print(
-            neo_docs_content(neo_docs_at("docs/errors"), neo_operations(), "https://api.example.com/public/v1/", pool));
+        return print(neo_docs_content(neo_docs_at("docs/errors"),
+                                      neo_reference_make(neo_operations(), "https://api.example.com/public/v1/", "", pool),
+                                      NULL, pool));
     if (argc == 2 && strcmp(argv[1], "yaml") == 0)
         return print_yaml(pool);
     fputs("usage: print description BASE_URL DOCS_URL | errors | yaml\n", stderr);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds the Debian package from a copy of the source: build.sh DIR FETCHED
-# NEOAPI_RELEASE=trixie: on a clean system of that release, if it is not this machine's. The copy is DIR/source, with FETCHED where
-# debian/rules expects it; the package and its other files are written to DIR. So are the list of its components (mod-neoapi.spdx.json and
+# Builds the Debian package from a copy of the source: build.sh DIR
+# NEOAPI_RELEASE=trixie: on a clean system of that release, if it is not this machine's. The copy is DIR/source;
+# the package and its other files are written to DIR. So are the list of its components (mod-neoapi.spdx.json and
 # mod-neoapi.cyclonedx.json) and what it was built from (provenance.json). The changelog says "unstable" for every release, because all are
 # built from one source, which is not uploaded.
 set -eu
@@ -10,21 +10,17 @@ here=$(dirname "$(realpath "$0")")
 root=$(realpath "$here/../..")
 # shellcheck source=tests/package/release.sh
 . "$here/release.sh"
-[ $# -eq 2 ] || { echo 'usage: build.sh DIR FETCHED' >&2; exit 2; }
+[ $# -eq 1 ] || { echo 'usage: build.sh DIR' >&2; exit 2; }
 mkdir -p "$1"
 dir=$(realpath "$1")
 
 rm -rf "$dir/source" "$dir"/*.deb "$dir"/*.changes "$dir"/*.buildinfo
 mkdir "$dir/source"
 tar -C "$root" -c --exclude=./.git --exclude=./build --exclude=__pycache__ --exclude=.pytest_cache . | tar -C "$dir/source" -x
-if [ -d "$2/swagger-ui" ]; then
-    mkdir -p "$dir/source/build/fetched"
-    cp -r "$2/swagger-ui" "$dir/source/build/fetched/"
-fi
 sed -i "1s/)/$suffix)/" "$dir/source/debian/changelog"
 chown -R "$(id -u):$(id -g)" "$dir/source"
 
-# Without the caller's and make's variables, such as BUILD, FETCHED and CFLAGS.
+# Without the caller's and make's variables, such as BUILD and CFLAGS.
 build() {
     if [ "$release" = "$own_release" ]; then
         cd "$dir/source"
@@ -36,7 +32,6 @@ build() {
 }
 
 build >"$dir/build.log" 2>&1 || { tail -n 40 "$dir/build.log" >&2; exit 1; }
-grep '^docs: ' "$dir/build.log" >&2 || true
 /usr/bin/python3 -B "$root/tests/image/provenance.py" "$root" "make package RELEASE=$release" "$release" "$dir"/libapache2-mod-neoapi_*.deb \
     "$dir"/*.buildinfo >"$dir/provenance.json"
 ls "$dir"/libapache2-mod-neoapi_*.deb

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the package and the image twice, and compares them byte by byte: reproducible.sh DIR FETCHED
+# Builds the package and the image twice, and compares them byte by byte: reproducible.sh DIR
 # The second build has another directory, user, host name, home, umask, time zone, locale, date (a year later) and number of processes.
 # If they differ, diffoscope shows how, if it is installed. Requires root, and faketime. DIR is that of build.sh; its image uses the packages
 # of Debian in NEOAPI_DEBS.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 root=$(realpath "$here/../..")
-[ $# -eq 2 ] || { echo 'usage: reproducible.sh DIR FETCHED' >&2; exit 2; }
+[ $# -eq 1 ] || { echo 'usage: reproducible.sh DIR' >&2; exit 2; }
 [ "$(id -u)" -eq 0 ] || { echo 'reproducible: only root can build as two users' >&2; exit 1; }
 mkdir -p "$1"
-dir=$(realpath "$1") fetched=$(realpath "$2")
+dir=$(realpath "$1")
 # dpkg-buildflags cannot map a path with blanks.
 one=$dir/one two=$dir/two/in-another-directory
 rm -rf "$one" "$dir/two"
@@ -20,8 +20,6 @@ localedef -i tr_TR -f UTF-8 "$dir/locales/tr_TR.UTF-8"
 # The source as build.sh of this folder has it; the second copy is of the first, so that an edit meanwhile does not matter.
 mkdir "$one/source"
 tar -C "$root" -c --exclude=./.git --exclude=./build --exclude=__pycache__ --exclude=.pytest_cache . | tar -C "$one/source" -x
-mkdir -p "$one/source/build/fetched"
-[ ! -d "$fetched/swagger-ui" ] || cp -r "$fetched/swagger-ui" "$one/source/build/fetched/"
 cp -r "$one/source" "$two/"
 
 # The unit tests do not change what is built.
@@ -59,8 +57,8 @@ same "$one/$deb" "$two/$deb"
 [ -n "${NEOAPI_DEBS:-}" ] || exit 0
 
 image=$root/tests/image/build.sh
-bash "$image" "$one" "$one/image" "$fetched" >/dev/null
-(umask 077 && LC_ALL=tr_TR.UTF-8 LOCPATH=$dir/locales TZ=Pacific/Kiritimati bash "$image" "$two" "$two/image" "$fetched" >/dev/null)
+bash "$image" "$one" "$one/image" >/dev/null
+(umask 077 && LC_ALL=tr_TR.UTF-8 LOCPATH=$dir/locales TZ=Pacific/Kiritimati bash "$image" "$two" "$two/image" >/dev/null)
 for file in base.tar module.tar oci/index.json mod-neoapi.tar mod-neoapi.spdx.json mod-neoapi.cyclonedx.json; do
     same "$one/image/$file" "$two/image/$file"
 done

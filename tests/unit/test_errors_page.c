@@ -6,14 +6,15 @@
 #include <apr_strings.h>
 
 #include "api/routing.h"
-#include "openapi/docs.h"
+#include "openapi/reference.h"
 #include "resources/list.h"
 #include "schema/batch.h"
 #include "schema/resource.h"
 
 static const char *page_of(apr_pool_t *pool)
 {
-    return neo_docs_content(neo_docs_at("docs/errors"), neo_operations(), "https://api.example.com/public/v1/", pool).ptr;
+    const neo_reference *reference = neo_reference_make(neo_operations(), "https://api.example.com/public/v1/", "", pool);
+    return neo_docs_content(neo_docs_at("docs/errors"), reference, NULL, pool).ptr;
 }
 
 static int has_anchor(const char *page, const char *code, apr_pool_t *pool)

@@ -11,7 +11,7 @@ mapfile -t fuzzers < <(sed -n 's/^FUZZERS *:= *//p' Makefile | tr ' ' '\n')
 
 # What is generated is built without sanitizers. RPATH, unlike RUNPATH, also applies to the libraries of libraries.
 # shellcheck disable=SC2016 # make and the linker fill in the variables
-env CC=gcc CFLAGS='-O1 -g' CPPFLAGS= LDFLAGS= NEOAPI_FETCH=no make -j"$(nproc)" --no-print-directory fuzz-programs \
+env CC=gcc CFLAGS='-O1 -g' CPPFLAGS= LDFLAGS= NEOAPI_INSTALL=no make -j"$(nproc)" --no-print-directory fuzz-programs \
     BUILD="$WORK/build" WERROR= CLANG="$CC" FUZZ_COMPILE="$CFLAGS" \
     FUZZ_LINK="$CXX $CXXFLAGS $LIB_FUZZING_ENGINE -Wl,--disable-new-dtags "'-Wl,-rpath,\$$ORIGIN/lib'
 
