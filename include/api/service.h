@@ -12,6 +12,7 @@
 #include "api/credential_cache.h"
 #include "api/lease.h"
 #include "api/limiter.h"
+#include "api/refusals.h"
 #include "core/crypto.h"
 #include "core/problem.h"
 #include "webhooks/download.h"
@@ -53,7 +54,8 @@ typedef struct neo_site {
     neo_leases *leases; /* NULL: each host counts alone */
     neo_credential_cache *credential_cache;
     neo_create_queues *create_queues; /* NULL if there is none */
-    neo_static_document openapi;      /* neo_service_prepare sets it and the next two */
+    neo_refusals *refusals;
+    neo_static_document openapi; /* neo_service_prepare sets it and the next two */
     neo_static_document event_types;
     apr_hash_t *pages; /* by path (see api/docs.c) */
 } neo_site;

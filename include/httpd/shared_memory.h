@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This host's metrics, database probes, counters of requests in progress, rate limiters and leases of limits, in shared
- * memory. It is created in the parent and kept on graceful restarts. */
+/* This host's metrics, database probes, counters of requests in progress, rate limiters, leases of limits and refused requests,
+ * in shared memory. It is created in the parent and kept on graceful restarts. */
 #ifndef NEO_HTTPD_SHARED_MEMORY_H
 #define NEO_HTTPD_SHARED_MEMORY_H
 
@@ -9,6 +9,7 @@
 #include "api/concurrency.h"
 #include "api/lease.h"
 #include "api/limiter.h"
+#include "api/refusals.h"
 #include "api/slot_tuner.h"
 #include "core/metrics.h"
 #include "core/receivers.h"
@@ -82,6 +83,9 @@ const neo_shared_metrics *neo_shared_metrics_get(void);
 
 /* Creates counters for `entries` credentials and as many addresses. Returns false, and logs, if there is no memory. */
 int neo_shared_limiters_open(server_rec *main_server, apr_size_t entries, neo_limiter **credentials, neo_limiter **addresses);
+
+/* The requests of all virtual hosts that were refused lately. Returns NULL, and logs, if there is no memory. */
+neo_refusals *neo_shared_refusals_open(server_rec *main_server);
 
 /* The host's leases of as many limits, of the database behind a DBDParams, which may be NULL. Call it after
  * neo_shared_limiters_open. Returns NULL, and logs, if there is no memory. */

@@ -215,6 +215,8 @@ neo_problem *neo_call_write_idempotent(neo_call *call, neo_pg *pg, const neo_ide
                                        neo_result *result);
 /* Counts what the request has stored with its idempotency key. */
 void neo_call_count_stored(const neo_call *call);
+/* The bytes that the organization has stored on this host in a day; -1 without a limit, because they are not counted then. */
+long long neo_call_stored_bytes(const neo_call *call);
 
 /* Sets *result to the stored response. *is_free: the key does not exist any more. */
 neo_problem *neo_call_replay(neo_call *call, neo_pg *pg, neo_completer complete, neo_result *result, int *is_free);

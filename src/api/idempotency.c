@@ -18,6 +18,15 @@ static void count_stored(const neo_call *call, int bytes, neo_allowance *allowan
                       call->principal->idempotency_bytes, STORED_WINDOW, neo_now_ms() / 1000, allowance);
 }
 
+long long neo_call_stored_bytes(const neo_call *call)
+{
+    neo_allowance allowance;
+    if (!call->principal->idempotency_bytes)
+        return -1;
+    count_stored(call, 0, &allowance);
+    return allowance.limit - allowance.remaining;
+}
+
 /* The last response may exceed the limit, since its size is known after the write. */
 void neo_call_count_stored(const neo_call *call)
 {

@@ -153,6 +153,19 @@ static void respond_with_body(neo_call *call, const neo_result *result)
     response->media_type = result->media_type ? result->media_type : operation->media_type;
 }
 
+/* The query and the body are not kept: they can have personal data. */
+static void keep_refusal(const neo_call *call, const neo_problem *problem)
+{
+    neo_refusal refusal = {.status = neo_problem_status(problem), .at = neo_now_ms()};
+    neo_refusal_set(refusal.principal, sizeof refusal.principal, call->principal->id);
+    neo_refusal_set(refusal.request_id, sizeof refusal.request_id, call->request->id);
+    neo_refusal_set(refusal.method, sizeof refusal.method, call->request->method);
+    neo_refusal_set(refusal.path, sizeof refusal.path, call->request->instance);
+    neo_refusal_set(refusal.code, sizeof refusal.code, problem->code);
+    neo_refusal_set(refusal.detail, sizeof refusal.detail, problem->detail);
+    neo_refusals_add(call->site->refusals, &refusal);
+}
+
 static void respond_problem(neo_call *call, const neo_problem *problem)
 {
     neo_response *response = call->response;
@@ -161,6 +174,8 @@ static void respond_problem(neo_call *call, const neo_problem *problem)
     /* No request passes before the rate limit allows one. */
     if (problem->retry_after && !call->allowance.remaining)
         shown.retry_after = (int)neo_later(problem->retry_after, neo_allowance_wait(&call->allowance));
+    if (call->principal)
+        keep_refusal(call, problem);
     response->status = neo_problem_status(problem);
     response->media_type = "application/problem+json";
     response->body = neo_problem_json(&shown, &frame, call->pool);

@@ -429,13 +429,15 @@ int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)
             entries = wanted;
     }
     neo_limiter *credentials = NULL, *addresses = NULL;
-    if (entries && !neo_shared_limiters_open(main_server, (apr_size_t)entries, &credentials, &addresses))
+    neo_refusals *refusals = entries ? neo_shared_refusals_open(main_server) : NULL;
+    if (entries && (!refusals || !neo_shared_limiters_open(main_server, (apr_size_t)entries, &credentials, &addresses)))
         return 0;
     for (server_rec *s = main_server; s; s = s->next)
         if (has_api(s)) {
             neo_site *site = neo_get_server_config(s)->site;
             site->credentials = credentials;
             site->addresses = addresses;
+            site->refusals = refusals;
             neo_service_prepare(site, pool);
         }
     return 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates the shared memory of the metrics, the rate limiters and the leases of limits (see httpd/shared_memory.h). */
+/* Creates the shared memory of the metrics, the rate limiters, the leases of limits and refused requests (see
+ * httpd/shared_memory.h). */
 #include "httpd/shared_memory.h"
 
 #include <ap_mpm.h>
@@ -103,6 +104,13 @@ int neo_shared_limiters_open(server_rec *main_server, apr_size_t entries, neo_li
     *addresses = neo_limiter_attach(memory + size, entries);
     limits = entries;
     return 1;
+}
+
+/* Change the name when the layout changes. */
+neo_refusals *neo_shared_refusals_open(server_rec *main_server)
+{
+    char *memory = open_memory(main_server, "neoapi_refusals_1_" NEO_VERSION, neo_refusals_size(), "refused requests");
+    return memory ? neo_refusals_attach(memory) : NULL;
 }
 
 /* Change the name when the layout changes. Virtual hosts with the same DBDParams share the leases. */

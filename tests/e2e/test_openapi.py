@@ -121,7 +121,7 @@ def test_every_operation_of_the_contract_is_described(document):
     assert described == collections | {("post", f"/{name}/batch") for name in names[:-1]} | {
         ("get", f"/{name}/export") for name in names[:-1]} | {
         (method, f"/{name}/by-external-id/{{external_id}}") for name in names[:-1] for method in ("get", "put", "patch", "delete")} | {
-        ("get", "/me"), ("get", "/openapi.yaml"), ("get", "/event-types"), ("get", "/docs/errors"), ("post", "/webhooks/{id}/rotate-secret"),
+        ("get", "/me"), ("get", "/me/limits"), ("get", "/me/refusals"), ("get", "/openapi.yaml"), ("get", "/event-types"), ("get", "/docs/errors"), ("post", "/webhooks/{id}/rotate-secret"),
         ("post", "/webhooks/{id}/rotate-key"), ("get", "/.well-known/jwks.json"),
         ("post", "/webhooks/{id}/test"), ("post", "/webhooks/{id}/recover"), ("get", "/webhooks/{id}/deliveries"),
         ("get", "/webhooks/{id}/deliveries/{delivery_id}"), ("post", "/webhooks/{id}/deliveries/{delivery_id}/retry"),

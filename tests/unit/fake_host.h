@@ -125,6 +125,16 @@ static inline neo_limiter *limiter_of(apr_size_t entries, apr_pool_t *pool)
     return neo_limiter_attach(apr_pcalloc(pool, neo_limiter_size(entries)), entries);
 }
 
+/* One for all, because they are large; no credential is used by two tests. */
+static inline neo_refusals *refusals_of_all_tests(void)
+{
+    static void *memory;
+    if (!memory)
+        memory = calloc(1, neo_refusals_size());
+    assert_non_null(memory);
+    return neo_refusals_attach(memory);
+}
+
 /* Once per test, because the number of statements in a process is limited. */
 static inline void make_statements(apr_pool_t *pool)
 {
@@ -148,6 +158,7 @@ static inline neo_site *site_of(apr_pool_t *pool)
     site->cursor_lifetime = 3600;
     site->credentials = limiter_of(1024, pool);
     site->addresses = limiter_of(1024, pool);
+    site->refusals = refusals_of_all_tests();
     site->credential_cache = neo_credential_cache_make(pool);
     neo_credential_cache_mark_fresh(site->credential_cache);
     neo_service_prepare(site, pool);
