@@ -156,6 +156,7 @@ create table neoapi.webhook_subscription (
     disabled_at           timestamptz,
     disabled_reason       text,        -- owner, gone or failing
     limited_until         timestamptz, -- the plan's limit defers deliveries; null after the next success
+    ordering              text,        -- 'resource'; 'none' or null: none
     max_per_second        bigint,      -- requests; null: unlimited
     max_in_flight         bigint,      -- requests; null: unlimited
     paused_until          timestamptz, -- the receiver's Retry-After; null after a success that follows it
@@ -171,6 +172,8 @@ create table neoapi.webhook_subscription (
 create unique index webhook_subscription_id_suffix on neoapi.webhook_subscription (organization_id, right(id, 4));
 
 create index webhook_subscription_health on neoapi.webhook_subscription (health, failing_since) where health <> 'healthy';
+
+create index webhook_subscription_ordering on neoapi.webhook_subscription (id) where ordering = 'resource';
 
 -- Keeps the health. Its name sorts before that of the trigger that sets the representation.
 create function neoapi.webhook_subscription_keep_health() returns trigger language plpgsql as $$
@@ -290,10 +293,54 @@ create table neoapi.webhook_queue (
     number          int not null default 1, -- of the next attempt
     due_at          timestamptz not null,
     claim           bigint, -- of the courier that sends it: claim_owner.id << 32 and a random number; results of an older claim are discarded
+    resource_id     text collate "C", -- of a subscription with ordering; null otherwise, and for webhook.test
+    changed_at      timestamptz,      -- the resource's updated_at in the event, which orders the deliveries with a resource_id
     primary key (subscription_id, id)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0,
         vacuum_truncate = off);
 create index webhook_queue_subscription_due_at on neoapi.webhook_queue (subscription_id, due_at);
+create index webhook_queue_resource on neoapi.webhook_queue (subscription_id, resource_id, changed_at, id) where resource_id is not null;
+
+-- The order of an event among those of its resource.
+create function neoapi.webhook_changed_at(payload text, at timestamptz) returns timestamptz
+    language sql stable parallel safe
+    return coalesce((payload::json->>'updated_at')::timestamptz, at);
+
+-- A delivery that waits for an earlier one of its resource can be parked: due_at is 'infinity', so that claims do not read it again and
+-- again. A claim parks it only while it has a lock on an earlier one (see outbox.sql). So the earlier one is deleted after that, and this
+-- trigger, whose statement has a snapshot of its own, sees what was parked. It makes the first one that is left due.
+create function neoapi.webhook_queue_pass_on() returns trigger language plpgsql as $$
+begin
+    update neoapi.webhook_queue q set due_at = now()
+    where q.subscription_id = old.subscription_id and q.due_at = 'infinity' and q.id = (
+        select n.id from neoapi.webhook_queue n
+        where n.subscription_id = old.subscription_id and n.resource_id = old.resource_id
+        order by n.changed_at, n.id limit 1);
+    return null;
+end $$;
+create trigger pass_on after delete on neoapi.webhook_queue
+    for each row when (old.resource_id is not null) execute function neoapi.webhook_queue_pass_on();
+
+-- Orders the pending deliveries of a subscription, or no longer. Their rows are locked as by the courier.
+create function neoapi.webhook_subscription_keep_order() returns trigger language plpgsql as $$
+begin
+    perform from neoapi.webhook_queue q where q.subscription_id = new.id order by q.id for update;
+    if new.ordering = 'resource' then
+        update neoapi.webhook_queue q set resource_id = e.resource_id, changed_at = neoapi.webhook_changed_at(e.payload, e.created_at)
+        from neoapi.webhook_delivery d
+        join neoapi.event e on e.organization_id = d.organization_id and e.id = d.event_id and e.created_at = d.event_at
+        where q.subscription_id = new.id and d.organization_id = new.organization_id and d.subscription_id = new.id and d.id = q.id
+            and e.resource_id <> new.id;
+    else
+        update neoapi.webhook_queue q
+        set resource_id = null, changed_at = null, due_at = case when q.due_at = 'infinity' then now() else q.due_at end
+        where q.subscription_id = new.id;
+    end if;
+    return null;
+end $$;
+create trigger keep_order after update on neoapi.webhook_subscription
+    for each row when ((old.ordering = 'resource') is distinct from (new.ordering = 'resource'))
+    execute function neoapi.webhook_subscription_keep_order();
 
 -- The processes that claim deliveries. Each is removed by another one that finds it ended.
 create table neoapi.claim_owner (
@@ -395,8 +442,12 @@ create function neoapi.add_event(organization text, happened text, resource text
             on s.organization_id = organization and s.is_active and s.events && neoapi.event_patterns(happened) and s.id <> resource
             returning organization_id, id, subscription_id),
         queued as (
-            insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-            select d.id, d.organization_id, d.subscription_id, now() from delivery d returning id)
+            insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+            select d.id, d.organization_id, d.subscription_id, now(), case when s.ordering = 'resource' then resource end,
+                   case when s.ordering = 'resource' then neoapi.webhook_changed_at(payload, date_trunc('milliseconds', now())) end
+            from delivery d
+            join neoapi.webhook_subscription s on s.organization_id = organization and s.id = d.subscription_id
+            returning id)
         select count(*) from queued
     $$;
 
@@ -431,7 +482,7 @@ create trigger note_deletion after delete on neoapi.webhook_subscription
 -- more than 1000; `position` is the last one if there may be more, else null.
 --
 -- failed: all deliveries of the event have failed; it gets another one. pending: a delivery waits for its next attempt, which
--- becomes due. missed: there is no delivery, because the subscription was inactive. Deliveries are kept for a shorter time than
+-- becomes due, unless it waits for an earlier one of its resource. missed: there is no delivery, because the subscription was inactive. Deliveries are kept for a shorter time than
 -- events, and without them it is unknown what has arrived; so events before the first partition are left out.
 --
 -- plpgsql, because its statements have snapshots of their own: those after the lock see what a concurrent call has sent.
@@ -470,12 +521,12 @@ begin
                 where l.organization_id = d.organization_id and l.subscription_id = d.subscription_id and l.outcome = 'success'
                 and l.delivery_id = d.id limit 1) a on true
             left join lateral (
-                select true as pending, w.claim is null and w.due_at > locked_at as waits from neoapi.webhook_queue w
+                select true as pending, w.claim is null and w.due_at > locked_at and w.due_at < 'infinity' as waits from neoapi.webhook_queue w
                 where w.subscription_id = d.subscription_id and w.id = d.id limit 1) q on true
             where d.organization_id = organization and d.subscription_id = subscription
             and d.event_id >= (select min(id) from found) and d.event_id <= (select max(id) from found)),
         event as materialized (
-            select f.id, f.type, f.created_at, s.status
+            select f.id, f.type, f.resource_id, f.created_at, w.ordering, s.status
             from found f
             join neoapi.webhook_subscription w on w.organization_id = organization and w.id = subscription
             left join (select d.event_id, bool_or(d.arrived) as arrived, bool_or(d.pending) as pending, bool_or(d.waits) as waits
@@ -497,10 +548,15 @@ begin
             select organization, neoapi.block_id(id_block, total + row_number() over (order by e.id)), subscription, e.id, e.type,
                 e.created_at, at
             from event e where e.status <> 'pending'
-            returning webhook_delivery.id),
+            returning webhook_delivery.id, webhook_delivery.event_id),
         queued as (
-            insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-            select m.id, organization, subscription, now() from made m),
+            insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+            select m.id, organization, subscription, now(), o.resource_id, o.changed_at
+            from made m left join lateral (
+                select e.resource_id, neoapi.webhook_changed_at(l.payload, l.created_at) as changed_at
+                from event e
+                join neoapi.event l on l.organization_id = organization and l.id = e.id and l.created_at = e.created_at
+                where e.id = m.event_id and e.ordering = 'resource' and e.resource_id <> subscription limit 1) o on true),
         waiting as materialized (
             select q.ctid as at from neoapi.webhook_queue q
             where q.subscription_id = subscription
@@ -534,7 +590,7 @@ create function neoapi.webhook_delivery_record(d neoapi.webhook_delivery) return
         'error', a.error,
         'attempt_count', coalesce(a.number, 0),
         'created_at', neoapi.format_timestamp(d.created_at),
-        'next_attempt_at', case when q.id is not null and q.claim is null then (
+        'next_attempt_at', case when q.claim is null and q.due_at < 'infinity' then (
             select neoapi.format_timestamp(greatest(q.due_at, s.limited_until, s.paused_until))
             from neoapi.webhook_subscription s
             where s.organization_id = d.organization_id and s.id = d.subscription_id and s.is_active) end,

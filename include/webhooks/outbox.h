@@ -32,6 +32,7 @@ typedef struct neo_due_delivery {
     int success_is_news;         /* a success changes the subscription's health, or its last one was over a minute ago */
     int per_hour;                /* limit of the organization's deliveries to a host in an hour; 0 if unlimited */
     int frees_next;              /* another delivery may be claimed when this one has ended */
+    int is_ordered;              /* the subscription has `ordering` */
     int delay;                   /* milliseconds until it may be sent, because of max_per_second; at most 250 */
 } neo_due_delivery;
 
@@ -58,6 +59,7 @@ typedef struct neo_claim_request {
     int per_subscription; /* the limit of the subscriptions without a load; if they are failing, the lowest one */
     const neo_subscription_load *loads;
     int load_count;
+    int parks;          /* also looks for deliveries that wait for an earlier one of their resource */
     const char *cursor; /* the subscription after which the claim starts; "" for the first one */
 } neo_claim_request;
 

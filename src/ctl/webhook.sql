@@ -11,7 +11,7 @@ from (
         neoapi.format_timestamp(t.created_at) as created_at,
         case when q.id is null then neoapi.format_timestamp(a.started_at + a.duration_ms * interval '1 millisecond') end
             as completed_at,
-        neoapi.format_timestamp(q.due_at) as due_at
+        case when q.due_at < 'infinity' then neoapi.format_timestamp(q.due_at) end as due_at
     from (select) one
     left join neoapi.webhook_queue q on q.subscription_id = t.subscription_id and q.id = t.id
     left join lateral (

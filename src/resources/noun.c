@@ -192,6 +192,7 @@ static const neo_noun_field subscription_fields[] = {
     LISTED("disabled_reason"),
     LISTED_TIME("limited_until"),
     LISTED_TIME("paused_until"),
+    LISTED("ordering"),
     LISTED("max_per_second"),
     LISTED("max_in_flight"),
     LISTED_AS(NEO_KIND_COUNT, "pending", "(select count(*) from neoapi.webhook_queue q where q.subscription_id = t.id)"),

@@ -20,6 +20,8 @@ static const char *const events[] = {
 
 static const char *const includes[] = {"changed", "previous", NULL};
 
+static const char *const orderings[] = {"none", "resource", NULL};
+
 static const char *const asymmetric_signatures[] = {"ed25519", NULL};
 
 /* ---------------------------------------------------------------- headers of deliveries */
@@ -165,6 +167,14 @@ static const neo_field fields[] = {
      .values = includes,
      .doc = "What else deliveries of updates have: the names of the changed fields, their former values, as in the event log.",
      .example = "[\"changed\", \"previous\"]"},
+    {.name = "ordering",
+     .type = NEO_ENUM,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_NOT_IN_EXAMPLE,
+     .values = orderings,
+     .doc = "`resource`: an event is sent when the earlier ones of its resource have been received or have failed for good. "
+            "`none` (default): at once.",
+     .example = "\"resource\""},
     {.name = "max_per_second",
      .type = NEO_INTEGER,
      .personal = NEO_NOT_PERSONAL,

@@ -90,6 +90,14 @@ static void add_event(neo_buf *sql, const neo_event *event)
     neo_buf_puts(sql, " returning id, resource_id, created_at)");
 }
 
+/* The `updated_at` that the row r has after the change. */
+static const char *changed_at(const neo_event *event, apr_pool_t *pool)
+{
+    if (strcmp(event->happened, "deleted") == 0)
+        return apr_psprintf(pool, NEO_NEXT_UPDATED_AT("%s", "r"), event->now);
+    return event->before ? "r.updated_at" : event->now;
+}
+
 /* A delivery's id ends in the last four characters of its subscription's id, which are unique in the organization: numbering
  * the rows would cost as much as inserting one. `offset 0` keeps the planner from joining the rows of a group, each with its
  * own organization, to the subscriptions of all organizations. */
@@ -100,14 +108,21 @@ void neo_event_add(neo_buf *sql, const neo_event *event)
     if (event->is_silent)
         return;
     neo_buf_printf(sql,
-                   ", queued_deliveries%s as (insert into neoapi.webhook_delivery"
-                   " (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)"
-                   " select {organization}, %s || right(s.id, 4), s.id, e.id, '%s.%s', e.created_at, %s"
+                   ", matched%s as (select {organization} as organization_id, %s || right(s.id, 4) as id,"
+                   " s.id as subscription_id, e.id as event_id, e.created_at as event_at, %s as created_at,"
+                   " case when s.ordering = 'resource' then r.id end as resource_id,"
+                   " case when s.ordering = 'resource' then %s end as changed_at"
                    " from event%s e join %s r on r.id = e.resource_id cross join lateral"
-                   " (select s.id from neoapi.webhook_subscription s where s.organization_id = {organization} and s.is_active"
-                   " and s.events && array['%s.%s', '%s.*'%s] offset 0) s returning organization_id, id, subscription_id),"
-                   " queued%s as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
-                   " select id, organization_id, subscription_id, now() from queued_deliveries%s)",
-                   number, event->id_block, name, event->happened, event->now, number, event->from, name, event->happened, name,
-                   event->resource->is_excluded_from_wildcard ? "" : ", '*'", number, number);
+                   " (select s.id, s.ordering from neoapi.webhook_subscription s where s.organization_id = {organization}"
+                   " and s.is_active and s.events && array['%s.%s', '%s.*'%s] offset 0) s),",
+                   number, event->id_block, event->now, changed_at(event, sql->pool), number, event->from, name,
+                   event->happened, name, event->resource->is_excluded_from_wildcard ? "" : ", '*'");
+    neo_buf_printf(sql,
+                   " queued_deliveries%s as (insert into neoapi.webhook_delivery"
+                   " (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)"
+                   " select organization_id, id, subscription_id, event_id, '%s.%s', event_at, created_at from matched%s"
+                   " returning 1), queued%s as (insert into neoapi.webhook_queue"
+                   " (id, organization_id, subscription_id, due_at, resource_id, changed_at)"
+                   " select id, organization_id, subscription_id, now(), resource_id, changed_at from matched%s)",
+                   number, name, event->happened, number, number, number);
 }

@@ -25,6 +25,8 @@
 #define STOP_POLL_MS          100  /* while the courier waits for its last attempts */
 #define LEASE_MARGIN_S        15   /* beyond twice the timeout of an attempt; more than a statement may take */
 #define PAUSE_S               5    /* of a subscription whose receiver has got as many deliveries as the plan allows */
+#define PARK_INTERVAL_MS      50   /* while deliveries of subscriptions with `ordering` are claimed */
+#define PARK_IDLE_MS          5000 /* otherwise */
 #define NEVER                 LLONG_MAX
 
 /* A claimed delivery that is not sent yet. */
@@ -61,7 +63,7 @@ struct neo_courier {
     neo_in_flight in_flight;
     int sent; /* those in flight that have been sent; the others are in `outgoing` */
     char cursor[NEO_ID_SIZE];
-    neo_ms next_poll, last_claim, claimed_at, next_full_scan;
+    neo_ms next_poll, last_claim, claimed_at, next_full_scan, next_park;
     neo_timers timers;  /* retries of this courier's deliveries */
     int has_more;       /* a limit of the last claim may have left due deliveries */
     int finished_count; /* attempts that ended since the last claim */
@@ -187,7 +189,10 @@ static void start_claim(neo_courier *c)
         .per_subscription = c->settings.per_subscription,
         .cursor = c->cursor,
         .claim = neo_claim_owner_new_claim(),
+        .parks = now >= c->next_park,
     };
+    if (c->request.parks)
+        c->next_park = now + PARK_IDLE_MS;
     neo_in_flight_fill_request(&c->in_flight, &c->request, c->next_claim_pool);
     c->pending = neo_outbox_claim(c->pg, &c->request, c->next_claim_pool);
 }
@@ -275,6 +280,9 @@ static void finish_claim(neo_courier *c)
     if (neo_outbox_claimed(c->pg, c->pending, pool, &due, &count, waits) != NEO_PG_OK)
         return;
     c->claimed_at = neo_steady_ms();
+    for (int i = 0; i < count; i++)
+        if (due[i].is_ordered)
+            c->next_park = neo_earlier(c->next_park, c->claimed_at + PARK_INTERVAL_MS);
     for (int i = 0; i < waits->nelts; i++)
         neo_timers_add(&c->timers, c->claimed_at + APR_ARRAY_IDX(waits, i, int));
     c->next_claim_pool = c->claim_pool;

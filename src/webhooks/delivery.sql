@@ -15,11 +15,12 @@ test as (
     where {delivery}::text is null and t.organization_id = {organization} and t.id = {subscription}
     returning id, type, created_at),
 source as (
-    select * from test
+    select id, type, created_at, null as resource_id, null as payload from test
     union all
-    select t.event_id, t.event_type, t.event_at
+    select t.event_id, t.event_type, t.event_at, e.resource_id, e.payload
     from neoapi.webhook_delivery t, lateral (
-        select from neoapi.event e where e.organization_id = t.organization_id and e.id = t.event_id and e.created_at = t.event_at) e
+        select e.resource_id, e.payload from neoapi.event e
+        where e.organization_id = t.organization_id and e.id = t.event_id and e.created_at = t.event_at) e
     where t.organization_id = {organization} and t.subscription_id = {subscription} and t.id = {delivery}),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
@@ -27,8 +28,13 @@ queued_deliveries as (
     from source s, key_is_free
     returning *),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now() from queued_deliveries),
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select d.id, d.organization_id, d.subscription_id, now(), o.resource_id, o.changed_at
+    from queued_deliveries d left join (
+        select s.resource_id, neoapi.webhook_changed_at(s.payload, s.created_at) as changed_at
+        from source s
+        join neoapi.webhook_subscription w on w.organization_id = {organization} and w.id = {subscription}
+        where w.ordering = 'resource' and s.resource_id <> w.id) o on true),
 answer as materialized (
     select json_strip_nulls(json_build_object(
         'id', id,

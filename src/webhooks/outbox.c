@@ -28,6 +28,7 @@ enum {
     CHANGES,
     HEADERS,
     FREES_NEXT,
+    IS_ORDERED,
     MAX_PER_SECOND,
     FIRST_IN,
     PRIVATE_KEY,
@@ -66,6 +67,7 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .previous_key = neo_rows_value(rows, row, PREVIOUS_KEY),
         .frees_next = neo_rows_is_true(rows, row, FREES_NEXT),
         .headers = neo_rows_value(rows, row, HEADERS),
+        .is_ordered = neo_rows_is_true(rows, row, IS_ORDERED),
     };
 }
 
@@ -115,6 +117,7 @@ neo_pending_query neo_outbox_claim(neo_pg *pg, const neo_claim_request *request,
                                  .max = apr_itoa(pool, request->max),
                                  .per_subscription = apr_itoa(pool, request->per_subscription),
                                  .cursor = request->cursor,
+                                 .parks = request->parks ? "t" : "f",
                                  .subscriptions = neo_array_end(&loads[LOAD_SUBSCRIPTIONS]),
                                  .counts = neo_array_end(&loads[LOAD_COUNTS]),
                                  .limits = neo_array_end(&loads[LOAD_LIMITS])};

@@ -39,7 +39,7 @@ async_commit as materialized (
     select set_config('synchronous_commit', 'off', true) as off,
         pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ({claim}::bigint >> 32)::int) as locked),
 due as materialized (
-    select d.at, d.id, o.id as subscription, o.free_slots, o.url, o.secret, o.previous, o.private_key, o.previous_key, o.failing,
+    select d.at, d.id, d.is_ordered, o.id as subscription, o.free_slots, o.url, o.secret, o.previous, o.private_key, o.previous_key, o.failing,
         o.success_is_news, o.per_hour, o.include, o.headers, o.max_per_second, o.max_in_flight
     from (select * from later union all select * from earlier) queue,
     -- The subscription, if it is active, and how many more of its deliveries may be in flight; negative: milliseconds until one may be.
@@ -71,9 +71,15 @@ due as materialized (
             where s.organization_id = queue.organization and s.id = queue.id and s.is_active and s.paused_until > now() is not true
             limit 1) s) o
     left join lateral (
-        select q.ctid as at, q.id
+        select q.ctid as at, q.id, q.resource_id is not null as is_ordered
         from neoapi.webhook_queue q
         where q.subscription_id = o.id and q.due_at <= now()
+            -- The first one of its resource, if the subscription has ordering. Whoever sees a change of a resource sees the earlier
+            -- ones, which were committed before it could lock the resource.
+            and (q.resource_id is null or not exists (
+                select from neoapi.webhook_queue e
+                where e.subscription_id = q.subscription_id and e.resource_id = q.resource_id
+                    and (e.changed_at, e.id) < (q.changed_at, q.id)))
             -- Of claims whose leases have expired, only the process's own and those of processes that hold no lock. pg_locks is
             -- read only if there is such a claim.
             and (q.claim is null or q.claim >> 32 = {claim}::bigint >> 32 or q.claim >> 32 not in (
@@ -83,6 +89,26 @@ due as materialized (
                     and l.classid = (hashtext('neoapi.claim_owner')::bigint & x'ffffffff'::bigint)::oid))
         order by q.due_at limit greatest(o.free_slots, 0) for update of q skip locked) d on o.free_slots > 0
     where queue.due_at <= now() and (d.at is not null or o.free_slots < 0) and (select off from async_commit) is not null limit {max}::int),
+-- If {parks}: due deliveries that wait for an earlier one of their resource become due when that is deleted, see webhook_queue_pass_on.
+-- One that another process claims or deletes at the moment is skipped; so what waits for it is not parked.
+parked as (
+    update neoapi.webhook_queue q set due_at = 'infinity'
+    where {parks}::boolean and q.ctid = any (array(
+        select b.at
+        from neoapi.webhook_subscription s,
+        lateral (
+            select q.ctid as at, q.id, q.resource_id, q.changed_at
+            from neoapi.webhook_queue q
+            where q.subscription_id = s.id and q.due_at <= now() and q.claim is null and exists (
+                select from neoapi.webhook_queue e
+                where e.subscription_id = q.subscription_id and e.resource_id = q.resource_id
+                    and (e.changed_at, e.id) < (q.changed_at, q.id))
+            order by q.due_at limit 500 for update of q skip locked) b,
+        lateral (
+            select from neoapi.webhook_queue e
+            where e.subscription_id = s.id and e.resource_id = b.resource_id and (e.changed_at, e.id) < (b.changed_at, b.id)
+            order by e.changed_at, e.id limit 1 for key share of e skip locked) earlier
+        where {parks}::boolean and s.ordering = 'resource' and s.is_active))),
 -- The requests of a subscription with max_per_second follow each other at equal intervals, whichever processes send them.
 paced as (
     update neoapi.webhook_pace p set next_at = greatest(p.next_at, now()) + n.count * interval '1 second' / n.max_per_second
@@ -108,7 +134,7 @@ from (
         due.success_is_news, due.per_hour,
         concat(case when 'changed' = any (due.include) then ',"changed":' || array_to_json(e.changed) end,
            case when 'previous' = any (due.include) then ',"previous":' || e.previous end) as changes, due.headers,
-        due.max_in_flight is not null as frees_next, due.max_per_second,
+        due.max_in_flight is not null or due.is_ordered as frees_next, due.is_ordered, due.max_per_second,
         case when due.max_per_second is not null
              then (select p.first_in from paced p where p.subscription_id = t.subscription_id) end as first_in,
         due.private_key, due.previous_key
@@ -126,7 +152,7 @@ from (
         order by l.id limit 1) e
     order by t.subscription_id <= {cursor}, t.subscription_id, t.id) claimed
 union all
-select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
 from due where at is null;
 
 -- Records attempts; {ids} to {delays} are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless

@@ -100,21 +100,26 @@ event as (
     select $28, 'contract.created', r.id, neoapi.event_time(r.item_now), $30, $31, r.item_payload
     from created r
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $28, r.item_id_block || right(s.id, 4), s.id, e.id, 'contract.created', e.created_at, r.item_now
+matched as (
+    select $28 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $28 and s.is_active and s.events && array['contract.created', 'contract.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'contract.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created
 union all
@@ -191,21 +196,26 @@ event as (
     select $28, 'contract.created', r.id, neoapi.event_time(r.item_now), $30, $34, r.item_payload
     from created r
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $28, r.item_id_block || right(s.id, 4), s.id, e.id, 'contract.created', e.created_at, r.item_now
+matched as (
+    select $28 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $28 and s.is_active and s.events && array['contract.created', 'contract.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'contract.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created
 union all
@@ -569,21 +579,26 @@ event_effect as (
     from effect r
     left join target o on o.id = r.id
     returning id, resource_id, created_at),
-queued_deliveries_effect as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $26, $33 || right(s.id, 4), s.id, e.id, 'property.updated', e.created_at, r.item_now
+matched_effect as (
+    select $26 as organization_id, $33 || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id, e.created_at as event_at,
+        r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.updated_at end as changed_at
     from event_effect e
     join effect r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $26 and s.is_active and s.events && array['property.updated', 'property.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries_effect as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'property.updated', event_at, created_at
+    from matched_effect
+    returning 1),
 queued_effect as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries_effect),
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched_effect),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
     select $26, 'contract.updated', r.id, neoapi.event_time(r.item_now), $30, $32, '{' || concat_ws(',', '"id":' || to_json(r.id),
@@ -650,21 +665,26 @@ event as (
     from updated r
     left join before o on o.id = r.id
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $26, r.item_id_block || right(s.id, 4), s.id, e.id, 'contract.updated', e.created_at, r.item_now
+matched as (
+    select $26 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $26 and s.is_active and s.events && array['contract.updated', 'contract.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'contract.updated', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries) + (select count(*) from queued_deliveries_effect), null, item_number
 from updated
 union all
@@ -733,21 +753,26 @@ event as (
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $5, r.item_id_block || right(s.id, 4), s.id, e.id, 'contract.deleted', e.created_at, r.item_now
+matched as (
+    select $5 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $5 and s.is_active and s.events && array['contract.deleted', 'contract.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'contract.deleted', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select id, (select count(*) from queued_deliveries), null, item_number
 from deleted
 union all
@@ -859,21 +884,26 @@ event as (
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $29, r.item_id_block || right(s.id, 4), s.id, e.id, 'contract.created', e.created_at, r.item_now
+matched as (
+    select $29 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $29 and s.is_active and s.events && array['contract.created', 'contract.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'contract.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created
 union all
@@ -949,21 +979,26 @@ event as (
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $29, r.item_id_block || right(s.id, 4), s.id, e.id, 'contract.created', e.created_at, r.item_now
+matched as (
+    select $29 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $29 and s.is_active and s.events && array['contract.created', 'contract.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'contract.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created
 union all
@@ -1058,21 +1093,26 @@ event as (
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select item_organization, r.item_id_block || right(s.id, 4), s.id, e.id, 'contract.created', e.created_at, r.item_now
+matched as (
+    select item_organization as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = item_organization and s.is_active and s.events && array['contract.created', 'contract.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'contract.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created;
 
@@ -1272,21 +1312,26 @@ event_effect as (
     from effect r
     left join target o on o.id = r.id
     returning id, resource_id, created_at),
-queued_deliveries_effect as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $27, $33 || right(s.id, 4), s.id, e.id, 'property.updated', e.created_at, r.item_now
+matched_effect as (
+    select $27 as organization_id, $33 || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id, e.created_at as event_at,
+        r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.updated_at end as changed_at
     from event_effect e
     join effect r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $27 and s.is_active and s.events && array['property.updated', 'property.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries_effect as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'property.updated', event_at, created_at
+    from matched_effect
+    returning 1),
 queued_effect as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries_effect),
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched_effect),
 event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
     select $27, 'contract.updated', r.id, neoapi.event_time(r.item_now), $30, $32, '{' || concat_ws(',', '"id":' || to_json(r.id),
@@ -1354,21 +1399,26 @@ event as (
     left join before o on o.id = r.id
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $27, r.item_id_block || right(s.id, 4), s.id, e.id, 'contract.updated', e.created_at, r.item_now
+matched as (
+    select $27 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $27 and s.is_active and s.events && array['contract.updated', 'contract.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'contract.updated', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries) + (select count(*) from queued_deliveries_effect), null, item_number
 from updated
 union all
@@ -1439,21 +1489,26 @@ event as (
     from deleted r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $6, r.item_id_block || right(s.id, 4), s.id, e.id, 'contract.deleted', e.created_at, r.item_now
+matched as (
+    select $6 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $6 and s.is_active and s.events && array['contract.deleted', 'contract.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'contract.deleted', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select id, (select count(*) from queued_deliveries), null, item_number
 from deleted
 union all
@@ -1965,21 +2020,26 @@ event as (
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $3, r.item_id_block || right(s.id, 4), s.id, e.id, 'contract.created', e.created_at, r.item_now
+matched as (
+    select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $3 and s.is_active and s.events && array['contract.created', 'contract.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'contract.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries),
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched),
 event_update as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
     select $3, 'contract.updated', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
@@ -2047,21 +2107,26 @@ event_update as (
     left join before o on o.id = r.id
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries_update as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $3, r.item_id_block || right(s.id, 4), s.id, e.id, 'contract.updated', e.created_at, r.item_now
+matched_update as (
+    select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.updated_at end as changed_at
     from event_update e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $3 and s.is_active and s.events && array['contract.updated', 'contract.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries_update as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'contract.updated', event_at, created_at
+    from matched_update
+    returning 1),
 queued_update as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries_update)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched_update)
 select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
 
 -- $1 before, $2 since, $3 organization

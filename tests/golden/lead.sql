@@ -104,21 +104,26 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $24, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
+matched as (
+    select $24 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $24 and s.is_active and s.events && array['lead.created', 'lead.*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'lead.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created
 union all
@@ -200,21 +205,26 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $24, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
+matched as (
+    select $24 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $24 and s.is_active and s.events && array['lead.created', 'lead.*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'lead.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created
 union all
@@ -515,21 +525,26 @@ event as (
     from updated r
     left join before o on o.id = r.id
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $24, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.updated', e.created_at, r.item_now
+matched as (
+    select $24 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $24 and s.is_active and s.events && array['lead.updated', 'lead.*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'lead.updated', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from updated
 union all
@@ -575,21 +590,26 @@ event as (
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $5, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.deleted', e.created_at, r.item_now
+matched as (
+    select $5 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $5 and s.is_active and s.events && array['lead.deleted', 'lead.*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'lead.deleted', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select id, (select count(*) from queued_deliveries), null, item_number
 from deleted;
 
@@ -684,21 +704,26 @@ event as (
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $25, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
+matched as (
+    select $25 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $25 and s.is_active and s.events && array['lead.created', 'lead.*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'lead.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created
 union all
@@ -779,21 +804,26 @@ event as (
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $25, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
+matched as (
+    select $25 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $25 and s.is_active and s.events && array['lead.created', 'lead.*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'lead.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created
 union all
@@ -891,21 +921,26 @@ event as (
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select item_organization, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
+matched as (
+    select item_organization as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = item_organization and s.is_active and s.events && array['lead.created', 'lead.*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'lead.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created;
 
@@ -1046,21 +1081,26 @@ event as (
     left join before o on o.id = r.id
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $25, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.updated', e.created_at, r.item_now
+matched as (
+    select $25 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $25 and s.is_active and s.events && array['lead.updated', 'lead.*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'lead.updated', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from updated
 union all
@@ -1108,21 +1148,26 @@ event as (
     from deleted r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $6, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.deleted', e.created_at, r.item_now
+matched as (
+    select $6 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $6 and s.is_active and s.events && array['lead.deleted', 'lead.*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'lead.deleted', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select id, (select count(*) from queued_deliveries), null, item_number
 from deleted;
 
@@ -1600,21 +1645,26 @@ event as (
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $3, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.created', e.created_at, r.item_now
+matched as (
+    select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $3 and s.is_active and s.events && array['lead.created', 'lead.*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'lead.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries),
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched),
 event_update as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
     select $3, 'lead.updated', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
@@ -1676,21 +1726,26 @@ event_update as (
     left join before o on o.id = r.id
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries_update as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $3, r.item_id_block || right(s.id, 4), s.id, e.id, 'lead.updated', e.created_at, r.item_now
+matched_update as (
+    select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.updated_at end as changed_at
     from event_update e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $3 and s.is_active and s.events && array['lead.updated', 'lead.*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries_update as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'lead.updated', event_at, created_at
+    from matched_update
+    returning 1),
 queued_update as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries_update)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched_update)
 select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
 
 -- $1 before, $2 since, $3 organization

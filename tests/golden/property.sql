@@ -100,21 +100,26 @@ event as (
     select $44, 'property.created', r.id, neoapi.event_time(r.item_now), $46, $47, r.item_payload
     from created r
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $44, r.item_id_block || right(s.id, 4), s.id, e.id, 'property.created', e.created_at, r.item_now
+matched as (
+    select $44 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $44 and s.is_active and s.events && array['property.created', 'property.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'property.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created
 union all
@@ -191,21 +196,26 @@ event as (
     select $44, 'property.created', r.id, neoapi.event_time(r.item_now), $46, $50, r.item_payload
     from created r
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $44, r.item_id_block || right(s.id, 4), s.id, e.id, 'property.created', e.created_at, r.item_now
+matched as (
+    select $44 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $44 and s.is_active and s.events && array['property.created', 'property.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'property.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created
 union all
@@ -405,21 +415,26 @@ event as (
     from updated r
     left join before o on o.id = r.id
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $42, r.item_id_block || right(s.id, 4), s.id, e.id, 'property.updated', e.created_at, r.item_now
+matched as (
+    select $42 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $42 and s.is_active and s.events && array['property.updated', 'property.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'property.updated', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from updated
 union all
@@ -492,21 +507,26 @@ event as (
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $5, r.item_id_block || right(s.id, 4), s.id, e.id, 'property.deleted', e.created_at, r.item_now
+matched as (
+    select $5 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $5 and s.is_active and s.events && array['property.deleted', 'property.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'property.deleted', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select id, (select count(*) from queued_deliveries), null, item_number
 from deleted
 union all
@@ -604,21 +624,26 @@ event as (
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $45, r.item_id_block || right(s.id, 4), s.id, e.id, 'property.created', e.created_at, r.item_now
+matched as (
+    select $45 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $45 and s.is_active and s.events && array['property.created', 'property.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'property.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created
 union all
@@ -698,21 +723,26 @@ event as (
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $45, r.item_id_block || right(s.id, 4), s.id, e.id, 'property.created', e.created_at, r.item_now
+matched as (
+    select $45 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $45 and s.is_active and s.events && array['property.created', 'property.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'property.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created
 union all
@@ -810,21 +840,26 @@ event as (
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select item_organization, r.item_id_block || right(s.id, 4), s.id, e.id, 'property.created', e.created_at, r.item_now
+matched as (
+    select item_organization as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = item_organization and s.is_active and s.events && array['property.created', 'property.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'property.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from created;
 
@@ -1025,21 +1060,26 @@ event as (
     left join before o on o.id = r.id
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $43, r.item_id_block || right(s.id, 4), s.id, e.id, 'property.updated', e.created_at, r.item_now
+matched as (
+    select $43 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $43 and s.is_active and s.events && array['property.updated', 'property.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'property.updated', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select representation, (select count(*) from queued_deliveries), null, item_number
 from updated
 union all
@@ -1114,21 +1154,26 @@ event as (
     from deleted r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $6, r.item_id_block || right(s.id, 4), s.id, e.id, 'property.deleted', e.created_at, r.item_now
+matched as (
+    select $6 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $6 and s.is_active and s.events && array['property.deleted', 'property.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'property.deleted', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched)
 select id, (select count(*) from queued_deliveries), null, item_number
 from deleted
 union all
@@ -1791,21 +1836,26 @@ event as (
     from created r
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $3, r.item_id_block || right(s.id, 4), s.id, e.id, 'property.created', e.created_at, r.item_now
+matched as (
+    select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $3 and s.is_active and s.events && array['property.created', 'property.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'property.created', event_at, created_at
+    from matched
+    returning 1),
 queued as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries),
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched),
 event_update as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous)
     select $3, 'property.updated', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
@@ -1905,21 +1955,26 @@ event_update as (
     left join before o on o.id = r.id
     order by r.item_number
     returning id, resource_id, created_at),
-queued_deliveries_update as (
-    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-    select $3, r.item_id_block || right(s.id, 4), s.id, e.id, 'property.updated', e.created_at, r.item_now
+matched_update as (
+    select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
+        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
+        case when s.ordering = 'resource' then r.updated_at end as changed_at
     from event_update e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id
+        select s.id, s.ordering
         from neoapi.webhook_subscription s
         where s.organization_id = $3 and s.is_active and s.events && array['property.updated', 'property.*', '*']
-        offset 0) s
-    returning organization_id, id, subscription_id),
+        offset 0) s),
+queued_deliveries_update as (
+    insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+    select organization_id, id, subscription_id, event_id, 'property.updated', event_at, created_at
+    from matched_update
+    returning 1),
 queued_update as (
-    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-    select id, organization_id, subscription_id, now()
-    from queued_deliveries_update)
+    insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
+    select id, organization_id, subscription_id, now(), resource_id, changed_at
+    from matched_update)
 select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
 
 -- $1 before, $2 since, $3 organization

@@ -39,19 +39,21 @@ left join (
     limit (select $3::int)) p on true
 order by p.id desc;
 
--- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 max_per_second, $9 max_in_flight, $10 description, $11 metadata,
--- $12 headers, $13 asymmetric_signature, $14 organization, $15 tenant, $16 actor, $17 secret, $18 private_key, $19 public_key
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 ordering, $9 max_per_second, $10 max_in_flight, $11 description,
+-- $12 metadata, $13 headers, $14 asymmetric_signature, $15 organization, $16 tenant, $17 actor, $18 secret, $19 private_key, $20 public_key
 prepare webhook_create as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
-        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::bigint as max_per_second, $9::bigint as max_in_flight,
-        $10::text as description, $11::json as metadata, $12::json as headers, $13::text as asymmetric_signature),
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as ordering, $9::bigint as max_per_second,
+        $10::bigint as max_in_flight, $11::text as description, $12::json as metadata, $13::json as headers,
+        $14::text as asymmetric_signature),
 created as (
     insert into neoapi.webhook_subscription as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, secret,
-        private_key, public_key, url, events, is_active, include, max_per_second, max_in_flight, description, metadata, headers,
+        private_key, public_key, url, events, is_active, include, ordering, max_per_second, max_in_flight, description, metadata, headers,
         asymmetric_signature)
-    select $14, item.item_id, $15, item.item_now, item.item_now, $16, $16, $17, $18, $19, item.url, item.events, item.is_active,
-        item.include, item.max_per_second, item.max_in_flight, item.description, item.metadata, item.headers, item.asymmetric_signature
+    select $15, item.item_id, $16, item.item_now, item.item_now, $17, $17, $18, $19, $20, item.url, item.events, item.is_active,
+        item.include, item.ordering, item.max_per_second, item.max_in_flight, item.description, item.metadata, item.headers,
+        item.asymmetric_signature
     from item
     where true
     order by item.item_number
@@ -59,59 +61,64 @@ created as (
 select representation, 0, null, item_number
 from created;
 
--- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 max_per_second, $9 max_in_flight, $10 description, $11 metadata,
--- $12 headers, $13 asymmetric_signature, $14 organization, $15 tenant, $16 actor, $17 secret, $18 private_key, $19 public_key,
--- $20 credential, $21 key, $22 hash
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 ordering, $9 max_per_second, $10 max_in_flight, $11 description,
+-- $12 metadata, $13 headers, $14 asymmetric_signature, $15 organization, $16 tenant, $17 actor, $18 secret, $19 private_key,
+-- $20 public_key, $21 credential, $22 key, $23 hash
 prepare webhook_create_keyed as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
-        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::bigint as max_per_second, $9::bigint as max_in_flight,
-        $10::text as description, $11::json as metadata, $12::json as headers, $13::text as asymmetric_signature),
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as ordering, $9::bigint as max_per_second,
+        $10::bigint as max_in_flight, $11::text as description, $12::json as metadata, $13::json as headers,
+        $14::text as asymmetric_signature),
 created as (
     insert into neoapi.webhook_subscription as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, secret,
-        private_key, public_key, url, events, is_active, include, max_per_second, max_in_flight, description, metadata, headers,
+        private_key, public_key, url, events, is_active, include, ordering, max_per_second, max_in_flight, description, metadata, headers,
         asymmetric_signature)
-    select $14, item.item_id, $15, item.item_now, item.item_now, $16, $16, $17, $18, $19, item.url, item.events, item.is_active,
-        item.include, item.max_per_second, item.max_in_flight, item.description, item.metadata, item.headers, item.asymmetric_signature
+    select $15, item.item_id, $16, item.item_now, item.item_now, $17, $17, $18, $19, $20, item.url, item.events, item.is_active,
+        item.include, item.ordering, item.max_per_second, item.max_in_flight, item.description, item.metadata, item.headers,
+        item.asymmetric_signature
     from item
     where (
         select 1
         from neoapi.idempotency_key
-        where organization_id = $14 and credential_id = $20 and key = $21::uuid) is null
+        where organization_id = $15 and credential_id = $21 and key = $22::uuid) is null
     order by item.item_number
     returning t.id, t.representation, t.secret, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now),
 stored_key as (
     insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
-    select $14, $20, $21::uuid, decode($22, 'hex'), 201, representation, secret, now() + interval '24 hours'
+    select $15, $21, $22::uuid, decode($23, 'hex'), 201, representation, secret, now() + interval '24 hours'
     from created)
 select representation, 0, null, item_number
 from created;
 
--- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 max_per_second, $9 max_in_flight, $10 description, $11 metadata,
--- $12 headers, $13 asymmetric_signature, $14 organization, $15 actor, $16 private_key, $17 public_key
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 ordering, $9 max_per_second, $10 max_in_flight, $11 description,
+-- $12 metadata, $13 headers, $14 asymmetric_signature, $15 organization, $16 actor, $17 private_key, $18 public_key
 prepare webhook_update as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
-        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::bigint as max_per_second, $9::bigint as max_in_flight,
-        $10::text as description, $11::json as metadata, $12::json as headers, $13::text as asymmetric_signature),
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as ordering, $9::bigint as max_per_second,
+        $10::bigint as max_in_flight, $11::text as description, $12::json as metadata, $13::json as headers,
+        $14::text as asymmetric_signature),
 before as materialized (
     select t.*
     from item
-    join neoapi.webhook_subscription t on t.organization_id = $14 and t.id = item.item_id
+    join neoapi.webhook_subscription t on t.organization_id = $15 and t.id = item.item_id
     for no key update of t),
 updated as (
     update neoapi.webhook_subscription t
-    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $15,
-        private_key = coalesce(t.private_key, $16), public_key = coalesce(t.public_key, $17), url = item.url, events = item.events,
-        is_active = item.is_active, include = item.include, max_per_second = item.max_per_second, max_in_flight = item.max_in_flight,
-        description = item.description, metadata = item.metadata, headers = item.headers, asymmetric_signature = item.asymmetric_signature
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $16,
+        private_key = coalesce(t.private_key, $17), public_key = coalesce(t.public_key, $18), url = item.url, events = item.events,
+        is_active = item.is_active, include = item.include, ordering = item.ordering, max_per_second = item.max_per_second,
+        max_in_flight = item.max_in_flight, description = item.description, metadata = item.metadata, headers = item.headers,
+        asymmetric_signature = item.asymmetric_signature
     from item
     join before on before.id = item.item_id
-    where t.organization_id = $14 and t.id = item.item_id and (false or before.public_key is distinct from coalesce(t.public_key, $17)
+    where t.organization_id = $15 and t.id = item.item_id and (false or before.public_key is distinct from coalesce(t.public_key, $18)
         or before.url is distinct from item.url or before.events is distinct from item.events
         or before.is_active is distinct from item.is_active or before.include is distinct from item.include
-        or before.max_per_second is distinct from item.max_per_second or before.max_in_flight is distinct from item.max_in_flight
-        or before.description is distinct from item.description or before.metadata::json::text is distinct from item.metadata::json::text
+        or before.ordering is distinct from item.ordering or before.max_per_second is distinct from item.max_per_second
+        or before.max_in_flight is distinct from item.max_in_flight or before.description is distinct from item.description
+        or before.metadata::json::text is distinct from item.metadata::json::text
         or before.headers::json::text is distinct from item.headers::json::text
         or before.asymmetric_signature is distinct from item.asymmetric_signature)
     returning t.*, item.item_number, item.item_id_block, item.item_now)
@@ -123,31 +130,34 @@ from before
 join item on item.item_id = before.id
 where not exists (select from updated where updated.id = before.id);
 
--- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 max_per_second, $9 max_in_flight, $10 description, $11 metadata,
--- $12 headers, $13 asymmetric_signature, $14 organization, $15 version, $16 actor, $17 private_key, $18 public_key
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 ordering, $9 max_per_second, $10 max_in_flight, $11 description,
+-- $12 metadata, $13 headers, $14 asymmetric_signature, $15 organization, $16 version, $17 actor, $18 private_key, $19 public_key
 prepare webhook_update_version as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
-        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::bigint as max_per_second, $9::bigint as max_in_flight,
-        $10::text as description, $11::json as metadata, $12::json as headers, $13::text as asymmetric_signature),
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as ordering, $9::bigint as max_per_second,
+        $10::bigint as max_in_flight, $11::text as description, $12::json as metadata, $13::json as headers,
+        $14::text as asymmetric_signature),
 before as materialized (
     select t.*
     from item
-    join neoapi.webhook_subscription t on t.organization_id = $14 and t.id = item.item_id and t.xmin = $15::xid
+    join neoapi.webhook_subscription t on t.organization_id = $15 and t.id = item.item_id and t.xmin = $16::xid
     for no key update of t),
 updated as (
     update neoapi.webhook_subscription t
-    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $16,
-        private_key = coalesce(t.private_key, $17), public_key = coalesce(t.public_key, $18), url = item.url, events = item.events,
-        is_active = item.is_active, include = item.include, max_per_second = item.max_per_second, max_in_flight = item.max_in_flight,
-        description = item.description, metadata = item.metadata, headers = item.headers, asymmetric_signature = item.asymmetric_signature
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $17,
+        private_key = coalesce(t.private_key, $18), public_key = coalesce(t.public_key, $19), url = item.url, events = item.events,
+        is_active = item.is_active, include = item.include, ordering = item.ordering, max_per_second = item.max_per_second,
+        max_in_flight = item.max_in_flight, description = item.description, metadata = item.metadata, headers = item.headers,
+        asymmetric_signature = item.asymmetric_signature
     from item
     join before on before.id = item.item_id
-    where t.organization_id = $14 and t.id = item.item_id and (false or before.public_key is distinct from coalesce(t.public_key, $18)
+    where t.organization_id = $15 and t.id = item.item_id and (false or before.public_key is distinct from coalesce(t.public_key, $19)
         or before.url is distinct from item.url or before.events is distinct from item.events
         or before.is_active is distinct from item.is_active or before.include is distinct from item.include
-        or before.max_per_second is distinct from item.max_per_second or before.max_in_flight is distinct from item.max_in_flight
-        or before.description is distinct from item.description or before.metadata::json::text is distinct from item.metadata::json::text
+        or before.ordering is distinct from item.ordering or before.max_per_second is distinct from item.max_per_second
+        or before.max_in_flight is distinct from item.max_in_flight or before.description is distinct from item.description
+        or before.metadata::json::text is distinct from item.metadata::json::text
         or before.headers::json::text is distinct from item.headers::json::text
         or before.asymmetric_signature is distinct from item.asymmetric_signature)
     returning t.*, item.item_number, item.item_id_block, item.item_now)
@@ -275,6 +285,7 @@ begin
         '"disabled_reason":' || to_json(new.disabled_reason),
         '"limited_until":' || '"' || neoapi.format_timestamp(new.limited_until) || '"',
         '"include":' || to_json(new.include),
+        '"ordering":' || to_json(new.ordering),
         '"max_per_second":' || new.max_per_second,
         '"max_in_flight":' || new.max_in_flight,
         '"paused_until":' || '"' || neoapi.format_timestamp(new.paused_until) || '"',

@@ -164,6 +164,7 @@ TEST(a_webhook_has_the_fields_of_the_specification_in_its_order_then_others)
                                         "disabled_reason",
                                         "limited_until",
                                         "include",
+                                        "ordering",
                                         "max_per_second",
                                         "max_in_flight",
                                         "paused_until",
