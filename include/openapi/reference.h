@@ -55,6 +55,7 @@ neo_json *neo_reference_follow(const neo_reference *reference, neo_json *value);
 typedef struct neo_sample_step {
     const char *variable; /* gets the id in the response; NULL: the response is printed */
     const char *prefix;   /* of that id */
+    const char *member;   /* of the response, which has it; NULL: "id" */
     int is_list;          /* the response is a list, whose first item has the id */
     const char *method;
     const char *path; /* below the base URL; has variables in braces, as have the strings of the body */

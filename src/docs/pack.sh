@@ -111,6 +111,7 @@ insert diagram_of_properties "$work/property" "$work/rules.3" >"$work/rules.html
     echo 'const neo_doc neo_docs[] = {'
     for file in style.css icon.svg samples.js search.js reference.js; do asset "$here/$file"; done
     page "$here/start.html" docs/ start
+    page "$here/ways.html" docs/ways ways
     page "$here/reference.html" docs/reference reference
     page "$here/webhooks.html" docs/webhooks webhooks
     page "$work/sync.html" docs/sync sync

@@ -27,11 +27,11 @@ typedef struct {
     int has_trailing_comma;
 } language;
 
-#define GO_TYPE_ID                                                                                                             \
-    "+func id(text []byte) string {\n+\tvar found struct {\n+\t\tID    string `json:\"id\"`\n+\t\tItems []struct {\n"          \
-    "+\t\t\tID string `json:\"id\"`\n+\t\t} `json:\"items\"`\n+\t}\n+\tif err := json.Unmarshal(text, &found); err != nil {\n" \
-    "+\t\tlog.Fatal(err)\n+\t}\n+\tif len(found.Items) > 0 {\n+\t\treturn found.Items[0].ID\n+\t}\n+\treturn "                 \
-    "found.ID\n+}\n+\n"
+#define GO_MEMBER                                                                                                              \
+    "+func member(text []byte, name string) string {\n+\tvar found map[string]any\n"                                           \
+    "+\tif err := json.Unmarshal(text, &found); err != nil {\n+\t\tlog.Fatal(err)\n+\t}\n"                                     \
+    "+\tif items, ok := found[\"items\"].([]any); ok {\n+\t\tfound = items[0].(map[string]any)\n+\t}\n"                        \
+    "+\treturn found[name].(string)\n+}\n+\n"
 
 /* clang-format off */
 static const language languages[] = {
@@ -53,7 +53,7 @@ static const language languages[] = {
               "    response.raise_for_status()\n"
               "    return response\n\n\n",
      .unique = "{name} = f\"{randrange(10**8):08}\"\n",
-     .created = "{name} = send(\"{method}\", {path}{body}).json()[\"id\"]\n",
+     .created = "{name} = send(\"{method}\", {path}{body}).json()[\"{member}\"]\n",
      .listed = "{name} = send(\"GET\", {path}).json()[\"items\"][0][\"id\"]\n",
      .printed = "print(send(\"{method}\", {path}{body}).text)\n",
      .end = "",
@@ -69,7 +69,7 @@ static const language languages[] = {
               "  if (!response.ok) throw new Error(await response.text());\n"
               "  return response;\n}\n\n",
      .unique = "const {name} = String(Math.floor(Math.random() * 1e8)).padStart(8, \"0\");\n",
-     .created = "const {name} = (await (await send(\"{method}\", {path}{body})).json()).id;\n",
+     .created = "const {name} = (await (await send(\"{method}\", {path}{body})).json()).{member};\n",
      .listed = "const {name} = (await (await send(\"GET\", {path})).json()).items[0].id;\n",
      .printed = "console.log(await (await send(\"{method}\", {path}{body})).text());\n",
      .end = "",
@@ -88,7 +88,7 @@ static const language languages[] = {
               "    if ($response === false) {\n        throw new RuntimeException(\"$method $path failed\");\n    }\n"
               "    return $response;\n}\n\n",
      .unique = "{name} = sprintf(\"%08d\", random_int(0, 99999999));\n",
-     .created = "{name} = json_decode(send(\"{method}\", {path}{body}), true)[\"id\"];\n",
+     .created = "{name} = json_decode(send(\"{method}\", {path}{body}), true)[\"{member}\"];\n",
      .listed = "{name} = json_decode(send(\"GET\", {path}), true)[\"items\"][0][\"id\"];\n",
      .printed = "echo send(\"{method}\", {path}{body}), \"\\n\";\n",
      .end = "",
@@ -111,13 +111,13 @@ static const language languages[] = {
               "\tdefer response.Body.Close()\n"
               "\ttext, err := io.ReadAll(response.Body)\n"
               "\tif err != nil || response.StatusCode > 299 {\n\t\tlog.Fatal(response.Status, \" \", string(text), err)\n\t}\n"
-              "\treturn text\n}\n\n" GO_TYPE_ID
+              "\treturn text\n}\n\n" GO_MEMBER
               "?func random() string {\n?\tnumber, err := rand.Int(rand.Reader, big.NewInt(1e8))\n"
               "?\tif err != nil {\n?\t\tlog.Fatal(err)\n?\t}\n?\treturn fmt.Sprintf(\"%08d\", number)\n?}\n?\n"
               "func main() {\n",
      .unique = "\t{name} := random()\n",
-     .created = "\t{name} := id(send(\"{method}\", {path}{body}))\n",
-     .listed = "\t{name} := id(send(\"GET\", {path}, nil))\n",
+     .created = "\t{name} := member(send(\"{method}\", {path}{body}), \"{member}\")\n",
+     .listed = "\t{name} := member(send(\"GET\", {path}, nil), \"id\")\n",
      .printed = "\tfmt.Println(string(send(\"{method}\", {path}{body})))\n",
      .end = "}\n",
      .body = ", {value}", .no_body = ", nil",
@@ -302,6 +302,8 @@ static const char *find_text(neo_buf *out, const context *c, const char *name)
         return assigned_name(c, out->pool);
     if (strcmp(name, "prefix") == 0)
         return c->step->prefix;
+    if (strcmp(name, "member") == 0)
+        return c->step->member ? c->step->member : "id";
     if (strcmp(name, "method") == 0)
         return c->step->method;
     if (strcmp(name, "request") == 0)

@@ -243,11 +243,18 @@ static const char *operation_path(maker *m, const neo_reference_entry *entry)
     return path;
 }
 
-/* A list without a limit would be long. */
-static const char *with_limit(maker *m, const neo_reference_entry *entry, const char *path)
+/* A list without a limit would be long; what needs no credential needs an organization. */
+static const char *with_query(maker *m, const neo_reference_entry *entry, const char *path)
 {
-    int has_pages = neo_operation_accepts(entry->operation, entry->resource) & NEO_ACCEPTS_PAGE;
-    return has_pages ? apr_pstrcat(m->pool, path, "?limit=3", NULL) : path;
+    unsigned int accepts = neo_operation_accepts(entry->operation, entry->resource);
+    if (accepts & NEO_ACCEPTS_ORGANIZATION_ID) {
+        add_step(
+            m,
+            (neo_sample_step){
+                .variable = "organization_id", .prefix = "org_", .member = "organization_id", .method = "GET", .path = "me"});
+        return apr_pstrcat(m->pool, path, "?organization_id={organization_id}", NULL);
+    }
+    return accepts & NEO_ACCEPTS_PAGE ? apr_pstrcat(m->pool, path, "?limit=3", NULL) : path;
 }
 
 const apr_array_header_t *neo_sample_steps(const neo_reference *reference, const neo_reference_entry *entry)
@@ -256,6 +263,6 @@ const apr_array_header_t *neo_sample_steps(const neo_reference *reference, const
     maker m = {.pool = pool, .steps = apr_array_make(pool, 4, sizeof(neo_sample_step)), .variables = apr_table_make(pool, 4)};
     const char *path = operation_path(&m, entry);
     neo_json *body = operation_body(&m, entry);
-    add_step(&m, (neo_sample_step){.method = entry->method, .path = with_limit(&m, entry, path), .body = body});
+    add_step(&m, (neo_sample_step){.method = entry->method, .path = with_query(&m, entry, path), .body = body});
     return m.steps;
 }

@@ -4,7 +4,7 @@
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urljoin
 
-PAGES = ("docs/", "docs/reference", "docs/webhooks", "docs/sync", "docs/leads", "docs/rules", "docs/errors")
+PAGES = ("docs/", "docs/ways", "docs/reference", "docs/webhooks", "docs/sync", "docs/leads", "docs/rules", "docs/errors")
 OPERATION = "docs/createProperty"  # one of the pages of the reference
 EMPTY = {"meta", "link", "img", "br", "hr", "input"}  # elements without an end tag
 

@@ -93,6 +93,13 @@ def check_readme(demo):
     assert commands.count("curl ") == 6 and '"name":"Rita Lima"' in shown
 
 
+def check_way(demo, lines):
+    """Runs the commands of the page "Choose your way" that set the variables and send a request."""
+    page = Page("", shell(f"{lines[0].rsplit(' ', 1)[0]} {lines[0].split()[-1].removesuffix('me')}docs/ways"))
+    key, request = [text for text in samples(page, "sh")][2:4]
+    assert "api_key" in shell(f"{key}\n{request}".replace(". build/", f". {demo.build}/"))
+
+
 def check_copy_works(demo):
     client = subprocess.Popen(["make", "-s", "demo-sync", f"BUILD={demo.build}"], cwd=ROOT, stdin=subprocess.DEVNULL,
                               env={**os.environ, "MAKEFLAGS": ""}, start_new_session=True)  # without SAN=1 of this session
@@ -131,6 +138,7 @@ def test_the_printed_commands_work_and_the_demo_survives_a_restart(demo):
     assert "boas_vindas" in {one["name"] for one in templates["items"]} and numbers["items"][0]["quality_rating"] and usage["items"]
     check_portal(lines[7:])
     check_readme(demo)
+    check_way(demo, lines)
     check_examples(said, lines)
     check_copy_works(demo)
     check_story(demo)
