@@ -71,6 +71,7 @@ typedef struct neo_ctl_given {
     X(portal)                                                                                                                  \
     X(export)                                                                                                                  \
     X(import)                                                                                                                  \
+    X(audit)                                                                                                                   \
     X(purge)                                                                                                                   \
     X(completion)                                                                                                              \
     X(manual)

@@ -23,9 +23,18 @@ neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **e
 neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const char **error, const char **fix);
 
 /* Connects and sets the role to the schema's owner. Also fails if there is no schema, if it is older than this program, or if
- * the role is not a member of the owner. neo_ctl_open also calls neo_ctl_check_primary. */
+ * the role is not a member of the owner. neo_ctl_open_to_read also calls neo_ctl_check_primary. neo_ctl_open is for commands
+ * that change or export something: it also records the command in the audit log, before it begins. */
 neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **error);
+neo_pg *neo_ctl_open_to_read(const neo_ctl *ctl, const char **error);
 neo_pg *neo_ctl_open_any(const neo_ctl *ctl, const char **error);
+
+/* Names the system user and the command to the audit log, for the changes of this session. Returns NULL, or an error. */
+const char *neo_ctl_set_actor(const neo_ctl *ctl, neo_pg *pg);
+/* Adds the command to the audit log. neo_ctl_record_as_owner first sets the role to the schema's owner, then resets it. Return
+ * NULL, or an error. */
+const char *neo_ctl_record_command(const neo_ctl *ctl, neo_pg *pg);
+const char *neo_ctl_record_as_owner(const neo_ctl *ctl, neo_pg *pg);
 
 /* Looks for another server of the connection string that accepts writes. Returns a sentence about it, or NULL, and sets
  * *is_replaced if it has replaced this one. The remedy is that of NEO_LOG_REPLACED. */

@@ -223,6 +223,7 @@ struct neo_resource {
     const char *tag_doc;               /* for the documentation */
     int area;                          /* neo_area of its scopes (see resources/list.h) */
     int has_events;                    /* its changes are events */
+    int is_audited;                    /* its changes are entries of the audit log, which need to know who makes them */
     int is_excluded_from_wildcard;     /* a subscription to "*" does not include them */
     const neo_field *fields;           /* in the order of responses, ended by a field without a name */
     const neo_filter *filters;         /* besides the common ones, ended by a filter without a name; NULL if there is none */

@@ -16,6 +16,7 @@ typedef struct neo_actor {
     const char *credential; /* id of the key or token: the scope of idempotency keys */
     const char *name;       /* created_by and updated_by: a key's id, a token's user */
     const char *request;    /* id of the request, which events show */
+    const char *address;    /* the client's, for the audit log; NULL: it is no request */
 } neo_actor;
 
 /* An idempotency key and its request's hash, in hexadecimal. */

@@ -17,7 +17,7 @@
     X(representation) X(payload)                               /* of a new row, and of its event */                            \
     X(numbers) X(paths) X(targets)                             /* references, see sql/reference.h; or external ids */          \
     X(target) X(target_version) X(target_status) X(target_id_block)                         /* of an effect, see neo_target */ \
-    X(limit) X(before) X(since)
+    X(limit) X(before) X(since) X(address)
 /* clang-format on */
 
 #define NEO_PARAMETER_VALUE(name) const char *name;

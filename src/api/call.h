@@ -292,6 +292,11 @@ NEO_MUSTCHECK neo_pg_status neo_call_begin_snapshot(neo_call *call, neo_pg *pg, 
 /* Ends the snapshot, releases the connection and sets *pg to NULL. Does nothing if it is NULL already. */
 void neo_call_end_snapshot(neo_call *call, neo_pg **pg);
 
+/* ---------------------------------------------------------------- audit.c */
+
+/* Adds an entry of an export to the audit log. Nothing is exported without it. */
+neo_problem *neo_call_audit_export(neo_call *call);
+
 /* ---------------------------------------------------------------- history.c */
 
 /* Sets *is_import if the query has import=true. A problem if the value is invalid or the role may not import. */
@@ -319,7 +324,7 @@ neo_problem *neo_call_limit_stored(neo_call *call);         /* idempotency.c */
 /* The operations of a file, terminated by a row without a method. */
 extern const neo_operation neo_me_operations[], neo_docs_operations[], neo_collection_operations[], neo_webhook_operations[],
     neo_whatsapp_operations[], neo_conversation_operations[], neo_event_operations[], neo_lead_operations[],
-    neo_portal_operations[], neo_whatsapp_account_operations[], neo_media_operations[];
+    neo_portal_operations[], neo_whatsapp_account_operations[], neo_media_operations[], neo_audit_operations[];
 
 /* The functions of the operations of collections: resource.c, external_id.c, list.c, export.c and batch.c. */
 typedef neo_problem *neo_run(neo_call *call, neo_result *result);

@@ -181,6 +181,8 @@ static neo_problem *export_lines(neo_call *call, neo_line_writer *add_line, neo_
     e->call = *call;
     apr_pool_create(&e->part_pool, call->pool);
     problem = start(e, &selection);
+    if (!problem && strcmp(call->request->method, "HEAD") != 0)
+        problem = neo_call_audit_export(call);
     if (problem)
         close_stream(&e->stream);
     else

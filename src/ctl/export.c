@@ -176,7 +176,8 @@ const neo_ctl_command neo_ctl_export[] = {
      "included as {\"lead\": {...}}, WhatsApp opt-outs, conversations and messages as {\"whatsapp_opt_out\": {...}} and so on, "
      "webhook subscriptions without their secrets.\n"
      "Not exported: " NEO_TRANSFER_LEFT_OUT ". The first line counts the WhatsApp numbers in left_out. For a full backup use "
-     "pg_dump. To move a WhatsApp number, add it again, and then import its conversations.",
+     "pg_dump, for the audit log neoapictl audit export. To move a WhatsApp number, add it again, and then import its "
+     "conversations.",
      NULL, options, run_export, &neo_noun_organization, NEO_USE_ONE},
     {0},
 };

@@ -40,7 +40,7 @@ const char *neo_ctl_apply_migrations(const neo_ctl *ctl, neo_pg *pg, const char 
     neo_json_set(report, "version", neo_json_make_integer(version, ctl->pool));
     neo_json_set(report, "applied", p.applied);
     neo_json_set(report, "installed", p.installed);
-    return NULL;
+    return neo_json_size(p.applied) + neo_json_size(p.installed) ? neo_ctl_record_as_owner(ctl, pg) : NULL;
 }
 
 static void add_pending(const neo_ctl *ctl, const char *action, const char *name, neo_json *names)

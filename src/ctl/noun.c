@@ -140,7 +140,7 @@ static neo_ctl_exit run_list(neo_ctl *ctl)
     for (const neo_noun_field *f = ctl->command->noun->fields; f->column; f++)
         if (f->parameter.flags & NEO_USE_LIST)
             filter = (neo_admin_setting){f->column, neo_ctl_value(ctl, f->parameter.name)};
-    neo_pg *pg = neo_ctl_open(ctl, &error);
+    neo_pg *pg = neo_ctl_open_to_read(ctl, &error);
     if (pg)
         error = neo_admin_list(pg, ctl->command->noun, filter, ctl->pool, &list);
     return neo_ctl_finish(ctl, error, list);

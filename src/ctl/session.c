@@ -209,12 +209,30 @@ static const char *check_schema_version(neo_pg *pg, apr_pool_t *pool)
     return NULL;
 }
 
-neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **error)
+neo_pg *neo_ctl_open_to_read(const neo_ctl *ctl, const char **error)
 {
     neo_pg *pg = neo_ctl_open_any(ctl, error);
     if (pg)
         *error = neo_ctl_check_primary(ctl, pg);
     return *error ? NULL : pg;
+}
+
+neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **error)
+{
+    neo_pg *pg = neo_ctl_open_to_read(ctl, error);
+    if (pg && !(*error = neo_ctl_set_actor(ctl, pg)))
+        *error = neo_ctl_record_command(ctl, pg);
+    return *error ? NULL : pg;
+}
+
+const char *neo_ctl_record_as_owner(const neo_ctl *ctl, neo_pg *pg)
+{
+    const char *error = set_owner_role(pg, ctl->pool);
+    if (!error)
+        error = neo_ctl_set_actor(ctl, pg);
+    if (!error)
+        error = neo_ctl_record_command(ctl, pg);
+    return error ? error : neo_ctl_exec(ctl, pg, "reset role");
 }
 
 neo_pg *neo_ctl_open_any(const neo_ctl *ctl, const char **error)

@@ -266,6 +266,8 @@ static const char *set_up(setup *s, neo_json *report)
     if (!error)
         error = neo_ctl_check_primary(s->ctl, s->pg);
     if (!error)
+        error = neo_ctl_set_actor(s->ctl, s->pg);
+    if (!error)
         error = revoke_public_access(s);
     if (!error)
         error = neo_ctl_apply_migrations(s->ctl, s->pg, s->runtime, report);

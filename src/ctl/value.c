@@ -213,7 +213,8 @@ apr_array_header_t *neo_ctl_value_words(neo_parameter_kind kind, apr_pool_t *poo
     for (const char *const *word = kinds[kind].words; word && *word; word++)
         APR_ARRAY_PUSH(words, const char *) = *word;
     for (int bit = 0; kind == NEO_KIND_SCOPE && bit < 2 * NEO_AREAS; bit++)
-        APR_ARRAY_PUSH(words, const char *) = neo_scope_text((neo_scopes)1 << bit, pool);
+        if (NEO_SCOPES_ALL & (neo_scopes)1 << bit)
+            APR_ARRAY_PUSH(words, const char *) = neo_scope_text((neo_scopes)1 << bit, pool);
     return words->nelts ? words : NULL;
 }
 

@@ -39,10 +39,11 @@ static const char *find_subscription(const neo_ctl *ctl, neo_pg *pg, const char 
     return found->id ? NULL : "its subscription has been deleted";
 }
 
-/* Connects and finds the subscription of the argument. On failure returns NULL and sets *error. */
-static neo_pg *open_subscription(const neo_ctl *ctl, subscription *found, const char **error)
+/* Connects with `open` and finds the subscription of the argument. On failure returns NULL and sets *error. */
+static neo_pg *open_subscription(const neo_ctl *ctl, neo_pg *(*open)(const neo_ctl *ctl, const char **error),
+                                 subscription *found, const char **error)
 {
-    neo_pg *pg = neo_ctl_open(ctl, error);
+    neo_pg *pg = open(ctl, error);
     if (pg)
         *error =
             find_subscription(ctl, pg, "select organization_id, id, is_active from neoapi.webhook_subscription where id = $1",
@@ -72,7 +73,7 @@ static neo_ctl_exit run_deliveries(neo_ctl *ctl)
     const char *error;
     subscription target;
     neo_json *list = neo_json_make_array(ctl->pool);
-    neo_pg *pg = open_subscription(ctl, &target, &error);
+    neo_pg *pg = open_subscription(ctl, neo_ctl_open_to_read, &target, &error);
     if (pg)
         error = read_deliveries(ctl, pg, &target, list);
     return neo_ctl_finish(ctl, error, list);
@@ -161,7 +162,7 @@ static neo_ctl_exit run_recover(neo_ctl *ctl)
     set_time(body, ctl, "until");
     set_values(body, ctl, "statuses", "status");
     set_values(body, ctl, "event_types", "event");
-    neo_pg *pg = open_subscription(ctl, &target, &error);
+    neo_pg *pg = open_subscription(ctl, neo_ctl_open, &target, &error);
     if (pg)
         error = recover_all(ctl, pg, &target, body, &answer);
     return print_answer(ctl, error, answer, &target);
@@ -247,7 +248,7 @@ static const char *follow_attempts(const neo_ctl *ctl, neo_pg *pg, const char *s
 static neo_ctl_exit run_tail(neo_ctl *ctl)
 {
     const char *error;
-    neo_pg *pg = neo_ctl_open(ctl, &error);
+    neo_pg *pg = neo_ctl_open_to_read(ctl, &error);
     if (pg) {
         neo_ctl_catch_signals(); /* they end the wait at once, but output is completed */
         neo_ctl_say(ctl, "Following delivery attempts. Press Ctrl-C to stop.");

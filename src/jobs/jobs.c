@@ -13,6 +13,7 @@
 #include "core/thread.h"
 #include "jobs/jobs.sql.h"
 #include "pg/pg.h"
+#include "sql/audit.h"
 #include "sql/expiry.h"
 #include "webhooks/outbox.h"
 
@@ -83,6 +84,13 @@ static step_result cleanup(const neo_jobs *jobs, neo_pg *pg)
     return (step_result){status, more, 0};
 }
 
+static step_result expire_audit(const neo_jobs *jobs, neo_pg *pg)
+{
+    int count = 0;
+    neo_pg_status status = neo_audit_expire(pg, jobs->pool, &count);
+    return (step_result){status, count >= NEO_AUDIT_EXPIRED, 0};
+}
+
 /* ---------------------------------------------------------------- the table */
 
 static const struct {
@@ -96,6 +104,7 @@ static const struct {
     {"announce_failing", 5, announce_failing, "adds webhook.failing for subscriptions that have failed for ten minutes"},
     {"announce_expiring", 60, announce_expiring, "adds credential.expiring 30 and 7 days before a credential expires"},
     {"cleanup", 60, cleanup, "removes old deliveries, events and idempotency keys; adds the partitions of the next days"},
+    {"expire_audit", 86400, expire_audit, "removes entries of the audit log after five years"},
 };
 enum { COUNT = sizeof table / sizeof *table };
 _Static_assert(COUNT <= NEO_MAX_JOBS, "a report has room for all jobs");

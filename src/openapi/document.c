@@ -360,11 +360,10 @@ static void add_batch(const neo_openapi_builder *builder, const neo_resource *re
 
 static void add_components(const neo_openapi_builder *builder)
 {
-    static const neo_resource lists[] = {{.title = "Delivery", .collection = "deliveries"},
-                                         {.title = "Event", .collection = "events"},
-                                         {.title = "Conversation", .collection = "conversations"},
-                                         {.title = "Message", .collection = "messages"},
-                                         {.title = "Template", .collection = "templates"}};
+    static const neo_resource lists[] = {
+        {.title = "Delivery", .collection = "deliveries"},        {.title = "Event", .collection = "events"},
+        {.title = "Conversation", .collection = "conversations"}, {.title = "Message", .collection = "messages"},
+        {.title = "Template", .collection = "templates"},         {.title = "AuditEntry", .collection = "entries"}};
     add_filter_components(builder, neo_common_filters, NULL);
     for (const neo_resource *const *r = neo_resources; *r; r++) {
         neo_openapi_schemas(builder, *r);

@@ -14,13 +14,13 @@ const neo_resource *const neo_import_kinds[] = {NEO_RESOURCE_LIST(ADDRESS) & neo
                                                 &neo_whatsapp_message, NULL};
 
 #define COLLECTION(name, AREA, collection) collection,
-static const char *const areas[NEO_AREAS] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp"};
+static const char *const areas[NEO_AREAS] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp", "audit"};
 static const char *const accesses[] = {"read", "write"};
 
 const char *const neo_role_names[] = {"org_admin", "org_editor", "org_viewer", NULL};
 static const neo_scopes role_scopes[] = {
     NEO_SCOPES_ALL,
-    NEO_SCOPES_ALL & ~NEO_SCOPE_WRITE(NEO_AREA_WEBHOOKS),
+    NEO_SCOPES_ALL & ~NEO_SCOPES_ADMIN & ~NEO_SCOPE_WRITE(NEO_AREA_WEBHOOKS),
     NEO_SCOPES_READ,
 };
 _Static_assert(sizeof role_scopes / sizeof *role_scopes == sizeof neo_role_names / sizeof *neo_role_names - 1,
@@ -39,8 +39,8 @@ int neo_scope_parse(const char *text, neo_scopes *scope)
     const char *colon = strchr(text, ':');
     for (int bit = 0; colon && bit < 2 * NEO_AREAS; bit++) {
         const char *area = areas[bit / 2];
-        if (strlen(area) == (size_t)(colon - text) && strncmp(area, text, strlen(area)) == 0 &&
-            strcmp(accesses[bit % 2], colon + 1) == 0) {
+        if (NEO_SCOPES_ALL & (neo_scopes)1 << bit && strlen(area) == (size_t)(colon - text) &&
+            strncmp(area, text, strlen(area)) == 0 && strcmp(accesses[bit % 2], colon + 1) == 0) {
             *scope = (neo_scopes)1 << bit;
             return 1;
         }

@@ -285,6 +285,7 @@ const neo_resource neo_webhook = {
     .title = "Webhook",
     .tag_doc = "Subscriptions to events, and their deliveries.",
     .area = NEO_AREA_WEBHOOKS,
+    .is_audited = 1,
     .fields = fields,
     .rule = webhook_rule,
 };

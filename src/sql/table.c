@@ -20,6 +20,8 @@ static neo_values bind_actor(const neo_actor *actor, const char *id)
     v.tenant = actor->tenant;
     v.actor = actor->name;
     v.request = actor->request;
+    v.credential = actor->credential;
+    v.address = actor->address;
     v.id = id;
     return v;
 }

@@ -204,6 +204,12 @@ static const char *import_setting(const neo_resource *resource)
     return neo_representation_is_made(resource) ? "" : " where (select set_config('neoapi.is_import', 'on', true)) is not null";
 }
 
+/* A condition that names the credential to the triggers of the audit log. */
+static const char *audit_setting(const neo_resource *resource)
+{
+    return resource->is_audited ? " where (select neoapi.audit_by({credential}, {actor}, {request}, {address}))" : "";
+}
+
 /* Adds the CTE item. In the select list, unnest stores no rows; in the from clause it would store those of each array. */
 static void add_item_cte(neo_buf *sql, const neo_resource *resource, int has_body, unsigned int options)
 {
@@ -218,7 +224,7 @@ static void add_item_cte(neo_buf *sql, const neo_resource *resource, int has_bod
     }
     if (options & NEO_WRITE_GROUP)
         neo_buf_puts(sql, " where (select set_config('lock_timeout', '" LOCK_TIMEOUT_MS "', true)) is not null");
-    neo_buf_puts(sql, options & NEO_WRITE_HISTORY ? import_setting(resource) : "");
+    neo_buf_puts(sql, options & NEO_WRITE_HISTORY ? import_setting(resource) : audit_setting(resource));
     neo_buf_puts(sql, "), ");
 }
 

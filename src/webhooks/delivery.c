@@ -69,7 +69,8 @@ neo_pg_status neo_delivery_rotate(neo_pg *pg, const neo_actor *actor, const char
     neo_ms_format(now, neo_now_ms());
     return neo_pg_run(pg,
                       NEO_BIND(rotate, .organization = actor->organization, .subscription = subscription, .secret = secret,
-                               .now = now, .actor = actor->name),
+                               .now = now, .actor = actor->name, .credential = actor->credential, .request = actor->request,
+                               .address = actor->address),
                       pool, rows);
 }
 

@@ -78,6 +78,7 @@ update neoapi.webhook_subscription t
 set previous_secret = secret, secret = {secret}, previous_secret_until = now() + interval '24 hours',
     updated_at = greatest({now}::timestamptz, updated_at + interval '1 millisecond'), updated_by = {actor}
 where t.organization_id = {organization} and t.id = {subscription}
+and (select neoapi.audit_by({credential}, {actor}, {request}, {address}))
 returning representation;
 
 -- The previous key is valid for {hours} more, together with the new one. Without one, there is no previous one.

@@ -40,18 +40,20 @@ left join (
 order by p.id desc;
 
 -- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 ordering, $9 max_per_second, $10 max_in_flight, $11 description,
--- $12 metadata, $13 headers, $14 asymmetric_signature, $15 organization, $16 tenant, $17 actor, $18 secret, $19 private_key, $20 public_key
+-- $12 metadata, $13 headers, $14 asymmetric_signature, $15 credential, $16 actor, $17 request, $18 address, $19 organization, $20 tenant,
+-- $21 secret, $22 private_key, $23 public_key
 prepare webhook_create as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
         $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as ordering, $9::bigint as max_per_second,
         $10::bigint as max_in_flight, $11::text as description, $12::json as metadata, $13::json as headers,
-        $14::text as asymmetric_signature),
+        $14::text as asymmetric_signature
+    where (select neoapi.audit_by($15, $16, $17, $18))),
 created as (
     insert into neoapi.webhook_subscription as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, secret,
         private_key, public_key, url, events, is_active, include, ordering, max_per_second, max_in_flight, description, metadata, headers,
         asymmetric_signature)
-    select $15, item.item_id, $16, item.item_now, item.item_now, $17, $17, $18, $19, $20, item.url, item.events, item.is_active,
+    select $19, item.item_id, $20, item.item_now, item.item_now, $16, $16, $21, $22, $23, item.url, item.events, item.is_active,
         item.include, item.ordering, item.max_per_second, item.max_in_flight, item.description, item.metadata, item.headers,
         item.asymmetric_signature
     from item
@@ -62,58 +64,61 @@ select representation, 0, null, item_number
 from created;
 
 -- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 ordering, $9 max_per_second, $10 max_in_flight, $11 description,
--- $12 metadata, $13 headers, $14 asymmetric_signature, $15 organization, $16 tenant, $17 actor, $18 secret, $19 private_key,
--- $20 public_key, $21 credential, $22 key, $23 hash
+-- $12 metadata, $13 headers, $14 asymmetric_signature, $15 credential, $16 actor, $17 request, $18 address, $19 organization, $20 tenant,
+-- $21 secret, $22 private_key, $23 public_key, $24 key, $25 hash
 prepare webhook_create_keyed as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
         $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as ordering, $9::bigint as max_per_second,
         $10::bigint as max_in_flight, $11::text as description, $12::json as metadata, $13::json as headers,
-        $14::text as asymmetric_signature),
+        $14::text as asymmetric_signature
+    where (select neoapi.audit_by($15, $16, $17, $18))),
 created as (
     insert into neoapi.webhook_subscription as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, secret,
         private_key, public_key, url, events, is_active, include, ordering, max_per_second, max_in_flight, description, metadata, headers,
         asymmetric_signature)
-    select $15, item.item_id, $16, item.item_now, item.item_now, $17, $17, $18, $19, $20, item.url, item.events, item.is_active,
+    select $19, item.item_id, $20, item.item_now, item.item_now, $16, $16, $21, $22, $23, item.url, item.events, item.is_active,
         item.include, item.ordering, item.max_per_second, item.max_in_flight, item.description, item.metadata, item.headers,
         item.asymmetric_signature
     from item
     where (
         select 1
         from neoapi.idempotency_key
-        where organization_id = $15 and credential_id = $21 and key = $22::uuid) is null
+        where organization_id = $19 and credential_id = $15 and key = $24::uuid) is null
     order by item.item_number
     returning t.id, t.representation, t.secret, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now),
 stored_key as (
     insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
-    select $15, $21, $22::uuid, decode($23, 'hex'), 201, representation, secret, now() + interval '24 hours'
+    select $19, $15, $24::uuid, decode($25, 'hex'), 201, representation, secret, now() + interval '24 hours'
     from created)
 select representation, 0, null, item_number
 from created;
 
 -- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 ordering, $9 max_per_second, $10 max_in_flight, $11 description,
--- $12 metadata, $13 headers, $14 asymmetric_signature, $15 organization, $16 actor, $17 private_key, $18 public_key
+-- $12 metadata, $13 headers, $14 asymmetric_signature, $15 credential, $16 actor, $17 request, $18 address, $19 organization,
+-- $20 private_key, $21 public_key
 prepare webhook_update as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
         $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as ordering, $9::bigint as max_per_second,
         $10::bigint as max_in_flight, $11::text as description, $12::json as metadata, $13::json as headers,
-        $14::text as asymmetric_signature),
+        $14::text as asymmetric_signature
+    where (select neoapi.audit_by($15, $16, $17, $18))),
 before as materialized (
     select t.*
     from item
-    join neoapi.webhook_subscription t on t.organization_id = $15 and t.id = item.item_id
+    join neoapi.webhook_subscription t on t.organization_id = $19 and t.id = item.item_id
     for no key update of t),
 updated as (
     update neoapi.webhook_subscription t
     set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $16,
-        private_key = coalesce(t.private_key, $17), public_key = coalesce(t.public_key, $18), url = item.url, events = item.events,
+        private_key = coalesce(t.private_key, $20), public_key = coalesce(t.public_key, $21), url = item.url, events = item.events,
         is_active = item.is_active, include = item.include, ordering = item.ordering, max_per_second = item.max_per_second,
         max_in_flight = item.max_in_flight, description = item.description, metadata = item.metadata, headers = item.headers,
         asymmetric_signature = item.asymmetric_signature
     from item
     join before on before.id = item.item_id
-    where t.organization_id = $15 and t.id = item.item_id and (false or before.public_key is distinct from coalesce(t.public_key, $18)
+    where t.organization_id = $19 and t.id = item.item_id and (false or before.public_key is distinct from coalesce(t.public_key, $21)
         or before.url is distinct from item.url or before.events is distinct from item.events
         or before.is_active is distinct from item.is_active or before.include is distinct from item.include
         or before.ordering is distinct from item.ordering or before.max_per_second is distinct from item.max_per_second
@@ -131,28 +136,30 @@ join item on item.item_id = before.id
 where not exists (select from updated where updated.id = before.id);
 
 -- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 ordering, $9 max_per_second, $10 max_in_flight, $11 description,
--- $12 metadata, $13 headers, $14 asymmetric_signature, $15 organization, $16 version, $17 actor, $18 private_key, $19 public_key
+-- $12 metadata, $13 headers, $14 asymmetric_signature, $15 credential, $16 actor, $17 request, $18 address, $19 organization, $20 version,
+-- $21 private_key, $22 public_key
 prepare webhook_update_version as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
         $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as ordering, $9::bigint as max_per_second,
         $10::bigint as max_in_flight, $11::text as description, $12::json as metadata, $13::json as headers,
-        $14::text as asymmetric_signature),
+        $14::text as asymmetric_signature
+    where (select neoapi.audit_by($15, $16, $17, $18))),
 before as materialized (
     select t.*
     from item
-    join neoapi.webhook_subscription t on t.organization_id = $15 and t.id = item.item_id and t.xmin = $16::xid
+    join neoapi.webhook_subscription t on t.organization_id = $19 and t.id = item.item_id and t.xmin = $20::xid
     for no key update of t),
 updated as (
     update neoapi.webhook_subscription t
-    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $17,
-        private_key = coalesce(t.private_key, $18), public_key = coalesce(t.public_key, $19), url = item.url, events = item.events,
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $16,
+        private_key = coalesce(t.private_key, $21), public_key = coalesce(t.public_key, $22), url = item.url, events = item.events,
         is_active = item.is_active, include = item.include, ordering = item.ordering, max_per_second = item.max_per_second,
         max_in_flight = item.max_in_flight, description = item.description, metadata = item.metadata, headers = item.headers,
         asymmetric_signature = item.asymmetric_signature
     from item
     join before on before.id = item.item_id
-    where t.organization_id = $15 and t.id = item.item_id and (false or before.public_key is distinct from coalesce(t.public_key, $19)
+    where t.organization_id = $19 and t.id = item.item_id and (false or before.public_key is distinct from coalesce(t.public_key, $22)
         or before.url is distinct from item.url or before.events is distinct from item.events
         or before.is_active is distinct from item.is_active or before.include is distinct from item.include
         or before.ordering is distinct from item.ordering or before.max_per_second is distinct from item.max_per_second
@@ -169,26 +176,28 @@ from before
 join item on item.item_id = before.id
 where not exists (select from updated where updated.id = before.id);
 
--- $1 id, $2 id_block, $3 now, $4 target_id_block, $5 organization
+-- $1 id, $2 id_block, $3 now, $4 target_id_block, $5 credential, $6 actor, $7 request, $8 address, $9 organization
 prepare webhook_delete as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now,
-        $4::text as item_cleared_block),
+        $4::text as item_cleared_block
+    where (select neoapi.audit_by($5, $6, $7, $8))),
 deleted as (
     delete from neoapi.webhook_subscription t using item
-    where t.organization_id = $5 and t.id = item.item_id
+    where t.organization_id = $9 and t.id = item.item_id
     returning t.id, t.representation, t.secret, item.item_number, item.item_id_block, item.item_now, item.item_cleared_block)
 select id, 0, null, item_number
 from deleted;
 
--- $1 id, $2 id_block, $3 now, $4 target_id_block, $5 organization, $6 version
+-- $1 id, $2 id_block, $3 now, $4 target_id_block, $5 credential, $6 actor, $7 request, $8 address, $9 organization, $10 version
 prepare webhook_delete_version as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now,
-        $4::text as item_cleared_block),
+        $4::text as item_cleared_block
+    where (select neoapi.audit_by($5, $6, $7, $8))),
 deleted as (
     delete from neoapi.webhook_subscription t using item
-    where t.organization_id = $5 and t.id = item.item_id and t.xmin = $6::xid
+    where t.organization_id = $9 and t.id = item.item_id and t.xmin = $10::xid
     returning t.id, t.representation, t.secret, item.item_number, item.item_id_block, item.item_now, item.item_cleared_block)
 select id, 0, null, item_number
 from deleted;
