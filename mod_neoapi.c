@@ -50,7 +50,8 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
         if (!site)
             continue;
         site->leases = neo_shared_leases_open(main_server, neo_config_directive(s, "DBDParams", pconf));
-        if (!site->leases || !neo_shared_metrics_open(main_server))
+        site->usage = site->leases ? neo_shared_usage_open(main_server, neo_config_directive(s, "DBDParams", pconf)) : NULL;
+        if (!site->usage || !neo_shared_metrics_open(main_server))
             return HTTP_INTERNAL_SERVER_ERROR;
         site->concurrency = &neo_shared_metrics_get()->concurrency;
     }

@@ -15,6 +15,7 @@
 #include "api/refusals.h"
 #include "core/crypto.h"
 #include "core/problem.h"
+#include "core/usage.h"
 #include "webhooks/download.h"
 #include "whatsapp/provider.h"
 
@@ -55,6 +56,7 @@ typedef struct neo_site {
     neo_credential_cache *credential_cache;
     neo_create_queues *create_queues; /* NULL if there is none */
     neo_refusals *refusals;
+    neo_usage *usage;            /* NULL: nothing is counted */
     neo_static_document openapi; /* neo_service_prepare sets it and the next two */
     neo_static_document event_types;
     apr_hash_t *pages; /* by path (see api/docs.c) */
@@ -96,8 +98,7 @@ typedef struct neo_host {
 
 typedef struct neo_request {
     apr_pool_t *pool;
-    const char *id;    /* req_… */
-    const char *trace; /* its traceparent (see core/trace.h); NULL if it has no valid one */
+    const char *id; /* req_… */
     const char *method;
     const char *path;     /* decoded, below the base: "brokers/brk_…" */
     const char *instance; /* the whole path, for problem details */

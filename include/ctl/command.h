@@ -72,6 +72,7 @@ typedef struct neo_ctl_given {
     X(export)                                                                                                                  \
     X(import)                                                                                                                  \
     X(audit)                                                                                                                   \
+    X(usage)                                                                                                                   \
     X(purge)                                                                                                                   \
     X(completion)                                                                                                              \
     X(manual)

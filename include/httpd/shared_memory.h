@@ -14,6 +14,7 @@
 #include "core/metrics.h"
 #include "core/receivers.h"
 #include "core/thread.h"
+#include "core/usage.h"
 #include "pg/error.h"
 #include "status/backlog.h"
 
@@ -90,5 +91,8 @@ neo_refusals *neo_shared_refusals_open(server_rec *main_server);
 /* The host's leases of as many limits, of the database behind a DBDParams, which may be NULL. Call it after
  * neo_shared_limiters_open. Returns NULL, and logs, if there is no memory. */
 neo_leases *neo_shared_leases_open(server_rec *main_server, const char *params);
+
+/* The counters of what the credentials of the same database use. Returns NULL, and logs, if there is no memory. */
+neo_usage *neo_shared_usage_open(server_rec *main_server, const char *params);
 
 #endif

@@ -20,7 +20,7 @@
 
 /* The areas of scopes. */
 #define NEO_AREA_OF(name, AREA, collection) NEO_AREA_##AREA,
-typedef enum neo_area { NEO_RESOURCE_LIST(NEO_AREA_OF) NEO_AREA_WHATSAPP, NEO_AREA_AUDIT, NEO_AREAS } neo_area;
+typedef enum neo_area { NEO_RESOURCE_LIST(NEO_AREA_OF) NEO_AREA_WHATSAPP, NEO_AREA_AUDIT, NEO_AREA_USAGE, NEO_AREAS } neo_area;
 
 /* neo_broker and so on. */
 #define NEO_DECLARATION(name, AREA, collection) extern const neo_resource neo_##name;
@@ -85,6 +85,9 @@ const char *const *neo_event_type_expand(const char *value, apr_pool_t *pool);
 /* The audit log, whose schema is in src/openapi/document.json, and the filters of its list. */
 extern const neo_resource neo_audit_log;
 extern const neo_filter neo_audit_filters[];
+
+/* The usage of credentials. */
+extern const neo_resource neo_usage_report;
 
 /* The filters of the lists of deliveries, of conversations and of their messages. */
 extern const neo_filter neo_delivery_filters[], neo_conversation_filters[], neo_message_filters[];

@@ -13,9 +13,10 @@ typedef unsigned int neo_scopes;
 
 #define NEO_SCOPE_READ(area)  ((neo_scopes)1 << (2 * (area)))
 #define NEO_SCOPE_WRITE(area) ((neo_scopes)2 << (2 * (area)))
-#define NEO_SCOPES_ALL        ((((neo_scopes)1 << (2 * NEO_AREAS)) - 1) & ~NEO_SCOPE_WRITE(NEO_AREA_AUDIT))
-#define NEO_SCOPES_ADMIN      NEO_SCOPE_READ(NEO_AREA_AUDIT)                     /* of org_admin only */
-#define NEO_SCOPES_READ       (NEO_SCOPES_ALL & 0x55555555u & ~NEO_SCOPES_ADMIN) /* to read resources */
+#define NEO_SCOPES_ALL                                                                                                         \
+    ((((neo_scopes)1 << (2 * NEO_AREAS)) - 1) & ~NEO_SCOPE_WRITE(NEO_AREA_AUDIT) & ~NEO_SCOPE_WRITE(NEO_AREA_USAGE))
+#define NEO_SCOPES_ADMIN (NEO_SCOPE_READ(NEO_AREA_AUDIT) | NEO_SCOPE_READ(NEO_AREA_USAGE)) /* of org_admin only */
+#define NEO_SCOPES_READ  (NEO_SCOPES_ALL & 0x55555555u & ~NEO_SCOPES_ADMIN)                /* to read resources */
 
 /* Returns false if there is no such scope. */
 NEO_MUSTCHECK int neo_scope_parse(const char *text, neo_scopes *scope);

@@ -9,6 +9,7 @@
 #include "core/crypto.h"
 #include "core/metrics.h"
 #include "core/receivers.h"
+#include "core/usage.h"
 #include "pg/pg.h"
 #include "webhooks/outbox.h"
 #include "webhooks/sender.h"
@@ -20,6 +21,7 @@ typedef struct neo_courier_metrics {
     neo_metrics *counters;
     neo_receivers *receivers;
     neo_process *process;
+    neo_usage *usage; /* NULL: of nobody */
 } neo_courier_metrics;
 
 typedef struct neo_courier_settings {

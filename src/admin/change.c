@@ -248,6 +248,7 @@ static const struct {
     {&neo_noun_organization, "delete from neoapi.event where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.whatsapp_template where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.whatsapp_usage where organization_id = $1"},
+    {&neo_noun_organization, "delete from neoapi.credential_usage where organization_id = $1"},
     {&neo_noun_organization, "delete from neoapi.whatsapp_report where organization_id = $1"},
     {&neo_noun_lead, forget_lead_sql},
 };

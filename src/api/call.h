@@ -41,15 +41,13 @@ typedef struct neo_call {
     neo_text raw;            /* the body as it was sent */
     neo_json *body;          /* parsed */
     const char *external_id; /* of the path, decoded: the resource must have it; NULL if the path has an id */
+    int rows;                /* resources in the response of a list, for the usage */
     neo_result result;
 } neo_call;
 
 /* ---------------------------------------------------------------- call.c */
 
 void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response);
-
-/* See neo_actor. */
-const char *neo_call_origin(const neo_call *call);
 
 #define NEO_CALL_RETRY_SECONDS 5 /* Retry-After while the database is unavailable */
 
@@ -79,6 +77,9 @@ void neo_call_release(neo_call *call, neo_pg *pg);
 /* Without confirming the credential, to look it up. A write that was entered is not left. */
 neo_problem *neo_call_acquire_unconfirmed(neo_call *call, neo_pg **pg);
 void neo_call_release_unconfirmed(neo_call *call, neo_pg *pg);
+
+/* Adds to what the credential has used: the request itself, or with `requests` 0 a part of its response. */
+void neo_call_count_usage(const neo_call *call, const neo_usage_counts *counts);
 
 /* Calls the host's notify_dispatcher if the row's second column, the number of new deliveries, is not 0. */
 void neo_call_notify_dispatcher(neo_call *call, const neo_rows *rows);
@@ -327,7 +328,8 @@ neo_problem *neo_call_limit_stored(neo_call *call);         /* idempotency.c */
 /* The operations of a file, terminated by a row without a method. */
 extern const neo_operation neo_me_operations[], neo_docs_operations[], neo_collection_operations[], neo_webhook_operations[],
     neo_whatsapp_operations[], neo_conversation_operations[], neo_event_operations[], neo_lead_operations[],
-    neo_portal_operations[], neo_whatsapp_account_operations[], neo_media_operations[], neo_audit_operations[];
+    neo_portal_operations[], neo_whatsapp_account_operations[], neo_media_operations[], neo_audit_operations[],
+    neo_usage_operations[];
 
 /* The functions of the operations of collections: resource.c, external_id.c, list.c, export.c and batch.c. */
 typedef neo_problem *neo_run(neo_call *call, neo_result *result);

@@ -58,6 +58,7 @@ static neo_pg_status read_part(export *e, neo_rows *rows)
         apr_pool_clear(row_pool);
     }
     e->part = neo_buf_text(&out);
+    neo_call_count_usage(&e->call, &(neo_usage_counts){.rows = rows->count, .bytes = (int64_t)e->part.len});
     if (rows->count < NEO_SNAPSHOT_ROWS)
         neo_call_end_snapshot(&e->call, &e->pg);
     return NEO_PG_OK;

@@ -191,8 +191,9 @@ static neo_text make_page(neo_call *call, const neo_listing *list, const neo_row
 {
     const char *cursors[2] = {NULL, NULL};
     int count = rows->count > 0 && neo_rows_value(rows, 0, NEO_PAGE_ANSWER) ? rows->count : 0;
+    call->rows = count > list->limit ? list->limit : count;
     neo_page page = {.rows = rows,
-                     .count = count > list->limit ? list->limit : count,
+                     .count = call->rows,
                      .cursors = cursors,
                      .fields = list->fields,
                      .has_more = count > list->limit,

@@ -207,6 +207,8 @@ static void respond(neo_call *call, const neo_problem *problem)
     if (call->principal) {
         response->principal = call->principal->id;
         response->is_token = call->principal->is_token;
+        neo_call_count_usage(
+            call, &(neo_usage_counts){1, response->status >= 400, problem ? 0 : call->rows, (int64_t)response->body.len});
     }
 }
 

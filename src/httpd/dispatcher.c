@@ -92,7 +92,8 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
     const neo_courier_host host = {acquire_for_thread, release_for_thread, admit_delivery, dispatcher};
     const neo_shared_metrics *shared = neo_shared_metrics_get();
     neo_courier_settings counted = *settings;
-    counted.metrics = (neo_courier_metrics){shared->metrics, shared->receivers, shared->process};
+    counted.metrics =
+        (neo_courier_metrics){shared->metrics, shared->receivers, shared->process, neo_get_server_config(server)->site->usage};
     dispatcher->courier = neo_courier_make(&counted, &host, dispatcher->client.pool);
     if (!dispatcher->courier)
         return NULL;

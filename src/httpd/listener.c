@@ -20,6 +20,7 @@
 #include "httpd/log.h"
 #include "httpd/shared_memory.h"
 #include "sql/migrate.h"
+#include "sql/usage.h"
 #include "webhooks/claim_owner.h"
 
 #define HEARTBEAT_MS        1000 /* without a notification; others then free the claims of a process that has ended */
@@ -45,6 +46,8 @@ struct neo_listener {
     const char *host;
     atomic_int is_drained;
     char position[16];      /* is confirmed when no outdated write is in progress; "" if there is none */
+    neo_usage_flush *flush; /* what was taken of the usage and is not recorded; NULL: nothing */
+    apr_pool_t *flush_pool;
     neo_message last_error; /* an error is not logged again every second */
 };
 
@@ -177,6 +180,23 @@ static int record_clock_step(const neo_listener *listener, neo_pg *pg, apr_pool_
     return status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
 }
 
+/* Records what the host's credentials have used, in one process each time. What a process that is killed has taken is lost;
+ * what was perhaps recorded is recorded again under the same id. Returns false if the connection is lost. */
+static int flush_usage(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
+{
+    neo_usage *usage = listener->site->usage;
+    if (!listener->flush && neo_usage_is_due(usage, neo_steady_ms())) {
+        apr_pool_clear(listener->flush_pool);
+        listener->flush = neo_usage_flush_make(usage, listener->flush_pool);
+    }
+    if (!listener->flush)
+        return 1;
+    neo_pg_status status = neo_usage_flush_record(pg, listener->flush, pool);
+    if (status == NEO_PG_OK)
+        listener->flush = NULL;
+    return status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
+}
+
 /* Exchanges the parts of limits with the other hosts. Returns false if the connection is lost. */
 static int exchange_leases(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
@@ -203,7 +223,7 @@ static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
         apr_pool_clear(pool);
         alive = confirm(listener, pg, pool) && heartbeat(listener, pg, pool) && record_use(listener, pg, pool) &&
                 record_clock_step(listener, pg, pool) && exchange_leases(listener, pg, pool) &&
-                neo_event_waiters_poll(listener->event_waiters, pg, pool);
+                flush_usage(listener, pg, pool) && neo_event_waiters_poll(listener->event_waiters, pg, pool);
         alive = handle_notifications(listener, pg, pool) && alive; /* also those that arrived with a response */
     }
     neo_credential_cache_distrust(listener->credential_cache);
@@ -222,7 +242,8 @@ static void run_connection(neo_listener *listener, apr_pool_t *pool)
     neo_pg_status status = error == NO_ERROR ? neo_claim_owner_register(pg, pool) : NEO_PG_SCHEMA;
     apr_pool_t *scratch; /* `pool` cannot be cleared: it may hold the connection */
     apr_pool_create(&scratch, pool);
-    if (status == NEO_PG_OK && heartbeat(listener, pg, scratch) && exchange_leases(listener, pg, scratch))
+    if (status == NEO_PG_OK && heartbeat(listener, pg, scratch) && exchange_leases(listener, pg, scratch) &&
+        flush_usage(listener, pg, scratch))
         status = neo_cache_sync_begin(pg, pool, &rows);
     if (error == NO_ERROR && status == NEO_PG_FAILED)
         error = NEO_LOG_NOT_LISTENING;
@@ -282,6 +303,7 @@ neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_dat
     listener->host = neo_config_host_name(server, pchild);
     listener->log_context.server = server;
     listener->last_error = NO_ERROR;
+    apr_pool_create(&listener->flush_pool, pchild);
     if (pipe2(listener->wake, O_CLOEXEC | O_NONBLOCK) != 0) {
         neo_log(NEO_LOG_NO_THREAD, &listener->log_context, "cannot make a pipe: %s", strerror(errno));
         abort();

@@ -122,3 +122,11 @@ neo_leases *neo_shared_leases_open(server_rec *main_server, const char *params)
     char *memory = open_memory(main_server, name, neo_leases_size(limits), purpose);
     return memory ? neo_leases_attach(memory, limits) : NULL;
 }
+
+/* Change the name when the layout changes. */
+neo_usage *neo_shared_usage_open(server_rec *main_server, const char *params)
+{
+    const char *name = apr_pstrcat(main_server->process->pconf, "neoapi_usage_1_" NEO_VERSION " ", params ? params : "", NULL);
+    char *memory = open_memory(main_server, name, neo_usage_size(), "usage");
+    return memory ? neo_usage_attach(memory) : NULL;
+}

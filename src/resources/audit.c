@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit log: its scope, and the filters of its list. The schema is in src/openapi/document.json. */
+/* The audit log and the usage: their scopes, and the filters of the log. The schemas are in src/openapi/document.json. */
 #include "resources/fields.h"
 #include "resources/list.h"
 
@@ -42,3 +42,11 @@ const neo_filter neo_audit_filters[] = {
      .example = "\"2026-02-03T23:59:59.999Z\""},
     {0},
 };
+
+const neo_resource neo_usage_report = {.name = "usage",
+                                       .collection = "usage",
+                                       .prefix = "usg_",
+                                       .title = "Usage",
+                                       .tag_doc = "What each credential has used, by day.",
+                                       .area = NEO_AREA_USAGE,
+                                       .fields = fields};

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/log.h"
-#include "core/trace.h"
 #include "results.h"
 #include "webhooks/claim_owner.h"
 #include "webhooks/in_flight.h"
@@ -89,6 +88,10 @@ static void count_attempt(const neo_courier *c, const neo_in_flight_delivery *de
         return;
     neo_metrics_attempt(metrics->counters, neo_attempt_counter(result->error, result->http_status), is_end, duration, now);
     (void)neo_receivers_attempt(metrics->receivers, delivery->host, is_success, duration, now);
+    if (metrics->usage)
+        neo_usage_add(metrics->usage,
+                      &(neo_usage_key){delivery->organization, delivery->subscription, NEO_USAGE_DELIVERY, NULL},
+                      &(neo_usage_counts){.requests = 1, .refusals = !is_success});
     count_in_flight(c, -1);
 }
 
@@ -155,17 +158,15 @@ static int remaining_delay(const neo_courier *c, const neo_due_delivery *due)
 
 static void send_one(neo_courier *c, const neo_due_delivery *due, neo_in_flight_delivery *delivery)
 {
-    const char *headers[NEO_WEBHOOK_HEADERS + NEO_OWN_HEADERS + 1];
+    const char *headers[NEO_WEBHOOK_HEADERS + NEO_OWN_HEADERS];
     neo_webhook_open_secrets(&c->secrets, &c->settings.keys, due, c->claim_pool);
     if (c->secrets.secret) {
         neo_text body = neo_webhook_body(due, c->claim_pool);
         int delay = remaining_delay(c, due);
         neo_webhook_sign(due->event_id, body, &c->secrets, neo_now_ms() + delay, c->claim_pool, headers);
         memcpy(headers + NEO_WEBHOOK_HEADERS, c->secrets.headers, sizeof c->secrets.headers);
-        int count = NEO_WEBHOOK_HEADERS + c->secrets.header_count;
-        if (due->trace)
-            headers[count++] = apr_pstrcat(c->claim_pool, "traceparent: ", neo_trace_child(due->trace, c->claim_pool), NULL);
-        delivery->is_sent = neo_sender_post(c->sender, due->url, headers, count, body, delay, delivery);
+        delivery->is_sent =
+            neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS + c->secrets.header_count, body, delay, delivery);
         c->sent += delivery->is_sent;
         if (delivery->is_sent)
             return;

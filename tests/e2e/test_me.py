@@ -9,7 +9,7 @@ from client import ULID, Api, ok, refused
 RESOURCES = ["brokers", "properties", "parties", "proposals", "contracts", "documents", "leads", "webhooks", "whatsapp"]
 EVERY = {f"{resource}:{access}" for resource in RESOURCES for access in ("read", "write")}
 OF_ROLES = {
-    "org_admin": EVERY | {"audit:read"},
+    "org_admin": EVERY | {"audit:read", "usage:read"},
     "org_editor": EVERY - {"webhooks:write"},
     "org_viewer": {scope for scope in EVERY if scope.endswith(":read")},
 }

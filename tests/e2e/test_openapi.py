@@ -130,7 +130,7 @@ def test_every_operation_of_the_contract_is_described(document):
         ("post", "/whatsapp/conversations/{id}/messages"), ("post", "/whatsapp/conversations/{id}/read"),
         ("get", "/whatsapp/numbers"), ("get", "/whatsapp/templates"), ("get", "/whatsapp/usage"),
         ("get", "/whatsapp/conversations/{id}/messages/{message_id}/media"),
-        ("get", "/events"), ("get", "/events/{id}"), ("get", "/audit"), ("post", "/leads/{id}/merge"), ("get", "/portal-problems")}
+        ("get", "/events"), ("get", "/events/{id}"), ("get", "/audit"), ("get", "/usage"), ("post", "/leads/{id}/merge"), ("get", "/portal-problems")}
 
 
 def test_every_described_operation_exists_and_no_other(document, api):

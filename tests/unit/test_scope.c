@@ -6,7 +6,7 @@
 #include "resources/scope.h"
 
 #define COLLECTION(name, AREA, collection) collection,
-static const char *const areas[] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp", "audit"};
+static const char *const areas[] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp", "audit", "usage"};
 _Static_assert(COUNT(areas) == NEO_AREAS, "every area is tested");
 
 static neo_json *json_of(neo_scopes scopes, apr_pool_t *pool)
@@ -91,7 +91,7 @@ TEST(a_set_is_written_in_the_order_of_the_areas)
         NEO_SCOPE_WRITE(NEO_AREA_BROKERS) | NEO_SCOPE_READ(NEO_AREA_BROKERS) | NEO_SCOPE_READ(NEO_AREA_WHATSAPP), *state);
     assert_string_equal(neo_json_text(list, *state).ptr, "[\"brokers:read\",\"brokers:write\",\"whatsapp:read\"]");
     assert_int_equal(neo_json_size(json_of(0, *state)), 0);
-    assert_int_equal(neo_json_size(json_of(NEO_SCOPES_ALL, *state)), 2 * NEO_AREAS - 1);
+    assert_int_equal(neo_json_size(json_of(NEO_SCOPES_ALL, *state)), 2 * NEO_AREAS - 2);
 }
 
 TEST(roles_have_the_scopes_of_the_reference)
