@@ -10,6 +10,7 @@
 
 #include "core/crypto.h"
 #include "core/encode.h"
+#include "core/secret.h"
 
 #define TEXT    "the cursor ends at brk_01jd3x"
 #define CONTEXT "brokers"
@@ -344,4 +345,34 @@ TEST(a_directory_is_no_key_file)
     const char *error = neo_keys_read(&keys, "/", *state);
     assert_non_null(error);
     assert_non_null(strstr(error, "not a regular file"));
+}
+
+/* ---------------------------------------------------------------- signatures */
+
+/* RFC 8032, section 7.1, test 2. */
+TEST(a_signature_is_that_of_ed25519)
+{
+    static const unsigned char private_key[NEO_ED25519_SIZE] = {
+        0x4c, 0xcd, 0x08, 0x9b, 0x28, 0xff, 0x96, 0xda, 0x9d, 0xb6, 0xc3, 0x46, 0xec, 0x11, 0x4e, 0x0f,
+        0x5b, 0x8a, 0x31, 0x9f, 0x35, 0xab, 0xa6, 0x24, 0xda, 0x8c, 0xf6, 0xed, 0x4f, 0xb8, 0xa6, 0xfb,
+    };
+    unsigned char signature[NEO_ED25519_SIGNATURE_SIZE];
+    char hex[2 * NEO_ED25519_SIGNATURE_SIZE + 1];
+    neo_signer_sign(neo_signer_make(private_key, *state), (neo_text){"\x72", 1}, signature);
+    neo_hex(signature, sizeof signature, hex);
+    assert_string_equal(hex, "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+                             "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00");
+}
+
+TEST(a_key_pair_is_bound_to_its_row)
+{
+    const neo_keys keys = {.count = 1, .key = {{7}}};
+    const char *row = "whs_01kga4vrzrd2v6x8t1q5m9k7b4";
+    const neo_key_pair pair = neo_key_pair_make(&keys, row, *state);
+    assert_memory_equal(pair.public_key, "whpk_", 5);
+    assert_int_equal(strlen(pair.public_key), 5 + 44);
+    assert_non_null(neo_key_pair_signer(&keys, row, pair.private_key, *state));
+    assert_null(neo_key_pair_signer(&keys, "whs_01kga4vrzrd2v6x8t1q5m9k7b5", pair.private_key, *state));
+    assert_null(neo_key_pair_signer(&keys, row, neo_secret_seal(&keys, row, "whsec_AAAA", *state), *state));
+    assert_null(neo_key_pair_signer(&keys, row, neo_secret_seal(&keys, row, "whsk_AAAA", *state), *state));
 }
