@@ -31,6 +31,8 @@ const neo_credential *neo_credential_cache_get(neo_credential_cache *cache, cons
 const neo_credential *neo_credential_cache_get_verified(neo_credential_cache *cache, const char *text, apr_pool_t *pool);
 /* Whether it would return this credential, so that nothing has changed since it did. */
 int neo_credential_cache_has_verified(neo_credential_cache *cache, const char *text, const neo_credential *credential);
+/* Whether the credential is the one that is cached, so that nothing has changed since it was. */
+int neo_credential_cache_has(neo_credential_cache *cache, const neo_credential *credential);
 /* `text` was verified: it has NEO_SECRET_LEN bytes and the credential's hash. */
 void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_credential *credential, const char *text);
 

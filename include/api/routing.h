@@ -44,6 +44,9 @@ int neo_listings_route_number(void);
 /* The same for leads of portals. */
 int neo_leads_route_number(void);
 
+/* The same for the metadata of the authorization server. */
+int neo_oauth_route_number(void);
+
 /* Differs if the list of routes does: shared memory of another version must not be reused. */
 unsigned int neo_routes_fingerprint(void);
 

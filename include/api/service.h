@@ -41,6 +41,7 @@ typedef struct neo_static_document {
 typedef struct neo_site {
     const char *base_url;                 /* ends in /public/v1/ */
     const char *docs_url;                 /* without a trailing slash */
+    neo_keys token_keys;                  /* derived from `keys`, of access tokens; neo_service_prepare sets them */
     neo_keys keys;                        /* none if the key file cannot be used: then all but public operations are 503 */
     apr_size_t max_body;                  /* bytes */
     int cursor_lifetime;                  /* seconds */
@@ -153,6 +154,9 @@ void neo_service_answer_callback(const neo_site *site, const neo_request *reques
 void neo_service_answer_listings(const neo_site *site, const neo_request *request, neo_response *response);
 /* Processes a lead that a portal posts. The response is plain text. */
 void neo_service_answer_lead(const neo_site *site, const neo_request *request, neo_response *response);
+
+/* Returns the metadata of the authorization server (RFC 8414), below /.well-known/. Errors are plain text. */
+void neo_service_answer_oauth_metadata(const neo_site *site, const neo_request *request, neo_response *response);
 
 /* Responds with a problem of the host. `principal` is the credential that the request was counted for; NULL: it counts against
  * the address. */

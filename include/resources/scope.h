@@ -24,6 +24,12 @@ NEO_MUSTCHECK int neo_scope_parse(const char *text, neo_scopes *scope);
 /* "brokers:read" */
 const char *neo_scope_text(neo_scopes scope, apr_pool_t *pool);
 
+/* Reads scopes with blanks between them. Returns false if one does not exist, or there is none. */
+NEO_MUSTCHECK int neo_scopes_parse(const char *text, apr_pool_t *pool, neo_scopes *scopes);
+
+/* All of them with blanks between them. */
+const char *neo_scopes_text(neo_scopes scopes, apr_pool_t *pool);
+
 /* Adds the set as a JSON array of strings. */
 void neo_scopes_json(neo_buf *out, neo_scopes scopes);
 

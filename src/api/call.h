@@ -24,6 +24,14 @@ typedef struct neo_result {
     int is_replayed;        /* it is the stored response of the first request with the idempotency key */
 } neo_result;
 
+/* What a signed access token says. */
+typedef struct neo_access_token {
+    char credential[NEO_ID_SIZE];
+    char secret_id[12]; /* identifies the secret that it was requested with */
+    neo_ms expires_at;
+    neo_scopes scopes;
+} neo_access_token;
+
 typedef struct neo_call {
     const neo_site *site;
     const neo_request *request;
@@ -31,6 +39,8 @@ typedef struct neo_call {
     apr_pool_t *pool;
     neo_pg *pg;                      /* the connection that it has acquired; NULL if there is none */
     const neo_credential *principal; /* NULL without a valid credential */
+    neo_access_token token;          /* that the credential was sent as; its `credential` is "" if it was in X-API-Key */
+    neo_scopes scopes;               /* of the principal, and of the token if there is one */
     neo_write_in_progress *write;    /* see neo_call_enter_write; NULL if there is none */
     neo_match match;
     neo_allowance allowance;    /* of the requests that were counted last */
@@ -149,9 +159,26 @@ void neo_call_count_failed_lookup(neo_call *call);
  * scope. Returns NULL if it may continue. Sets call->principal to the credential as it is now. */
 neo_problem *neo_call_confirm(neo_call *call);
 
+/* Sets *found to the credential with the secret, which is not revoked, has not expired and is used from one of its networks; or
+ * returns why not. */
+neo_problem *neo_call_verify_secret(neo_call *call, const char *secret, const neo_credential **found);
+
 /* For a stream, before each part: whether the credential was revoked, or lost its rights, since the request began. Then *why
  * says so. An outage is no reason. *principal_pool is NULL at first, and belongs to the stream. */
 int neo_call_has_lost_access(neo_call *call, apr_pool_t **principal_pool, const char **why);
+
+/* ---------------------------------------------------------------- access_token.c, oauth.c */
+
+/* A token for the credential, whose verified secret is `secret`; valid for some seconds. */
+const char *neo_access_token_make(const neo_site *site, const neo_credential *credential, const char *secret, neo_scopes scopes,
+                                  int seconds, apr_pool_t *pool);
+/* Sets *token if the text is a token that was signed for this site. Whether it has expired is not checked. */
+NEO_MUSTCHECK int neo_access_token_read(const neo_site *site, const char *text, apr_pool_t *pool, neo_access_token *token);
+/* Whether the secret that the token was requested with is still one of the credential's. */
+NEO_MUSTCHECK int neo_access_token_has_secret(const neo_access_token *token, const neo_credential *credential,
+                                              apr_pool_t *pool);
+/* The base URL without its trailing slash: `iss` of tokens. */
+const char *neo_issuer(const neo_site *site, apr_pool_t *pool);
 
 /* ---------------------------------------------------------------- export.c */
 
@@ -172,6 +199,8 @@ neo_problem *neo_call_check_tag(neo_call *call, const char *wanted, neo_text cur
 
 /* ---------------------------------------------------------------- query.c */
 
+/* Decodes one side of name=value; NULL if it is not percent-encoded UTF-8 without control characters. */
+const char *neo_call_decode(const char *text, apr_pool_t *pool);
 /* Whether the parameter is true. Adds the error of another value than true and false to the problem. */
 int neo_call_read_boolean(const neo_call *call, const char *name, neo_problem **problem);
 /* All values of a parameter that takes several, ended by NULL: from commas, from repetitions, or both. NULL if there are none.
@@ -326,10 +355,10 @@ neo_problem *neo_call_limit_stored(neo_call *call);         /* idempotency.c */
 /* ---------------------------------------------------------------- operations: the last step */
 
 /* The operations of a file, terminated by a row without a method. */
-extern const neo_operation neo_me_operations[], neo_docs_operations[], neo_collection_operations[], neo_webhook_operations[],
-    neo_whatsapp_operations[], neo_conversation_operations[], neo_event_operations[], neo_lead_operations[],
-    neo_portal_operations[], neo_whatsapp_account_operations[], neo_media_operations[], neo_audit_operations[],
-    neo_usage_operations[];
+extern const neo_operation neo_me_operations[], neo_oauth_operations[], neo_docs_operations[], neo_collection_operations[],
+    neo_webhook_operations[], neo_whatsapp_operations[], neo_conversation_operations[], neo_event_operations[],
+    neo_lead_operations[], neo_portal_operations[], neo_whatsapp_account_operations[], neo_media_operations[],
+    neo_audit_operations[], neo_usage_operations[];
 
 /* The functions of the operations of collections: resource.c, external_id.c, list.c, export.c and batch.c. */
 typedef neo_problem *neo_run(neo_call *call, neo_result *result);

@@ -230,6 +230,16 @@ int neo_credential_cache_has_verified(neo_credential_cache *cache, const char *t
     return e && &e->credential == credential;
 }
 
+int neo_credential_cache_has(neo_credential_cache *cache, const neo_credential *credential)
+{
+    if (!is_fresh(cache))
+        return 0;
+    pthread_rwlock_rdlock(&cache->lock);
+    const entry *e = find_entry(cache, credential->id);
+    pthread_rwlock_unlock(&cache->lock);
+    return e && &e->credential == credential;
+}
+
 /* The entry may be newer than the credential that was verified, and have another secret; so the hashes are compared. */
 void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_credential *credential, const char *text)
 {

@@ -13,7 +13,7 @@
 
 static const char *readable_types(neo_call *call)
 {
-    return neo_event_types_readable(call->principal->scopes, call->pool);
+    return neo_event_types_readable(call->scopes, call->pool);
 }
 
 static neo_pg_status fetch_events(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)

@@ -2,6 +2,7 @@
 /* Authenticates the request: from X-API-Key to a credential. Checks its scope, and both again before each use of the database.
  */
 #include <string.h>
+#include <strings.h>
 
 #include "call.h"
 #include "core/log.h"
@@ -109,20 +110,73 @@ static neo_problem *check_validity(neo_call *call, const neo_credential *credent
     return neo_problem_make(call->pool, NEO_UNAUTHORIZED_EXPIRED_CREDENTIAL, "This credential expired at %s.", expired);
 }
 
+neo_problem *neo_call_verify_secret(neo_call *call, const char *secret, const neo_credential **found)
+{
+    *found = neo_credential_cache_get_verified(call->site->credential_cache, secret, call->pool);
+    neo_problem *problem = *found ? NULL : verify_secret(call, secret, found);
+    return problem ? problem : check_validity(call, *found);
+}
+
+/* ---------------------------------------------------------------- access tokens */
+
+static neo_problem *invalid_token(neo_call *call)
+{
+    return neo_problem_make(call->pool, NEO_UNAUTHORIZED_INVALID_CREDENTIAL,
+                            "The bearer token is not an access token of this service.");
+}
+
+static neo_problem *expired_token(neo_call *call)
+{
+    char expired[NEO_MS_TEXT_SIZE];
+    neo_ms_format(expired, call->token.expires_at);
+    return neo_problem_make(call->pool, NEO_UNAUTHORIZED_EXPIRED_CREDENTIAL,
+                            "The access token expired at %s. Request another one.", expired);
+}
+
+/* The signature needs no query. The key is read like one that is sent, so that a revocation ends its tokens at once. */
+static neo_problem *verify_token(neo_call *call, const char *text, const neo_credential **found)
+{
+    neo_credential *read = NULL;
+    neo_access_token *token = &call->token;
+    if (!call->site->keys.count) /* the token may be valid */
+        return neo_call_try_later(call, NEO_INTERNAL_UNAVAILABLE, NEO_CALL_RETRY_SECONDS,
+                                  neo_code_row(NEO_INTERNAL_UNAVAILABLE)->meaning);
+    if (!neo_access_token_read(call->site, text, call->pool, token))
+        return invalid_token(call);
+    *found = neo_credential_cache_get(call->site->credential_cache, token->credential, call->pool);
+    neo_problem *problem = *found ? NULL : read_credential(call, token->credential, &read);
+    if (problem)
+        return problem;
+    if (!*found && !(*found = read))
+        return invalid_token(call);
+    if ((problem = check_validity(call, *found)))
+        return problem;
+    if (!neo_access_token_has_secret(token, *found, call->pool))
+        return neo_problem_make(call->pool, NEO_UNAUTHORIZED_REVOKED_CREDENTIAL,
+                                "The secret that the access token was requested with was replaced.");
+    return neo_now_ms() < token->expires_at ? NULL : expired_token(call);
+}
+
+/* The token of "Bearer <token>" (RFC 6750); NULL if the header is absent or of another scheme. */
+static const char *find_bearer_token(const neo_call *call)
+{
+    const char *header = neo_call_header(call, "Authorization");
+    return header && strncasecmp(header, "Bearer ", 7) == 0 ? header + 7 + strspn(header + 7, " ") : NULL;
+}
+
 /* Sets call->principal to the credential in the request, or returns the problem of a request without a valid one. */
 static neo_problem *authenticate(neo_call *call)
 {
-    const char *secret = neo_call_header(call, "X-API-Key");
-    if (!secret || !*secret)
+    const neo_credential *found = NULL;
+    const char *secret = neo_call_header(call, "X-API-Key"), *token = secret && *secret ? NULL : find_bearer_token(call);
+    if (!token && !(secret && *secret))
         return neo_problem_make(call->pool, NEO_UNAUTHORIZED_AUTH_REQUIRED,
                                 "Send an API key or a personal access token in the header X-API-Key.");
-    const neo_credential *found = neo_credential_cache_get_verified(call->site->credential_cache, secret, call->pool);
-    neo_problem *problem = found ? NULL : verify_secret(call, secret, &found);
-    if (!problem)
-        problem = check_validity(call, found);
+    neo_problem *problem = token ? verify_token(call, token, &found) : neo_call_verify_secret(call, secret, &found);
     if (problem)
         return problem;
     call->principal = found;
+    call->scopes = token ? found->scopes & call->token.scopes : found->scopes;
     call->request->host->on_authenticated(call->request->context, found);
     return NULL;
 }
@@ -180,12 +234,21 @@ neo_problem *neo_call_check_scope(neo_call *call)
     neo_scopes needed = is_any                                 ? NEO_SCOPES_READ
                         : operation->access == NEO_ACCESS_READ ? NEO_SCOPE_READ(area)
                                                                : NEO_SCOPE_WRITE(area);
-    if (call->principal->scopes & needed)
+    if (call->scopes & needed)
         return NULL;
     if (is_any)
         return neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS, "The credential has no scope to read.");
     return neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS, "The credential lacks the scope %s.",
                             neo_scope_text(needed, call->pool));
+}
+
+/* Whether the credential is as it was when it was identified, and an access token has not expired. */
+static int is_unchanged(const neo_call *call)
+{
+    neo_credential_cache *cache = call->site->credential_cache;
+    if (*call->token.credential)
+        return neo_now_ms() < call->token.expires_at && neo_credential_cache_has(cache, call->principal);
+    return neo_credential_cache_has_verified(cache, neo_call_header(call, "X-API-Key"), call->principal);
 }
 
 /* A token may have got other organizations, of which the first would be chosen. */
@@ -195,7 +258,7 @@ neo_problem *neo_call_confirm(neo_call *call)
     const char *organization = call->actor.organization;
     if (call->write)
         neo_credential_cache_refresh_write(cache, call->write);
-    if (neo_credential_cache_has_verified(cache, neo_call_header(call, "X-API-Key"), call->principal))
+    if (is_unchanged(call))
         return check_validity(call, call->principal);
     neo_problem *problem = authenticate(call);
     if (!problem)

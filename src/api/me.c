@@ -32,7 +32,7 @@ static neo_problem *describe_principal(neo_call *call, neo_result *result)
     } else {
         add_text(&out, "role", principal->role);
         neo_buf_puts(&out, ",\"scopes\":");
-        neo_scopes_json(&out, principal->scopes);
+        neo_scopes_json(&out, call->scopes);
     }
     if (principal->expires_at) {
         char expires[NEO_MS_TEXT_SIZE];

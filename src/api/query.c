@@ -75,8 +75,7 @@ static const char *unknown_parameter(const neo_call *call)
                      : "is not a parameter of this operation, which has none";
 }
 
-/* Decodes one side of name=value; NULL if it is not percent-encoded UTF-8 without control characters. */
-static const char *decode(const char *text, apr_pool_t *pool)
+const char *neo_call_decode(const char *text, apr_pool_t *pool)
 {
     const char *decoded = apr_punescape_url(pool, text, NULL, NULL, 1);
     if (!decoded || !neo_utf8_is_valid(decoded, strlen(decoded)))
@@ -93,7 +92,7 @@ static void add_values(neo_call *call, const char *name, char *text, int kind, n
 {
     char *one;
     while ((one = kind == SEVERAL ? strsep(&text, ",") : text)) {
-        const char *value = decode(one, call->pool);
+        const char *value = neo_call_decode(one, call->pool);
         if (!value) {
             neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", name, MALFORMED);
             return;
@@ -110,7 +109,7 @@ static void read_pair(neo_call *call, char *pair, neo_problem **problem)
     char *text = pair + strcspn(pair, "=");
     if (*text)
         *text++ = '\0';
-    const char *name = decode(pair, pool);
+    const char *name = neo_call_decode(pair, pool);
     int kind = name ? parameter_kind(call, name) : UNKNOWN;
     if (!name)
         neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", "query", MALFORMED);

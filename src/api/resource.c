@@ -56,7 +56,7 @@ neo_problem *neo_call_in_use(neo_call *call, const char *users)
         const char *kind = strsep(&path, " "), *id = strsep(&path, " ");
         const neo_resource *resource = neo_resource_named(kind);
         APR_ARRAY_PUSH(kinds, const char *) = apr_pstrcat(pool, strchr("aeiou", *kind) ? "an " : "a ", kind, NULL);
-        if (resource && call->principal->scopes & NEO_SCOPE_READ(resource->area))
+        if (resource && call->scopes & NEO_SCOPE_READ(resource->area))
             APR_ARRAY_PUSH(ids, const char *) = apr_pstrcat(pool, id, " (", path, ")", NULL);
     }
     return neo_problem_make(pool, NEO_CONFLICT_IN_USE,

@@ -17,10 +17,10 @@
 
 /* Those with the same tag follow each other (see add_tags of openapi/fixed.c). */
 static const neo_operation *const tables[] = {
-    neo_me_operations,       neo_docs_operations,         neo_collection_operations,       neo_webhook_operations,
-    neo_whatsapp_operations, neo_conversation_operations, neo_whatsapp_account_operations, neo_media_operations,
-    neo_event_operations,    neo_lead_operations,         neo_portal_operations,           neo_audit_operations,
-    neo_usage_operations,
+    neo_me_operations,      neo_oauth_operations,    neo_docs_operations,         neo_collection_operations,
+    neo_webhook_operations, neo_whatsapp_operations, neo_conversation_operations, neo_whatsapp_account_operations,
+    neo_media_operations,   neo_event_operations,    neo_lead_operations,         neo_portal_operations,
+    neo_audit_operations,   neo_usage_operations,
 };
 
 /* {collection}/batch and {collection}/export are not {collection}/{id}. */
@@ -188,7 +188,7 @@ static struct {
     neo_route routes[MAX_ROUTES];
     int count;
     short *numbers; /* by operation and resource */
-    int resources, callback, listings, leads;
+    int resources, callback, listings, leads, oauth;
 } list;
 
 /* Replaces {collection}; ids stay placeholders. */
@@ -235,6 +235,7 @@ void neo_routes_make(apr_pool_t *pool)
     list.callback = add_route((neo_route){"-", "neoapi-whatsapp"});
     list.listings = add_route((neo_route){"-", "neoapi-listings"});
     list.leads = add_route((neo_route){"-", "neoapi-leads"});
+    list.oauth = add_route((neo_route){"-", "neoapi-oauth-metadata"});
 }
 
 int neo_routes_count(void)
@@ -270,6 +271,11 @@ int neo_listings_route_number(void)
 int neo_leads_route_number(void)
 {
     return list.leads;
+}
+
+int neo_oauth_route_number(void)
+{
+    return list.oauth;
 }
 
 unsigned int neo_routes_fingerprint(void)

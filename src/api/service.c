@@ -166,6 +166,8 @@ static void keep_refusal(const neo_call *call, const neo_problem *problem)
     neo_refusals_add(call->site->refusals, &refusal);
 }
 
+#define CHALLENGES "ApiKey header=\"X-API-Key\", Bearer realm=\"API\""
+
 static void respond_problem(neo_call *call, const neo_problem *problem)
 {
     neo_response *response = call->response;
@@ -181,7 +183,9 @@ static void respond_problem(neo_call *call, const neo_problem *problem)
     response->body = neo_problem_json(&shown, &frame, call->pool);
     /* RFC 9110, section 15.5.2 requires a challenge; if the host's own access rules refuse, the host sets it. */
     if (response->status == 401 && problem->kind != NEO_FORBIDDEN_BY_SERVER)
-        neo_call_set_header(call, "WWW-Authenticate", "ApiKey header=\"X-API-Key\"");
+        neo_call_set_header(call, "WWW-Authenticate",
+                            problem->kind == NEO_UNAUTHORIZED_AUTH_REQUIRED ? CHALLENGES
+                                                                            : CHALLENGES ", error=\"invalid_token\"");
     if (shown.retry_after)
         neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, shown.retry_after));
 }

@@ -9,6 +9,7 @@ static const neo_handler handlers[] = {
     {"neoapi-whatsapp", neo_service_answer_callback, 0}, /* callbacks of WhatsApp's provider */
     {"neoapi-leads", neo_service_answer_lead, 0},        /* portals post leads */
     {"neoapi-listings", neo_service_answer_listings, 1}, /* portals read listings */
+    {"neoapi-oauth-metadata", neo_service_answer_oauth_metadata, 0},
 };
 
 const neo_handler *neo_handler_find(const char *name)

@@ -133,7 +133,8 @@ neo_json *neo_openapi_filled(const neo_openapi_builder *builder, neo_json *value
 
 neo_json *neo_openapi_template(const neo_openapi_builder *builder, const char *name, const neo_resource *resource)
 {
-    return neo_openapi_filled(builder, neo_json_get(builder->templates, name), resource);
+    neo_json *template = neo_json_get(builder->templates, name);
+    return template ? neo_openapi_filled(builder, template, resource) : NULL;
 }
 
 neo_json *neo_openapi_add_template(const neo_openapi_builder *builder, const char *kind, const char *name,

@@ -239,7 +239,8 @@ static neo_json *make_operation(const neo_openapi_builder *builder, const neo_op
     add_success(builder, responses, operation, resource);
     neo_openapi_problems(builder, responses, operation, resource);
     neo_json_set(made, "responses", responses);
-    return made;
+    neo_json *own = neo_openapi_template(builder, apr_pstrcat(pool, operation->verb, ".operation", NULL), NULL);
+    return own ? neo_json_merge_patch(made, own, pool) : made;
 }
 
 /* ---------------------------------------------------------------- paths */

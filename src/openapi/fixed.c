@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of the OpenAPI document that are the same for all resources: document.json and introduction.md, with what the
  * tables add to them (see openapi/openapi.h). */
+#include <apr_strings.h>
 #include <string.h>
 
 #include "openapi/openapi.h"
@@ -96,6 +97,20 @@ static void add_tag(neo_json *tags, const char *name, const char *doc, apr_pool_
     neo_json_append(tags, tag);
 }
 
+static void add_oauth_scopes(const neo_openapi_builder *builder)
+{
+    neo_json *flows = neo_json_get(component(builder, "securitySchemes", "oauth2"), "flows");
+    neo_json *scopes = neo_json_get(neo_json_get(flows, "clientCredentials"), "scopes");
+    for (neo_scopes scope = 1; scope && scope <= NEO_SCOPES_ALL; scope <<= 1)
+        if (scope & NEO_SCOPES_ALL) {
+            const char *text = neo_scope_text(scope, builder->pool), *colon = strchr(text, ':');
+            neo_openapi_text(scopes, text,
+                             apr_psprintf(builder->pool, "%s %.*s", strcmp(colon, ":read") == 0 ? "Read" : "Write",
+                                          (int)(colon - text), text),
+                             builder->pool);
+        }
+}
+
 static void add_tags(const neo_openapi_builder *builder, neo_json *tags)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
@@ -120,6 +135,7 @@ neo_json *neo_openapi_begin(neo_openapi_builder *builder)
     add_tags(builder, neo_json_get(document, "tags"));
     add_problem_types(builder);
     add_roles_and_scopes(builder);
+    add_oauth_scopes(builder);
     add_broker_to_examples(builder);
     return document;
 }

@@ -60,6 +60,29 @@ void neo_scopes_json(neo_buf *out, neo_scopes scopes)
     neo_buf_putc(out, ']');
 }
 
+int neo_scopes_parse(const char *text, apr_pool_t *pool, neo_scopes *scopes)
+{
+    neo_scopes one;
+    char *rest = apr_pstrdup(pool, text), *word;
+    *scopes = 0;
+    while ((word = strsep(&rest, " "))) {
+        if (*word && !neo_scope_parse(word, &one))
+            return 0;
+        *scopes |= *word ? one : 0;
+    }
+    return *scopes != 0;
+}
+
+const char *neo_scopes_text(neo_scopes scopes, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, 256);
+    for (int bit = 0; bit < 2 * NEO_AREAS; bit++)
+        if (scopes & (neo_scopes)1 << bit)
+            neo_buf_printf(&out, "%s%s", out.len ? " " : "", neo_scope_text((neo_scopes)1 << bit, pool));
+    return out.ptr;
+}
+
 int neo_role_scopes(const char *role, neo_scopes *scopes)
 {
     for (int i = 0; neo_role_names[i]; i++)

@@ -78,7 +78,7 @@ def check_limits(status, headers, code, path=None):
     assert now - 2 * TIMEOUT_S <= int(reset) - int(left[3]) <= now + 1, dict(headers)  # when the request was counted
     assert 0 <= int(remaining) <= int(limit) and int(limit) > 0, dict(headers)
     assert now - TIMEOUT_S <= int(reset) <= now + WINDOW + 1, dict(headers)
-    if status == 429 and code != "rate_limit.concurrent_requests" and not (path or "").endswith(("/batch", "/export", "portal-problems")):  # other limits
+    if status == 429 and code != "rate_limit.concurrent_requests" and not (path or "").endswith(("/batch", "/export", "portal-problems", "/oauth/token")):  # other limits
         assert int(remaining) == 0, dict(headers)
 
 
@@ -137,7 +137,9 @@ def check(status, headers, body, method="GET", path=None):
     if method == "HEAD" or status in (204, 304):
         assert not body, body
         return
-    if status >= 400:
+    if status in (400, 401) and headers.get("Content-Type") == "application/json":
+        assert (path or "").endswith("/oauth/token") and {"error", "error_description"} <= set(problem), problem
+    elif status >= 400:
         check_problem(status, headers, problem, path)
     elif headers.get("Content-Type") == "application/json":
         json.loads(body)

@@ -54,7 +54,7 @@ def test_lists_show_the_hour_of_the_last_use(instance, admin_factory):
 
 def test_a_credential_outside_its_header_is_ignored(anonymous, principals):
     secret = principals.admin.secret
-    refused(anonymous.get("me", headers={"Authorization": "Bearer " + secret}), 401, "unauthorized.auth_required")
+    refused(anonymous.get("me", headers={"Authorization": "Bearer " + secret}), 401, "unauthorized.invalid_credential")
     assert anonymous.get("me", params={"api_key": secret}).status_code == 401
     refused(anonymous.get("me", headers={"Cookie": "X-API-Key=" + secret}), 401, "unauthorized.auth_required")
 

@@ -61,7 +61,7 @@ def assert_made(org, rounds):
 def test_curl(org, run, tools, tmp_path):
     texts = pasted(org, "sh")
     shown = run("sh", "-eu", "-c", "\n".join(2 * texts))
-    assert len(texts) == 15 and shown.count('"items":[]') == 2 and len(re.findall('"status":20[01],"resource"', shown)) == 4
+    assert len(texts) == 17 and shown.count('"items":[]') == 2 and len(re.findall('"status":20[01],"resource"', shown)) == 4
     assert (tmp_path / "api.ts").stat().st_size > 10000
     assert_made(org, 2)
 

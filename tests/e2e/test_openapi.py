@@ -121,7 +121,7 @@ def test_every_operation_of_the_contract_is_described(document):
     assert described == collections | {("post", f"/{name}/batch") for name in names[:-1]} | {
         ("get", f"/{name}/export") for name in names[:-1]} | {
         (method, f"/{name}/by-external-id/{{external_id}}") for name in names[:-1] for method in ("get", "put", "patch", "delete")} | {
-        ("get", "/me"), ("get", "/me/limits"), ("get", "/me/refusals"), ("get", "/openapi.yaml"), ("get", "/event-types"), ("get", "/docs/errors"), ("post", "/webhooks/{id}/rotate-secret"),
+        ("get", "/me"), ("post", "/oauth/token"), ("get", "/me/limits"), ("get", "/me/refusals"), ("get", "/openapi.yaml"), ("get", "/event-types"), ("get", "/docs/errors"), ("post", "/webhooks/{id}/rotate-secret"),
         ("post", "/webhooks/{id}/rotate-key"), ("get", "/.well-known/jwks.json"),
         ("post", "/webhooks/{id}/test"), ("post", "/webhooks/{id}/recover"), ("get", "/webhooks/{id}/deliveries"),
         ("get", "/webhooks/{id}/deliveries/{delivery_id}"), ("post", "/webhooks/{id}/deliveries/{delivery_id}/retry"),
@@ -148,14 +148,16 @@ def test_every_operation_describes_its_headers_and_the_common_errors(document):
         for status, response in responses.items():
             assert "X-Request-ID" in response["headers"], (path, method, status)
             if status >= "400":
-                assert list(response["content"]) == ["application/problem+json"]
+                is_oauth = path == "/oauth/token" and status in ("400", "401")
+                assert (list(response["content"])[0] == "application/json" if is_oauth
+                        else list(response["content"]) == ["application/problem+json"])
         expected = {"429", "500", "503"}
         if operation.get("security", document["security"]):
             expected |= {"401", "403"}
         if "{id}" in path:
             expected |= {"404"}
         if "requestBody" in operation:
-            expected |= {"400", "413", "415"}
+            expected |= {"400", "413"} | ({"415"} if path != "/oauth/token" else set())  # which has invalid_request
         has_unique_fields = not path.startswith("/whatsapp/")
         if (method in ("put", "patch") and has_unique_fields) or "Idempotency-Key" in parameters(document, operation):
             expected |= {"409"}
@@ -174,7 +176,7 @@ def test_every_filter_is_described(document):
 
 def test_the_description_marks_operations_without_authentication(document):
     open_to_all = {path for path, _, operation in operations(document) if operation.get("security") == []}
-    assert open_to_all == {"/openapi.yaml", "/event-types", "/docs/errors", "/.well-known/jwks.json"}
+    assert open_to_all == {"/openapi.yaml", "/event-types", "/docs/errors", "/oauth/token", "/.well-known/jwks.json"}
 
 
 # ---------------------------------------------------------------- examples and responses

@@ -32,6 +32,7 @@ TEST(requests_have_routes)
     assert_string_equal(neo_route_at(neo_callback_route_number())->method, "-");
     assert_string_equal(neo_route_at(neo_callback_route_number())->path, "neoapi-whatsapp");
     assert_string_equal(neo_route_at(neo_listings_route_number())->path, "neoapi-listings");
+    assert_string_equal(neo_route_at(neo_oauth_route_number())->path, "neoapi-oauth-metadata");
     assert_string_equal(neo_route_at(neo_leads_route_number())->path, "neoapi-leads");
 }
 
