@@ -161,6 +161,7 @@ create table neoapi.webhook_subscription (
     max_in_flight         bigint,      -- requests; null: unlimited
     paused_until          timestamptz, -- the receiver's Retry-After; null after a success that follows it
     is_announced          boolean not null default false, -- webhook.failing or webhook.disabled was sent; webhook.recovered follows
+    filters               json,        -- for each kind of events, names of filters and their values; null: none
     description           text,
     metadata              json,
     headers               json,        -- of deliveries: their names, with '********' for each value (see webhook_header)
@@ -416,6 +417,146 @@ create function neoapi.event_patterns(type text) returns text[]
     language sql immutable strict parallel safe
     return array[type, split_part(type, '.', 1) || '.*'];
 
+-- ---------------------------------------------------------------- filters
+
+-- What subscriptions list, so that a write finds those that it concerns in an index, however many there are. Subscriptions without
+-- filters of a kind of events have routes with an empty key. The others have one for each combination of their filters' values,
+-- and the write looks up those of its own values. The trigger "route" maintains routes and shapes.
+create table neoapi.webhook_route (
+    organization_id text collate "C" not null,
+    pattern         text collate "C" not null, -- 'broker.created', 'broker.*' or '*': no two of a subscription include the same event
+    key             text collate "C" not null, -- '', or the names of the filters and a value of each (see webhook_filter_keys)
+    subscription_id text collate "C" not null,
+    is_active       boolean not null,
+    excluded        text[],                    -- of '*': the kinds of events that have filters; null: none
+    primary key (organization_id, pattern, key, subscription_id)
+);
+create index webhook_route_subscription on neoapi.webhook_route (subscription_id);
+
+-- The sets of filters that an organization's subscriptions use. Without any of a kind, its writes do nothing for filters.
+create table neoapi.webhook_shape (
+    organization_id text collate "C" not null,
+    kind            text collate "C" not null, -- 'broker'
+    shape           text collate "C" not null, -- the names of the filters, sorted, with commas between them
+    subscriptions   int not null,              -- how many have it
+    primary key (organization_id, kind, shape)
+);
+
+-- A value as keys have it: case and accents do not matter, as in lists.
+create function neoapi.webhook_filter_value(value text) returns text
+    language sql immutable parallel safe
+    return case when value ~ '[^a-z0-9_]' then neoapi.folded(value) else value end;
+
+create function neoapi.webhook_filter_shape(filter jsonb) returns text
+    language sql immutable parallel safe
+    return (select string_agg(k, ',' order by k collate "C") from jsonb_object_keys(filter) k);
+
+-- The keys of filters of one kind of events. An empty value of `changed` is that of events other than updates.
+create function neoapi.webhook_filter_keys(filter jsonb) returns text[]
+    language plpgsql immutable strict parallel safe as $$
+declare
+    keys text[] := array[neoapi.webhook_filter_shape(filter)];
+    name text;
+begin
+    foreach name in array string_to_array(keys[1], ',') loop
+        keys := array(
+            select distinct k || chr(31) || v
+            from unnest(keys) k, (
+                select neoapi.webhook_filter_value(e) from jsonb_array_elements_text(filter->name) e
+                union all
+                select '' where name = 'changed') v (v));
+    end loop;
+    return keys;
+end $$;
+
+-- The routes of a subscription. '*' and 'broker.*' cover what they include, so that no event has two routes.
+create function neoapi.webhook_routes(events text[], filters jsonb) returns table (pattern text, key text, excluded text[])
+    language sql immutable parallel safe
+begin atomic
+    with listed as (
+        select e as pattern from unnest(events) e
+        where e = '*' or not ('*' = any (events) and split_part(e, '.', 1) <> all ('{lead,whatsapp,webhook}'))
+            and (e like '%.*' or split_part(e, '.', 1) || '.*' <> all (events))
+        union
+        select k || '.*' from jsonb_object_keys(filters) k where '*' = any (events) and k <> all ('{lead,whatsapp,webhook}'))
+    select l.pattern, k.key, case when l.pattern = '*' and filters is not null then array(select jsonb_object_keys(filters)) end
+    from listed l
+    cross join lateral unnest(coalesce(neoapi.webhook_filter_keys(filters->split_part(l.pattern, '.', 1)), '{""}')) k (key);
+end;
+
+-- The lock keeps the counts of shapes from deadlocks between two changes of subscriptions.
+create function neoapi.webhook_subscription_route() returns trigger language plpgsql as $$
+begin
+    if coalesce(case when tg_op <> 'INSERT' then old.filters end, case when tg_op <> 'DELETE' then new.filters end) is not null then
+        perform pg_advisory_xact_lock(hashtext('neoapi.webhook_shape'), hashtext(coalesce(new.organization_id, old.organization_id)));
+    end if;
+    if tg_op <> 'INSERT' then
+        delete from neoapi.webhook_route where subscription_id = old.id;
+        update neoapi.webhook_shape s set subscriptions = s.subscriptions - 1
+        from json_each(old.filters) f
+        where s.organization_id = old.organization_id and s.kind = f.key and s.shape = neoapi.webhook_filter_shape(f.value::jsonb);
+        delete from neoapi.webhook_shape s
+        where s.organization_id = old.organization_id and s.subscriptions = 0 and old.filters is not null;
+    end if;
+    if tg_op <> 'DELETE' then
+        insert into neoapi.webhook_route (organization_id, pattern, key, subscription_id, is_active, excluded)
+        select new.organization_id, r.pattern, r.key, new.id, new.is_active, r.excluded
+        from neoapi.webhook_routes(new.events, new.filters::jsonb) r;
+        insert into neoapi.webhook_shape as s (organization_id, kind, shape, subscriptions)
+        select new.organization_id, f.key, neoapi.webhook_filter_shape(f.value::jsonb), 1 from json_each(new.filters) f
+        on conflict (organization_id, kind, shape) do update set subscriptions = s.subscriptions + 1;
+    end if;
+    return null;
+end $$;
+create trigger route after insert or delete on neoapi.webhook_subscription
+    for each row execute function neoapi.webhook_subscription_route();
+create trigger route_changes after update on neoapi.webhook_subscription
+    for each row when (old.is_active <> new.is_active or old.events <> new.events
+                       or old.filters::text is distinct from new.filters::text)
+    execute function neoapi.webhook_subscription_route();
+
+-- The values that a payload has at a path such as 'owners.party_id'.
+create function neoapi.webhook_event_values(payload jsonb, path text) returns text[]
+    language sql immutable parallel safe
+    return case when jsonb_typeof(payload->path) = 'string' then array[neoapi.webhook_filter_value(payload->>path)]
+                else array(select neoapi.webhook_filter_value(v #>> '{}')
+                           from jsonb_path_query(payload, ('$.' || path || '[*]')::jsonpath) v) end;
+
+-- The subscriptions with filters of this kind of events that match an event, before the change or after it; `only` one of them, also
+-- if it is inactive. `paths` has the filters whose path in the payload is not their name.
+create function neoapi.webhook_match(organization text, type text, payload text, previous json, changed text[], paths jsonb,
+                                     only_one text default null) returns setof text
+    language plpgsql stable rows 10 as $$
+declare
+    after jsonb := payload;
+    before jsonb := after || previous::jsonb;
+    shapes text[] := array(select s.shape from neoapi.webhook_shape s
+                           where s.organization_id = organization and s.kind = split_part(type, '.', 1));
+    shape text;
+    name text;
+    version jsonb;
+    found text[];
+    keys text[] := '{}';
+begin
+    foreach shape in array shapes loop
+        foreach version in array case when before is null then array[after] else array[after, before] end loop
+            found := array[shape];
+            foreach name in array string_to_array(shape, ',') loop
+                found := array(
+                    select f || chr(31) || v
+                    from unnest(found) f,
+                        unnest(case when name = 'changed' then coalesce(changed, '{""}')
+                                    else neoapi.webhook_event_values(version, coalesce(paths->>name, name)) end) v);
+            end loop;
+            keys := keys || found;
+        end loop;
+    end loop;
+    return query
+        select distinct r.subscription_id from neoapi.webhook_route r
+        where r.organization_id = organization and r.pattern = any (neoapi.event_patterns(type)) and r.key = any (keys)
+        and case when only_one is null then r.is_active else r.subscription_id = only_one end;
+end $$;
+
 -- Adds an event, and a delivery of it to each subscription that lists it, other than the one that it is about; '*' does not list
 -- it. `before` is the former payload of an update that removes no field; null: the event does not say what changed. Returns the
 -- number of deliveries.
@@ -432,14 +573,21 @@ create function neoapi.add_event(organization text, happened text, resource text
             from json_each(payload::json) with ordinality f (key, value, position)
             where f.key not in ('updated_at', 'updated_by') and f.value::jsonb is distinct from (before::json->f.key)::jsonb
               and before is not null
-            returning id, created_at),
+            returning *),
         delivery as (
             insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
             select organization, neoapi.event_delivery_block(a.id, a.created_at) || right(s.id, 4), s.id, a.id, happened,
                    a.created_at, a.created_at
             from added a
-            join neoapi.webhook_subscription s
-            on s.organization_id = organization and s.is_active and s.events && neoapi.event_patterns(happened) and s.id <> resource
+            cross join lateral (
+                select r.subscription_id as id from neoapi.webhook_route r
+                where r.organization_id = organization and r.pattern = any (neoapi.event_patterns(happened)) and r.key = ''
+                and r.is_active
+                union all
+                select neoapi.webhook_match(organization, happened, a.payload, a.previous, a.changed, null)
+                where exists (select from neoapi.webhook_shape h
+                              where h.organization_id = organization and h.kind = split_part(happened, '.', 1))) s
+            where s.id <> resource
             returning organization_id, id, subscription_id),
         queued as (
             insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at, resource_id, changed_at)
@@ -487,7 +635,7 @@ create trigger note_deletion after delete on neoapi.webhook_subscription
 --
 -- plpgsql, because its statements have snapshots of their own: those after the lock see what a concurrent call has sent.
 -- Custom plans, because the queue may have been empty when a plan was made.
-create function neoapi.webhook_recover(organization text, subscription text, wanted json, any_type text[], id_block text,
+create function neoapi.webhook_recover(organization text, subscription text, wanted json, any_type text[], paths jsonb, id_block text,
                                        at timestamptz, out recovered bigint, out "position" text)
     language plpgsql set plan_cache_mode = force_custom_plan as $$
 declare
@@ -507,7 +655,7 @@ begin
     locked_at := clock_timestamp(); -- not now(): a call that began later may have had the lock before, and made deliveries due
     for n in 1..10 loop
         with found as materialized (
-            select e.id, e.type, e.resource_id, e.created_at, e.is_silent
+            select e.id, e.type, e.resource_id, e.created_at, e.is_silent, e.payload, e.previous, e.changed
             from neoapi.event e
             where e.organization_id = organization and e.id > webhook_recover."position"
             and e.created_at >= first and e.created_at <= last
@@ -538,6 +686,9 @@ begin
                             when f.is_silent is null and f.created_at >= w.created_at
                                  and f.type <> 'webhook.test' and f.resource_id <> w.id
                                  and (w.events && neoapi.event_patterns(f.type) or f.type = any (any_type) and w.events @> '{*}')
+                                 and (w.filters->split_part(f.type, '.', 1) is null or w.id in (
+                                     select neoapi.webhook_match(organization, f.type, f.payload, f.previous, f.changed,
+                                                                 paths->split_part(f.type, '.', 1), w.id)))
                             then 'missed' end as status) s
             where s.status is not null and (statuses = '{}' or s.status = any (statuses))
             and (types = '{}' or types && neoapi.event_patterns(f.type))
@@ -710,6 +861,7 @@ grant execute on function neoapi.check_event_epoch to :runtime;
 grant usage on sequence neoapi.event_number to :runtime;
 grant select, insert, update, delete on neoapi.webhook_subscription, neoapi.webhook_queue to :runtime;
 grant select, insert, update, delete on neoapi.webhook_deletion, neoapi.webhook_pace, neoapi.webhook_header to :runtime;
+grant select, insert, update, delete on neoapi.webhook_route, neoapi.webhook_shape to :runtime;
 grant select, insert, delete on neoapi.webhook_delivery, neoapi.webhook_attempt, neoapi.claim_owner to :runtime;
 grant select, delete on neoapi.webhook_delivery_default, neoapi.webhook_attempt_default to :runtime;
 grant execute on function neoapi.maintain_partitions to :runtime;

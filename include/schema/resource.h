@@ -136,6 +136,8 @@ typedef struct neo_filter {
     const char *const
         *alternatives;          /* instead of `left`: conditions on the row t, with the comparison for %s, one of which must
                                    hold, ended by NULL. In a list in the order of ids each can be read with its index */
+    const char *event_path;     /* "address.city": where a payload has the value, if `left` does not say it (see
+                                   neo_filter_event_path) */
     const char *const *sources; /* of NEO_FILTER_SOURCES, in the order of `values`: "select … as source_id from …", with the
                                    parameters of the list */
     /* Returns the values that a value expands to, ended by NULL, or NULL if it is not a pattern. The function is NULL if no
@@ -285,6 +287,10 @@ int neo_has_external_id(const neo_resource *resource);
 /* The field of a unique index, which is named <table>_<field>_key, or <table>_<status>_<field>_key if only rows with that
  * status are in it; then *status is that status, otherwise NULL. Returns NULL for an index with another name. */
 const neo_field *neo_unique_field(const neo_resource *resource, const char *index, const char **status);
+
+/* The path of the filter's values in payloads of the resource's events ("owners.party_id"), by which subscriptions can filter;
+ * NULL if they cannot. */
+const char *neo_filter_event_path(const neo_resource *resource, const neo_filter *filter);
 
 /* Whether the filter accepts several values, separated by commas. */
 int neo_filter_accepts_several(const neo_filter *filter);

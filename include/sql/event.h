@@ -28,6 +28,9 @@ typedef struct neo_event {
  * parameters {organization}, {actor} and {request}. */
 void neo_event_add(neo_buf *sql, const neo_event *event);
 
+/* Adds, as a JSON object, where payloads have the values of the filters that have other names there. */
+void neo_event_add_paths(neo_buf *json, const neo_resource *resource);
+
 /* Whether a new value of the field is a change of the row. It is not if every change sets the field. */
 int neo_event_is_change(const neo_field *field);
 

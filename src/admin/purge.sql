@@ -11,7 +11,7 @@ with recursive owned as (
     left join pg_inherits i on i.inhrelid = c.oid
     where c.relnamespace = 'neoapi'::regnamespace and c.relkind = 'r'
     and c.relname <> all ('{credential,token_organization}')
-    and not ($1::boolean and c.relname = any ('{webhook_subscription,webhook_header,whatsapp_number,lead_portal}'))),
+    and not ($1::boolean and c.relname = any ('{webhook_subscription,webhook_header,webhook_route,webhook_shape,whatsapp_number,lead_portal}'))),
 deep (oid, depth) as (
     select oid, 0 from owned
     union all

@@ -64,8 +64,8 @@ static const char *nested_name(const maker *m, const neo_field *field)
     const neo_field *taken = apr_hash_get(m->builder->objects, name, APR_HASH_KEY_STRING);
     if (!taken)
         apr_hash_set(m->builder->objects, name, APR_HASH_KEY_STRING, field->fields);
-    return apr_pstrcat(pool, taken && taken != field->fields ? m->resource->title : "", name, neo_shape_suffixes[m->shape],
-                       NULL);
+    int is_used = neo_resource_named(field->name) || (taken && taken != field->fields);
+    return apr_pstrcat(pool, is_used ? m->resource->title : "", name, neo_shape_suffixes[m->shape], NULL);
 }
 
 /* The maker of a member or element. A list's element is never patched but sent whole, and an event has whole objects. */

@@ -5,6 +5,7 @@
 #include "resources/fields.h"
 #include "resources/scope.h"
 #include "schema/rules.h"
+#include "webhook_filters.h"
 
 #define EVENTS(name, AREA, collection)   #name ".created", #name ".updated", #name ".deleted",
 #define PATTERNS(name, AREA, collection) #name ".*",
@@ -78,6 +79,7 @@ static void webhook_rule(const neo_resource *resource, const neo_json *clean, ne
         if (message)
             neo_problem_member(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name, "headers", name, message);
     }
+    neo_webhook_check_filters(resource, clean, problem, pool);
 }
 
 /* ---------------------------------------------------------------- fields */
@@ -197,6 +199,14 @@ static const neo_field fields[] = {
      .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
      .doc = "The receiver asked to wait (`Retry-After`); nothing is sent until this time. Not present after a later success.",
      .example = "\"2026-02-03T09:12:41.204Z\""},
+    {.name = "filters",
+     .type = NEO_OBJECT,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_NOT_IN_EXAMPLE,
+     .fields = neo_webhook_filter_fields,
+     .doc = "Only events of resources that match all filters of their kind, before the change or after it. A filter matches "
+            "one of its values. Kinds without filters are not restricted.",
+     .example = "{\"property\": {\"status\": [\"active\"], \"changed\": [\"sale_price\", \"status\"]}}"},
     {.name = "description",
      .type = NEO_STRING,
      .personal = NEO_NOT_PERSONAL,

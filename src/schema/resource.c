@@ -55,6 +55,23 @@ const neo_filter *neo_filter_named(const neo_resource *resource, const char *nam
     return own ? own : neo_filter_in(neo_common_filters, name);
 }
 
+const char *neo_filter_event_path(const neo_resource *resource, const neo_filter *filter)
+{
+    const char *path = filter->event_path;
+    int is_exact = filter->value == NEO_VALUE_ENUM || filter->value == NEO_VALUE_REFERENCE || filter->value == NEO_VALUE_ID;
+    if (!path && filter->kind == NEO_FILTER_REFERS)
+        path = filter->left;
+    if (!path && is_exact && (filter->kind == NEO_FILTER_EQUAL || filter->kind == NEO_FILTER_OVERLAPS) && filter->left &&
+        strncmp(filter->left, "t.", 2) == 0)
+        path = filter->left + 2;
+    for (const neo_field *f = resource->fields; path && f->name; f++) {
+        size_t len = strlen(f->name);
+        if (f->flags & NEO_IN_EVENT && strncmp(path, f->name, len) == 0 && (path[len] == '.' || !path[len]))
+            return path;
+    }
+    return NULL;
+}
+
 int neo_resource_index(const neo_resource *resource)
 {
     int i = 0;

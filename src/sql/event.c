@@ -87,7 +87,40 @@ static void add_event(neo_buf *sql, const neo_event *event)
         neo_buf_printf(sql, " left join %s o on o.id = r.id", event->before);
     if (event->order)
         neo_buf_printf(sql, " order by %s", event->order);
-    neo_buf_puts(sql, " returning id, resource_id, created_at)");
+    neo_buf_puts(sql, " returning id, resource_id, created_at, payload, changed, previous)");
+}
+
+void neo_event_add_paths(neo_buf *json, const neo_resource *resource)
+{
+    const neo_filter *const tables[] = {neo_common_filters, resource->filters};
+    neo_buf_putc(json, '{');
+    for (int i = 0, count = 0; i < 2; i++)
+        for (const neo_filter *f = tables[i]; f && f->name; f++) {
+            const char *path = neo_filter_event_path(resource, f);
+            if (path && strcmp(path, f->name) != 0)
+                neo_buf_printf(json, "%s\"%s\":\"%s\"", count++ ? "," : "", f->name, path);
+        }
+    neo_buf_putc(json, '}');
+}
+
+/* Adds the ids s.id of the subscriptions that get an event e of a write (see neoapi.webhook_route). */
+static void add_subscriptions(neo_buf *sql, const neo_event *event)
+{
+    const char *kind = event->resource->name;
+    const char *is_wanted = event->resource->is_excluded_from_wildcard
+                                ? ""
+                                : apr_psprintf(sql->pool, " and '%s' = any (s.excluded) is not true", kind);
+    neo_buf_printf(sql,
+                   "(select s.subscription_id as id from neoapi.webhook_route s where s.organization_id = {organization}"
+                   " and s.pattern = any ('{{%s.%s,%s.*%s}') and s.key = '' and s.is_active%s union all"
+                   " select neoapi.webhook_match({organization}, '%s.%s', e.payload, e.previous, e.changed, '{",
+                   kind, event->happened, kind, event->resource->is_excluded_from_wildcard ? "" : ",*", is_wanted, kind,
+                   event->happened);
+    neo_event_add_paths(sql, event->resource);
+    neo_buf_printf(sql,
+                   "') where exists (select from neoapi.webhook_shape h where h.organization_id = {organization}"
+                   " and h.kind = '%s') offset 0) s",
+                   kind);
 }
 
 /* The `updated_at` that the row r has after the change. */
@@ -110,14 +143,14 @@ void neo_event_add(neo_buf *sql, const neo_event *event)
     neo_buf_printf(sql,
                    ", matched%s as (select {organization} as organization_id, %s || right(s.id, 4) as id,"
                    " s.id as subscription_id, e.id as event_id, e.created_at as event_at, %s as created_at,"
-                   " case when s.ordering = 'resource' then r.id end as resource_id,"
-                   " case when s.ordering = 'resource' then %s end as changed_at"
-                   " from event%s e join %s r on r.id = e.resource_id cross join lateral"
-                   " (select s.id, s.ordering from neoapi.webhook_subscription s where s.organization_id = {organization}"
-                   " and s.is_active and s.events && array['%s.%s', '%s.*'%s] offset 0) s),",
-                   number, event->id_block, event->now, changed_at(event, sql->pool), number, event->from, name,
-                   event->happened, name, event->resource->is_excluded_from_wildcard ? "" : ", '*'");
+                   " case when o.ordering = 'resource' then r.id end as resource_id,"
+                   " case when o.ordering = 'resource' then %s end as changed_at"
+                   " from event%s e join %s r on r.id = e.resource_id cross join lateral ",
+                   number, event->id_block, event->now, changed_at(event, sql->pool), number, event->from);
+    add_subscriptions(sql, event);
     neo_buf_printf(sql,
+                   " cross join lateral (select w.ordering from neoapi.webhook_subscription w"
+                   " where w.organization_id = {organization} and w.id = s.id limit 1) o),"
                    " queued_deliveries%s as (insert into neoapi.webhook_delivery"
                    " (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)"
                    " select organization_id, id, subscription_id, event_id, '%s.%s', event_at, created_at from matched%s"

@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 
 #include "resources/list.h"
+#include "sql/event.h"
 #include "webhooks/delivery.sql.h"
 
 neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *answer,
@@ -49,6 +50,20 @@ static const char *wildcard_types(apr_pool_t *pool)
     return neo_array_end(&types);
 }
 
+/* The paths of each resource's filters in its payloads, as a JSON object. */
+static const char *filter_paths(apr_pool_t *pool)
+{
+    neo_buf paths;
+    neo_buf_init(&paths, pool, 512);
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if ((*r)->has_events) {
+            neo_buf_printf(&paths, "%s\"%s\":", paths.len ? "," : "{", (*r)->name);
+            neo_event_add_paths(&paths, *r);
+        }
+    neo_buf_putc(&paths, '}');
+    return paths.ptr;
+}
+
 neo_pg_status neo_delivery_recover(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
                                    const char *subscription, const neo_json *body, apr_pool_t *pool, neo_rows *rows)
 {
@@ -57,8 +72,8 @@ neo_pg_status neo_delivery_recover(neo_pg *pg, const neo_actor *actor, const neo
     neo_id_issue_block(id_block, "whd_");
     return neo_pg_run(pg,
                       NEO_BIND(recover, NEO_IDEMPOTENCY_VALUES(actor, idempotency), .subscription = subscription,
-                               .body = neo_json_text(body, pool).ptr, .any_type = wildcard_types(pool), .now = now,
-                               .id_block = id_block),
+                               .body = neo_json_text(body, pool).ptr, .any_type = wildcard_types(pool),
+                               .paths = filter_paths(pool), .now = now, .id_block = id_block),
                       pool, rows);
 }
 

@@ -59,7 +59,7 @@ with key_is_free as (
 answer as materialized (
     select json_strip_nulls(json_build_object(
         'recovered', r.recovered, 'is_complete', r.position is null, 'position', r.position))::text as answer, r.recovered
-    from key_is_free, neoapi.webhook_recover({organization}, {subscription}, {body}::json, {any_type}::text[], {id_block},
+    from key_is_free, neoapi.webhook_recover({organization}, {subscription}, {body}::json, {any_type}::text[], {paths}::jsonb, {id_block},
                                              {now}::timestamptz) r),
 stored_key as (
     insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, expires_at)

@@ -122,7 +122,7 @@ def test_a_call_that_waited_for_the_lock_does_not_count_what_another_sent(admin,
         cursor.execute("select now()")
         assert recover(admin, subscription) == complete(3)
         cursor.execute("select recovered from neoapi.webhook_subscription w, neoapi.webhook_recover(w.organization_id, w.id,"
-                       " %s, '{}', 'evt_', now()) where w.id = %s", [json.dumps(ALL), subscription["id"]])
+                       " %s, '{}', null, 'evt_', now()) where w.id = %s", [json.dumps(ALL), subscription["id"]])
         assert cursor.fetchone() == (0,)
 
 

@@ -60,18 +60,30 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
     select $15, 'broker.created', r.id, neoapi.event_time(r.item_now), $17, $18, r.item_payload
     from created r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $15 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $15 and s.is_active and s.events && array['broker.created', 'broker.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $15 and s.pattern = any ('{broker.created,broker.*,*}') and s.key = '' and s.is_active
+            and 'broker' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($15, 'broker.created', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $15 and h.kind = 'broker')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $15 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'broker.created', event_at, created_at
@@ -112,18 +124,30 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
     select $15, 'broker.created', r.id, neoapi.event_time(r.item_now), $17, $21, r.item_payload
     from created r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $15 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $15 and s.is_active and s.events && array['broker.created', 'broker.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $15 and s.pattern = any ('{broker.created,broker.*,*}') and s.key = '' and s.is_active
+            and 'broker' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($15, 'broker.created', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $15 and h.kind = 'broker')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $15 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'broker.created', event_at, created_at
@@ -193,18 +217,30 @@ event as (
         || '}')::json
     from updated r
     left join before o on o.id = r.id
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $13 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $13 and s.is_active and s.events && array['broker.updated', 'broker.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $13 and s.pattern = any ('{broker.updated,broker.*,*}') and s.key = '' and s.is_active
+            and 'broker' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($13, 'broker.updated', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $13 and h.kind = 'broker')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $13 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'broker.updated', event_at, created_at
@@ -279,18 +315,30 @@ event as (
         || '}')::json
     from updated r
     left join before o on o.id = r.id
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $13 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $13 and s.is_active and s.events && array['broker.updated', 'broker.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $13 and s.pattern = any ('{broker.updated,broker.*,*}') and s.key = '' and s.is_active
+            and 'broker' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($13, 'broker.updated', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $13 and h.kind = 'broker')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $13 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'broker.updated', event_at, created_at
@@ -348,18 +396,30 @@ event as (
         '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"') || '}'
     from deleted r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $5 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $5 and s.is_active and s.events && array['broker.deleted', 'broker.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $5 and s.pattern = any ('{broker.deleted,broker.*,*}') and s.key = '' and s.is_active
+            and 'broker' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($5, 'broker.deleted', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $5 and h.kind = 'broker')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $5 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'broker.deleted', event_at, created_at
@@ -416,18 +476,30 @@ event as (
         '"organization_id":' || to_json(r.organization_id), '"created_at":' || '"' || neoapi.format_timestamp(r.created_at) || '"',
         '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"') || '}'
     from deleted r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $5 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $5 and s.is_active and s.events && array['broker.deleted', 'broker.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $5 and s.pattern = any ('{broker.deleted,broker.*,*}') and s.key = '' and s.is_active
+            and 'broker' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($5, 'broker.deleted', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $5 and h.kind = 'broker')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $5 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'broker.deleted', event_at, created_at
@@ -491,18 +563,30 @@ event as (
     select $16, 'broker.created', r.id, neoapi.event_time(r.item_now), $18, $19, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $16 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $16 and s.is_active and s.events && array['broker.created', 'broker.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $16 and s.pattern = any ('{broker.created,broker.*,*}') and s.key = '' and s.is_active
+            and 'broker' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($16, 'broker.created', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $16 and h.kind = 'broker')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $16 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'broker.created', event_at, created_at
@@ -541,18 +625,30 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
     select $16, 'broker.created', r.id, neoapi.event_time(r.item_now), $18, $19, r.item_payload
     from created r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $16 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $16 and s.is_active and s.events && array['broker.created', 'broker.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $16 and s.pattern = any ('{broker.created,broker.*,*}') and s.key = '' and s.is_active
+            and 'broker' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($16, 'broker.created', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $16 and h.kind = 'broker')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $16 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'broker.created', event_at, created_at
@@ -610,18 +706,30 @@ event as (
     select item_organization, 'broker.created', r.id, neoapi.event_time(r.item_now), item_actor, item_request, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select item_organization as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = item_organization and s.is_active and s.events && array['broker.created', 'broker.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = item_organization and s.pattern = any ('{broker.created,broker.*,*}') and s.key = '' and s.is_active
+            and 'broker' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match(item_organization, 'broker.created', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = item_organization and h.kind = 'broker')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = item_organization and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'broker.created', event_at, created_at
@@ -695,18 +803,30 @@ event as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $14 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $14 and s.is_active and s.events && array['broker.updated', 'broker.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $14 and s.pattern = any ('{broker.updated,broker.*,*}') and s.key = '' and s.is_active
+            and 'broker' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($14, 'broker.updated', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $14 and h.kind = 'broker')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $14 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'broker.updated', event_at, created_at
@@ -766,18 +886,30 @@ event as (
         '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"') || '}'
     from deleted r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $6 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $6 and s.is_active and s.events && array['broker.deleted', 'broker.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $6 and s.pattern = any ('{broker.deleted,broker.*,*}') and s.key = '' and s.is_active
+            and 'broker' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($6, 'broker.deleted', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $6 and h.kind = 'broker')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $6 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'broker.deleted', event_at, created_at
@@ -1060,7 +1192,7 @@ event as (
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"') || '}', true
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 event_update as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous, is_silent)
     select $3, 'broker.updated', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
@@ -1093,7 +1225,7 @@ event_update as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at)
+    returning id, resource_id, created_at, payload, changed, previous)
 select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
 
 -- $1 before, $2 now, $3 organization, $4 tenant, $5 actor, $6 request
@@ -1155,18 +1287,30 @@ event as (
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"') || '}'
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $3 and s.is_active and s.events && array['broker.created', 'broker.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $3 and s.pattern = any ('{broker.created,broker.*,*}') and s.key = '' and s.is_active
+            and 'broker' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($3, 'broker.created', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $3 and h.kind = 'broker')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $3 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'broker.created', event_at, created_at
@@ -1208,18 +1352,30 @@ event_update as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched_update as (
     select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event_update e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $3 and s.is_active and s.events && array['broker.updated', 'broker.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $3 and s.pattern = any ('{broker.updated,broker.*,*}') and s.key = '' and s.is_active
+            and 'broker' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($3, 'broker.updated', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $3 and h.kind = 'broker')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $3 and w.id = s.id
+        limit 1) o),
 queued_deliveries_update as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'broker.updated', event_at, created_at

@@ -99,18 +99,31 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
     select $28, 'contract.created', r.id, neoapi.event_time(r.item_now), $30, $31, r.item_payload
     from created r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $28 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $28 and s.is_active and s.events && array['contract.created', 'contract.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $28 and s.pattern = any ('{contract.created,contract.*,*}') and s.key = '' and s.is_active
+            and 'contract' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($28, 'contract.created', e.payload, e.previous, e.changed,
+            '{"ids":"id","party_id":"parties.party_id","broker_id":"commission.splits.broker_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $28 and h.kind = 'contract')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $28 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'contract.created', event_at, created_at
@@ -195,18 +208,31 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
     select $28, 'contract.created', r.id, neoapi.event_time(r.item_now), $30, $34, r.item_payload
     from created r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $28 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $28 and s.is_active and s.events && array['contract.created', 'contract.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $28 and s.pattern = any ('{contract.created,contract.*,*}') and s.key = '' and s.is_active
+            and 'contract' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($28, 'contract.created', e.payload, e.previous, e.changed,
+            '{"ids":"id","party_id":"parties.party_id","broker_id":"commission.splits.broker_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $28 and h.kind = 'contract')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $28 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'contract.created', event_at, created_at
@@ -292,7 +318,7 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
     select $28, 'contract.created', r.id, neoapi.event_time(r.item_now), $33, $34, r.item_payload, true
     from created r
-    returning id, resource_id, created_at)
+    returning id, resource_id, created_at, payload, changed, previous)
 select representation, 0, null, item_number
 from created
 union all
@@ -375,7 +401,7 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
     select $28, 'contract.created', r.id, neoapi.event_time(r.item_now), $33, $37, r.item_payload, true
     from created r
-    returning id, resource_id, created_at)
+    returning id, resource_id, created_at, payload, changed, previous)
 select representation, 0, null, item_number
 from created
 union all
@@ -578,18 +604,31 @@ event_effect as (
         || '}')::json
     from effect r
     left join target o on o.id = r.id
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched_effect as (
     select $26 as organization_id, $33 || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id, e.created_at as event_at,
-        r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event_effect e
     join effect r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $26 and s.is_active and s.events && array['property.updated', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $26 and s.pattern = any ('{property.updated,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($26, 'property.updated', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $26 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $26 and w.id = s.id
+        limit 1) o),
 queued_deliveries_effect as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.updated', event_at, created_at
@@ -664,18 +703,31 @@ event as (
         || '}')::json
     from updated r
     left join before o on o.id = r.id
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $26 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $26 and s.is_active and s.events && array['contract.updated', 'contract.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $26 and s.pattern = any ('{contract.updated,contract.*,*}') and s.key = '' and s.is_active
+            and 'contract' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($26, 'contract.updated', e.payload, e.previous, e.changed,
+            '{"ids":"id","party_id":"parties.party_id","broker_id":"commission.splits.broker_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $26 and h.kind = 'contract')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $26 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'contract.updated', event_at, created_at
@@ -752,18 +804,31 @@ event as (
         '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"',
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $5 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $5 and s.is_active and s.events && array['contract.deleted', 'contract.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $5 and s.pattern = any ('{contract.deleted,contract.*,*}') and s.key = '' and s.is_active
+            and 'contract' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($5, 'contract.deleted', e.payload, e.previous, e.changed,
+            '{"ids":"id","party_id":"parties.party_id","broker_id":"commission.splits.broker_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $5 and h.kind = 'contract')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $5 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'contract.deleted', event_at, created_at
@@ -883,18 +948,31 @@ event as (
     select $29, 'contract.created', r.id, neoapi.event_time(r.item_now), $31, $32, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $29 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $29 and s.is_active and s.events && array['contract.created', 'contract.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $29 and s.pattern = any ('{contract.created,contract.*,*}') and s.key = '' and s.is_active
+            and 'contract' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($29, 'contract.created', e.payload, e.previous, e.changed,
+            '{"ids":"id","party_id":"parties.party_id","broker_id":"commission.splits.broker_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $29 and h.kind = 'contract')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $29 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'contract.created', event_at, created_at
@@ -978,18 +1056,31 @@ event as (
     select $29, 'contract.created', r.id, neoapi.event_time(r.item_now), $31, $32, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $29 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $29 and s.is_active and s.events && array['contract.created', 'contract.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $29 and s.pattern = any ('{contract.created,contract.*,*}') and s.key = '' and s.is_active
+            and 'contract' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($29, 'contract.created', e.payload, e.previous, e.changed,
+            '{"ids":"id","party_id":"parties.party_id","broker_id":"commission.splits.broker_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $29 and h.kind = 'contract')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $29 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'contract.created', event_at, created_at
@@ -1092,18 +1183,31 @@ event as (
     select item_organization, 'contract.created', r.id, neoapi.event_time(r.item_now), item_actor, item_request, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select item_organization as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = item_organization and s.is_active and s.events && array['contract.created', 'contract.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = item_organization and s.pattern = any ('{contract.created,contract.*,*}') and s.key = '' and s.is_active
+            and 'contract' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match(item_organization, 'contract.created', e.payload, e.previous, e.changed,
+            '{"ids":"id","party_id":"parties.party_id","broker_id":"commission.splits.broker_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = item_organization and h.kind = 'contract')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = item_organization and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'contract.created', event_at, created_at
@@ -1311,18 +1415,31 @@ event_effect as (
         || '}')::json
     from effect r
     left join target o on o.id = r.id
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched_effect as (
     select $27 as organization_id, $33 || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id, e.created_at as event_at,
-        r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event_effect e
     join effect r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $27 and s.is_active and s.events && array['property.updated', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $27 and s.pattern = any ('{property.updated,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($27, 'property.updated', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $27 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $27 and w.id = s.id
+        limit 1) o),
 queued_deliveries_effect as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.updated', event_at, created_at
@@ -1398,18 +1515,31 @@ event as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $27 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $27 and s.is_active and s.events && array['contract.updated', 'contract.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $27 and s.pattern = any ('{contract.updated,contract.*,*}') and s.key = '' and s.is_active
+            and 'contract' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($27, 'contract.updated', e.payload, e.previous, e.changed,
+            '{"ids":"id","party_id":"parties.party_id","broker_id":"commission.splits.broker_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $27 and h.kind = 'contract')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $27 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'contract.updated', event_at, created_at
@@ -1488,18 +1618,31 @@ event as (
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $6 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $6 and s.is_active and s.events && array['contract.deleted', 'contract.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $6 and s.pattern = any ('{contract.deleted,contract.*,*}') and s.key = '' and s.is_active
+            and 'contract' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($6, 'contract.deleted', e.payload, e.previous, e.changed,
+            '{"ids":"id","party_id":"parties.party_id","broker_id":"commission.splits.broker_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $6 and h.kind = 'contract')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $6 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'contract.deleted', event_at, created_at
@@ -1868,7 +2011,7 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}', true
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 event_update as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous, is_silent)
     select $3, 'contract.updated', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
@@ -1935,7 +2078,7 @@ event_update as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at)
+    returning id, resource_id, created_at, payload, changed, previous)
 select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
 
 -- $1 before, $2 now, $3 organization, $4 tenant, $5 actor, $6 request
@@ -2019,18 +2162,31 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $3 and s.is_active and s.events && array['contract.created', 'contract.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $3 and s.pattern = any ('{contract.created,contract.*,*}') and s.key = '' and s.is_active
+            and 'contract' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($3, 'contract.created', e.payload, e.previous, e.changed,
+            '{"ids":"id","party_id":"parties.party_id","broker_id":"commission.splits.broker_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $3 and h.kind = 'contract')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $3 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'contract.created', event_at, created_at
@@ -2106,18 +2262,31 @@ event_update as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched_update as (
     select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event_update e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $3 and s.is_active and s.events && array['contract.updated', 'contract.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $3 and s.pattern = any ('{contract.updated,contract.*,*}') and s.key = '' and s.is_active
+            and 'contract' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($3, 'contract.updated', e.payload, e.previous, e.changed,
+            '{"ids":"id","party_id":"parties.party_id","broker_id":"commission.splits.broker_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $3 and h.kind = 'contract')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $3 and w.id = s.id
+        limit 1) o),
 queued_deliveries_update as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'contract.updated', event_at, created_at

@@ -103,18 +103,29 @@ event as (
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $24 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $24 and s.is_active and s.events && array['lead.created', 'lead.*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $24 and s.pattern = any ('{lead.created,lead.*}') and s.key = '' and s.is_active
+        union all
+        select neoapi.webhook_match($24, 'lead.created', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $24 and h.kind = 'lead')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $24 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'lead.created', event_at, created_at
@@ -204,18 +215,29 @@ event as (
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $24 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $24 and s.is_active and s.events && array['lead.created', 'lead.*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $24 and s.pattern = any ('{lead.created,lead.*}') and s.key = '' and s.is_active
+        union all
+        select neoapi.webhook_match($24, 'lead.created', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $24 and h.kind = 'lead')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $24 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'lead.created', event_at, created_at
@@ -300,7 +322,7 @@ event as (
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}', true
     from created r
-    returning id, resource_id, created_at)
+    returning id, resource_id, created_at, payload, changed, previous)
 select representation, 0, null, item_number
 from created
 union all
@@ -382,7 +404,7 @@ event as (
         '"updated_at":' || '"' || neoapi.format_timestamp(r.updated_at) || '"', '"created_by":' || to_json(r.created_by),
         '"updated_by":' || to_json(r.updated_by)) || '}', true
     from created r
-    returning id, resource_id, created_at)
+    returning id, resource_id, created_at, payload, changed, previous)
 select representation, 0, null, item_number
 from created
 union all
@@ -524,18 +546,29 @@ event as (
         || '}')::json
     from updated r
     left join before o on o.id = r.id
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $24 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $24 and s.is_active and s.events && array['lead.updated', 'lead.*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $24 and s.pattern = any ('{lead.updated,lead.*}') and s.key = '' and s.is_active
+        union all
+        select neoapi.webhook_match($24, 'lead.updated', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $24 and h.kind = 'lead')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $24 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'lead.updated', event_at, created_at
@@ -589,18 +622,29 @@ event as (
         '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"',
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $5 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $5 and s.is_active and s.events && array['lead.deleted', 'lead.*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $5 and s.pattern = any ('{lead.deleted,lead.*}') and s.key = '' and s.is_active
+        union all
+        select neoapi.webhook_match($5, 'lead.deleted', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $5 and h.kind = 'lead')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $5 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'lead.deleted', event_at, created_at
@@ -703,18 +747,29 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $25 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $25 and s.is_active and s.events && array['lead.created', 'lead.*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $25 and s.pattern = any ('{lead.created,lead.*}') and s.key = '' and s.is_active
+        union all
+        select neoapi.webhook_match($25, 'lead.created', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $25 and h.kind = 'lead')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $25 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'lead.created', event_at, created_at
@@ -803,18 +858,29 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $25 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $25 and s.is_active and s.events && array['lead.created', 'lead.*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $25 and s.pattern = any ('{lead.created,lead.*}') and s.key = '' and s.is_active
+        union all
+        select neoapi.webhook_match($25, 'lead.created', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $25 and h.kind = 'lead')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $25 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'lead.created', event_at, created_at
@@ -920,18 +986,29 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select item_organization as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = item_organization and s.is_active and s.events && array['lead.created', 'lead.*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = item_organization and s.pattern = any ('{lead.created,lead.*}') and s.key = '' and s.is_active
+        union all
+        select neoapi.webhook_match(item_organization, 'lead.created', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = item_organization and h.kind = 'lead')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = item_organization and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'lead.created', event_at, created_at
@@ -1080,18 +1157,29 @@ event as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $25 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $25 and s.is_active and s.events && array['lead.updated', 'lead.*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $25 and s.pattern = any ('{lead.updated,lead.*}') and s.key = '' and s.is_active
+        union all
+        select neoapi.webhook_match($25, 'lead.updated', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $25 and h.kind = 'lead')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $25 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'lead.updated', event_at, created_at
@@ -1147,18 +1235,29 @@ event as (
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $6 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $6 and s.is_active and s.events && array['lead.deleted', 'lead.*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $6 and s.pattern = any ('{lead.deleted,lead.*}') and s.key = '' and s.is_active
+        union all
+        select neoapi.webhook_match($6, 'lead.deleted', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $6 and h.kind = 'lead')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $6 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'lead.deleted', event_at, created_at
@@ -1504,7 +1603,7 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}', true
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 event_update as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous, is_silent)
     select $3, 'lead.updated', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
@@ -1565,7 +1664,7 @@ event_update as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at)
+    returning id, resource_id, created_at, payload, changed, previous)
 select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
 
 -- $1 before, $2 now, $3 organization, $4 tenant, $5 actor, $6 request
@@ -1644,18 +1743,29 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $3 and s.is_active and s.events && array['lead.created', 'lead.*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $3 and s.pattern = any ('{lead.created,lead.*}') and s.key = '' and s.is_active
+        union all
+        select neoapi.webhook_match($3, 'lead.created', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $3 and h.kind = 'lead')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $3 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'lead.created', event_at, created_at
@@ -1725,18 +1835,29 @@ event_update as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched_update as (
     select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event_update e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $3 and s.is_active and s.events && array['lead.updated', 'lead.*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $3 and s.pattern = any ('{lead.updated,lead.*}') and s.key = '' and s.is_active
+        union all
+        select neoapi.webhook_match($3, 'lead.updated', e.payload, e.previous, e.changed, '{"ids":"id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $3 and h.kind = 'lead')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $3 and w.id = s.id
+        limit 1) o),
 queued_deliveries_update as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'lead.updated', event_at, created_at

@@ -90,18 +90,30 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
     select $30, 'party.created', r.id, neoapi.event_time(r.item_now), $32, $33, r.item_payload
     from created r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $30 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $30 and s.is_active and s.events && array['party.created', 'party.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $30 and s.pattern = any ('{party.created,party.*,*}') and s.key = '' and s.is_active
+            and 'party' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($30, 'party.created', e.payload, e.previous, e.changed, '{"ids":"id","role":"roles"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $30 and h.kind = 'party')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $30 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'party.created', event_at, created_at
@@ -177,18 +189,30 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
     select $30, 'party.created', r.id, neoapi.event_time(r.item_now), $32, $36, r.item_payload
     from created r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $30 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $30 and s.is_active and s.events && array['party.created', 'party.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $30 and s.pattern = any ('{party.created,party.*,*}') and s.key = '' and s.is_active
+            and 'party' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($30, 'party.created', e.payload, e.previous, e.changed, '{"ids":"id","role":"roles"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $30 and h.kind = 'party')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $30 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'party.created', event_at, created_at
@@ -345,18 +369,30 @@ event as (
         || '}')::json
     from updated r
     left join before o on o.id = r.id
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $28 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $28 and s.is_active and s.events && array['party.updated', 'party.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $28 and s.pattern = any ('{party.updated,party.*,*}') and s.key = '' and s.is_active
+            and 'party' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($28, 'party.updated', e.payload, e.previous, e.changed, '{"ids":"id","role":"roles"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $28 and h.kind = 'party')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $28 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'party.updated', event_at, created_at
@@ -509,18 +545,30 @@ event_cleared as (
     from cleared r
     left join partner o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched_cleared as (
     select $5 as organization_id, r.item_cleared_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event_cleared e
     join cleared r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $5 and s.is_active and s.events && array['party.updated', 'party.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $5 and s.pattern = any ('{party.updated,party.*,*}') and s.key = '' and s.is_active
+            and 'party' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($5, 'party.updated', e.payload, e.previous, e.changed, '{"ids":"id","role":"roles"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $5 and h.kind = 'party')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $5 and w.id = s.id
+        limit 1) o),
 queued_deliveries_cleared as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'party.updated', event_at, created_at
@@ -544,18 +592,30 @@ event as (
         '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"',
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $5 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $5 and s.is_active and s.events && array['party.deleted', 'party.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $5 and s.pattern = any ('{party.deleted,party.*,*}') and s.key = '' and s.is_active
+            and 'party' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($5, 'party.deleted', e.payload, e.previous, e.changed, '{"ids":"id","role":"roles"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $5 and h.kind = 'party')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $5 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'party.deleted', event_at, created_at
@@ -656,18 +716,30 @@ event as (
     select $31, 'party.created', r.id, neoapi.event_time(r.item_now), $33, $34, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $31 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $31 and s.is_active and s.events && array['party.created', 'party.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $31 and s.pattern = any ('{party.created,party.*,*}') and s.key = '' and s.is_active
+            and 'party' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($31, 'party.created', e.payload, e.previous, e.changed, '{"ids":"id","role":"roles"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $31 and h.kind = 'party')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $31 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'party.created', event_at, created_at
@@ -744,18 +816,30 @@ event as (
     select $31, 'party.created', r.id, neoapi.event_time(r.item_now), $33, $34, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $31 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $31 and s.is_active and s.events && array['party.created', 'party.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $31 and s.pattern = any ('{party.created,party.*,*}') and s.key = '' and s.is_active
+            and 'party' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($31, 'party.created', e.payload, e.previous, e.changed, '{"ids":"id","role":"roles"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $31 and h.kind = 'party')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $31 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'party.created', event_at, created_at
@@ -850,18 +934,30 @@ event as (
     select item_organization, 'party.created', r.id, neoapi.event_time(r.item_now), item_actor, item_request, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select item_organization as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = item_organization and s.is_active and s.events && array['party.created', 'party.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = item_organization and s.pattern = any ('{party.created,party.*,*}') and s.key = '' and s.is_active
+            and 'party' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match(item_organization, 'party.created', e.payload, e.previous, e.changed, '{"ids":"id","role":"roles"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = item_organization and h.kind = 'party')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = item_organization and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'party.created', event_at, created_at
@@ -1016,18 +1112,30 @@ event as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $29 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $29 and s.is_active and s.events && array['party.updated', 'party.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $29 and s.pattern = any ('{party.updated,party.*,*}') and s.key = '' and s.is_active
+            and 'party' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($29, 'party.updated', e.payload, e.previous, e.changed, '{"ids":"id","role":"roles"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $29 and h.kind = 'party')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $29 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'party.updated', event_at, created_at
@@ -1172,18 +1280,30 @@ event_cleared as (
     from cleared r
     left join partner o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched_cleared as (
     select $6 as organization_id, r.item_cleared_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event_cleared e
     join cleared r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $6 and s.is_active and s.events && array['party.updated', 'party.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $6 and s.pattern = any ('{party.updated,party.*,*}') and s.key = '' and s.is_active
+            and 'party' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($6, 'party.updated', e.payload, e.previous, e.changed, '{"ids":"id","role":"roles"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $6 and h.kind = 'party')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $6 and w.id = s.id
+        limit 1) o),
 queued_deliveries_cleared as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'party.updated', event_at, created_at
@@ -1208,18 +1328,30 @@ event as (
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $6 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $6 and s.is_active and s.events && array['party.deleted', 'party.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $6 and s.pattern = any ('{party.deleted,party.*,*}') and s.key = '' and s.is_active
+            and 'party' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($6, 'party.deleted', e.payload, e.previous, e.changed, '{"ids":"id","role":"roles"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $6 and h.kind = 'party')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $6 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'party.deleted', event_at, created_at
@@ -1556,7 +1688,7 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}', true
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 event_update as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous, is_silent)
     select $3, 'party.updated', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
@@ -1620,7 +1752,7 @@ event_update as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at)
+    returning id, resource_id, created_at, payload, changed, previous)
 select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
 
 -- $1 before, $2 now, $3 organization, $4 tenant, $5 actor, $6 request
@@ -1702,18 +1834,30 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $3 and s.is_active and s.events && array['party.created', 'party.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $3 and s.pattern = any ('{party.created,party.*,*}') and s.key = '' and s.is_active
+            and 'party' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($3, 'party.created', e.payload, e.previous, e.changed, '{"ids":"id","role":"roles"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $3 and h.kind = 'party')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $3 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'party.created', event_at, created_at
@@ -1786,18 +1930,30 @@ event_update as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched_update as (
     select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event_update e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $3 and s.is_active and s.events && array['party.updated', 'party.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $3 and s.pattern = any ('{party.updated,party.*,*}') and s.key = '' and s.is_active
+            and 'party' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($3, 'party.updated', e.payload, e.previous, e.changed, '{"ids":"id","role":"roles"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $3 and h.kind = 'party')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $3 and w.id = s.id
+        limit 1) o),
 queued_deliveries_update as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'party.updated', event_at, created_at

@@ -99,18 +99,31 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
     select $44, 'property.created', r.id, neoapi.event_time(r.item_now), $46, $47, r.item_payload
     from created r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $44 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $44 and s.is_active and s.events && array['property.created', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $44 and s.pattern = any ('{property.created,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($44, 'property.created', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $44 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $44 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.created', event_at, created_at
@@ -195,18 +208,31 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
     select $44, 'property.created', r.id, neoapi.event_time(r.item_now), $46, $50, r.item_payload
     from created r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $44 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $44 and s.is_active and s.events && array['property.created', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $44 and s.pattern = any ('{property.created,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($44, 'property.created', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $44 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $44 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.created', event_at, created_at
@@ -414,18 +440,31 @@ event as (
         || '}')::json
     from updated r
     left join before o on o.id = r.id
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $42 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $42 and s.is_active and s.events && array['property.updated', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $42 and s.pattern = any ('{property.updated,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($42, 'property.updated', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $42 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $42 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.updated', event_at, created_at
@@ -506,18 +545,31 @@ event as (
         '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"',
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $5 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $5 and s.is_active and s.events && array['property.deleted', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $5 and s.pattern = any ('{property.deleted,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($5, 'property.deleted', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $5 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $5 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.deleted', event_at, created_at
@@ -623,18 +675,31 @@ event as (
     select $45, 'property.created', r.id, neoapi.event_time(r.item_now), $47, $48, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $45 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $45 and s.is_active and s.events && array['property.created', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $45 and s.pattern = any ('{property.created,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($45, 'property.created', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $45 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $45 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.created', event_at, created_at
@@ -722,18 +787,31 @@ event as (
     select $45, 'property.created', r.id, neoapi.event_time(r.item_now), $47, $48, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $45 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $45 and s.is_active and s.events && array['property.created', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $45 and s.pattern = any ('{property.created,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($45, 'property.created', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $45 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $45 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.created', event_at, created_at
@@ -839,18 +917,31 @@ event as (
     select item_organization, 'property.created', r.id, neoapi.event_time(r.item_now), item_actor, item_request, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select item_organization as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = item_organization and s.is_active and s.events && array['property.created', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = item_organization and s.pattern = any ('{property.created,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match(item_organization, 'property.created', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = item_organization and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = item_organization and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.created', event_at, created_at
@@ -1059,18 +1150,31 @@ event as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $43 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $43 and s.is_active and s.events && array['property.updated', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $43 and s.pattern = any ('{property.updated,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($43, 'property.updated', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $43 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $43 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.updated', event_at, created_at
@@ -1153,18 +1257,31 @@ event as (
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $6 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $6 and s.is_active and s.events && array['property.deleted', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $6 and s.pattern = any ('{property.deleted,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($6, 'property.deleted', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $6 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $6 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.deleted', event_at, created_at
@@ -1632,7 +1749,7 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}', true
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 event_update as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous, is_silent)
     select $3, 'property.updated', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
@@ -1731,7 +1848,7 @@ event_update as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at)
+    returning id, resource_id, created_at, payload, changed, previous)
 select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
 
 -- $1 before, $2 now, $3 organization, $4 tenant, $5 actor, $6 request
@@ -1835,18 +1952,31 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $3 and s.is_active and s.events && array['property.created', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $3 and s.pattern = any ('{property.created,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($3, 'property.created', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $3 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $3 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.created', event_at, created_at
@@ -1954,18 +2084,31 @@ event_update as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched_update as (
     select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event_update e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $3 and s.is_active and s.events && array['property.updated', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $3 and s.pattern = any ('{property.updated,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($3, 'property.updated', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $3 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $3 and w.id = s.id
+        limit 1) o),
 queued_deliveries_update as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.updated', event_at, created_at

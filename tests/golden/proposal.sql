@@ -92,18 +92,30 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
     select $24, 'proposal.created', r.id, neoapi.event_time(r.item_now), $26, $27, r.item_payload
     from created r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $24 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $24 and s.is_active and s.events && array['proposal.created', 'proposal.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $24 and s.pattern = any ('{proposal.created,proposal.*,*}') and s.key = '' and s.is_active
+            and 'proposal' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($24, 'proposal.created', e.payload, e.previous, e.changed, '{"ids":"id","proponent_id":"proponent_ids"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $24 and h.kind = 'proposal')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $24 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'proposal.created', event_at, created_at
@@ -182,18 +194,30 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
     select $24, 'proposal.created', r.id, neoapi.event_time(r.item_now), $26, $30, r.item_payload
     from created r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $24 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $24 and s.is_active and s.events && array['proposal.created', 'proposal.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $24 and s.pattern = any ('{proposal.created,proposal.*,*}') and s.key = '' and s.is_active
+            and 'proposal' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($24, 'proposal.created', e.payload, e.previous, e.changed, '{"ids":"id","proponent_id":"proponent_ids"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $24 and h.kind = 'proposal')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $24 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'proposal.created', event_at, created_at
@@ -273,7 +297,7 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
     select $24, 'proposal.created', r.id, neoapi.event_time(r.item_now), $29, $30, r.item_payload, true
     from created r
-    returning id, resource_id, created_at)
+    returning id, resource_id, created_at, payload, changed, previous)
 select representation, 0, null, item_number
 from created
 union all
@@ -349,7 +373,7 @@ event as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, is_silent)
     select $24, 'proposal.created', r.id, neoapi.event_time(r.item_now), $29, $33, r.item_payload, true
     from created r
-    returning id, resource_id, created_at)
+    returning id, resource_id, created_at, payload, changed, previous)
 select representation, 0, null, item_number
 from created
 union all
@@ -543,18 +567,31 @@ event_effect as (
         || '}')::json
     from effect r
     left join target o on o.id = r.id
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched_effect as (
     select $22 as organization_id, $29 || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id, e.created_at as event_at,
-        r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event_effect e
     join effect r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $22 and s.is_active and s.events && array['property.updated', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $22 and s.pattern = any ('{property.updated,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($22, 'property.updated', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $22 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $22 and w.id = s.id
+        limit 1) o),
 queued_deliveries_effect as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.updated', event_at, created_at
@@ -617,18 +654,30 @@ event as (
         || '}')::json
     from updated r
     left join before o on o.id = r.id
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $22 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $22 and s.is_active and s.events && array['proposal.updated', 'proposal.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $22 and s.pattern = any ('{proposal.updated,proposal.*,*}') and s.key = '' and s.is_active
+            and 'proposal' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($22, 'proposal.updated', e.payload, e.previous, e.changed, '{"ids":"id","proponent_id":"proponent_ids"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $22 and h.kind = 'proposal')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $22 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'proposal.updated', event_at, created_at
@@ -702,18 +751,30 @@ event as (
         '"updated_at":' || '"' || neoapi.format_timestamp(greatest(r.item_now, r.updated_at + interval '1 millisecond')) || '"',
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $5 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $5 and s.is_active and s.events && array['proposal.deleted', 'proposal.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $5 and s.pattern = any ('{proposal.deleted,proposal.*,*}') and s.key = '' and s.is_active
+            and 'proposal' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($5, 'proposal.deleted', e.payload, e.previous, e.changed, '{"ids":"id","proponent_id":"proponent_ids"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $5 and h.kind = 'proposal')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $5 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'proposal.deleted', event_at, created_at
@@ -827,18 +888,30 @@ event as (
     select $25, 'proposal.created', r.id, neoapi.event_time(r.item_now), $27, $28, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $25 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $25 and s.is_active and s.events && array['proposal.created', 'proposal.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $25 and s.pattern = any ('{proposal.created,proposal.*,*}') and s.key = '' and s.is_active
+            and 'proposal' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($25, 'proposal.created', e.payload, e.previous, e.changed, '{"ids":"id","proponent_id":"proponent_ids"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $25 and h.kind = 'proposal')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $25 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'proposal.created', event_at, created_at
@@ -916,18 +989,30 @@ event as (
     select $25, 'proposal.created', r.id, neoapi.event_time(r.item_now), $27, $28, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $25 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $25 and s.is_active and s.events && array['proposal.created', 'proposal.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $25 and s.pattern = any ('{proposal.created,proposal.*,*}') and s.key = '' and s.is_active
+            and 'proposal' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($25, 'proposal.created', e.payload, e.previous, e.changed, '{"ids":"id","proponent_id":"proponent_ids"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $25 and h.kind = 'proposal')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $25 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'proposal.created', event_at, created_at
@@ -1023,18 +1108,31 @@ event as (
     select item_organization, 'proposal.created', r.id, neoapi.event_time(r.item_now), item_actor, item_request, r.item_payload
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select item_organization as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = item_organization and s.is_active and s.events && array['proposal.created', 'proposal.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = item_organization and s.pattern = any ('{proposal.created,proposal.*,*}') and s.key = '' and s.is_active
+            and 'proposal' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match(item_organization, 'proposal.created', e.payload, e.previous, e.changed,
+            '{"ids":"id","proponent_id":"proponent_ids"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = item_organization and h.kind = 'proposal')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = item_organization and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'proposal.created', event_at, created_at
@@ -1233,18 +1331,31 @@ event_effect as (
         || '}')::json
     from effect r
     left join target o on o.id = r.id
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched_effect as (
     select $23 as organization_id, $29 || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id, e.created_at as event_at,
-        r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event_effect e
     join effect r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $23 and s.is_active and s.events && array['property.updated', 'property.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $23 and s.pattern = any ('{property.updated,property.*,*}') and s.key = '' and s.is_active
+            and 'property' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($23, 'property.updated', e.payload, e.previous, e.changed,
+            '{"ids":"id","state":"address.state","city":"address.city","neighborhood":"address.neighborhood","owner_id":"owners.party_id"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $23 and h.kind = 'property')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $23 and w.id = s.id
+        limit 1) o),
 queued_deliveries_effect as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'property.updated', event_at, created_at
@@ -1308,18 +1419,30 @@ event as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $23 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $23 and s.is_active and s.events && array['proposal.updated', 'proposal.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $23 and s.pattern = any ('{proposal.updated,proposal.*,*}') and s.key = '' and s.is_active
+            and 'proposal' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($23, 'proposal.updated', e.payload, e.previous, e.changed, '{"ids":"id","proponent_id":"proponent_ids"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $23 and h.kind = 'proposal')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $23 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'proposal.updated', event_at, created_at
@@ -1395,18 +1518,30 @@ event as (
         '"created_by":' || to_json(r.created_by), '"updated_by":' || to_json($7::text)) || '}'
     from deleted r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $6 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then greatest(r.item_now, r.updated_at + interval '1 millisecond') end as changed_at
     from event e
     join deleted r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $6 and s.is_active and s.events && array['proposal.deleted', 'proposal.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $6 and s.pattern = any ('{proposal.deleted,proposal.*,*}') and s.key = '' and s.is_active
+            and 'proposal' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($6, 'proposal.deleted', e.payload, e.previous, e.changed, '{"ids":"id","proponent_id":"proponent_ids"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $6 and h.kind = 'proposal')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $6 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'proposal.deleted', event_at, created_at
@@ -1733,7 +1868,7 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}', true
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 event_update as (
     insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload, changed, previous, is_silent)
     select $3, 'proposal.updated', r.id, neoapi.event_time(r.item_now), $5, $6, '{' || concat_ws(',', '"id":' || to_json(r.id),
@@ -1788,7 +1923,7 @@ event_update as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at)
+    returning id, resource_id, created_at, payload, changed, previous)
 select (select max(item_number) from batch), (select count(*) from batch), (select count(*) from created), (select count(*) from updated), 0;
 
 -- $1 before, $2 now, $3 organization, $4 tenant, $5 actor, $6 request
@@ -1865,18 +2000,30 @@ event as (
         '"updated_by":' || to_json(r.updated_by)) || '}'
     from created r
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched as (
     select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.item_now end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.item_now end as changed_at
     from event e
     join created r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $3 and s.is_active and s.events && array['proposal.created', 'proposal.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $3 and s.pattern = any ('{proposal.created,proposal.*,*}') and s.key = '' and s.is_active
+            and 'proposal' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($3, 'proposal.created', e.payload, e.previous, e.changed, '{"ids":"id","proponent_id":"proponent_ids"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $3 and h.kind = 'proposal')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $3 and w.id = s.id
+        limit 1) o),
 queued_deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'proposal.created', event_at, created_at
@@ -1940,18 +2087,30 @@ event_update as (
     from updated r
     left join before o on o.id = r.id
     order by r.item_number
-    returning id, resource_id, created_at),
+    returning id, resource_id, created_at, payload, changed, previous),
 matched_update as (
     select $3 as organization_id, r.item_id_block || right(s.id, 4) as id, s.id as subscription_id, e.id as event_id,
-        e.created_at as event_at, r.item_now as created_at, case when s.ordering = 'resource' then r.id end as resource_id,
-        case when s.ordering = 'resource' then r.updated_at end as changed_at
+        e.created_at as event_at, r.item_now as created_at, case when o.ordering = 'resource' then r.id end as resource_id,
+        case when o.ordering = 'resource' then r.updated_at end as changed_at
     from event_update e
     join updated r on r.id = e.resource_id
     cross join lateral (
-        select s.id, s.ordering
-        from neoapi.webhook_subscription s
-        where s.organization_id = $3 and s.is_active and s.events && array['proposal.updated', 'proposal.*', '*']
-        offset 0) s),
+        select s.subscription_id as id
+        from neoapi.webhook_route s
+        where s.organization_id = $3 and s.pattern = any ('{proposal.updated,proposal.*,*}') and s.key = '' and s.is_active
+            and 'proposal' = any (s.excluded) is not true
+        union all
+        select neoapi.webhook_match($3, 'proposal.updated', e.payload, e.previous, e.changed, '{"ids":"id","proponent_id":"proponent_ids"}')
+        where exists (
+            select
+            from neoapi.webhook_shape h
+            where h.organization_id = $3 and h.kind = 'proposal')
+        offset 0) s
+    cross join lateral (
+        select w.ordering
+        from neoapi.webhook_subscription w
+        where w.organization_id = $3 and w.id = s.id
+        limit 1) o),
 queued_deliveries_update as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
     select organization_id, id, subscription_id, event_id, 'proposal.updated', event_at, created_at

@@ -168,6 +168,7 @@ TEST(a_webhook_has_the_fields_of_the_specification_in_its_order_then_others)
                                         "max_per_second",
                                         "max_in_flight",
                                         "paused_until",
+                                        "filters",
                                         "description",
                                         "metadata",
                                         "headers",
@@ -328,4 +329,24 @@ TEST(every_list_has_its_filters)
             neo_buf_printf(&names, "%s%s", names.len ? " " : "", f->name);
         assert_string_equal(names.ptr, cases[i].filters);
     }
+}
+
+static const char *event_path(const neo_resource *resource, const char *filter)
+{
+    return neo_filter_event_path(resource, neo_filter_named(resource, filter));
+}
+
+TEST(filters_whose_values_are_in_payloads_have_a_path)
+{
+    assert_string_equal(event_path(&neo_property, "status"), "status");
+    assert_string_equal(event_path(&neo_property, "ids"), "id");
+    assert_string_equal(event_path(&neo_property, "city"), "address.city");
+    assert_string_equal(event_path(&neo_property, "owner_id"), "owners.party_id");
+    assert_string_equal(event_path(&neo_party, "role"), "roles");
+    assert_string_equal(event_path(&neo_contract, "broker_id"), "commission.splits.broker_id");
+    assert_null(event_path(&neo_property, "sale_price_gte"));
+    assert_null(event_path(&neo_property, "q"));
+    assert_null(event_path(&neo_property, "created_gte"));
+    assert_null(event_path(&neo_party, "document_number"));
+    assert_null(event_path(&neo_broker, "creci"));
 }
