@@ -43,7 +43,7 @@ static neo_json *make_list(const neo_rows *rows, apr_pool_t *pool)
 static neo_ctl_exit run_usage(neo_ctl *ctl)
 {
     const char *error;
-    neo_rows rows;
+    neo_rows rows = {0};
     const char *values[] = {neo_ctl_value(ctl, "organization"), neo_ctl_value(ctl, "from"), neo_ctl_value(ctl, "to")};
     neo_pg *pg = neo_ctl_open_to_read(ctl, &error);
     if (pg)
