@@ -99,7 +99,7 @@ create table neoapi.event (
     resource_id     text collate "C" not null,
     created_at      timestamptz not null,
     actor           text collate "C" not null, -- who made the change, as in updated_by
-    request_id      text,                      -- null: not made by a request
+    request_id      text,                      -- null: not made by a request; with a traceparent behind a semicolon if it had one
     payload         text not null,             -- JSON, exactly as it is sent
     changed         text[],                    -- of an update: the fields with new values, without updated_at and updated_by
     previous        json,                      -- of an update: their former values, of fields in the payload only
@@ -124,7 +124,8 @@ create function neoapi.event_record(e neoapi.event) returns text
         'created_at', neoapi.format_timestamp(e.created_at),
         'resource_id', e.resource_id,
         'actor_id', e.actor,
-        'request_id', e.request_id,
+        'request_id', left(e.request_id, 30),
+        'trace_id', nullif(substr(e.request_id, 35, 32), ''),
         'changed', e.changed))::text, -1) || coalesce(',"previous":' || e.previous, '') || ',"payload":' || e.payload || '}';
 
 -- ---------------------------------------------------------------- subscriptions

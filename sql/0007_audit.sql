@@ -55,13 +55,13 @@ create function neoapi.audit_actor() returns json
     left join neoapi.setting s on s.name = 'runtime_role'
     $$;
 
--- Names the credential that changes rows in this transaction. Returns true, so that it can be a condition of a statement.
+-- Names the credential that changes rows in this transaction. `request_id` may have a traceparent behind it (see neoapi.event). Returns true, so that it can be a condition of a statement.
 create function neoapi.audit_by(credential_id text, actor text, request_id text, address text) returns boolean
     language sql volatile set search_path = pg_catalog, pg_temp
     as $$
     select set_config('neoapi.audit_actor', json_strip_nulls(json_build_object(
         'credential_id', credential_id, 'user_id', case when actor like 'usr\_%' then actor end,
-        'request_id', request_id, 'address', address))::text, true) is not null
+        'request_id', left(request_id, 30), 'address', address))::text, true) is not null
     $$;
 
 -- Adds an entry. `what` has its members, except for id, number, time, previous and actor. Waits for other transactions that have added

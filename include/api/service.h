@@ -99,7 +99,8 @@ typedef struct neo_host {
 
 typedef struct neo_request {
     apr_pool_t *pool;
-    const char *id; /* req_… */
+    const char *id;    /* req_… */
+    const char *trace; /* its traceparent (see core/trace.h); NULL if it has no valid one */
     const char *method;
     const char *path;     /* decoded, below the base: "brokers/brk_…" */
     const char *instance; /* the whole path, for problem details */

@@ -15,7 +15,8 @@ typedef struct neo_actor {
     const char *organization;
     const char *credential; /* id of the key or token: the scope of idempotency keys */
     const char *name;       /* created_by and updated_by: a key's id, a token's user */
-    const char *request;    /* id of the request, which events show */
+    const char *request;    /* id of the request */
+    const char *origin;     /* what its events keep of it: the id and, behind a semicolon, its traceparent if it has one */
     const char *address;    /* the client's, for the audit log; NULL: it is no request */
 } neo_actor;
 

@@ -26,6 +26,7 @@ typedef struct neo_due_delivery {
     const char *secret;          /* sealed */
     const char *previous_secret; /* sealed; NULL if there is none or it has expired */
     const char *headers;         /* of the subscription: names and sealed values, as a JSON object; NULL if there are none */
+    const char *trace;           /* traceparent of the request that caused the event; NULL if there is none */
     const char *private_key;     /* sealed; NULL if the subscription has no asymmetric signature */
     const char *previous_key;    /* sealed; NULL if there is none or it has expired */
     int is_failing;              /* the subscription's last attempt failed */

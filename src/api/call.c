@@ -11,6 +11,12 @@
 
 #define LOG_INTERVAL_S 60
 
+const char *neo_call_origin(const neo_call *call)
+{
+    const neo_request *request = call->request;
+    return request->trace ? apr_pstrcat(call->pool, request->id, ";", request->trace, NULL) : request->id;
+}
+
 void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response)
 {
     *response = (neo_response){.headers = response->headers};

@@ -59,6 +59,9 @@ typedef struct neo_call {
 
 void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response);
 
+/* See neo_actor. */
+const char *neo_call_origin(const neo_call *call);
+
 #define NEO_CALL_RETRY_SECONDS 5 /* Retry-After while the database is unavailable */
 
 /* A problem with Retry-After. */

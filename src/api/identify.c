@@ -218,9 +218,9 @@ neo_problem *neo_call_choose_organization(neo_call *call)
         return neo_problem_make(call->pool, NEO_FORBIDDEN_ORGANIZATION,
                                 asked ? "The credential has no access to the organization in " ORGANIZATION "."
                                       : "The credential has no access to any organization.");
-    call->actor = (neo_actor){principal->tenant, organization,
-                              principal->id,     principal->is_token ? principal->user : principal->id,
-                              call->request->id, call->request->address};
+    call->actor = (neo_actor){
+        principal->tenant, organization,          principal->id,         principal->is_token ? principal->user : principal->id,
+        call->request->id, neo_call_origin(call), call->request->address};
     return NULL;
 }
 

@@ -63,7 +63,7 @@ static neo_pg_status store(neo_call *call, neo_pg *pg, const neo_portal *portal)
 {
     static atomic_llong last;
     neo_portal_result result;
-    neo_pg_status status = neo_portal_receive(pg, portal, call->raw, call->request->id, call->pool, &result);
+    neo_pg_status status = neo_portal_receive(pg, portal, call->raw, neo_call_origin(call), call->pool, &result);
     if (status != NEO_PG_OK)
         return status;
     if (result.rows.count)

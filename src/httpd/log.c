@@ -5,6 +5,7 @@
 #include <http_log.h>
 
 #include "core/id.h"
+#include "core/trace.h"
 
 #define ID_NOTE "neoapi-request-id"
 
@@ -25,14 +26,24 @@ const char *neo_request_id(request_rec *r)
     return id;
 }
 
-/* "NEO0202: req_… nbr_…: what happened: what to do" */
+const char *neo_request_trace(request_rec *r)
+{
+    const char *trace = neo_trace_read(apr_table_get(r->headers_in, "traceparent"), r->pool);
+    if (trace)
+        apr_table_setn(r->subprocess_env, "NEOAPI_TRACE_ID", neo_trace_id(trace, r->pool));
+    return trace;
+}
+
+/* "NEO0202: req_… nbr_… trace 4bf92f…: what happened: what to do" */
 static void write_message(const neo_message_row *row, void *data, const char *text)
 {
     static const int levels[NEO_LEVELS] = {APLOG_EMERG, APLOG_ERR, APLOG_WARNING, APLOG_NOTICE};
     const neo_log_context *log_context = data;
     if (log_context && log_context->r)
-        ap_log_rerror(APLOG_MARK, levels[row->level], 0, log_context->r, "%s: %s %s: %s: %s", row->id,
-                      neo_request_id(log_context->r), log_context->principal ? log_context->principal : "-", text, row->fix);
+        ap_log_rerror(APLOG_MARK, levels[row->level], 0, log_context->r, "%s: %s %s%s%s: %s: %s", row->id,
+                      neo_request_id(log_context->r), log_context->principal ? log_context->principal : "-",
+                      log_context->trace ? " trace " : "",
+                      log_context->trace ? neo_trace_id(log_context->trace, log_context->r->pool) : "", text, row->fix);
     else
         ap_log_error(APLOG_MARK, levels[row->level], 0, log_context ? log_context->server : default_server, "%s: %s: %s",
                      row->id, text, row->fix);

@@ -412,12 +412,13 @@ neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config,
     apr_pool_cleanup_register(r->pool, process, end_request, apr_pool_cleanup_null);
     exchange->r = r;
     exchange->config = config;
-    exchange->log_context = (neo_log_context){.r = r, .server = r->server};
+    exchange->log_context = (neo_log_context){.r = r, .server = r->server, .trace = neo_request_trace(r)};
     exchange->database = config->database;
     exchange->dispatcher = config->dispatcher;
     exchange->request = (neo_request){
         .pool = r->pool,
         .id = neo_request_id(r),
+        .trace = exchange->log_context.trace,
         .method = r->method,
         .path = r->uri && strlen(r->uri) >= root_len ? r->uri + root_len : "",
         .instance = instance_path(r),

@@ -16,7 +16,7 @@ static void set_origin(neo_values *v, const neo_actor *actor, const neo_idempote
     v->organization = actor->organization;
     v->tenant = actor->tenant;
     v->actor = actor->name;
-    v->request = actor->request;
+    v->request = actor->origin;
     neo_idempotency_add(v, actor, idempotency);
 }
 

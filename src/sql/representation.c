@@ -97,7 +97,8 @@ static const char *service_value(const neo_resource *resource, const neo_field *
 
 int neo_representation_is_made(const neo_resource *resource)
 {
-    const neo_new_values none = {.id = "id", .now = "now", .actor = &(neo_actor){"tnt", "org", "nbr", "nbr", "req", NULL}};
+    const neo_new_values none = {
+        .id = "id", .now = "now", .actor = &(neo_actor){"tnt", "org", "nbr", "nbr", "req", "req", NULL}};
     for (const neo_field *f = resource->fields; f->name; f++) {
         const char *value = f->flags & NEO_SERVER ? service_value(resource, f, &none) : NULL;
         if (value && !*value)

@@ -19,7 +19,7 @@ static neo_values bind_actor(const neo_actor *actor, const char *id)
     v.organization = actor->organization;
     v.tenant = actor->tenant;
     v.actor = actor->name;
-    v.request = actor->request;
+    v.request = actor->origin;
     v.credential = actor->credential;
     v.address = actor->address;
     v.id = id;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/log.h"
+#include "core/trace.h"
 #include "results.h"
 #include "webhooks/claim_owner.h"
 #include "webhooks/in_flight.h"
@@ -158,15 +159,17 @@ static int remaining_delay(const neo_courier *c, const neo_due_delivery *due)
 
 static void send_one(neo_courier *c, const neo_due_delivery *due, neo_in_flight_delivery *delivery)
 {
-    const char *headers[NEO_WEBHOOK_HEADERS + NEO_OWN_HEADERS];
+    const char *headers[NEO_WEBHOOK_HEADERS + NEO_OWN_HEADERS + 1];
     neo_webhook_open_secrets(&c->secrets, &c->settings.keys, due, c->claim_pool);
     if (c->secrets.secret) {
         neo_text body = neo_webhook_body(due, c->claim_pool);
         int delay = remaining_delay(c, due);
         neo_webhook_sign(due->event_id, body, &c->secrets, neo_now_ms() + delay, c->claim_pool, headers);
         memcpy(headers + NEO_WEBHOOK_HEADERS, c->secrets.headers, sizeof c->secrets.headers);
-        delivery->is_sent =
-            neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS + c->secrets.header_count, body, delay, delivery);
+        int count = NEO_WEBHOOK_HEADERS + c->secrets.header_count;
+        if (due->trace)
+            headers[count++] = apr_pstrcat(c->claim_pool, "traceparent: ", neo_trace_child(due->trace, c->claim_pool), NULL);
+        delivery->is_sent = neo_sender_post(c->sender, due->url, headers, count, body, delay, delivery);
         c->sent += delivery->is_sent;
         if (delivery->is_sent)
             return;

@@ -32,9 +32,8 @@ neo_pg_status neo_delivery_make(neo_pg *pg, const neo_actor *actor, const neo_id
     neo_ms_format(now, neo_now_ms());
     neo_id_issue_block(id_block, "whd_");
     return neo_pg_run(pg,
-                      NEO_BIND(make, NEO_IDEMPOTENCY_VALUES(actor, idempotency), .actor = actor->name,
-                               .request = actor->request, .subscription = subscription, .delivery = original, .now = now,
-                               .id_block = id_block),
+                      NEO_BIND(make, NEO_IDEMPOTENCY_VALUES(actor, idempotency), .actor = actor->name, .request = actor->origin,
+                               .subscription = subscription, .delivery = original, .now = now, .id_block = id_block),
                       pool, rows);
 }
 
@@ -98,7 +97,8 @@ neo_pg_status neo_delivery_rotate_key(neo_pg *pg, const neo_actor *actor, const 
     return neo_pg_run(pg,
                       NEO_BIND(rotate_key, NEO_IDEMPOTENCY_VALUES(actor, idempotency), .actor = actor->name,
                                .subscription = subscription, .private_key = keys->private_key, .public_key = keys->public_key,
-                               .hours = apr_itoa(pool, overlap_hours), .now = now),
+                               .hours = apr_itoa(pool, overlap_hours), .now = now, .request = actor->request,
+                               .address = actor->address),
                       pool, rows);
 }
 

@@ -96,6 +96,7 @@ rotated as (
         private_key = {private_key}, public_key = {public_key},
         updated_at = greatest({now}::timestamptz, updated_at + interval '1 millisecond'), updated_by = {actor}
     where t.organization_id = {organization} and t.id = {subscription} and exists (select from key_is_free)
+    and (select neoapi.audit_by({credential}, {actor}, {request}, {address}))
     returning representation),
 stored_key as (
     insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, expires_at)

@@ -33,6 +33,7 @@ enum {
     FIRST_IN,
     PRIVATE_KEY,
     PREVIOUS_KEY,
+    TRACE,
     WAIT
 };
 
@@ -65,6 +66,7 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .changes = neo_rows_value(rows, row, CHANGES),
         .private_key = neo_rows_value(rows, row, PRIVATE_KEY),
         .previous_key = neo_rows_value(rows, row, PREVIOUS_KEY),
+        .trace = neo_rows_value(rows, row, TRACE),
         .frees_next = neo_rows_is_true(rows, row, FREES_NEXT),
         .headers = neo_rows_value(rows, row, HEADERS),
         .is_ordered = neo_rows_is_true(rows, row, IS_ORDERED),

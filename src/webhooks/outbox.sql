@@ -137,7 +137,7 @@ from (
         due.max_in_flight is not null or due.is_ordered as frees_next, due.is_ordered, due.max_per_second,
         case when due.max_per_second is not null
              then (select p.first_in from paced p where p.subscription_id = t.subscription_id) end as first_in,
-        due.private_key, due.previous_key
+        due.private_key, due.previous_key, nullif(substr(e.request_id, 32), '') as trace
     from taken t
     join due on due.id = t.id,
     lateral (
@@ -146,13 +146,13 @@ from (
         where d.organization_id = t.organization_id and d.subscription_id = t.subscription_id and d.id between t.id and t.id
         order by d.id limit 1) h,
     lateral (
-        select l.payload, l.changed, l.previous
+        select l.payload, l.changed, l.previous, l.request_id
         from neoapi.event l
         where l.organization_id = t.organization_id and l.id between h.event_id and h.event_id and l.created_at = h.event_at
         order by l.id limit 1) e
     order by t.subscription_id <= {cursor}, t.subscription_id, t.id) claimed
 union all
-select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
 from due where at is null;
 
 -- Records attempts; {ids} to {delays} are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless

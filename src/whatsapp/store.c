@@ -60,7 +60,7 @@ neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const char
 {
     return neo_pg_run(pg,
                       NEO_BIND(change, .organization = actor->organization, .id = id, .version = version,
-                               .changes = neo_json_text(changes, pool).ptr, .actor = actor->name, .request = actor->request),
+                               .changes = neo_json_text(changes, pool).ptr, .actor = actor->name, .request = actor->origin),
                       pool, rows);
 }
 
@@ -69,7 +69,7 @@ neo_pg_status neo_whatsapp_merge_leads(neo_pg *pg, const neo_actor *actor, const
 {
     return neo_pg_run(pg,
                       NEO_BIND(merge_leads, NEO_IDEMPOTENCY_VALUES(actor, idempotency), .id = id, .lead = other,
-                               .actor = actor->name, .request = actor->request),
+                               .actor = actor->name, .request = actor->origin),
                       pool, rows);
 }
 

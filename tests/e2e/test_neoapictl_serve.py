@@ -91,7 +91,7 @@ def test_the_configuration_uses_each_variable():
     named = {"NEOAPI_" + option.upper().replace("-", "_") for option in options}
     used = set(re.findall(r"NEOAPI_[A-Z_]+", "\n".join(line for line in CONF.read_text().splitlines() if not line.startswith("#"))))
     made = {"NEOAPI_SERVER_NAME", "NEOAPI_PATH", "NEOAPI_WORKERS", "NEOAPI_STOP_TIMEOUT", "NEOAPI_DATABASE", "NEOAPI_PRINCIPAL",
-            "NEOAPI_DB_TIME", "NEOAPI_REQUEST_ID"}
+            "NEOAPI_DB_TIME", "NEOAPI_REQUEST_ID", "NEOAPI_TRACE_ID"}
     unused = {"NEOAPI_CHECK", "NEOAPI_HTTPD", "NEOAPI_HTTPD_CONF", "NEOAPI_DATABASE_PASSWORD_FILE"}
     assert used - made == named - unused
 
