@@ -138,7 +138,7 @@ def test_an_example_refuses_old_timestamps(admin, receiver, tmp_path, example, n
 
 def test_the_requests_that_the_page_shows_work(admin, tmp_path):
     (tmp_path / ".curlrc").write_text(f'silent\ncacert = "{admin.instance.ca}"\nnoproxy = "*"\n')
-    made, listed = samples(page_of(admin, "docs/webhooks"), "sh")
+    made, *_, listed = samples(page_of(admin, "docs/webhooks"), "sh")
 
     def run(text, **variables):
         done = subprocess.run(["sh", "-eu", "-c", text], capture_output=True, check=True, timeout=TIMEOUT_S,
