@@ -16,7 +16,8 @@ typedef struct neo_exchange {
     neo_db_lease long_lease; /* held while the client reads */
     neo_pg *replica;         /* the connection to a replica in use; NULL: none */
     neo_read_connection *read_connection;
-    int is_long_read; /* it is held while the client reads */
+    int is_long_read;      /* it is held while the client reads */
+    int is_read_confirmed; /* what is read of a replica is current */
     neo_dispatcher *dispatcher;
     int has_read_body, is_at_end; /* the body was read; it has ended or cannot be read further */
 } neo_exchange;

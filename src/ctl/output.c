@@ -72,7 +72,7 @@ static const char *heading(const char *key, apr_pool_t *pool)
     return text;
 }
 
-#define MAX_COLUMNS 16
+#define MAX_COLUMNS 32
 
 /* A table is put twice: first to measure the widths of its columns in characters, then to write. */
 typedef struct {

@@ -98,14 +98,11 @@ static neo_ctl_exit report_counts(const neo_ctl *ctl, const char *error, const n
 static neo_ctl_exit run_reencrypt(neo_ctl *ctl)
 {
     neo_keys keys;
-    neo_rows rows;
     neo_encrypted_counts counts = {0};
     long long renewed = 0;
     const char *error = neo_keys_read(&keys, neo_ctl_value(ctl, "key-file"), ctl->pool);
     neo_pg *pg = error ? NULL : neo_ctl_open(ctl, &error);
-    if (pg && neo_schema_probe_write(pg, ctl->pool, &rows) != NEO_PG_OK)
-        error = apr_psprintf(ctl->pool, "%s; %s", rows.error->sentence, neo_pg_error_fix(rows.error));
-    else if (pg)
+    if (pg)
         error = await_processes(ctl, pg, &keys);
     if (error)
         return neo_ctl_fail(ctl, "%s", error);

@@ -219,8 +219,15 @@ neo_pg *neo_ctl_open_to_read(const neo_ctl *ctl, const char **error)
 
 neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **error)
 {
+    neo_rows rows;
     neo_pg *pg = neo_ctl_open_to_read(ctl, error);
-    if (pg && !(*error = neo_ctl_set_actor(ctl, pg)))
+    if (!pg)
+        return NULL;
+    if (neo_schema_probe_write(pg, ctl->pool, &rows) != NEO_PG_OK)
+        *error = apr_psprintf(ctl->pool, "%s; %s", rows.error->sentence, neo_pg_error_fix(rows.error));
+    if (!*error)
+        *error = neo_ctl_set_actor(ctl, pg);
+    if (!*error)
         *error = neo_ctl_record_command(ctl, pg);
     return *error ? NULL : pg;
 }

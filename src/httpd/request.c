@@ -75,7 +75,8 @@ static void log_no_connection(neo_exchange *exchange)
 static void show_source(const neo_exchange *exchange)
 {
     if (APLOGrdebug(exchange->r))
-        apr_table_setn(exchange->r->headers_out, "X-Read-From", exchange->replica ? "replica" : "primary");
+        apr_table_setn(exchange->r->headers_out, "X-Read-From",
+                       exchange->replica || exchange->is_read_confirmed ? "replica" : "primary");
 }
 
 static neo_pg *acquire(void *context)
@@ -93,6 +94,7 @@ static neo_pg *acquire(void *context)
 static neo_pg *acquire_long(void *context, int *is_full)
 {
     neo_exchange *exchange = context;
+    exchange->is_read_confirmed = 0;
     show_source(exchange);
     exchange->long_lease.is_long_held = 1;
     neo_pg *pg = neo_database_acquire(exchange->database, &exchange->long_lease, &exchange->log_context, exchange->r->pool);
@@ -128,6 +130,7 @@ static int confirm_read(void *context)
     neo_exchange *exchange = context;
     int is_confirmed =
         neo_read_pool_is_confirmed(exchange->config->reads, exchange->read_connection, &exchange->lease, exchange->r->pool);
+    exchange->is_read_confirmed = is_confirmed;
     count_read(is_confirmed ? NEO_COUNT_REPLICA_READS : NEO_COUNT_PRIMARY_READS);
     return is_confirmed;
 }

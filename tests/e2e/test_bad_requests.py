@@ -201,11 +201,17 @@ def test_a_path_with_broken_or_forbidden_encoding_is_refused(api, path):
 @pytest.mark.parametrize("path", [
     "", "nobody", "broker", "Brokers", "BROKERS", "brokers/", "brokers/x/y", "brokers/x/", f"brokers/{UNKNOWN_BROKER}/",
     f"brokers/{UNKNOWN_BROKER}/deliveries", "brokers%2F" + UNKNOWN_BROKER, "webhooks/x/retry", "me/", "me/x", "ME", "v1/me", "public/v1/me",
-    "brokers.json", "openapi.yml", "openapi.yaml/", "docs/x", "docs/errors/", "index.html", "%20me", "me%20", "me;x", "%E2%82%AC",
+    "brokers.json", "openapi.yml", "openapi.yaml/", "index.html", "%20me", "me%20", "me;x", "%E2%82%AC",
     "brokers%3Flimit=1", "%6De%2e", "a/" * 2000, "x" * 7000, "__proto__", ".git/config", ".htaccess", "server-status"], ids=param_id)
 def test_a_path_that_the_api_does_not_have_is_not_found(api, path):
     for method, body in (("GET", b""), ("POST", b"{}"), ("DELETE", b""), ("OPTIONS", b"")):
         refused(ask(api, method, path, JSON, body), 404, "not_found.route")
+
+
+@pytest.mark.parametrize("path", ["docs/x", "docs/errors/"])
+def test_a_page_that_the_documentation_does_not_have_is_not_found(api, path):
+    refused(ask(api, "GET", path), 404, "not_found.route")
+    refused(ask(api, "POST", path, JSON, b"{}"), 405, "validation.method_not_allowed")
 
 
 @pytest.mark.parametrize("path", ["brokers/../me", "brokers/%2e%2e/me", "./me", "%6d%65", "brokers//..//me",
