@@ -195,9 +195,10 @@ def test_a_revoked_key_is_refused_although_the_replica_does_not_know_it(module_i
         refused(Api(host, key).get("brokers"), 401, "unauthorized.revoked_credential")
 
 
-def test_exports_are_read_from_the_replica_and_continue_in_the_event_log(hosts, replica, key):
+def test_exports_are_read_from_the_replica_and_continue_in_the_event_log(module_instance, hosts, replica, key):
     api = Api(hosts[0], key)
     made = api.broker()["id"]
+    fill(module_instance, key.organizations[0], ROWS)  # so that the replica is still read when the export is recorded on the primary
     await_replica(hosts, key)
 
     def export():
