@@ -17,9 +17,9 @@ neo_usage_flush *neo_usage_flush_make(neo_usage *usage, apr_pool_t *pool);
 /* Records them. After a failure it can be called again: they are not added twice. */
 NEO_MUSTCHECK neo_pg_status neo_usage_flush_record(neo_pg *pg, const neo_usage_flush *flush, apr_pool_t *pool);
 
-/* One row: {"items": […]}, newest day first. `from` and `to` are dates; NULL: the last 31 days, and today. `credential` may be
- * NULL. */
+/* One row: {"items": […]}, newest day first. `from` and `to` are dates; NULL: the last 31 days, and today. `credentials`: an
+ * array literal; NULL: all. */
 NEO_MUSTCHECK neo_pg_status neo_usage_read(neo_pg *pg, const neo_actor *actor, const char *from, const char *to,
-                                           const char *credential, apr_pool_t *pool, neo_rows *rows);
+                                           const char *credentials, apr_pool_t *pool, neo_rows *rows);
 
 #endif

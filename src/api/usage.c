@@ -34,27 +34,22 @@ static const neo_filter filters[] = {
     {0},
 };
 
-/* A filter's only value. */
-static neo_problem *read_value(neo_call *call, const char *name, const char **value, neo_problem *problem)
-{
-    int count;
-    const char *const *values = neo_call_values(call, name, &count);
-    *value = count ? values[0] : NULL;
-    if (count > 1)
-        neo_problem_field(&problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", name, "must have one value");
-    return problem;
-}
-
 static neo_problem *read_usage(neo_call *call, neo_result *result)
 {
     neo_pg *pg;
     neo_rows rows;
     neo_selection days;
-    const char *credential, *from = apr_table_get(call->query, "from"), *to = apr_table_get(call->query, "to");
-    neo_problem *problem = read_value(call, "credential_id", &credential, neo_call_read_conditions(call, &days));
+    int count;
+    const char *from = apr_table_get(call->query, "from"), *to = apr_table_get(call->query, "to");
+    neo_problem *problem = neo_call_read_conditions(call, &days);
+    const char *const *credentials = neo_call_values(call, "credential_id", &count);
+    neo_buf array;
+    neo_buf_init(&array, call->pool, 0);
+    for (int i = 0; i < count; i++)
+        neo_array_add(&array, credentials[i]);
     if (problem || (problem = neo_call_acquire(call, &pg)))
         return problem;
-    neo_pg_status status = neo_usage_read(pg, &call->actor, from, to, credential, call->pool, &rows);
+    neo_pg_status status = neo_usage_read(pg, &call->actor, from, to, count ? neo_array_end(&array) : NULL, call->pool, &rows);
     neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, NULL);

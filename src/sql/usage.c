@@ -52,11 +52,11 @@ neo_pg_status neo_usage_flush_record(neo_pg *pg, const neo_usage_flush *f, apr_p
                          pool, &rows);
 }
 
-neo_pg_status neo_usage_read(neo_pg *pg, const neo_actor *actor, const char *from, const char *to, const char *credential,
+neo_pg_status neo_usage_read(neo_pg *pg, const neo_actor *actor, const char *from, const char *to, const char *credentials,
                              apr_pool_t *pool, neo_rows *rows)
 {
     return neo_pg_run(pg,
                       NEO_BIND(read, .from = from, .to = to, .days = NEO_USAGE_DAYS, .organization = actor->organization,
-                               .credential = credential),
+                               .credentials = credentials),
                       pool, rows);
 }

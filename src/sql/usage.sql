@@ -13,4 +13,4 @@ from neoapi.credential_usage u, (
     select t.last, greatest(coalesce({from}::date, t.last - 30), t.last - {days}::int + 1) as first
     from (select coalesce({to}::date, (now() at time zone 'UTC')::date) as last) t) asked
 where u.organization_id = {organization} and u.day between asked.first and asked.last
-and ({credential}::text is null or u.credential_id = {credential});
+and ({credentials}::text[] is null or u.credential_id = any ({credentials}));
