@@ -470,16 +470,19 @@ begin
     return keys;
 end $$;
 
--- The routes of a subscription. '*' and 'broker.*' cover what they include, so that no event has two routes.
+-- The routes of a subscription. '*' and 'broker.*' cover what they include, so that no event has two routes. '*' includes the changes of
+-- these six resources, but not their erasures.
 create function neoapi.webhook_routes(events text[], filters jsonb) returns table (pattern text, key text, excluded text[])
     language sql immutable parallel safe
 begin atomic
     with listed as (
         select e as pattern from unnest(events) e
-        where e = '*' or not ('*' = any (events) and split_part(e, '.', 1) <> all ('{lead,whatsapp,webhook}'))
+        where e = '*' or not ('*' = any (events) and e not like '%.erased' and split_part(e, '.', 1) = any (
+                '{broker,property,party,proposal,contract,document}'))
             and (e like '%.*' or split_part(e, '.', 1) || '.*' <> all (events))
         union
-        select k || '.*' from jsonb_object_keys(filters) k where '*' = any (events) and k <> all ('{lead,whatsapp,webhook}'))
+        select k || '.*' from jsonb_object_keys(filters) k where '*' = any (events)
+            and k = any ('{broker,property,party,proposal,contract,document}'))
     select l.pattern, k.key, case when l.pattern = '*' and filters is not null then array(select jsonb_object_keys(filters)) end
     from listed l
     cross join lateral unnest(coalesce(neoapi.webhook_filter_keys(filters->split_part(l.pattern, '.', 1)), '{""}')) k (key);
