@@ -25,7 +25,7 @@ NOT_AUDITED = {
     # what the module writes while it works
     "credential_use", "credential_usage", "usage_flush", "credential_expiry", "idempotency_key", "clock_step", "limit_host", "limit_lease", "job", "event_epoch", "event_mark",
     "webhook_delivery", "webhook_delivery_default", "webhook_attempt", "webhook_attempt_default", "webhook_queue", "claim_owner",
-    "webhook_deletion", "webhook_pace", "lead_turn", "lead_rejected", "lead_origin", "whatsapp_usage", "whatsapp_report", "whatsapp_template",
+    "webhook_deletion", "webhook_pace", "webhook_route", "webhook_shape", "lead_turn", "lead_rejected", "lead_origin", "whatsapp_usage", "whatsapp_report", "whatsapp_template",
     # what a command writes that has an entry of its own
     "imported_id", "schema_migration", "setting",
     # the log itself
