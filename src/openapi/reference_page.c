@@ -220,15 +220,19 @@ static void add_form(neo_buf *out, const neo_reference *reference, const neo_ref
 void neo_reference_article(neo_buf *out, const neo_reference *reference, const neo_reference_entry *entry)
 {
     const apr_array_header_t *parameters = all_parameters(reference, entry);
-    neo_json *body = neo_json_get(entry->described, "requestBody");
-    neo_json *content = body ? neo_json_get(neo_json_get(body, "content"), "application/json") : NULL;
+    neo_json *body = neo_reference_follow(reference, neo_json_get(entry->described, "requestBody"));
+    void *first = body ? neo_json_first(neo_json_get(body, "content")) : NULL;
+    neo_json *content = first ? neo_json_member_value(first) : NULL;
     add_text(out, "<h1>", summary_of(entry), "</h1>\n");
     add_text(out, "<p>", neo_json_string_at(entry->described, "description"), "</p>\n");
     neo_buf_printf(out, "<p class=\"endpoint\"><span class=\"method\">%s</span> <code>/%s</code></p>\n", entry->method,
                    entry->path);
-    neo_buf_puts(out, "<h2 id=\"samples\">Samples</h2>\n");
-    neo_sample_add(out, reference, entry);
-    add_form(out, reference, entry, parameters, content);
+    /* Samples and the form send JSON; the body of a request for a token is a form. */
+    if (!first || strcmp(neo_json_member_key(first), "application/json") == 0) {
+        neo_buf_puts(out, "<h2 id=\"samples\">Samples</h2>\n");
+        neo_sample_add(out, reference, entry);
+        add_form(out, reference, entry, parameters, content);
+    }
     add_parameters(out, reference, parameters);
     add_body(out, reference, content);
     add_responses(out, reference, neo_json_get(entry->described, "responses"));

@@ -261,8 +261,10 @@ def test_every_operation_has_a_page_that_the_reference_links(anonymous):
         name = operation["operationId"]
         page = page_of(anonymous, "docs/" + name)
         assert linked.count(name) == 1 and operation["summary"] in page.text
-        assert [language for language, _, _ in page.examples][:5] == ["sh", "python", "ts", "php", "go"], name
-        assert {"samples", "responses"} <= set(page.ids) and len(page.ids) == len(set(page.ids)), name
+        is_form = "application/x-www-form-urlencoded" in operation.get("requestBody", {}).get("content", {})
+        languages = [language for language, _, _ in page.examples]
+        assert is_form or languages[:5] == ["sh", "python", "ts", "php", "go"], name
+        assert "responses" in page.ids and len(page.ids) == len(set(page.ids)), name
     assert len(operations) > 100
 
 

@@ -29,7 +29,7 @@ def samples(org):
     org.notify(text("Oi!", PHONE))
     org.notify(message("image", PHONE, content=org.meta.attach(JPEG, "image/jpeg")))
     operations = [one["operationId"] for item in org.api.description()["paths"].values() for one in item.values()
-                  if "operationId" in one]
+                  if "operationId" in one and "samples" in page_of(org.api, "docs/" + one["operationId"]).ids]
     operations.sort(key=lambda name: name not in FIRST)
 
     def pasted(language):
