@@ -62,7 +62,7 @@ def check_examples(said, lines):
     page = Page("", shell(f"{variables}; curl -sSf {lines[0].split()[-1].removesuffix('me')}docs/"))
     curl = [text for text in samples(page, "sh") if "curl" in text]
     shown = shell("\n".join([variables, "curl() { command curl -sS --fail-with-body \"$@\"; }", *curl]))
-    assert len(curl) == 8 and '"status":"accepted"' in shown
+    assert len(curl) == 9 and '"status":"accepted"' in shown
 
 
 def check_portal(lines):
