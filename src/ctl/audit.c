@@ -109,8 +109,7 @@ static const char *verify_file(const char *path, neo_audit_chain *chain, apr_poo
     if (!file)
         return apr_psprintf(pool, "%s cannot be read: %s", path, strerror(errno));
     const char *error = verify_lines(file, chain, pool);
-    if (file != stdin)
-        (void)fclose(file);
+    (void)fclose(file);
     return error ? apr_psprintf(pool, "%s: %s", path, error) : NULL;
 }
 
