@@ -128,8 +128,8 @@ def test_the_shipped_numbers_agree():
     connections = 3 * int(numbers["PROCESSES"]) * int(numbers["DATABASE_CONNECTIONS"])
     assert connections < int(re.search(r"max_connections: (\d+)", (ROOT / "conf/cluster/patroni.yml").read_text())[1])
     version = re.search(r"\((.*?)\)", (ROOT / "debian/changelog").read_text())[1]
-    for path in ("conf/image/compose.yml", "conf/kubernetes/neoapi.yaml", "conf/kubernetes/migrate.yaml", "doc/image.md"):
-        assert set(re.findall(r"mod-neoapi:(\d\S+)", (ROOT / path).read_text())) == {version}, path
+    for path in ("conf/image/compose.yml", "conf/kubernetes/neoapi.yaml", "conf/kubernetes/migrate.yaml", "doc/image.md", "src/docs/ways.html"):
+        assert set(re.findall(r"mod-neoapi:(\d[^\s<]+)", (ROOT / path).read_text())) == {version}, path
 
 
 def test_httpd_gets_no_password_of_other_roles():
@@ -214,7 +214,10 @@ def test_httpd_runs_without_root_from_variables_alone(new_instance):
     with served.started() as process:
         eventually(lambda: served.run("health")[0] == 0 or process.poll() is not None, "it is ready")
         assert process.poll() is None, served.said["errors"].read_text()
-        assert Api(served, AdminFactory(instance).key()).get("me").status_code == 200
+        api = Api(served, AdminFactory(instance).key())
+        assert api.get("me").status_code == 200
+        assert api.session.get(served.url.replace("/public", "/.well-known/oauth-authorization-server/public").rstrip("/"),
+                               timeout=TIMEOUT_S).json()["token_endpoint"] == served.url + "oauth/token"
         for page, status in (("neoapi-metrics", 200), ("neoapi-status", 200), ("public/v1/me", 403), ("", 403)):
             with contextlib.closing(http.client.HTTPConnection("127.0.0.1", served.monitoring, timeout=TIMEOUT_S)) as connection:
                 connection.request("GET", "/" + page)
