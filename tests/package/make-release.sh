@@ -25,7 +25,6 @@ folder=$(realpath "$2") releases=${NEOAPI_RELEASES:-bookworm trixie} key=${NEOAP
 clone=$folder/clone
 artefacts=$clone/build/artefacts
 tag=v$version
-image_users='conf/image/compose.yml conf/kubernetes/neoapi.yaml conf/kubernetes/migrate.yaml doc/image.md'
 steps='preconditions changelog version commit_and_tag artefacts checks publish_here'
 
 # Prints the upstream version of the first entry of debian/changelog.
@@ -53,8 +52,8 @@ changelog() {
     sed -i "s/^## Unreleased\$/&\n\n## $version - $(date -u +%Y-%m-%d)/" CHANGELOG.md
 }
 
-# debian/changelog has the version; the Makefile reads it there, and the files of image_users name the image with it. The entry of a version
-# that was prepared is only dated.
+# debian/changelog has the version; the Makefile reads it there. Other files name the image with it. The entry of a version that was prepared is
+# only dated.
 version() {
     now=$(LC_ALL=C date -u '+%a, %d %b %Y %H:%M:%S +0000')
     if [ "$(packaged_version)" != "$version" ]; then
@@ -67,8 +66,7 @@ version() {
     fi
     sed -i "0,/^ -- /s/^\( -- .*>\)  .*/\1  $now/" debian/changelog
     [ "$(packaged_version)" = "$version" ] || fail "debian/changelog has the version $(packaged_version)"
-    # shellcheck disable=SC2086 # a list of words
-    sed -i "s/mod-neoapi:[0-9][0-9.]*-[0-9]*/mod-neoapi:$version-1/g" $image_users
+    git grep -lE 'mod-neoapi:[0-9][0-9.]*-[0-9]' -- conf doc src | xargs sed -i "s/mod-neoapi:[0-9][0-9.]*-[0-9]*/mod-neoapi:$version-1/g"
 }
 
 commit_and_tag() {

@@ -12,8 +12,9 @@ HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n### Added\n\n- A thing.\n"
 PACKAGED = "mod-neoapi (0.1.0-1) unstable; urgency=medium\n\n  * First package.\n\n -- M <m@example.com>  Sat, 21 Nov 2026 12:00:00 +0000\n"
+IMAGE_USERS = sorted(str(path.relative_to(ROOT)) for folder in ("conf", "doc", "src") for path in (ROOT / folder).rglob("*")
+                     if path.is_file() and re.search(rb"mod-neoapi:\d", path.read_bytes()))
 # `make package` makes a package with the version that the Makefile reads.
-IMAGE_USERS = ["conf/image/compose.yml", "conf/kubernetes/neoapi.yaml", "conf/kubernetes/migrate.yaml", "doc/image.md"]
 MAKEFILE = r"""VERSION := $(shell sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p' debian/changelog)
 package:
     @mkdir -p build/package/$(RELEASE)/tree/DEBIAN
@@ -98,8 +99,9 @@ def test_the_next_release_has_an_entry_of_its_own(project):
     project.refused("must be higher than 0.1.0", "0.0.9")
     assert project.release("0.2.0")[0] == 0
     assert project.read("debian/changelog").startswith("mod-neoapi (0.2.0-1) unstable")
+    assert {"conf/kubernetes/migrate.yaml", "doc/image.md", "src/docs/ways.html"} <= set(IMAGE_USERS)
     for name in IMAGE_USERS:
-        assert set(re.findall(r"mod-neoapi:(\d\S+)", project.read(name))) == {"0.2.0-1"}, name
+        assert set(re.findall(r"mod-neoapi:(\d[^\s<]+)", project.read(name))) == {"0.2.0-1"}, name
     assert "## 0.2.0 - 20" in project.read("CHANGELOG.md") and project.git("describe").strip() == "v0.2.0"
 
 
