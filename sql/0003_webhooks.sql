@@ -163,6 +163,7 @@ create table neoapi.webhook_subscription (
     paused_until          timestamptz, -- the receiver's Retry-After; null after a success that follows it
     is_announced          boolean not null default false, -- webhook.failing or webhook.disabled was sent; webhook.recovered follows
     filters               json,        -- for each kind of events, names of filters and their values; null: none
+    is_masked             boolean,     -- sensitive fields of payloads are masked
     description           text,
     metadata              json,
     headers               json,        -- of deliveries: their names, with '********' for each value (see webhook_header)

@@ -34,6 +34,7 @@ typedef struct neo_due_delivery {
     int per_hour;                /* limit of the organization's deliveries to a host in an hour; 0 if unlimited */
     int frees_next;              /* another delivery may be claimed when this one has ended */
     int is_ordered;              /* the subscription has `ordering` */
+    int is_masked;               /* the subscription has `is_masked` */
     int delay;                   /* milliseconds until it may be sent, because of max_per_second; at most 250 */
 } neo_due_delivery;
 

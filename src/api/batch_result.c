@@ -27,7 +27,7 @@ static void add_result(neo_work *w, neo_buf *out, const neo_item *i, int is_firs
     }
     if (!i->problem && i->method != NEO_METHOD_DELETE) {
         neo_buf_puts(out, ",\"etag\":");
-        neo_buf_json(out, neo_etag(i->answer, call->pool));
+        neo_buf_json(out, neo_call_etag(call, i->answer));
     }
     neo_buf_putc(out, '}');
 }

@@ -51,7 +51,7 @@ neo_problem *neo_call_read_body(neo_call *call)
     if (!call->body)
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_MALFORMED_JSON, "", "body", "is not well-formed JSON: %s",
                           error);
-    return problem;
+    return problem ? problem : neo_call_check_masked_body(call);
 }
 
 /* A UUID of version 4 (RFC 9562, section 5.4), bare or quoted, in lower case; NULL if it is none. */

@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "pg/error.h"
+#include "resources/mask.h"
 
 #define LOG_INTERVAL_S 60
 
@@ -95,7 +96,8 @@ void neo_call_find_duplicate(neo_call *call, neo_pg *pg, const neo_rows *failed,
 {
     const char *status;
     neo_rows rows;
-    if (problem->kind != NEO_CONFLICT_DUPLICATE || !problem->field)
+    if (problem->kind != NEO_CONFLICT_DUPLICATE || !problem->field ||
+        neo_scopes_mask_field(call->scopes, call->match.resource, problem->field))
         return;
     const neo_field *field = neo_unique_field(call->match.resource, failed->constraint, &status);
     neo_unique_value value = {field, neo_json_string(neo_json_get(body, field->name)), status};

@@ -183,6 +183,16 @@ NEO_MUSTCHECK int neo_access_token_has_secret(const neo_access_token *token, con
 /* The base URL without its trailing slash: `iss` of tokens. */
 const char *neo_issuer(const neo_site *site, apr_pool_t *pool);
 
+/* ---------------------------------------------------------------- mask.c */
+
+/* Masks what the credential sees masked of the operation's JSON. Returns false if the text is not JSON: then it must not be
+ * sent. */
+NEO_MUSTCHECK int neo_call_mask(const neo_call *call, neo_text *body, apr_pool_t *pool);
+/* 403 if the query has a filter of masked data. */
+neo_problem *neo_call_check_filters(neo_call *call);
+/* For a credential with a masked scope: 400 if the body has masks, or would make a subscription that is not masked. */
+neo_problem *neo_call_check_masked_body(neo_call *call);
+
 /* ---------------------------------------------------------------- export.c */
 
 /* NULL if the client can tell an aborted stream from a complete one. */
@@ -191,6 +201,8 @@ neo_problem *neo_call_check_streaming(neo_call *call);
 /* ---------------------------------------------------------------- conditions.c */
 
 const char *neo_etag(neo_text body, apr_pool_t *pool);
+/* The tag of a representation as the credential gets it. */
+const char *neo_call_etag(const neo_call *call, neo_text body);
 /* Whether If-None-Match was sent and has the tag. */
 int neo_call_knows(const neo_call *call, const char *etag);
 /* The same if the operation accepts it. */
@@ -354,6 +366,7 @@ neo_problem *neo_call_read_if_match(neo_call *call);        /* conditions.c */
 neo_problem *neo_call_read_body(neo_call *call);            /* body.c */
 neo_problem *neo_call_read_idempotency_key(neo_call *call); /* body.c */
 neo_problem *neo_call_limit_stored(neo_call *call);         /* idempotency.c */
+neo_problem *neo_call_check_subscription(neo_call *call);   /* mask.c: 403 for one that a masked credential must not change */
 
 /* ---------------------------------------------------------------- operations: the last step */
 

@@ -16,6 +16,12 @@ const char *neo_etag(neo_text body, apr_pool_t *pool)
     return apr_pstrcat(pool, "\"", fingerprint, "\"", NULL);
 }
 
+/* Of what is sent: a tag of what is masked would let guesses be compared with it. Text that cannot be masked is not sent. */
+const char *neo_call_etag(const neo_call *call, neo_text body)
+{
+    return neo_call_mask(call, &body, call->pool) ? neo_etag(body, call->pool) : "\"\"";
+}
+
 /* mod_deflate and mod_brotli add a suffix to the tag of what they compress or expand. */
 static size_t length_without_coding(const char *opaque, size_t len)
 {
@@ -65,7 +71,7 @@ neo_problem *neo_call_read_if_match(neo_call *call)
 
 neo_problem *neo_call_check_tag(neo_call *call, const char *wanted, neo_text current)
 {
-    if (!wanted || (current.ptr && has_tag(wanted, neo_etag(current, call->pool), 0)))
+    if (!wanted || (current.ptr && has_tag(wanted, neo_call_etag(call, current), 0)))
         return NULL;
     return neo_problem_make(call->pool, NEO_CONFLICT_PRECONDITION_FAILED, "If-Match does not match: the %s %s.",
                             call->match.resource->name, current.ptr ? "has changed" : "does not exist");

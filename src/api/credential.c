@@ -49,7 +49,7 @@ static neo_scopes read_scopes(const char *role, const char *narrowed, apr_pool_t
     for (int i = split(narrowed, pool, &words) - 1; i >= 0; i--)
         if (neo_scope_parse(words[i], &one))
             some |= one;
-    return all & some;
+    return neo_scopes_restrict(all, some);
 }
 
 static int read_hash(const neo_rows *rows, int column, unsigned char hash[NEO_SHA256_SIZE])

@@ -54,7 +54,10 @@ static neo_pg_status read_part(export *e, neo_rows *rows)
     apr_pool_t *row_pool;
     apr_pool_create(&row_pool, e->part_pool);
     for (int i = 0; i < rows->count; i++) {
-        e->add_line(&out, neo_rows_text(rows, i, 0), row_pool);
+        neo_text line = neo_rows_text(rows, i, 0);
+        if (!neo_call_mask(&e->call, &line, row_pool))
+            return NEO_PG_FAILED;
+        e->add_line(&out, line, row_pool);
         apr_pool_clear(row_pool);
     }
     e->part = neo_buf_text(&out);

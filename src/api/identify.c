@@ -176,7 +176,7 @@ static neo_problem *authenticate(neo_call *call)
     if (problem)
         return problem;
     call->principal = found;
-    call->scopes = token ? found->scopes & call->token.scopes : found->scopes;
+    call->scopes = token ? neo_scopes_restrict(found->scopes, call->token.scopes) : found->scopes;
     call->request->host->on_authenticated(call->request->context, found);
     return NULL;
 }
@@ -224,6 +224,16 @@ neo_problem *neo_call_choose_organization(neo_call *call)
     return NULL;
 }
 
+/* What is not JSON cannot be masked: attachments. */
+static neo_problem *check_masked(neo_call *call)
+{
+    const char *media_type = call->match.operation->media_type;
+    if (!(call->scopes & NEO_SCOPES_MASKED) || !media_type || strstr(media_type, "json"))
+        return NULL;
+    return neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS,
+                            "The response cannot be masked. It needs a credential without masked scopes.");
+}
+
 neo_problem *neo_call_check_scope(neo_call *call)
 {
     const neo_operation *operation = call->match.operation;
@@ -235,7 +245,7 @@ neo_problem *neo_call_check_scope(neo_call *call)
                         : operation->access == NEO_ACCESS_READ ? NEO_SCOPE_READ(area)
                                                                : NEO_SCOPE_WRITE(area);
     if (call->scopes & needed)
-        return NULL;
+        return check_masked(call);
     if (is_any)
         return neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS, "The credential has no scope to read.");
     return neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS, "The credential lacks the scope %s.",

@@ -149,9 +149,10 @@ static oauth_error choose_scopes(const neo_call *call, const apr_table_t *form, 
     *scopes = call->principal->scopes;
     if (!wanted)
         return none;
-    if (!neo_scopes_parse(wanted, call->pool, scopes) || *scopes & ~call->principal->scopes)
+    if (!neo_scopes_parse(wanted, call->pool, scopes) || *scopes & ~call->principal->scopes & ~NEO_SCOPES_MASKED)
         return (oauth_error){400, "invalid_scope", "The key does not have all these scopes. GET /me lists those that it has.",
                              NULL};
+    *scopes = neo_scopes_restrict(call->principal->scopes, *scopes);
     return none;
 }
 
@@ -225,26 +226,26 @@ static const char *metadata_path(const neo_site *site, apr_pool_t *pool)
     return apr_pstrcat(pool, METADATA_PATH, authority ? authority + 3 + strcspn(authority + 3, "/") : "", NULL);
 }
 
-static void add_list(neo_json *object, const char *name, const char *words, apr_pool_t *pool)
+static void add_list(neo_json *object, const char *name, const char *const *words, apr_pool_t *pool)
 {
     neo_json *list = neo_json_make_array(pool);
-    char *rest = apr_pstrdup(pool, words), *word;
-    while ((word = strsep(&rest, " ")))
-        if (*word)
-            neo_json_append(list, neo_json_make_string(word, pool));
+    for (; *words; words++)
+        neo_json_append(list, neo_json_make_string(*words, pool));
     neo_json_set(object, name, list);
 }
 
 static neo_text make_metadata(const neo_site *site, apr_pool_t *pool)
 {
+    static const char *const methods[] = {"client_secret_basic", "client_secret_post", NULL};
+    static const char *const grants[] = {"client_credentials", NULL}, *const responses[] = {NULL};
     neo_json *metadata = neo_json_make_object(pool);
     neo_json_set(metadata, "issuer", neo_json_make_string(neo_issuer(site, pool), pool));
     neo_json_set(metadata, "token_endpoint",
                  neo_json_make_string(apr_pstrcat(pool, site->base_url, "oauth/token", NULL), pool));
-    add_list(metadata, "token_endpoint_auth_methods_supported", "client_secret_basic client_secret_post", pool);
-    add_list(metadata, "grant_types_supported", "client_credentials", pool);
-    add_list(metadata, "response_types_supported", "", pool);
-    add_list(metadata, "scopes_supported", neo_scopes_text(NEO_SCOPES_ALL, pool), pool);
+    add_list(metadata, "token_endpoint_auth_methods_supported", methods, pool);
+    add_list(metadata, "grant_types_supported", grants, pool);
+    add_list(metadata, "response_types_supported", responses, pool);
+    add_list(metadata, "scopes_supported", neo_scope_names(pool), pool);
     neo_json_set(metadata, "service_documentation", neo_json_make_string(site->docs_url, pool));
     return neo_json_text(metadata, pool);
 }

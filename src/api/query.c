@@ -160,5 +160,5 @@ neo_problem *neo_call_read_query(neo_call *call)
     if (!(call->match.operation->accepts & NEO_ACCEPTS_FILTERS))
         return problem;
     call->query_problem = problem; /* the list adds errors of values */
-    return NULL;
+    return neo_call_check_filters(call);
 }

@@ -73,6 +73,7 @@ static const neo_step pipeline[] = {
     neo_call_read_body,
     neo_call_read_idempotency_key,
     neo_call_limit_stored,
+    neo_call_check_subscription,
     dispatch,
 };
 
@@ -195,6 +196,8 @@ static void respond_problem(neo_call *call, const neo_problem *problem)
 static void respond(neo_call *call, const neo_problem *problem)
 {
     neo_response *response = call->response;
+    if (!problem && call->result.body.ptr && !neo_call_mask(call, &call->result.body, call->pool))
+        problem = neo_problem_internal(call->pool);
     if (problem)
         respond_problem(call, problem);
     else {

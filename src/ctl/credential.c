@@ -74,7 +74,7 @@ static neo_ctl_exit check_scopes(const neo_ctl *ctl)
             requested |= one;
     if (requested && !role)
         return neo_ctl_usage_error(ctl, "--scope needs --role");
-    neo_scopes excess = role && neo_role_scopes(role, &role_scopes) ? requested & ~role_scopes : 0;
+    neo_scopes excess = role && neo_role_scopes(role, &role_scopes) ? requested & ~role_scopes & ~NEO_SCOPES_MASKED : 0;
     return !excess
                ? NEO_CTL_OK
                : neo_ctl_usage_error(ctl, "the role %s does not have the scope %s", role, neo_scope_text(excess, ctl->pool));
@@ -123,8 +123,9 @@ static const neo_parameter revoke_key_arguments[] = {
 
 const neo_ctl_command neo_ctl_key[] = {
     {"key", "create", "Create an API key and show its secret.",
-     SHOWN_ONCE " Without --scope the key has all scopes of its role.", NULL, NULL, create_credential, &neo_noun_key,
-     NEO_USE_CREATE},
+     SHOWN_ONCE " Without --scope the key has all scopes of its role. With a scope such as parties:read_masked it reads "
+                "them with sensitive personal data masked.",
+     NULL, NULL, create_credential, &neo_noun_key, NEO_USE_CREATE},
     {"key", "list", "List the API keys.", .noun = &neo_noun_key, .use = NEO_USE_LIST},
     {"key", "revoke", "Revoke an API key permanently. Takes effect on all servers at once.", UNCONFIRMED, revoke_key_arguments,
      NULL, revoke_credential, &neo_noun_key, NEO_USE_ONE},

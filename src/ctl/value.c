@@ -212,9 +212,8 @@ apr_array_header_t *neo_ctl_value_words(neo_parameter_kind kind, apr_pool_t *poo
     apr_array_header_t *words = apr_array_make(pool, 2 * NEO_AREAS, sizeof(const char *));
     for (const char *const *word = kinds[kind].words; word && *word; word++)
         APR_ARRAY_PUSH(words, const char *) = *word;
-    for (int bit = 0; kind == NEO_KIND_SCOPE && bit < 2 * NEO_AREAS; bit++)
-        if (NEO_SCOPES_ALL & (neo_scopes)1 << bit)
-            APR_ARRAY_PUSH(words, const char *) = neo_scope_text((neo_scopes)1 << bit, pool);
+    for (const char *const *name = kind == NEO_KIND_SCOPE ? neo_scope_names(pool) : NULL; name && *name; name++)
+        APR_ARRAY_PUSH(words, const char *) = *name;
     return words->nelts ? words : NULL;
 }
 

@@ -45,9 +45,8 @@ static void add_roles_and_scopes(const neo_openapi_builder *builder)
     neo_json *scopes = neo_json_get(component(builder, "schemas", "Scope"), "enum");
     for (const char *const *role = neo_role_names; *role; role++)
         neo_json_append(roles, neo_json_make_string(*role, builder->pool));
-    for (neo_scopes scope = 1; scope && scope <= NEO_SCOPES_ALL; scope <<= 1)
-        if (scope & NEO_SCOPES_ALL)
-            neo_json_append(scopes, neo_json_make_string(neo_scope_text(scope, builder->pool), builder->pool));
+    for (const char *const *name = neo_scope_names(builder->pool); *name; name++)
+        neo_json_append(scopes, neo_json_make_string(*name, builder->pool));
 }
 
 /* The roles and their scopes, as a table for people. */
@@ -101,14 +100,14 @@ static void add_oauth_scopes(const neo_openapi_builder *builder)
 {
     neo_json *flows = neo_json_get(component(builder, "securitySchemes", "oauth2"), "flows");
     neo_json *scopes = neo_json_get(neo_json_get(flows, "clientCredentials"), "scopes");
-    for (neo_scopes scope = 1; scope && scope <= NEO_SCOPES_ALL; scope <<= 1)
-        if (scope & NEO_SCOPES_ALL) {
-            const char *text = neo_scope_text(scope, builder->pool), *colon = strchr(text, ':');
-            neo_openapi_text(scopes, text,
-                             apr_psprintf(builder->pool, "%s %.*s", strcmp(colon, ":read") == 0 ? "Read" : "Write",
-                                          (int)(colon - text), text),
-                             builder->pool);
-        }
+    for (const char *const *name = neo_scope_names(builder->pool); *name; name++) {
+        const char *colon = strchr(*name, ':');
+        neo_openapi_text(scopes, *name,
+                         apr_psprintf(builder->pool, "%s %.*s%s", strcmp(colon, ":write") == 0 ? "Write" : "Read",
+                                      (int)(colon - *name), *name,
+                                      strcmp(colon, ":read_masked") == 0 ? ", personal data masked" : ""),
+                         builder->pool);
+    }
 }
 
 static void add_tags(const neo_openapi_builder *builder, neo_json *tags)

@@ -285,6 +285,8 @@ static neo_json *field_schema(const maker *m, const neo_field *field)
     if (!is_read(m->shape) && field->default_value)
         doc = apr_pstrcat(pool, doc, " `", field->default_value, "` if absent at creation or null.", NULL);
     neo_openapi_text(schema, "description", doc, pool);
+    if (is_read(m->shape) && field->personal == NEO_SENSITIVE)
+        neo_json_set(schema, "x-masked", neo_json_make_boolean(1, pool));
     if (has_example(m, field))
         neo_json_set(schema, "examples", neo_openapi_json(pool, "[%s]", field->example));
     return schema;

@@ -118,8 +118,9 @@ static void add_row(const table *t, const char *name, neo_json *field, int requi
     const char *doc = neo_json_string_at(field, "description"), *limits = neo_reference_limits(target, t->out->pool);
     if (!doc)
         doc = neo_json_string_at(target, "description");
-    neo_buf_printf(t->out, "<tr><td data-label=\"Field\"><code>%s</code>%s</td><td data-label=\"Type\">", name,
-                   required ? " <span class=\"note\">required</span>" : "");
+    neo_buf_printf(t->out, "<tr><td data-label=\"Field\"><code>%s</code>%s%s</td><td data-label=\"Type\">", name,
+                   required ? " <span class=\"note\">required</span>" : "",
+                   neo_json_get(field, "x-masked") ? " <span class=\"note\">can be masked</span>" : "");
     neo_buf_html(t->out, neo_reference_type(t->reference, field));
     neo_buf_puts(t->out, "</td><td>");
     neo_buf_html(t->out, doc ? doc : "");

@@ -121,7 +121,7 @@ static const neo_field conversation_fields[] = {
                  " and identities.conversation_id = t.id and not (identities.source like 'message %' and exists (select from "
                  "neoapi.whatsapp_message m where m.organization_id = t.organization_id"
                  " and m.provider_message_id = substr(identities.source, 9) and m.identity_id = identities.id))"},
-    TEXT("last_provider_message_id", NEO_IDENTIFYING, NEO_EXPORT_ONLY, .max = MAX_ID,
+    TEXT("last_provider_message_id", NEO_SENSITIVE, NEO_EXPORT_ONLY, .max = MAX_ID,
          .computed = "select m.provider_message_id from " MESSAGES("m") " and m.provider_message_id is not null"
                                                                         " order by m.id desc limit 1"),
     {.name = "organization_id",

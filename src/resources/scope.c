@@ -15,7 +15,6 @@ const neo_resource *const neo_import_kinds[] = {NEO_RESOURCE_LIST(ADDRESS) & neo
 
 #define COLLECTION(name, AREA, collection) collection,
 static const char *const areas[NEO_AREAS] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp", "audit", "usage"};
-static const char *const accesses[] = {"read", "write"};
 
 const char *const neo_role_names[] = {"org_admin", "org_editor", "org_viewer", NULL};
 static const neo_scopes role_scopes[] = {
@@ -26,37 +25,72 @@ static const neo_scopes role_scopes[] = {
 _Static_assert(sizeof role_scopes / sizeof *role_scopes == sizeof neo_role_names / sizeof *neo_role_names - 1,
                "every role has its scopes");
 
-const char *neo_scope_text(neo_scopes scope, apr_pool_t *pool)
+/* "brokers:read", "brokers:read_masked", "brokers:write" */
+enum { READ, READ_MASKED, WRITE, ACCESSES };
+static const char *const accesses[] = {[READ] = "read", [READ_MASKED] = "read_masked", [WRITE] = "write"};
+
+static neo_scopes scope_of(int area, int access)
 {
-    for (int bit = 0; bit < 2 * NEO_AREAS; bit++)
-        if (scope & (neo_scopes)1 << bit)
-            return apr_pstrcat(pool, areas[bit / 2], ":", accesses[bit % 2], NULL);
-    return "";
+    const neo_scopes scopes[] = {NEO_SCOPE_READ(area), NEO_SCOPE_READ(area) | NEO_SCOPE_MASKED(area), NEO_SCOPE_WRITE(area)};
+    return scopes[access];
+}
+
+/* What org_admin alone may read has no masked form, because it consists of values that others are looked up by. */
+static int exists(int area, int access)
+{
+    neo_scopes among = access == READ_MASKED ? NEO_SCOPES_READ | NEO_SCOPES_MASKED : NEO_SCOPES_ALL;
+    return !(scope_of(area, access) & ~among);
+}
+
+/* Whether the scope is the one by which the set can read or write the area. */
+static int has_scope(neo_scopes scopes, int area, int access)
+{
+    int is_masked = (scopes & NEO_SCOPE_MASKED(area)) != 0;
+    return scopes & (access == WRITE ? NEO_SCOPE_WRITE(area) : NEO_SCOPE_READ(area)) &&
+           (access == WRITE || is_masked == (access == READ_MASKED));
+}
+
+static const char *const *names_of(neo_scopes scopes, int has_all, apr_pool_t *pool)
+{
+    apr_array_header_t *names = apr_array_make(pool, ACCESSES * NEO_AREAS + 1, sizeof(const char *));
+    for (int area = 0; area < NEO_AREAS; area++)
+        for (int access = 0; access < ACCESSES; access++)
+            if (has_all ? exists(area, access) : has_scope(scopes, area, access))
+                APR_ARRAY_PUSH(names, const char *) = apr_pstrcat(pool, areas[area], ":", accesses[access], NULL);
+    APR_ARRAY_PUSH(names, const char *) = NULL;
+    return (const char *const *)names->elts;
+}
+
+const char *const *neo_scope_names(apr_pool_t *pool)
+{
+    return names_of(0, 1, pool);
+}
+
+const char *neo_scope_text(neo_scopes scopes, apr_pool_t *pool)
+{
+    const char *const *names = names_of(scopes, 0, pool);
+    return *names ? *names : "";
 }
 
 int neo_scope_parse(const char *text, neo_scopes *scope)
 {
     const char *colon = strchr(text, ':');
-    for (int bit = 0; colon && bit < 2 * NEO_AREAS; bit++) {
-        const char *area = areas[bit / 2];
-        if (NEO_SCOPES_ALL & (neo_scopes)1 << bit && strlen(area) == (size_t)(colon - text) &&
-            strncmp(area, text, strlen(area)) == 0 && strcmp(accesses[bit % 2], colon + 1) == 0) {
-            *scope = (neo_scopes)1 << bit;
-            return 1;
-        }
-    }
+    for (int area = 0; colon && area < NEO_AREAS; area++)
+        for (int access = 0; access < ACCESSES; access++)
+            if (exists(area, access) && strlen(areas[area]) == (size_t)(colon - text) &&
+                strncmp(areas[area], text, strlen(areas[area])) == 0 && strcmp(accesses[access], colon + 1) == 0) {
+                *scope = scope_of(area, access);
+                return 1;
+            }
     return 0;
 }
 
 void neo_scopes_json(neo_buf *out, neo_scopes scopes)
 {
-    const char *separator = "";
     neo_buf_putc(out, '[');
-    for (int bit = 0; bit < 2 * NEO_AREAS; bit++)
-        if (scopes & (neo_scopes)1 << bit) {
-            neo_buf_printf(out, "%s\"%s:%s\"", separator, areas[bit / 2], accesses[bit % 2]);
-            separator = ",";
-        }
+    const char *const *names = names_of(scopes, 0, out->pool);
+    for (int i = 0; names[i]; i++)
+        neo_buf_printf(out, "%s\"%s\"", i ? "," : "", names[i]);
     neo_buf_putc(out, ']');
 }
 
@@ -77,10 +111,14 @@ const char *neo_scopes_text(neo_scopes scopes, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 256);
-    for (int bit = 0; bit < 2 * NEO_AREAS; bit++)
-        if (scopes & (neo_scopes)1 << bit)
-            neo_buf_printf(&out, "%s%s", out.len ? " " : "", neo_scope_text((neo_scopes)1 << bit, pool));
+    for (const char *const *name = names_of(scopes, 0, pool); *name; name++)
+        neo_buf_printf(&out, "%s%s", out.len ? " " : "", *name);
     return out.ptr;
+}
+
+neo_scopes neo_scopes_restrict(neo_scopes all, neo_scopes some)
+{
+    return (all & some & ~NEO_SCOPES_MASKED) | ((all | some) & NEO_SCOPES_MASKED);
 }
 
 int neo_role_scopes(const char *role, neo_scopes *scopes)

@@ -207,6 +207,14 @@ static const neo_field fields[] = {
      .doc = "Only events of resources that match all filters of their kind, before the change or after it. A filter matches "
             "one of its values. Kinds without filters are not restricted.",
      .example = "{\"property\": {\"status\": [\"active\"], \"changed\": [\"sale_price\", \"status\"]}}"},
+    {.name = "is_masked",
+     .type = NEO_BOOLEAN,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_NOT_IN_EXAMPLE,
+     .doc =
+         "Whether personal data are masked in deliveries, as for a credential with a masked scope. Always `true` of what such "
+         "a credential creates or changes.",
+     .example = "true"},
     {.name = "description",
      .type = NEO_STRING,
      .personal = NEO_NOT_PERSONAL,

@@ -8,6 +8,7 @@
 
 #include "core/id.h"
 #include "resources/fields.h"
+#include "resources/mask.h"
 #include "whatsapp_fields.h"
 
 #define MAX_COMBINATIONS 200
@@ -68,10 +69,11 @@ static void add_member(int kind, const neo_filter *filter, const neo_field *fiel
     member->example = examples[kind][number];
 }
 
+/* Without those of sensitive fields: a delivery of a masked subscription would tell that the value matches. */
 static void add_filters(int kind, const neo_resource *resource, const neo_filter *filters)
 {
     for (const neo_filter *f = filters; f && f->name; f++)
-        if (neo_filter_event_path(resource, f))
+        if (neo_filter_event_path(resource, f) && !neo_filter_is_sensitive(f, resource))
             add_member(kind, f, resource->fields);
 }
 

@@ -34,6 +34,7 @@ enum {
     PRIVATE_KEY,
     PREVIOUS_KEY,
     TRACE,
+    IS_MASKED,
     WAIT
 };
 
@@ -70,6 +71,7 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .frees_next = neo_rows_is_true(rows, row, FREES_NEXT),
         .headers = neo_rows_value(rows, row, HEADERS),
         .is_ordered = neo_rows_is_true(rows, row, IS_ORDERED),
+        .is_masked = neo_rows_is_true(rows, row, IS_MASKED),
     };
 }
 

@@ -40,11 +40,11 @@ async_commit as materialized (
         pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ({claim}::bigint >> 32)::int) as locked),
 due as materialized (
     select d.at, d.id, d.is_ordered, o.id as subscription, o.free_slots, o.url, o.secret, o.previous, o.private_key, o.previous_key, o.failing,
-        o.success_is_news, o.per_hour, o.include, o.headers, o.max_per_second, o.max_in_flight
+        o.success_is_news, o.per_hour, o.include, o.is_masked, o.headers, o.max_per_second, o.max_in_flight
     from (select * from later union all select * from earlier) queue,
     -- The subscription, if it is active, and how many more of its deliveries may be in flight; negative: milliseconds until one may be.
     lateral (
-        select s.id, s.url, s.secret, s.include, s.max_per_second, s.max_in_flight,
+        select s.id, s.url, s.secret, s.include, s.is_masked, s.max_per_second, s.max_in_flight,
             case when s.headers is not null then (
                 select json_object_agg(h.name, h.value)::text from neoapi.webhook_header h
                 where h.organization_id = s.organization_id and h.subscription_id = s.id) end as headers,
@@ -137,7 +137,7 @@ from (
         due.max_in_flight is not null or due.is_ordered as frees_next, due.is_ordered, due.max_per_second,
         case when due.max_per_second is not null
              then (select p.first_in from paced p where p.subscription_id = t.subscription_id) end as first_in,
-        due.private_key, due.previous_key, nullif(substr(e.request_id, 32), '') as trace
+        due.private_key, due.previous_key, nullif(substr(e.request_id, 32), '') as trace, due.is_masked
     from taken t
     join due on due.id = t.id,
     lateral (
@@ -152,7 +152,7 @@ from (
         order by l.id limit 1) e
     order by t.subscription_id <= {cursor}, t.subscription_id, t.id) claimed
 union all
-select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
 from due where at is null;
 
 -- Records attempts; {ids} to {delays} are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless

@@ -8,6 +8,7 @@
 #include "core/encode.h"
 #include "core/json.h"
 #include "core/secret.h"
+#include "resources/mask.h"
 
 static const char *open_secret(const neo_keys *keys, const neo_due_delivery *due, const char *sealed, apr_pool_t *pool)
 {
@@ -56,7 +57,8 @@ neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool)
     neo_buf_puts(&out, ",\"payload\":");
     neo_buf_add(&out, due->payload.ptr, due->payload.len);
     neo_buf_putc(&out, '}');
-    return neo_buf_text(&out);
+    neo_text body = neo_buf_text(&out);
+    return !due->is_masked || neo_mask_text(&body, NULL, NEO_SCOPES_MASKED, pool) ? body : (neo_text){"{}", 2};
 }
 
 /* A signature of Standard Webhooks: over id, timestamp and body, with the decoded secret as key. */

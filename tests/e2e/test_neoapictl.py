@@ -109,6 +109,9 @@ def test_a_key_can_have_fewer_scopes_than_its_role_but_not_more(db, organization
     create = ("key", "create", "X", "--organization", organization, "--role")
     made = db.json(*create, "org_viewer", "--scope", "parties:read", "--scope", "brokers:read")
     assert stored(db, made)[1] == ["brokers:read", "parties:read"]
+    made = db.json(*create, "org_viewer", "--scope", "parties:read_masked")
+    assert stored(db, made)[1] == ["parties:read_masked"]
+    assert "one of" in db.refused(*create, "org_admin", "--scope", "audit:read_masked", code=2)
     assert "brokers:write" in db.refused(*create, "org_viewer", "--scope", "brokers:write", code=2)
     assert "webhooks:write" in db.refused(*create, "org_editor", "--scope", "webhooks:write", code=2)
     assert "one of" in db.refused(*create, "org_admin", "--scope", "brokers:delete", code=2)

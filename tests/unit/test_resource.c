@@ -169,6 +169,7 @@ TEST(a_webhook_has_the_fields_of_the_specification_in_its_order_then_others)
                                         "max_in_flight",
                                         "paused_until",
                                         "filters",
+                                        "is_masked",
                                         "description",
                                         "metadata",
                                         "headers",

@@ -48,6 +48,47 @@ TEST(every_scope_is_parsed_as_written)
     assert_int_equal(all, NEO_SCOPES_ALL);
 }
 
+/* All have a name, and no other text is one. */
+TEST(a_masked_scope_is_that_to_read_with_a_restriction)
+{
+    neo_scopes scope = 0;
+    int count = 0;
+    for (int area = 0; area < NEO_AREAS; area++) {
+        char text[32];
+        snprintf(text, sizeof text, "%s:read_masked", areas[area]);
+        int exists = (NEO_SCOPES_READ & NEO_SCOPE_READ(area)) != 0;
+        assert_int_equal(neo_scope_parse(text, &scope), exists);
+        if (!exists)
+            continue;
+        assert_int_equal(scope, NEO_SCOPE_READ(area) | NEO_SCOPE_MASKED(area));
+        assert_string_equal(neo_scope_text(scope, *state), text);
+        count++;
+    }
+    int names = 0;
+    for (const char *const *name = neo_scope_names(*state); *name; name++, names++)
+        assert_true(neo_scope_parse(*name, &scope));
+    for (neo_scopes all = NEO_SCOPES_ALL; all; all &= all - 1)
+        count++;
+    assert_int_equal(names, count);
+    assert_false(neo_scope_parse("brokers:write_masked", &scope));
+    assert_false(neo_scope_parse("brokers:read_mask", &scope));
+}
+
+/* Otherwise an access token for fewer scopes would see more. */
+TEST(a_restriction_keeps_what_is_masked)
+{
+    neo_scopes masked, key;
+    assert_true(neo_scopes_parse("brokers:read_masked brokers:write parties:read", *state, &masked));
+    key = neo_scopes_restrict(role("org_editor"), masked);
+    assert_string_equal(neo_scopes_text(key, *state), "brokers:read_masked brokers:write parties:read");
+    assert_string_equal(neo_scopes_text(neo_scopes_restrict(role("org_viewer"), masked), *state),
+                        "brokers:read_masked parties:read");
+    for (neo_scopes some = 1; some & NEO_SCOPES_ALL; some <<= 1)
+        assert_int_equal(neo_scopes_restrict(key, some) & NEO_SCOPES_MASKED & key, key & NEO_SCOPES_MASKED);
+    assert_string_equal(neo_scopes_text(neo_scopes_restrict(key, NEO_SCOPE_READ(NEO_AREA_BROKERS)), *state),
+                        "brokers:read_masked");
+}
+
 TEST(the_scopes_of_the_reference_are_known)
 {
     static const char *const cases[] = {"brokers:read",   "properties:write", "parties:read",   "proposals:write",
