@@ -190,7 +190,8 @@ const char *neo_issuer(const neo_site *site, apr_pool_t *pool);
 NEO_MUSTCHECK int neo_call_mask(const neo_call *call, neo_text *body, apr_pool_t *pool);
 /* 403 if the query has a filter of masked data. */
 neo_problem *neo_call_check_filters(neo_call *call);
-/* For a credential with a masked scope: 400 if the body has masks, or would make a subscription that is not masked. */
+/* For a credential with a masked scope: 400 if the body has masks, or would make a subscription that is not masked; 403 for an
+ * atomic batch. */
 neo_problem *neo_call_check_masked_body(neo_call *call);
 
 /* ---------------------------------------------------------------- export.c */

@@ -60,11 +60,24 @@ static void set_is_masked(neo_call *call, neo_problem **problem)
     neo_json_set(call->body, IS_MASKED, neo_json_make_boolean(1, call->pool));
 }
 
+/* An atomic batch can be made to end without a trace: it would tell whether an update with a guessed value has changed
+ * something, by the ETag that its next operation requires. */
+static int can_guess(const neo_call *call)
+{
+    return call->match.operation->accepts & NEO_ACCEPTS_BATCH && neo_scopes_mask(call->scopes, call->match.resource->area) &&
+           neo_json_is_true(neo_json_get(call->body, "atomic"));
+}
+
 neo_problem *neo_call_check_masked_body(neo_call *call)
 {
     neo_problem *problem = NULL;
     if (!call->match.resource || !(call->scopes & NEO_SCOPES_MASKED))
         return NULL;
+    if (can_guess(call))
+        return neo_problem_make(
+            call->pool, NEO_FORBIDDEN_PERMISSIONS,
+            "A credential that sees the %s masked cannot send atomic batches of them. Send it without atomic.",
+            call->match.resource->collection);
     find_masks(call, call->body, "", &problem);
     if (call->match.resource == &neo_webhook && !call->match.operation->body &&
         neo_json_get_kind(call->body) == NEO_JSON_OBJECT)

@@ -370,6 +370,24 @@ def test_a_duplicate_is_not_identified_by_a_masked_value(planted, masked):
     assert result["status"] == 409 and "existing_id" not in json.dumps(result)
 
 
+def test_a_batch_that_is_rolled_back_does_not_tell_a_value(planted, masked):
+    """An update with the value that a field has changes nothing, also not the ETag that the next operation requires; and the
+    last operation makes all end without a trace."""
+    path = planted.renew("parties")
+    has, etag = ok(planted.api.get(path))["email"], masked.get(path, headers={"Accept-Encoding": "identity"}).headers["ETag"]
+    id, told = path.split("/")[1], []
+    for guess in has, "other@example.com":
+        answer = masked.post("parties/batch", json={"atomic": True, "operations": [
+            {"method": "update", "id": id, "data": {"email": guess}},
+            {"method": "update", "id": id, "if_match": etag, "data": {"profession": "médica"}},
+            {"method": "create", "data": {}}]})
+        told.append((answer.status_code, [one["index"] for one in answer.json().get("failures", [])]))
+    assert told[0] == told[1]
+    assert ok(planted.api.get(path))["email"] == has
+    refused(masked.post("parties/batch", json={"atomic": True, "operations": []}), 403, FORBIDDEN)
+    assert masked.post("properties/batch", json={"atomic": True, "operations": []}).status_code in (400, 403)
+
+
 # ---------------------------------------------------------------- credentials
 
 
