@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that every guarantee in SECURITY.md names its tests, as `FILE`, `FILE::TEST` or `FOLDER/`, and that each exists."""
+"""Checks that every guarantee in SECURITY.md, and every line of mod_neoapi in the comparison of webhooks, names its tests, as `FILE`,
+`FILE::TEST` or `FOLDER/`, and that each exists."""
 import pathlib
 import re
 
 import tree
 
 TEXT = pathlib.PurePath("SECURITY.md")
+COMPARISON = pathlib.PurePath("doc/webhooks-compared.md")
+OWN = "| mod_neoapi |"
 HEADING = "| guarantee | test |"
 END_TO_END = pathlib.PurePath("tests/e2e")
 NAME = re.compile(r"`([^`]+)`")
@@ -21,6 +24,13 @@ def rows(content):
         yield number, line.rstrip("| ").rpartition("|")[2]
 
 
+def own_rows(content):
+    """The number and the last cell of each line that says what mod_neoapi does."""
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.startswith(OWN):
+            yield number, line.rstrip("| ").rpartition("|")[2]
+
+
 def is_test(root, name):
     """Whether a name in the table is a test: a file, a folder, or a function of a file, below tests/ or else of tests/e2e/."""
     file, _, function = name.partition("::")
@@ -32,22 +42,25 @@ def is_test(root, name):
     return re.search(rf"^def {re.escape(function) or 'test_'}{'[(]' if function else ''}", tree.text(root, path), re.MULTILINE) is not None
 
 
-def complaints_of(root, number, cell):
+def complaints_of(root, path, number, cell):
     names = NAME.findall(cell)
     if not names:
-        yield f"{TEXT}:{number}: the guarantee names no test"
+        yield f"{path}:{number}: the guarantee names no test"
     for name in names:
         if not is_test(root, name):
-            yield f"{TEXT}:{number}: there is no test {name}"
+            yield f"{path}:{number}: there is no test {name}"
 
 
 def main():
     root = tree.root()
-    found = list(rows(tree.text(root, TEXT)))
-    wrong = [complaint for number, cell in found for complaint in complaints_of(root, number, cell)]
+    found = [(TEXT, *row) for row in rows(tree.text(root, TEXT))]
+    own = [(COMPARISON, *row) for row in own_rows(tree.text(root, COMPARISON))]
+    wrong = [complaint for row in found + own for complaint in complaints_of(root, *row)]
     if not found:
         wrong.append(f"{TEXT}: no table begins with {HEADING}")
-    tree.report(wrong, f"{len(found)} guarantees")
+    if not own:
+        wrong.append(f"{COMPARISON}: no line begins with {OWN}")
+    tree.report(wrong, f"{len(found) + len(own)} guarantees")
 
 
 main()

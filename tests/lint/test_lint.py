@@ -12,6 +12,7 @@ CHECKS = ("circles", "format", "formats", "guarantees", "layers", "licences", "s
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 
 GUARANTEES = "| guarantee | test |\n|---|---|\n| Things are kept | {0} |\n\nText.\n"
+COMPARISON = "# Compared\n\n| mod_neoapi | keeps things | {0} |\n| another | does not | A1 |\n"
 
 FUNCTION = "int neo_{0}(void);\n\nint neo_{0}(void)\n{{\n{1}    return 0;\n}}\n"
 
@@ -35,6 +36,7 @@ PROJECT = {
     "mod_neoapi.c": '#include <httpd.h>\n\n#include "httpd/config.h"\n',
     "README.md": "# A project\n\nInstall it with `make deps`.\n",
     "SECURITY.md": GUARANTEES.format("`test_thing.py`, `test_thing.py::test_thing`, `tests/run.sh`, `tests/unit/`"),
+    "doc/webhooks-compared.md": COMPARISON.format("`test_thing.py::test_thing`"),
     "include/core/json.h": "/* Values. */\nint neo_json(void);\n",
     "include/schema/rules.h": '#include "core/json.h"\n',
     "include/pg/pg.h": '#include "core/json.h"\n',
@@ -104,6 +106,12 @@ DEFECTS = {
         "guarantees", "SECURITY.md", GUARANTEES.format("`test_thing.py::test_thin`"), "no test test_thing.py::test_thin"),
     "a guarantee whose file has no test": ("guarantees", "tests/e2e/test_thing.py", "x = 1\n", "there is no test test_thing.py"),
     "no table of guarantees": ("guarantees", "SECURITY.md", "# Security\n", "SECURITY.md: no table begins with"),
+    "a line of the comparison without a test": (
+        "guarantees", "doc/webhooks-compared.md", COMPARISON.format("yes"), "doc/webhooks-compared.md:3: the guarantee names no test"),
+    "a line of the comparison whose test is gone": (
+        "guarantees", "doc/webhooks-compared.md", COMPARISON.format("`test_gone.py`"), "doc/webhooks-compared.md:3: there is no test test_gone.py"),
+    "no line of mod_neoapi in the comparison": (
+        "guarantees", "doc/webhooks-compared.md", "# Compared\n", "doc/webhooks-compared.md: no line begins with"),
     "core includes schema": ("layers", "src/core/x.c", '#include "schema/rules.h"\n', "schema is a higher layer"),
     "schema includes resources": ("layers", "include/schema/x.h", '\n#include "resources/lead.h"\n', "include/schema/x.h:2: schema"),
     "pg includes api": ("layers", "src/pg/x.c", '#  include "api/service.h"\n', "api is a higher layer"),
