@@ -47,6 +47,7 @@ enum neo_response_headers {
     NEO_RESPONSE_REPLAYED = 64,    /* of a repeated request with an Idempotency-Key */
     NEO_RESPONSE_CHALLENGE = 128,
     NEO_RESPONSE_RATE_LIMIT = 256,
+    NEO_RESPONSE_DEPRECATED = 512, /* of a deprecated operation */
 };
 
 #define NEO_PROBLEM_BIT(code) (1ULL << (code))
@@ -83,10 +84,11 @@ typedef struct neo_operation {
     const char *tag;              /* in the OpenAPI document; NULL: the resource's */
     const char *verb; /* of the operationId: "create" gives createBroker; without {collection} the whole operationId. NULL: the
                        * OpenAPI document does not have the operation */
-    const char *summary;         /* with {resource} and {collection}, which are replaced by "broker" and "brokers" */
-    const char *doc;             /* has the same replacements, as have the two answers */
-    const char *answer;          /* of the successful response */
-    const char *answer_existing; /* of the response with status_existing */
+    const char *summary;               /* with {resource} and {collection}, which are replaced by "broker" and "brokers" */
+    const char *doc;                   /* has the same replacements, as have the two answers */
+    const char *answer;                /* of the successful response */
+    const char *answer_existing;       /* of the response with status_existing */
+    const neo_deprecation *deprecated; /* NULL if it is not */
 } neo_operation;
 
 /* The parameters and problems that pages of a list have in common. */

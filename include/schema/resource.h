@@ -64,6 +64,15 @@ typedef enum neo_personal {
 
 #define NEO_SEALED_VALUE "********"
 
+/* An operation or a field that clients should not use any more (RFC 9745). Responses to requests that use it say so, and so do
+ * the OpenAPI document and the reference. Both dates begin at 00:00 UTC. */
+typedef struct neo_deprecation {
+    const char *since;  /* "2026-12-01" */
+    const char *sunset; /* from then on it can be missing (RFC 8594); NULL if that is not decided */
+    const char *page;   /* below the URL of the documentation, such as "contents#creci" */
+    const char *doc;    /* a sentence for the documentation: what to use instead */
+} neo_deprecation;
+
 typedef struct neo_field neo_field;
 typedef struct neo_resource neo_resource;
 
@@ -96,6 +105,7 @@ struct neo_field {
     const char *format;  /* the "format" of JSON Schema; NULL if there is none */
     const char *doc;     /* sentences for the documentation */
     const char *example; /* a realistic value, as JSON */
+    const neo_deprecation *deprecated; /* NULL if it is not */
 };
 
 #define NEO_MIN_CONTAINED 3 /* characters of NEO_FILTER_CONTAINS: the index has no shorter ones */
@@ -268,6 +278,9 @@ const neo_resource *neo_resource_named(const char *name);
 const neo_field *neo_field_named(const neo_field *fields, const char *name);
 const neo_filter *neo_filter_in(const neo_filter *filters, const char *name);
 const neo_filter *neo_filter_named(const neo_resource *resource, const char *name);
+
+/* The field that a filter of this name compares: sale_price of sale_price_gte. NULL if it has another name. */
+const neo_field *neo_filter_field(const neo_resource *resource, const char *name);
 
 /* The resource whose rows all effects change; NULL if there are no effects. */
 const neo_resource *neo_effect_target(const neo_resource *resource);

@@ -327,6 +327,11 @@ NEO_MUSTCHECK neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo
 NEO_MUSTCHECK neo_pg_status neo_call_check_change(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_change *row,
                                                   neo_problem **refusal, neo_rows *rows);
 
+/* ---------------------------------------------------------------- deprecation.c */
+
+/* Sets Deprecation, Sunset and Link if the request uses a deprecated operation or field. */
+void neo_call_show_deprecation(neo_call *call);
+
 /* ---------------------------------------------------------------- list.c */
 
 /* Reads the filters of the query and adds their errors to those of the query. */

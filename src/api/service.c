@@ -210,6 +210,7 @@ static void respond(neo_call *call, const neo_problem *problem)
     }
     if (!apr_table_get(response->headers, "Cache-Control"))
         neo_call_set_header(call, "Cache-Control", apr_table_get(response->headers, "ETag") ? "private, no-cache" : "no-store");
+    neo_call_show_deprecation(call);
     response->route = neo_route_number(&call->match);
     if (call->principal) {
         response->principal = call->principal->id;

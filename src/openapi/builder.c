@@ -26,6 +26,18 @@ void neo_openapi_text(neo_json *object, const char *key, const char *text, apr_p
         neo_json_set(object, key, neo_json_make_string(text, pool));
 }
 
+void neo_openapi_deprecate(neo_json *value, const neo_deprecation *mark, apr_pool_t *pool)
+{
+    const char *doc = neo_json_string_at(value, "description");
+    if (!mark)
+        return;
+    const char *end = mark->sunset ? apr_pstrcat(pool, ", until ", mark->sunset, NULL) : "";
+    neo_json_set(value, "deprecated", neo_json_make_boolean(1, pool));
+    neo_openapi_text(
+        value, "description",
+        apr_pstrcat(pool, doc ? doc : "", doc ? " " : "", "Deprecated since ", mark->since, end, ". ", mark->doc, NULL), pool);
+}
+
 neo_json *neo_openapi_add(const neo_openapi_builder *builder, const char *kind, const char *name, neo_json *value)
 {
     neo_json *members = neo_json_get(builder->components, kind);
@@ -165,6 +177,8 @@ static const struct {
     {NEO_RESPONSE_REPLAYED, "Idempotent-Replayed", "IdempotentReplayed"},
     {NEO_RESPONSE_RETRY_AFTER, "Retry-After", "RetryAfter"},
     {NEO_RESPONSE_CHALLENGE, "WWW-Authenticate", "Challenge"},
+    {NEO_RESPONSE_DEPRECATED, "Deprecation", "Deprecation"},
+    {NEO_RESPONSE_DEPRECATED, "Sunset", "Sunset"},
 };
 
 neo_json *neo_openapi_headers(const neo_openapi_builder *builder, unsigned int set)

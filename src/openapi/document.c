@@ -72,9 +72,12 @@ static neo_json *filter_parameter(const neo_filter *filter, const neo_resource *
 {
     neo_json *parameter = neo_json_make_object(pool);
     const neo_field *field = resource ? neo_field_named(resource->fields, filter->name) : NULL;
+    const neo_field *compared = resource ? neo_filter_field(resource, filter->name) : NULL;
     neo_openapi_text(parameter, "name", filter->name, pool);
     neo_openapi_text(parameter, "in", "query", pool);
     neo_openapi_text(parameter, "description", filter->doc, pool);
+    if (compared)
+        neo_openapi_deprecate(parameter, compared->deprecated, pool);
     set_filter_schema(parameter, filter, filter->example ? filter->example : field ? field->example : NULL, pool);
     return parameter;
 }
@@ -178,6 +181,11 @@ static neo_json *make_success(const neo_openapi_builder *builder, const neo_oper
     unsigned int headers = operation->response_headers & ~(existed ? (unsigned int)NEO_RESPONSE_LOCATION : 0u);
     if (operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY)
         headers |= NEO_RESPONSE_REPLAYED;
+    if (operation->deprecated) {
+        headers |= NEO_RESPONSE_DEPRECATED;
+        neo_openapi_add_template(builder, "headers", "Deprecation", NULL);
+        neo_openapi_add_template(builder, "headers", "Sunset", NULL);
+    }
     neo_openapi_text(success, "description", neo_openapi_fill(builder, answer, resource), pool);
     neo_json_set(success, "headers", neo_openapi_headers(builder, headers));
     if (operation->media_type) {
@@ -224,6 +232,7 @@ static neo_json *make_operation(const neo_openapi_builder *builder, const neo_op
     neo_json_set(made, "tags", tags);
     neo_openapi_text(made, "summary", neo_openapi_fill(builder, operation->summary, resource), pool);
     neo_openapi_text(made, "description", neo_openapi_fill(builder, doc, resource), pool);
+    neo_openapi_deprecate(made, operation->deprecated, pool);
     const char *noun = !strstr(operation->path, "{collection}")                         ? ""
                        : operation->accepts & (NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_BATCH) ? "{Collection}"
                                                                                         : "{Resource}";

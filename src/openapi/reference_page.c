@@ -40,6 +40,8 @@ static void add_row(neo_buf *out, const neo_reference_entry *entry, int is_curre
     neo_buf_printf(out, "<li><a href=\"%s\"><span class=\"method\">%s</span> <code>/%s</code></a> <span>", entry->id,
                    entry->method, entry->path);
     neo_buf_html(out, summary_of(entry));
+    if (neo_json_is_true(neo_json_get(entry->described, "deprecated")))
+        neo_buf_puts(out, " (deprecated)");
     neo_buf_puts(out, "</span></li>\n");
 }
 

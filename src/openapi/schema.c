@@ -287,6 +287,7 @@ static neo_json *field_schema(const maker *m, const neo_field *field)
     neo_openapi_text(schema, "description", doc, pool);
     if (is_read(m->shape) && field->personal == NEO_SENSITIVE)
         neo_json_set(schema, "x-masked", neo_json_make_boolean(1, pool));
+    neo_openapi_deprecate(schema, field->deprecated, pool);
     if (has_example(m, field))
         neo_json_set(schema, "examples", neo_openapi_json(pool, "[%s]", field->example));
     return schema;

@@ -55,6 +55,17 @@ const neo_filter *neo_filter_named(const neo_resource *resource, const char *nam
     return own ? own : neo_filter_in(neo_common_filters, name);
 }
 
+const neo_field *neo_filter_field(const neo_resource *resource, const char *name)
+{
+    for (const neo_field *f = resource->fields; f->name; f++) {
+        size_t len = strlen(f->name);
+        if (strncmp(name, f->name, len) == 0 &&
+            (!name[len] || strcmp(name + len, "_gte") == 0 || strcmp(name + len, "_lte") == 0))
+            return f;
+    }
+    return NULL;
+}
+
 const char *neo_filter_event_path(const neo_resource *resource, const neo_filter *filter)
 {
     const char *path = filter->event_path;

@@ -39,7 +39,7 @@ from client import Api  # noqa: E402
 from deployment import BUILD, Instance, remove_stale_instances, sanitizer_settings  # noqa: E402
 from admin_factory import AdminFactory  # noqa: E402
 from factories import ResourceFactory  # noqa: E402
-from next_version import NEXT, NextVersion  # noqa: E402
+from next_version import NEXT, WEBSITE, NextVersion  # noqa: E402
 from accepting_provider import accept_all_messages  # noqa: E402
 from psycopg2.extensions import make_dsn  # noqa: E402
 
@@ -178,7 +178,7 @@ class Cluster:
 @pytest.fixture(scope="session")
 def next_version(tmp_path_factory):
     """The programs of a newer version, with an additional migration and a field `website` of brokers."""
-    return NextVersion(tmp_path_factory.mktemp("newer"), ("next", NEXT), has_website=True)
+    return NextVersion(tmp_path_factory.mktemp("newer"), ("next", NEXT), edits=[WEBSITE])
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ ROW = """    {.name = "website",
      .example = "\\"https://ana.example.com\\""},
 """
 BEFORE = '    {.name = "phone",\n'
+WEBSITE = (BROKER, BEFORE, ROW + BEFORE)
 NEXT = """
 alter table neoapi.broker add column website text check (length(website) <= 200);
 create index broker_website_idx on neoapi.broker (organization_id, website, id);
@@ -43,9 +44,9 @@ def run(*command, **more):
 
 class NextVersion:
     """`ctl` and `module` are its programs, `names` its additional migrations, `number` is the last one's. `migrations` are pairs of
-    a name without number and SQL; with `has_website`, brokers have the field."""
+    a name without number and SQL; `edits` are triples of a source, a text that it has once and what replaces it."""
 
-    def __init__(self, place, *migrations, has_website=False):
+    def __init__(self, place, *migrations, edits=()):
         released = sorted((ROOT / "sql").glob("[0-9]*.sql"))
         self.number = int(released[-1].name[:4]) + len(migrations)
         added = []
@@ -55,19 +56,20 @@ class NextVersion:
         self.names = [file.stem for file in added]
         (place / "migrations.c").write_text(run("sh", "sql/embed.sh", "migrations", *released, *added))
         self.changed = [self.compile(place / "migrations.c")]
-        if has_website:
-            broker = (ROOT / BROKER).read_text()
-            assert broker.count(BEFORE) == 1
-            (place / "broker.c").write_text(broker.replace(BEFORE, ROW + BEFORE))
-            self.changed.append(self.compile(place / "broker.c"))
+        for source, before, after in edits:
+            text = (ROOT / source).read_text()
+            assert text.count(before) == 1, (source, before)
+            copy = place / (ROOT / source).name
+            copy.write_text(text.replace(before, after))
+            self.changed.append(self.compile(copy, f"-I{(ROOT / source).parent}"))
         self.ctl, self.module = place / "neoapictl", place / "mod_neoapi.so"
         self.link(self.ctl, *self.objects("src/ctl/*.c"), *sorted((BUILD / "obj/gen").glob("site_*.o")))
         self.link(self.module, "-shared", *self.objects("mod_neoapi.c"), *self.objects("src/httpd/*.c"))
 
     @staticmethod
-    def compile(source):
+    def compile(source, *includes):
         flags = run("pkg-config", "--cflags", "apr-1", "apr-util-1").split()
-        run("gcc", *SANITIZERS, "-fPIC", "-Iinclude", *flags, "-c", "-o", source.with_suffix(".o"), source)
+        run("gcc", *SANITIZERS, "-fPIC", "-Iinclude", *includes, *flags, "-c", "-o", source.with_suffix(".o"), source)
         return source.with_suffix(".o")
 
     @staticmethod

@@ -194,3 +194,16 @@ TEST(the_type_of_an_event_of_the_log_says_what_its_payload_is)
     assert_int_equal(neo_json_size(mapping), types);
     assert_non_null(strstr(neo_json_text(neo_json_get(schemas, "LoggedPartyEvent"), *state).ptr, "/PartyEventPayload\""));
 }
+
+TEST(a_deprecated_value_is_marked_and_described)
+{
+    neo_json *value = parse_json("{\"description\": \"It is old.\"}", *state), *bare = neo_json_make_object(*state);
+    neo_openapi_deprecate(value, NULL, *state);
+    assert_null(neo_json_get(value, "deprecated"));
+    neo_openapi_deprecate(value, &(const neo_deprecation){"2026-12-01", "2027-06-01", "contents", "Use it no more."}, *state);
+    assert_true(neo_json_is_true(neo_json_get(value, "deprecated")));
+    assert_string_equal(neo_json_string_at(value, "description"),
+                        "It is old. Deprecated since 2026-12-01, until 2027-06-01. Use it no more.");
+    neo_openapi_deprecate(bare, &(const neo_deprecation){"2026-12-01", NULL, "contents", "Use it no more."}, *state);
+    assert_string_equal(neo_json_string_at(bare, "description"), "Deprecated since 2026-12-01. Use it no more.");
+}

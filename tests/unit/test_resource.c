@@ -351,3 +351,12 @@ TEST(filters_whose_values_are_in_payloads_have_a_path)
     assert_null(event_path(&neo_party, "document_number"));
     assert_null(event_path(&neo_broker, "creci"));
 }
+
+TEST(a_filter_compares_the_field_that_its_name_begins_with)
+{
+    (void)state;
+    assert_string_equal(neo_filter_field(&neo_property, "sale_price_gte")->name, "sale_price");
+    assert_null(neo_filter_field(&neo_property, "city"));
+    assert_string_equal(neo_filter_field(&neo_broker, "creci")->name, "creci");
+    assert_null(neo_filter_field(&neo_broker, "creci_"));
+}
