@@ -18,6 +18,9 @@ int neo_scopes_mask(neo_scopes scopes, int area);
 /* Whether the resource has a sensitive field of this name, and it is masked. */
 int neo_scopes_mask_field(neo_scopes scopes, const neo_resource *resource, const char *name);
 
+/* Whether it has a sensitive field. */
+int neo_resource_is_sensitive(const neo_resource *resource);
+
 /* Whether the filter compares a sensitive field, so that its result would tell a guessed value. */
 int neo_filter_is_sensitive(const neo_filter *filter, const neo_resource *resource);
 

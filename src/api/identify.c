@@ -7,6 +7,7 @@
 #include "call.h"
 #include "core/log.h"
 #include "core/secret.h"
+#include "resources/mask.h"
 
 #define ORGANIZATION "X-Organization-ID"
 
@@ -224,11 +225,14 @@ neo_problem *neo_call_choose_organization(neo_call *call)
     return NULL;
 }
 
-/* What is not JSON cannot be masked: attachments. */
+/* What is not JSON cannot be masked (attachments), nor what has no masked scope although it has sensitive fields. */
 static neo_problem *check_masked(neo_call *call)
 {
-    const char *media_type = call->match.operation->media_type;
-    if (!(call->scopes & NEO_SCOPES_MASKED) || !media_type || strstr(media_type, "json"))
+    const neo_match *match = &call->match;
+    const char *media_type = match->operation->media_type;
+    int is_json = !media_type || strstr(media_type, "json");
+    int is_of_admin = match->resource && NEO_SCOPES_ADMIN & NEO_SCOPE_READ(match->resource->area);
+    if (!(call->scopes & NEO_SCOPES_MASKED) || (is_json && !(is_of_admin && neo_resource_is_sensitive(match->resource))))
         return NULL;
     return neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS,
                             "The response cannot be masked. It needs a credential without masked scopes.");

@@ -21,6 +21,14 @@ int neo_scopes_mask_field(neo_scopes scopes, const neo_resource *resource, const
     return field && field->personal == NEO_SENSITIVE;
 }
 
+int neo_resource_is_sensitive(const neo_resource *resource)
+{
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->personal == NEO_SENSITIVE)
+            return 1;
+    return 0;
+}
+
 /* ---------------------------------------------------------------- fields */
 
 /* `is_whole`: the object's own field is sensitive, and so are all of its members. */

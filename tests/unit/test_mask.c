@@ -53,6 +53,13 @@ TEST(events_and_deliveries_are_masked_by_their_type)
         EVENT(HIDDEN, "***") "}]}");
 }
 
+TEST(resources_with_sensitive_fields_are_known)
+{
+    assert_true(neo_resource_is_sensitive(&neo_party));
+    assert_false(neo_resource_is_sensitive(&neo_property));
+    assert_false(neo_resource_is_sensitive(&neo_audit_log));
+}
+
 TEST(what_is_not_json_is_not_masked)
 {
     neo_text text = {"a,b", 3};
