@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds a copy button to every code block and shows one language of each sample. Pages are complete without it.
+// Adds a copy button to every code block, shows one language of each sample and makes wide blocks focusable. Pages are complete
+// without it.
 'use strict';
 
 const samples = [...document.querySelectorAll('.samples')];
@@ -67,6 +68,13 @@ function addBar(box) {
     box.prepend(bar);
 }
 
+// Not every browser lets the keyboard scroll a block that is wider than the page.
+const observer = new ResizeObserver((entries) => {
+    for (const { target } of entries)
+        if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+        else target.removeAttribute('tabindex');
+});
+
 for (const block of document.querySelectorAll('.page pre:not(.samples pre)')) {
     const box = document.createElement('div');
     block.replaceWith(box);
@@ -79,3 +87,4 @@ for (const sample of samples) {
     addBar(sample);
 }
 show(remembered());
+for (const block of document.querySelectorAll('.page pre')) observer.observe(block);
