@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import psycopg2
 import pytest
 from container import LIMIT_S, WWW_DATA, Container, Image, PostgreSQL, free_port, health, make_secrets, run
-from client import Api
+from client import Api, ok
 from load import Load
 from receiver import Receiver, slowly
 from wait import eventually
@@ -238,7 +238,8 @@ def test_a_graceful_stop_under_load_aborts_nothing(deployment, receiver):
     assert status == 0 and seconds < STOP_LIMIT_S, (status, seconds, said[-2000:])
     print(f"graceful stop under load: {seconds:.1f} s")
     refused = [sent for sent in load.sent if sent.broken or sent.status is None]
-    assert not [sent for sent in refused if sent.broken and "ConnectionRefused" not in sent.broken], refused[:3]
+    # The kernel refuses connections, and resets those that httpd has not accepted when it closes the listening socket.
+    assert not [sent for sent in refused if sent.broken and not sent.broken.startswith(("ConnectionRefused", "ConnectionReset"))], refused[:3]
     assert {sent.status for sent in load.sent} <= {200, 201, None}
     attempted = len(receiver.arrivals)
     assert len({arrival.event_id for arrival in receiver.arrivals}) == attempted, "a delivery was sent twice"
@@ -267,7 +268,8 @@ def test_an_upgrade_to_the_next_version_under_load(deployment):
     deployment.host.container.kill(signal.SIGWINCH)
     assert deployment.host.container.wait()[0] == 0
     api = Api(newer, deployment.key)
-    assert all(api.get(f"brokers/{id}").status_code == 200 for id in brokers)
+    eventually(lambda: api.get("me").status_code != 429, "the other hosts have left it a part of the key's limit")
+    assert [ok(api.get(f"brokers/{id}"))["id"] for id in brokers] == brokers
     assert api.broker(website="https://ana.example.com")["website"] == "https://ana.example.com"
 
 

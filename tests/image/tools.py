@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schemas of Kubernetes, Compose and CycloneDX, which package-lock.json pins."""
+"""The schemas of Kubernetes, Compose and CycloneDX, and a linter of workflows, which package-lock.json pins."""
 import pathlib
 import subprocess
 

@@ -6,6 +6,7 @@
 #   clang         the same with clang, and with nocheck
 #   lintian       reports no problems
 #   walk          the commands of the README, from the package to a request and a webhook
+#   way           the commands for Debian on the page "Choose your way", up to an event
 #   site          neoapictl site create: each kind of certificate; failures change nothing
 #   setup         neoapictl setup with questions on a terminal, up to a request; Ctrl-C
 #   autopkgtest   debian/tests, like Debian
@@ -81,6 +82,10 @@ lintian() {
 
 walk() {
     machine '' "$root/debian/tests/walk" "$root/README.md" "$root/debian/tests/receive.py" "$deb"
+}
+
+way() {
+    machine '' "$here/way.py" "$root/src/docs/ways.html" "$deb"
 }
 
 site() {
@@ -186,7 +191,7 @@ piuparts() {
 }
 
 failed=0
-if [ $# -eq 0 ]; then set -- clean_build clang lintian walk site setup autopkgtest upgrade pgbouncer administration service repository piuparts; fi
+if [ $# -eq 0 ]; then set -- clean_build clang lintian walk way site setup autopkgtest upgrade pgbouncer administration service repository piuparts; fi
 for step; do
     begun=$SECONDS
     # Not in the condition of an "if": bash would ignore -e in all of the step.
