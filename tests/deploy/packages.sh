@@ -76,6 +76,9 @@ package piuparts
 package mmdebstrap
 package nodejs  node
 package npm     npm
+foreign qemu-user-static
+foreign binfmt-support
+foreign arch-test
 image mmdebstrap
 image umoci
 image skopeo
@@ -148,7 +151,7 @@ disable_servers() {
     done | while read -r unit; do systemctl --quiet disable "$unit" 2>/dev/null || true; done
 }
 
-usage='usage: packages.sh GROUP…, of build, run, cluster, unit, check, check-all, bench, package, image, repository'
+usage='usage: packages.sh GROUP…, of build, run, cluster, unit, check, check-all, bench, package, foreign, image, repository'
 [ $# -gt 0 ] || { say "$usage"; exit 2; }
 for group; do
     printf '%s\n' "$list" | grep -q "^$group " || { say "$usage"; exit 2; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the container image from a package of build.sh of tests/package and Debian's packages: build.sh PACKAGE_DIR DIR [ARCHITECTURE]
-# NEOAPI_RELEASE is the Debian release (this machine's). DIR gets
+# Builds the container image from a package of build.sh of tests/package and Debian's packages: build.sh PACKAGE_DIR DIR
+# NEOAPI_RELEASE and NEOAPI_ARCHITECTURE are those of the package (this machine's). No program of the image is run. DIR gets
 #   oci                 an OCI layout with the image, as mod-neoapi:VERSION
 #   mod-neoapi.tar      the same for docker load and podman load
 #   base.tar module.tar the layers; root: what they make together
@@ -14,11 +14,10 @@ here=$(dirname "$(realpath "$0")")
 root=$(realpath "$here/../..")
 # shellcheck source=tests/package/release.sh
 . "$root/tests/package/release.sh"
-[ $# -ge 2 ] || { echo 'usage: build.sh PACKAGE_DIR DIR [ARCHITECTURE]' >&2; exit 2; }
+[ $# -eq 2 ] || { echo 'usage: build.sh PACKAGE_DIR DIR' >&2; exit 2; }
 packages=$(realpath "$1")
 mkdir -p "$2"
 dir=$(realpath "$2")
-architecture=${3:-$(dpkg --print-architecture)}
 deb=$(echo "$packages"/libapache2-mod-neoapi_*_"$architecture".deb)
 [ -f "$deb" ] || { echo 'image: there is no package; make package makes it' >&2; exit 1; }
 version=$(dpkg-deb -f "$deb" Version)
@@ -61,6 +60,6 @@ umoci config --image "$oci:$tag" --created "$created" --no-history --architectur
 umoci gc --layout "$oci"
 rm -f "$dir/mod-neoapi.tar"
 skopeo --insecure-policy copy --quiet "oci:$oci:$tag" "docker-archive:$dir/mod-neoapi.tar:$image"
-/usr/bin/python3 -B "$here/provenance.py" "$root" "make image RELEASE=$release" "$release" "$dir/mod-neoapi.tar" "$dir/oci/index.json" \
+/usr/bin/python3 -B "$here/provenance.py" "$root" "make image RELEASE=$release ARCHITECTURE=$architecture" "$release" "$dir/mod-neoapi.tar" "$dir/oci/index.json" \
     >"$dir/provenance.json"
 echo "$dir/mod-neoapi.tar: $image, $(stat -c %s "$dir"/oci/blobs/sha256/* | awk '{sum += $1} END {printf "%.1f", sum / 1e6}') MB"

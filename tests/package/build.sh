@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Debian package from a copy of the source: build.sh DIR
-# NEOAPI_RELEASE=trixie: on a clean system of that release, if it is not this machine's. The copy is DIR/source;
+# NEOAPI_RELEASE=trixie, NEOAPI_ARCHITECTURE=arm64: on a clean system of these, if they are not this machine's. The copy is DIR/source;
 # the package and its other files are written to DIR. So are the list of its components (mod-neoapi.spdx.json and
 # mod-neoapi.cyclonedx.json) and what it was built from (provenance.json). The changelog says "unstable" for every release, because all are
 # built from one source, which is not uploaded.
@@ -22,7 +22,7 @@ chown -R "$(id -u):$(id -g)" "$dir/source"
 
 # Without the caller's and make's variables, such as BUILD and CFLAGS.
 build() {
-    if [ "$release" = "$own_release" ]; then
+    if [ "$release $architecture" = "$own_release $own_architecture" ]; then
         cd "$dir/source"
         env -i PATH="$PATH" HOME="$HOME" LANG=C.UTF-8 dpkg-buildpackage -us -uc -b
         bash "$here/components.sh" / "$dir" "$dir"
@@ -32,6 +32,6 @@ build() {
 }
 
 build >"$dir/build.log" 2>&1 || { tail -n 40 "$dir/build.log" >&2; exit 1; }
-/usr/bin/python3 -B "$root/tests/image/provenance.py" "$root" "make package RELEASE=$release" "$release" "$dir"/libapache2-mod-neoapi_*.deb \
+/usr/bin/python3 -B "$root/tests/image/provenance.py" "$root" "make package RELEASE=$release ARCHITECTURE=$architecture" "$release" "$dir"/libapache2-mod-neoapi_*.deb \
     "$dir"/*.buildinfo >"$dir/provenance.json"
 ls "$dir"/libapache2-mod-neoapi_*.deb
