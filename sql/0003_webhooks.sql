@@ -158,6 +158,7 @@ create table neoapi.webhook_subscription (
     disabled_reason       text,        -- owner, gone or failing
     limited_until         timestamptz, -- the plan's limit defers deliveries; null after the next success
     ordering              text,        -- 'resource'; 'none' or null: none
+    batch                 json,        -- max_items, max_wait_ms; null: one delivery in a request
     max_per_second        bigint,      -- requests; null: unlimited
     max_in_flight         bigint,      -- requests; null: unlimited
     paused_until          timestamptz, -- the receiver's Retry-After; null after a success that follows it
@@ -360,10 +361,18 @@ create table neoapi.webhook_pace (
     next_at         timestamptz not null default now()
 ) with (fillfactor = 50);
 
--- How many requests a claim may take of a subscription: at most `free`, those of the next quarter of a second, and what is left of the
--- limit in flight. If none now, minus the milliseconds until the next one; 0 if that is unknown. If another process claims some now, 20
--- milliseconds. plpgsql, because its statements have snapshots of their own: the count sees the claims of all that had the lock before.
-create function neoapi.webhook_slots(subscription text, per_second bigint, in_flight bigint, free int) returns int
+-- How many deliveries of a subscription with batch a request has: a quarter of the previous attempt's, so that one that the receiver
+-- refuses, or a body that is too large for it, does not let the others fail.
+create function neoapi.webhook_request_items(max_items int, number int) returns int
+    language sql immutable parallel safe
+    return greatest(max_items >> 2 * least(number - 1, 4), 1);
+
+-- How many deliveries a claim may take of a subscription, `items` in each request: at most `free` requests, those of the next quarter of
+-- a second, and what is left of the limit in flight. If none now, minus the milliseconds until the next one; 0 if that is unknown. If
+-- another process claims some now, 20 milliseconds. plpgsql, because its statements have snapshots of their own: the count sees the
+-- claims of all that had the lock before. A claim takes full requests, of sizes that depend on the number of the attempt; if it has
+-- different ones, the count supposes the smallest requests.
+create function neoapi.webhook_slots(subscription text, per_second bigint, in_flight bigint, max_items int, items int, free int) returns int
     language plpgsql as $$
 declare
     next_ms double precision; -- from now
@@ -382,10 +391,11 @@ begin
     end if;
     if in_flight is not null then
         slots := least(slots, in_flight - (
-            select count(*) from neoapi.webhook_queue q
-            where q.subscription_id = subscription and q.due_at > now() and q.claim is not null));
+            select coalesce(sum(ceil(c.count::float8 / neoapi.webhook_request_items(max_items, c.number))), 0)
+            from (select count(*), max(q.number) as number from neoapi.webhook_queue q
+                  where q.subscription_id = subscription and q.due_at > now() and q.claim is not null group by q.claim) c));
     end if;
-    return greatest(slots, 0);
+    return greatest(slots, 0) * items;
 end $$;
 
 create function neoapi.webhook_subscription_keep_pace() returns trigger language plpgsql as $$

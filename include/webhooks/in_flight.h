@@ -21,30 +21,34 @@ typedef struct neo_in_flight_delivery {
     long long claim;
     int number;
     int is_sent;
-    int is_failing;           /* the subscription's previous attempt failed */
-    int success_is_news;      /* see neo_due_delivery */
-    int frees_next;           /* as well */
-    char host[NEO_HOST_SIZE]; /* the receiver's */
+    int is_failing;                            /* the subscription's previous attempt failed */
+    int success_is_news;                       /* see neo_due_delivery */
+    int frees_next;                            /* as well */
+    struct neo_in_flight_delivery *batch_next; /* the next one in the same request; NULL for the last one */
+    int is_follower;                           /* not the first one in its request */
+    char host[NEO_HOST_SIZE];                  /* the receiver's */
 } neo_in_flight_delivery;
 
 typedef struct neo_in_flight {
     neo_in_flight_delivery *first;
-    int count;
+    int count;    /* deliveries */
+    int requests; /* with at least one delivery each */
     int per_subscription;
     apr_array_header_t *queues; /* of subscriptions that are paused, or have deliveries in flight or a lowered limit */
     void *owner;
 } neo_in_flight;
 
-/* Allows at most `max` deliveries, and `per_subscription` of each subscription. */
+/* Allows at most `max` requests, and `per_subscription` of each subscription. */
 void neo_in_flight_init(neo_in_flight *in_flight, void *owner, int max, int per_subscription, apr_pool_t *pool);
 
 /* The initial limit of a subscription, which depends on whether its last attempt failed. */
 int neo_in_flight_first_limit(const neo_in_flight *in_flight, int is_failing);
 
-/* Adds a claimed delivery. */
-neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_due_delivery *due, long long claim);
+/* Adds a claimed delivery, to the request of `previous` if that is not NULL. */
+neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_due_delivery *due, long long claim,
+                                          neo_in_flight_delivery *previous);
 
-/* Removes a delivery, frees its memory, and adapts its subscription's limit. */
+/* Removes a delivery, frees its memory, and adapts its subscription's limit, once for a request. */
 void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *delivery, int is_success);
 
 /* Pauses claims for the delivery's subscription until neo_steady_ms is `until`; then its limit is the lowest one. */

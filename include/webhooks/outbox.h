@@ -35,6 +35,7 @@ typedef struct neo_due_delivery {
     int frees_next;              /* another delivery may be claimed when this one has ended */
     int is_ordered;              /* the subscription has `ordering` */
     int is_masked;               /* the subscription has `is_masked` */
+    int batch_items;             /* the greatest number of deliveries in a request; 0: each has its own, which is no batch */
     int delay;                   /* milliseconds until it may be sent, because of max_per_second; at most 250 */
 } neo_due_delivery;
 
@@ -44,7 +45,7 @@ typedef struct neo_deferred_delivery {
     neo_ms until;
 } neo_deferred_delivery;
 
-/* The deliveries of a subscription that are in flight, and how many may be. */
+/* The requests of a subscription that are in flight, and how many may be. */
 typedef struct neo_subscription_load {
     const char *subscription;
     int count;
@@ -79,6 +80,9 @@ NEO_MUSTCHECK neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_pending_query que
 
 /* How many of `count` (at least one) claimed deliveries, from the first one on, have the same subscription. */
 NEO_MUSTCHECK int neo_outbox_run(const neo_due_delivery *due, int count);
+
+/* In how many requests `count` deliveries of the same subscription are sent. */
+NEO_MUSTCHECK int neo_outbox_requests(const neo_due_delivery *due, int count);
 
 /* The result of an attempt. */
 typedef struct neo_outcome {

@@ -33,6 +33,7 @@ typedef struct neo_send_result {
     neo_ms started;
     int duration;    /* milliseconds */
     int retry_after; /* Retry-After in seconds; 0 if there is none */
+    int jitter;      /* random, 0 to 255, so that the deliveries of a request are retried together */
 } neo_send_result;
 
 /* True for a complete response with a 2xx status. */

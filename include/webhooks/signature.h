@@ -26,11 +26,15 @@ typedef struct neo_webhook_secrets {
 void neo_webhook_open_secrets(neo_webhook_secrets *secrets, const neo_keys *keys, const neo_due_delivery *due,
                               apr_pool_t *pool);
 
-/* The body: id, event_type, created_at, what the subscription includes, payload. */
-neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool);
+/* The body: id, event_type, created_at, what the subscription includes, payload. With batch {"deliveries": [...]} of the bodies
+ * of `count` deliveries, each with its event_id. */
+neo_text neo_webhook_body(const neo_due_delivery *due, int count, apr_pool_t *pool);
+
+/* The webhook-id: the event's, or with batch one that is the same if the same events are sent again. */
+const char *neo_webhook_id(const neo_due_delivery *due, int count, apr_pool_t *pool);
 
 /* The headers, as "Name: value". X-Webhook-Signature is signed with the new secret only, webhook-signature also with the
- * previous one and with the keys. `id` is the event's, so that repetitions have the same webhook-id; `now` is the time of the
+ * previous one and with the keys. `id` is that of neo_webhook_id; `now` is the time of the
  * attempt. */
 void neo_webhook_sign(const char *id, neo_text body, const neo_webhook_secrets *secrets, neo_ms now, apr_pool_t *pool,
                       const char *headers[NEO_WEBHOOK_HEADERS]);

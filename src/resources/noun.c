@@ -193,6 +193,7 @@ static const neo_noun_field subscription_fields[] = {
     LISTED_TIME("limited_until"),
     LISTED_TIME("paused_until"),
     LISTED("ordering"),
+    LISTED("batch"),
     LISTED("max_per_second"),
     LISTED("max_in_flight"),
     LISTED("is_masked"),

@@ -21,6 +21,26 @@ static const char *const events[] = {
 
 static const char *const includes[] = {"changed", "previous", NULL};
 
+static const neo_field batch[] = {
+    {.name = "max_items",
+     .type = NEO_INTEGER,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_REQUIRED,
+     .min = 1,
+     .max = 100,
+     .doc = "Deliveries in a request.",
+     .example = "50"},
+    {.name = "max_wait_ms",
+     .type = NEO_INTEGER,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_REQUIRED,
+     .min = 0,
+     .max = 10000,
+     .doc = "Milliseconds that a delivery waits for others, unless the request is full.",
+     .example = "300"},
+    {0},
+};
+
 static const char *const orderings[] = {"none", "resource", NULL};
 
 static const char *const asymmetric_signatures[] = {"ed25519", NULL};
@@ -177,6 +197,15 @@ static const neo_field fields[] = {
      .doc = "`resource`: an event is sent when the earlier ones of its resource have been received or have failed for good. "
             "`none` (default): at once.",
      .example = "\"resource\""},
+    {.name = "batch",
+     .type = NEO_OBJECT,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_NOT_IN_EXAMPLE,
+     .fields = batch,
+     .doc = "Several deliveries in one request: its body is `{\"deliveries\": [...]}` of the usual bodies, each with its "
+            "`event_id`. A 2xx "
+            "confirms all. By default each delivery has its own request.",
+     .example = "{\"max_items\": 50, \"max_wait_ms\": 300}"},
     {.name = "max_per_second",
      .type = NEO_INTEGER,
      .personal = NEO_NOT_PERSONAL,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admission.h"
 #include "core/log.h"
 #include "core/trace.h"
 #include "results.h"
@@ -30,12 +31,6 @@
 #define PARK_IDLE_MS          5000 /* otherwise */
 #define NEVER                 LLONG_MAX
 
-/* A claimed delivery that is not sent yet. */
-typedef struct {
-    const neo_due_delivery *due;
-    neo_in_flight_delivery *delivery;
-} outgoing;
-
 /* The statement in progress. There is at most one; the courier sends while it waits for the response. */
 enum { QUERY_NONE, QUERY_CLAIM, QUERY_RECORD };
 
@@ -53,7 +48,7 @@ struct neo_courier {
     apr_pool_t *claim_pool;      /* of the deliveries in `outgoing` */
     apr_pool_t *next_claim_pool; /* of the claim in progress */
     neo_claim_request request;
-    outgoing *outgoing; /* from next_outgoing on not sent yet */
+    neo_webhook_request *outgoing; /* requests; from next_outgoing on not sent yet */
     int outgoing_count, next_outgoing;
     neo_webhook_secrets secrets;
 
@@ -67,7 +62,7 @@ struct neo_courier {
     neo_ms next_poll, last_claim, claimed_at, next_full_scan, next_park;
     neo_timers timers;  /* retries of this courier's deliveries */
     int has_more;       /* a limit of the last claim may have left due deliveries */
-    int finished_count; /* attempts that ended since the last claim */
+    int finished_count; /* requests that ended since the last claim */
     atomic_int is_woken, is_drained, stop;
 };
 
@@ -96,15 +91,18 @@ static void count_attempt(const neo_courier *c, const neo_in_flight_delivery *de
     count_in_flight(c, -1);
 }
 
+/* `baton` is the first delivery of the request. */
 static void on_sent(void *baton, const neo_send_result *result)
 {
-    neo_in_flight_delivery *delivery = baton;
-    neo_courier *c = delivery->owner;
-    neo_results_add(c->collected, delivery, result, c->settings.delays, c->settings.attempts);
-    count_attempt(c, delivery, result);
-    c->sent -= delivery->is_sent;
-    neo_in_flight_remove(&c->in_flight, delivery, neo_send_is_success(result));
-    c->finished_count++;
+    for (neo_in_flight_delivery *delivery = baton, *next; delivery; delivery = next) {
+        neo_courier *c = delivery->owner;
+        next = delivery->batch_next;
+        neo_results_add(c->collected, delivery, result, c->settings.delays, c->settings.attempts);
+        count_attempt(c, delivery, result);
+        c->sent -= delivery->is_sent;
+        c->finished_count += !delivery->is_follower;
+        neo_in_flight_remove(&c->in_flight, delivery, neo_send_is_success(result));
+    }
 }
 
 static int acquire_for(neo_courier *c, int query)
@@ -157,26 +155,31 @@ static int remaining_delay(const neo_courier *c, const neo_due_delivery *due)
     return due->delay && left > 0 ? (int)left : 0;
 }
 
-static void send_one(neo_courier *c, const neo_due_delivery *due, neo_in_flight_delivery *delivery)
+static void send_request(neo_courier *c, const neo_webhook_request *request)
 {
+    const neo_due_delivery *due = request->due;
     const char *headers[NEO_WEBHOOK_HEADERS + NEO_OWN_HEADERS + 1];
     neo_webhook_open_secrets(&c->secrets, &c->settings.keys, due, c->claim_pool);
     if (c->secrets.secret) {
-        neo_text body = neo_webhook_body(due, c->claim_pool);
+        neo_text body = neo_webhook_body(due, request->count, c->claim_pool);
         int delay = remaining_delay(c, due);
-        neo_webhook_sign(due->event_id, body, &c->secrets, neo_now_ms() + delay, c->claim_pool, headers);
+        neo_webhook_sign(neo_webhook_id(due, request->count, c->claim_pool), body, &c->secrets, neo_now_ms() + delay,
+                         c->claim_pool, headers);
         memcpy(headers + NEO_WEBHOOK_HEADERS, c->secrets.headers, sizeof c->secrets.headers);
         int count = NEO_WEBHOOK_HEADERS + c->secrets.header_count;
         if (due->trace)
             headers[count++] = apr_pstrcat(c->claim_pool, "traceparent: ", neo_trace_child(due->trace, c->claim_pool), NULL);
-        delivery->is_sent = neo_sender_post(c->sender, due->url, headers, count, body, delay, delivery);
-        c->sent += delivery->is_sent;
-        if (delivery->is_sent)
+        int is_sent = neo_sender_post(c->sender, due->url, headers, count, body, delay, request->delivery);
+        for (neo_in_flight_delivery *d = request->delivery; d && is_sent; d = d->batch_next) {
+            d->is_sent = 1;
+            c->sent++;
+        }
+        if (is_sent)
             return;
     } else
         neo_log(NEO_LOG_SECRET_SEALED, NULL,
                 "the secret of webhook subscription %s cannot be decrypted with any key of the key file", due->subscription);
-    on_sent(delivery, &(neo_send_result){.error = "not_sent", .started = neo_now_ms()});
+    on_sent(request->delivery, &(neo_send_result){.error = "not_sent", .started = neo_now_ms()});
 }
 
 static void start_claim(neo_courier *c)
@@ -192,7 +195,7 @@ static void start_claim(neo_courier *c)
     apr_pool_clear(c->next_claim_pool);
     c->request = (neo_claim_request){
         .lease = 2 * c->settings.timeout + LEASE_MARGIN_S,
-        .max = c->settings.concurrency - c->in_flight.count,
+        .max = c->settings.concurrency - c->in_flight.requests,
         .per_subscription = c->settings.per_subscription,
         .cursor = c->cursor,
         .claim = neo_claim_owner_new_claim(),
@@ -225,7 +228,7 @@ static int is_at_limit(const neo_courier *c, const neo_due_delivery *due, int co
     for (int at = 0, run; at < count; at += run) {
         neo_subscription_load load = find_load(c, &due[at]);
         run = neo_outbox_run(&due[at], count - at);
-        if (run + load.count >= load.limit)
+        if (neo_outbox_requests(&due[at], run) + load.count >= load.limit)
             return 1;
     }
     return 0;
@@ -243,39 +246,26 @@ static void advance_cursor(neo_courier *c, const char *last, neo_ms now)
         c->next_full_scan = now + FULL_SCAN_FACTOR * (now - c->last_claim);
 }
 
-/* Returns 0 if the plan allows the delivery now. Otherwise returns the time from which it does, and pauses the subscription, so
- * that its queue does not delay the claims of others. */
-static neo_ms deferred_until(neo_courier *c, const neo_due_delivery *due)
-{
-    char hostname[NEO_HOST_SIZE];
-    if (!due->per_hour)
-        return 0;
-    neo_receivers_hostname(due->url, hostname);
-    neo_ms until = c->host.admit(c->host.context, due->organization, hostname, due->per_hour);
-    if (until)
-        neo_in_flight_pause(&c->in_flight, due, neo_steady_ms() + PAUSE_S * 1000);
-    return until;
-}
-
-/* Puts the claimed deliveries into `outgoing`, and releases those that the plan does not allow yet. */
+/* Puts the claimed deliveries into `outgoing`, and releases those that must not be sent yet. */
 static void admit_claimed(neo_courier *c, const neo_due_delivery *due, int count)
 {
-    neo_deferred_delivery *deferred = apr_palloc(c->claim_pool, (apr_size_t)(count + 1) * sizeof *deferred);
-    int deferred_count = 0;
-    c->outgoing = apr_palloc(c->claim_pool, (apr_size_t)(count + 1) * sizeof *c->outgoing);
-    c->next_outgoing = c->outgoing_count = 0;
-    for (int i = 0; i < count; i++) {
-        neo_ms until = deferred_until(c, &due[i]);
-        if (until)
-            deferred[deferred_count++] = (neo_deferred_delivery){&due[i], until};
-        else
-            c->outgoing[c->outgoing_count++] = (outgoing){&due[i], neo_in_flight_add(&c->in_flight, &due[i], c->request.claim)};
-    }
-    if (deferred_count == 0)
-        return;
-    c->next_poll = 0; /* deferred deliveries may have taken the places of others that are due */
-    if (neo_outbox_defer(c->pg, c->request.claim, deferred, deferred_count, PAUSE_S, c->claim_pool) != NEO_PG_OK)
-        neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d claimed deliveries could not be released", deferred_count);
+    neo_admission admission;
+    neo_admit(&admission, &c->host, &c->in_flight, c->request.claim, due, count, neo_steady_ms() + PAUSE_S * 1000,
+              c->claim_pool);
+    c->outgoing = admission.outgoing;
+    c->outgoing_count = admission.outgoing_count;
+    c->next_outgoing = 0;
+    int failed = 0;
+    if (admission.deferred_count && neo_outbox_defer(c->pg, c->request.claim, admission.deferred, admission.deferred_count,
+                                                     PAUSE_S, c->claim_pool) != NEO_PG_OK)
+        failed += admission.deferred_count;
+    if (admission.released_count &&
+        neo_outbox_release(c->pg, admission.released, admission.released_count, c->claim_pool) != NEO_PG_OK)
+        failed += admission.released_count;
+    if (admission.deferred_count + admission.released_count)
+        c->next_poll = 0; /* they may have taken the places of others that are due */
+    if (failed)
+        neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d claimed deliveries could not be released", failed);
 }
 
 static void finish_claim(neo_courier *c)
@@ -287,16 +277,20 @@ static void finish_claim(neo_courier *c)
     if (neo_outbox_claimed(c->pg, c->pending, pool, &due, &count, waits) != NEO_PG_OK)
         return;
     c->claimed_at = neo_steady_ms();
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         if (due[i].is_ordered)
             c->next_park = neo_earlier(c->next_park, c->claimed_at + PARK_INTERVAL_MS);
+        if (due[i].batch_items) /* the next claim returns how long the others must wait */
+            neo_timers_add(&c->timers, c->claimed_at);
+    }
     for (int i = 0; i < waits->nelts; i++)
         neo_timers_add(&c->timers, c->claimed_at + APR_ARRAY_IDX(waits, i, int));
     c->next_claim_pool = c->claim_pool;
     c->claim_pool = pool;
     c->secrets = (neo_webhook_secrets){0};
+    int count_before = c->in_flight.count;
     admit_claimed(c, due, count);
-    count_in_flight(c, c->outgoing_count);
+    count_in_flight(c, c->in_flight.count - count_before);
     c->cursor[0] = '\0';
     c->has_more = is_at_limit(c, due, count);
     if (count && count == c->request.max)
@@ -335,12 +329,12 @@ static neo_ms time_to_poll(const neo_courier *c, int free_slots)
  * recorded, or on a drained host. */
 static neo_ms time_to_claim(const neo_courier *c)
 {
-    int free_slots = c->settings.concurrency - c->in_flight.count;
+    int free_slots = c->settings.concurrency - c->in_flight.requests;
     neo_ms at = NEVER;
     if (free_slots <= 0 || c->recording->outcomes->nelts || c->is_drained || c->stop)
         return NEVER;
     if (c->has_more && c->finished_count)
-        at = c->finished_count >= c->in_flight.count ? 0 : c->last_claim + REFILL_INTERVAL_MS;
+        at = c->finished_count >= c->in_flight.requests ? 0 : c->last_claim + REFILL_INTERVAL_MS;
     return neo_later(neo_earlier(at, time_to_poll(c, free_slots)), c->last_claim + CLAIM_INTERVAL_MS);
 }
 
@@ -392,10 +386,8 @@ static void run_once(neo_courier *c)
     if (c->query == QUERY_NONE)
         start_query(c, neo_steady_ms());
     /* In small batches, so that responses of the database and of receivers do not wait. */
-    for (int i = 0; i < SEND_BATCH && c->next_outgoing < c->outgoing_count; i++) {
-        const outgoing *next = &c->outgoing[c->next_outgoing++];
-        send_one(c, next->due, next->delivery);
-    }
+    for (int i = 0; i < SEND_BATCH && c->next_outgoing < c->outgoing_count; i++)
+        send_request(c, &c->outgoing[c->next_outgoing++]);
     neo_sender_work(c->sender, wait_time(c, neo_steady_ms()), c->pg ? neo_pg_socket(c->pg) : -1);
 }
 

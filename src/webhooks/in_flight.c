@@ -11,7 +11,7 @@
 
 typedef struct {
     char subscription[NEO_ID_SIZE];
-    int count, limit;
+    int requests, limit;
     double failure_rate; /* of the recent attempts */
     neo_ms paused_until; /* 0 if it is not paused */
 } subscription_queue;
@@ -76,7 +76,7 @@ static void keep_or_drop(neo_in_flight *in_flight, subscription_queue *idle)
         return;
     }
     for (int i = 0; i < in_flight->queues->nelts; i++)
-        if (queues[i].count == 0 && !queues[i].paused_until && &queues[i] != idle) {
+        if (queues[i].requests == 0 && !queues[i].paused_until && &queues[i] != idle) {
             other = &queues[i];
             others++;
         }
@@ -84,7 +84,8 @@ static void keep_or_drop(neo_in_flight *in_flight, subscription_queue *idle)
         drop(in_flight, other);
 }
 
-neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_due_delivery *due, long long claim)
+neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_due_delivery *due, long long claim,
+                                          neo_in_flight_delivery *previous)
 {
     neo_in_flight_delivery *d = calloc(1, sizeof *d);
     if (!d)
@@ -105,16 +106,25 @@ neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_du
         d->next->link = &d->next;
     in_flight->first = d;
     in_flight->count++;
-    find_or_add(in_flight, due)->count++;
+    if (previous) {
+        previous->batch_next = d;
+        d->is_follower = 1;
+    } else {
+        find_or_add(in_flight, due)->requests++;
+        in_flight->requests++;
+    }
     return d;
 }
 
 void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *delivery, int is_success)
 {
-    subscription_queue *q = find_queue(in_flight, delivery->subscription);
-    adapt(in_flight, q, is_success);
-    if (--q->count == 0)
-        keep_or_drop(in_flight, q);
+    if (!delivery->is_follower) {
+        subscription_queue *q = find_queue(in_flight, delivery->subscription);
+        adapt(in_flight, q, is_success);
+        if (--q->requests == 0)
+            keep_or_drop(in_flight, q);
+        in_flight->requests--;
+    }
     *delivery->link = delivery->next;
     if (delivery->next)
         delivery->next->link = delivery->link;
@@ -138,7 +148,7 @@ static void end_pauses(neo_in_flight *in_flight)
         if (q->paused_until == 0 || q->paused_until > now)
             continue;
         q->paused_until = 0;
-        if (q->count == 0)
+        if (q->requests == 0)
             keep_or_drop(in_flight, q);
     }
 }
@@ -149,7 +159,7 @@ void neo_in_flight_fill_request(neo_in_flight *in_flight, neo_claim_request *req
     neo_subscription_load *loads = apr_palloc(pool, (apr_size_t)(in_flight->queues->nelts + 1) * sizeof *loads);
     for (int i = 0; i < in_flight->queues->nelts; i++) {
         const subscription_queue *q = &APR_ARRAY_IDX(in_flight->queues, i, subscription_queue);
-        loads[i] = (neo_subscription_load){apr_pstrdup(pool, q->subscription), q->count, q->paused_until ? 0 : q->limit};
+        loads[i] = (neo_subscription_load){apr_pstrdup(pool, q->subscription), q->requests, q->paused_until ? 0 : q->limit};
     }
     request->loads = loads;
     request->load_count = in_flight->queues->nelts;

@@ -29,6 +29,7 @@ enum {
     HEADERS,
     FREES_NEXT,
     IS_ORDERED,
+    ITEMS,
     MAX_PER_SECOND,
     FIRST_IN,
     PRIVATE_KEY,
@@ -49,6 +50,7 @@ enum { LOAD_SUBSCRIPTIONS, LOAD_COUNTS, LOAD_LIMITS, LOAD_COLUMNS };
 
 static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
 {
+    const char *items = neo_rows_value(rows, row, ITEMS);
     *due = (neo_due_delivery){
         .id = neo_rows_value(rows, row, ID),
         .organization = neo_rows_value(rows, row, ORGANIZATION),
@@ -72,6 +74,7 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .headers = neo_rows_value(rows, row, HEADERS),
         .is_ordered = neo_rows_is_true(rows, row, IS_ORDERED),
         .is_masked = neo_rows_is_true(rows, row, IS_MASKED),
+        .batch_items = items ? atoi(items) : 0,
     };
 }
 
@@ -83,6 +86,11 @@ int neo_outbox_run(const neo_due_delivery *due, int count)
     return run;
 }
 
+int neo_outbox_requests(const neo_due_delivery *due, int count)
+{
+    return due->batch_items ? (count + due->batch_items - 1) / due->batch_items : count;
+}
+
 /* Spreads `count` deliveries of a subscription with max_per_second, and adds when its next one may be claimed. */
 static void set_delays(const neo_rows *rows, int row, neo_due_delivery *due, int count, apr_array_header_t *waits)
 {
@@ -91,8 +99,8 @@ static void set_delays(const neo_rows *rows, int row, neo_due_delivery *due, int
         return;
     double interval = 1000.0 / atoi(per_second), first = strtod(neo_rows_value(rows, row, FIRST_IN), NULL);
     for (int i = 0; i < count; i++)
-        due[i].delay = (int)(first + i * interval + 0.5);
-    APR_ARRAY_PUSH(waits, int) = (int)(first + count * interval) - PACE_MARGIN_MS;
+        due[i].delay = (int)(first + (neo_outbox_requests(due, i + 1) - 1) * interval + 0.5);
+    APR_ARRAY_PUSH(waits, int) = (int)(first + neo_outbox_requests(due, count) * interval) - PACE_MARGIN_MS;
 }
 
 /* Sends a query; `values` must stay until its answer is received. */

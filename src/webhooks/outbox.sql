@@ -40,11 +40,11 @@ async_commit as materialized (
         pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ({claim}::bigint >> 32)::int) as locked),
 due as materialized (
     select d.at, d.id, d.is_ordered, o.id as subscription, o.free_slots, o.url, o.secret, o.previous, o.private_key, o.previous_key, o.failing,
-        o.success_is_news, o.per_hour, o.include, o.is_masked, o.headers, o.max_per_second, o.max_in_flight
+        o.success_is_news, o.per_hour, o.include, o.is_masked, o.headers, o.max_per_second, o.max_in_flight, o.items
     from (select * from later union all select * from earlier) queue,
     -- The subscription, if it is active, and how many more of its deliveries may be in flight; negative: milliseconds until one may be.
     lateral (
-        select s.id, s.url, s.secret, s.include, s.is_masked, s.max_per_second, s.max_in_flight,
+        select s.id, s.url, s.secret, s.include, s.is_masked, s.max_per_second, s.max_in_flight, s.items,
             case when s.headers is not null then (
                 select json_object_agg(h.name, h.value)::text from neoapi.webhook_header h
                 where h.organization_id = s.organization_id and h.subscription_id = s.id) end as headers,
@@ -58,18 +58,29 @@ due as materialized (
                 as success_is_news,
             (select coalesce(p.deliveries_per_hour, 0) from neoapi.tenant t join neoapi.plan p on p.name = t.plan
                 where t.id = s.tenant_id) as per_hour,
-            case when s.max_per_second is null and s.max_in_flight is null or s.free = 0 then s.free
+            case when s.free = 0 then 0
+                -- A request of a batch is sent when it is full, or when its first delivery has waited for max_wait_ms.
+                when s.full = 0 then -ceil(extract(epoch from s.ready_at - now()) * 1000)::int
+                when s.max_per_second is null and s.max_in_flight is null then least(s.free, s.full) * coalesce(s.items, 1)
                 else coalesce(
                     (select -ceil(extract(epoch from p.next_at - now()) * 1000)::int from neoapi.webhook_pace p
                      where s.max_per_second is not null and p.subscription_id = s.id and p.next_at > now() + interval '250 milliseconds'),
-                    neoapi.webhook_slots(s.id, s.max_per_second, s.max_in_flight, s.free)) end as free_slots
-        from (
-            select s.*,
-                coalesce((select b.max - b.n from unnest({subscriptions}::text[], {counts}::int[], {limits}::int[]) as b (id, n, max) where b.id = queue.id),
-                    case when s.failing_since is null then {per_subscription}::int else least({per_subscription}::int, 2) end) as free
+                    neoapi.webhook_slots(s.id, s.max_per_second, s.max_in_flight, coalesce(s.max_items, 1), coalesce(s.items, 1),
+                        least(s.free, s.full))) end as free_slots
+        from (select b.*, case when b.ready_at > now() then (
+                select count(*)::int / b.items
+                from (select from neoapi.webhook_queue q
+                      where q.subscription_id = b.id and q.due_at <= now() order by q.due_at limit b.items * b.free) w) end as full
+            from (
+            select s.*, (s.batch->>'max_items')::int as max_items,
+                case when s.batch is not null then neoapi.webhook_request_items((s.batch->>'max_items')::int, (
+                    select q.number from neoapi.webhook_queue q where q.subscription_id = queue.id order by q.due_at limit 1)) end as items,
+                queue.due_at + (s.batch->>'max_wait_ms')::int * interval '1 millisecond' as ready_at,
+                greatest(0, coalesce((select b.max - b.n from unnest({subscriptions}::text[], {counts}::int[], {limits}::int[]) as b (id, n, max) where b.id = queue.id),
+                    case when s.failing_since is null then {per_subscription}::int else least({per_subscription}::int, 2) end)) as free
             from neoapi.webhook_subscription s
             where s.organization_id = queue.organization and s.id = queue.id and s.is_active and s.paused_until > now() is not true
-            limit 1) s) o
+            limit 1) b) s) o
     left join lateral (
         select q.ctid as at, q.id, q.resource_id is not null as is_ordered
         from neoapi.webhook_queue q
@@ -112,8 +123,9 @@ parked as (
 -- The requests of a subscription with max_per_second follow each other at equal intervals, whichever processes send them.
 paced as (
     update neoapi.webhook_pace p set next_at = greatest(p.next_at, now()) + n.count * interval '1 second' / n.max_per_second
-    from (select subscription, max_per_second, count(*) from due where max_per_second is not null and at is not null
-          group by subscription, max_per_second) n
+    from (select subscription, max_per_second, ceil(count(*)::float8 / coalesce(items, 1)) as count
+          from due where max_per_second is not null and at is not null
+          group by subscription, max_per_second, items) n
     where p.subscription_id = n.subscription
     returning p.subscription_id,
         extract(epoch from p.next_at - n.count * interval '1 second' / n.max_per_second - now()) * 1000 as first_in),
@@ -134,7 +146,7 @@ from (
         due.success_is_news, due.per_hour,
         concat(case when 'changed' = any (due.include) then ',"changed":' || array_to_json(e.changed) end,
            case when 'previous' = any (due.include) then ',"previous":' || e.previous end) as changes, due.headers,
-        due.max_in_flight is not null or due.is_ordered as frees_next, due.is_ordered, due.max_per_second,
+        due.max_in_flight is not null or due.is_ordered as frees_next, due.is_ordered, due.items, due.max_per_second,
         case when due.max_per_second is not null
              then (select p.first_in from paced p where p.subscription_id = t.subscription_id) end as first_in,
         due.private_key, due.previous_key, nullif(substr(e.request_id, 32), '') as trace, due.is_masked
@@ -152,7 +164,7 @@ from (
         order by l.id limit 1) e
     order by t.subscription_id <= {cursor}, t.subscription_id, t.id) claimed
 union all
-select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
 from due where at is null;
 
 -- Records attempts; {ids} to {delays} are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless

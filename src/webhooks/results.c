@@ -5,7 +5,6 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/crypto.h"
 #include "core/log.h"
 
 #define MAX_PAUSE_S 3600 /* of Retry-After */
@@ -32,13 +31,10 @@ static int requested_pause(const neo_send_result *result)
     return result->retry_after < MAX_PAUSE_S ? result->retry_after : MAX_PAUSE_S;
 }
 
-/* Seconds until the next attempt. Up to 10 % of jitter spreads retries of deliveries that failed together. */
-static double delay_after(double delay, int pause)
+/* Seconds until the next attempt. Up to 10 % of jitter spreads retries of requests that failed together. */
+static double delay_after(double delay, int pause, int jitter)
 {
-    unsigned char random;
-    neo_random(&random, sizeof random);
-    double jitter = delay * random / 2560.0;
-    return (pause > delay ? pause : delay) + jitter;
+    return (pause > delay ? pause : delay) + delay * jitter / 2560;
 }
 
 /* Sets the health change of the subscription, unless the database has it already. The last change of a batch is used, but
@@ -98,7 +94,7 @@ void neo_results_add(neo_results *results, const neo_in_flight_delivery *deliver
     else {
         health = result->http_status == 410 ? NEO_HEALTH_GONE : NEO_HEALTH_FAILING;
         o->end = is_last ? "failed" : NULL;
-        o->delay = is_last ? 0 : delay_after(delays[delivery->number], pause);
+        o->delay = is_last ? 0 : delay_after(delays[delivery->number], pause, result->jitter);
     }
     set_health_change(results, o, delivery, health, pause, is_last);
 }

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/crypto.h"
 #include "core/log.h"
 #include "transfer.h"
 
@@ -211,6 +212,8 @@ static void finish_transfer(neo_sender *sender, CURL *curl, CURLcode code)
 {
     transfer *t;
     curl_off_t retry_after = 0, duration = 0;
+    unsigned char random;
+    neo_random(&random, sizeof random);
     curl_easy_getinfo(curl, CURLINFO_PRIVATE, (char **)&t);
     curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after);
     curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &duration);
@@ -227,6 +230,7 @@ static void finish_transfer(neo_sender *sender, CURL *curl, CURLcode code)
         .retry_after = (int)(retry_after < 0                   ? 0
                              : retry_after > MAX_RETRY_AFTER_S ? MAX_RETRY_AFTER_S
                                                                : retry_after),
+        .jitter = random,
     };
     curl_multi_remove_handle(sender->multi, curl);
     sender->done(t->baton, &result);

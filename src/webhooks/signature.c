@@ -48,17 +48,49 @@ void neo_webhook_open_secrets(neo_webhook_secrets *secrets, const neo_keys *keys
         open_headers(secrets, keys, due, pool);
 }
 
-neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool)
+/* `more` are members that only batches have. */
+static neo_text event_body(const neo_due_delivery *due, const char *more, apr_pool_t *pool)
 {
     neo_buf out;
-    neo_buf_init(&out, pool, due->payload.len + strlen(due->changes) + 160);
+    neo_buf_init(&out, pool, due->payload.len + strlen(due->changes) + strlen(more) + 160);
     neo_buf_printf(&out, "{\"id\":\"%s\",\"event_type\":\"%s\",\"created_at\":\"%s\"", due->id, due->event, due->created_at);
+    neo_buf_puts(&out, more);
     neo_buf_puts(&out, due->changes);
     neo_buf_puts(&out, ",\"payload\":");
     neo_buf_add(&out, due->payload.ptr, due->payload.len);
     neo_buf_putc(&out, '}');
     neo_text body = neo_buf_text(&out);
     return !due->is_masked || neo_mask_text(&body, NULL, NEO_SCOPES_MASKED, pool) ? body : (neo_text){"{}", 2};
+}
+
+neo_text neo_webhook_body(const neo_due_delivery *due, int count, apr_pool_t *pool)
+{
+    neo_buf out;
+    if (!due->batch_items)
+        return event_body(due, "", pool);
+    neo_buf_init(&out, pool, (due->payload.len + 256) * (apr_size_t)count);
+    neo_buf_puts(&out, "{\"deliveries\":[");
+    for (int i = 0; i < count; i++) {
+        neo_text body = event_body(&due[i], apr_pstrcat(pool, ",\"event_id\":\"", due[i].event_id, "\"", NULL), pool);
+        neo_buf_puts(&out, i ? "," : "");
+        neo_buf_add(&out, body.ptr, body.len);
+    }
+    neo_buf_puts(&out, "]}");
+    return neo_buf_text(&out);
+}
+
+const char *neo_webhook_id(const neo_due_delivery *due, int count, apr_pool_t *pool)
+{
+    unsigned char mac[NEO_SHA256_SIZE];
+    char hex[2 * NEO_SHA256_SIZE + 1];
+    if (!due->batch_items)
+        return due->event_id;
+    neo_text *ids = apr_palloc(pool, (apr_size_t)count * sizeof *ids);
+    for (int i = 0; i < count; i++)
+        ids[i] = (neo_text){due[i].event_id, strlen(due[i].event_id)};
+    neo_hmac_sha256("batch", 5, ids, count, mac);
+    neo_hex(mac, sizeof mac, hex);
+    return apr_psprintf(pool, "bat_%.26s", hex);
 }
 
 /* A signature of Standard Webhooks: over id, timestamp and body, with the decoded secret as key. */

@@ -4,7 +4,11 @@
 A delivery that a receiver gets again after accepting it is a duplicate. Only three things lose the result of an attempt, and thereby
 explain a duplicate: the sender was killed before the next arrival, the database could not store the result, or the sender recorded a
 timeout because the receiver was too busy to read the request in time. Two arrivals overlap if the second came before the response to
-the first. Only a timeout, a killed sender or a crash of the database, which loses claims, explains an overlap."""
+the first. Only a timeout, a killed sender or a crash of the database, which loses claims, explains an overlap.
+
+Some receivers have a subscription with ordering, limits or batches. Ordering: no change of a resource arrives before an earlier one was
+accepted. Limits: what is in progress may exceed max_in_flight only if a sender was killed or the database crashed, because their
+requests end at the receiver later; max_per_second holds in each ten seconds."""
 
 import hashlib
 import hmac
@@ -13,7 +17,7 @@ import json
 import random
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 
 from client import moment
@@ -25,6 +29,8 @@ ATTEMPT_TIMEOUT_S = 10  # a busy receiver reads a request up to this long after 
 MAX_RESULT_DELAY_S = 5  # from the response until its result is stored, even if the sender is frozen meanwhile
 CLOCK_TOLERANCE_S = 2
 MAX_PRINTED_CASES = 100  # of each line of the table
+RATE_WINDOW_S = 10
+RATE_TOLERANCE = 1.05
 TIMESTAMP_FIELDS = ("created_at", "updated_at")
 
 
@@ -37,32 +43,43 @@ class Attempt:
     port: int
     answered_at: float = None
     accepted: bool = False
+    resource: str = None
+    version: str = None  # updated_at
 
 
 class Consumer:
     """A receiver that verifies signatures, responds after `delay_s`, fails at `failure_rate`, and records all attempts. `copy` has
-    the version of each resource with the greatest updated_at, as an integrator would store it."""
+    the version of each resource with the greatest updated_at, as an integrator would store it. `options` are those of its
+    subscription, whose limits end at `limited_until`; `requests` has the first attempt of each request."""
 
-    def __init__(self, name, delay_s, failure_rate):
-        self.name, self.delay_s, self.failure_rate, self.secret = name, delay_s, failure_rate, None
+    def __init__(self, name, delay_s, failure_rate, **options):
+        self.name, self.delay_s, self.failure_rate, self.secret, self.options = name, delay_s, failure_rate, None, options
+        self.requests, self.limited_until = [], 1e12
         self.attempts, self.lock, self.wrong_signatures, self.copy = defaultdict(list), threading.Lock(), [], {}
         self.random = random.Random(name)
 
     def behave(self, handler, arrival):
         expected = "sha256=" + hmac.new(self.secret.encode(), arrival.body, hashlib.sha256).hexdigest()
-        attempt = Attempt(arrival.id, time.time(), arrival.port)
+        bodies, now = arrival.json.get("deliveries", [arrival.json]), time.time()
         with self.lock:
+            accepted = self.random.random() >= self.failure_rate
+            attempts = [Attempt(one["id"], now, arrival.port, None, accepted, one["payload"]["id"], one["payload"]["updated_at"])
+                        for one in bodies]
             if not hmac.compare_digest(expected, arrival.headers["x-webhook-signature"]):
-                self.wrong_signatures.append(arrival.id)
-            self.attempts[arrival.id].append(attempt)
-            attempt.accepted = self.random.random() >= self.failure_rate
-            payload = arrival.json["payload"]
-            stored = self.copy.get(payload["id"])
-            if attempt.accepted and (not stored or stored["updated_at"] <= payload["updated_at"]):
-                self.copy[payload["id"]] = payload
+                self.wrong_signatures.append(attempts[0].id)
+            if ("deliveries" in arrival.json) != ("batch" in self.options):
+                self.wrong_signatures.append(f"{attempts[0].id}: a body of another kind")
+            self.requests.append(attempts[0])
+            for attempt, body in zip(attempts, bodies):
+                self.attempts[attempt.id].append(attempt)
+                stored = self.copy.get(attempt.resource)
+                if accepted and (not stored or stored["updated_at"] <= attempt.version):
+                    self.copy[attempt.resource] = body["payload"]
         handler.server.closing.wait(self.delay_s)
-        (ok if attempt.accepted else status(500))(handler, arrival)
-        attempt.answered_at = time.time()
+        (ok if accepted else status(500))(handler, arrival)
+        now = time.time()
+        for attempt in attempts:
+            attempt.answered_at = now
 
 
 def is_version_of(payload, row):
@@ -185,11 +202,57 @@ class Checker:
         self.expect_none("duplicates without a cause", unexplained)
         self.expect_none("overlapping attempts without a cause", overlapping)
 
+    def check_order(self, consumer):
+        """Each change arrives after the earlier ones of its resource were accepted."""
+        accepted, wrong = defaultdict(dict), []
+        for all in consumer.attempts.values():
+            at = min((one.received_at for one in all if one.accepted), default=None)
+            accepted[all[0].resource][all[0].version] = at
+        for all in consumer.attempts.values():
+            first = all[0]
+            earlier = [at for version, at in accepted[first.resource].items() if version < first.version]
+            if any(at is None or at > first.received_at for at in earlier):
+                wrong.append(f"{first.id} of {first.resource}")
+        self.add_count(f"{consumer.name}: resources with several changes", sum(len(one) > 1 for one in accepted.values()))
+        self.expect_none(f"{consumer.name}: out of order", wrong)
+
+    def check_limits(self, consumer):
+        limit, rate = consumer.options.get("max_in_flight"), consumer.options.get("max_per_second")
+        window, open_until, over, fast, peak = deque(), [], [], [], 0
+        for one in sorted(consumer.requests, key=lambda one: one.received_at):
+            if one.received_at > consumer.limited_until:
+                break
+            while window and window[0] <= one.received_at - RATE_WINDOW_S:
+                window.popleft()
+            window.append(one.received_at)
+            peak = max(peak, len(window))
+            if rate and len(window) > rate * RATE_WINDOW_S * RATE_TOLERANCE + 1:
+                fast.append(f"{len(window)} in {RATE_WINDOW_S} s until {one.received_at}")
+            open_until = [until for until in open_until if until > one.received_at] + [one.answered_at or 1e12]
+            is_explained = any(fault.kind in (*CLAIM_LOSING_FAULTS, "kill a child")
+                               and fault.started_at <= one.received_at <= fault.ended_at + ATTEMPT_TIMEOUT_S for fault in self.faults)
+            if limit and len(open_until) > limit and not is_explained:
+                over.append(f"{len(open_until)} at {one.received_at}")
+        self.add_count(f"{consumer.name}: most requests in {RATE_WINDOW_S} s", peak)
+        self.expect_none(f"{consumer.name}: more in progress than max_in_flight", over)
+        self.expect_none(f"{consumer.name}: faster than max_per_second", fast)
+
+    def check_options(self):
+        for consumer in self.consumers:
+            if consumer.options.get("ordering"):
+                self.check_order(consumer)
+            if consumer.options.keys() & {"max_in_flight", "max_per_second"}:
+                self.check_limits(consumer)
+            if consumer.options.get("batch"):
+                self.add_count(f"{consumer.name}: requests", len(consumer.requests))
+                self.add_count(f"{consumer.name}: attempts in them", sum(len(all) for all in consumer.attempts.values()))
+
     def check(self):
         self.check_rows()
         self.check_queue()
         self.check_attempts()
         self.check_duplicates()
+        self.check_options()
 
     def report(self):
         """Prints the table. Returns whether all checks have passed."""

@@ -23,7 +23,7 @@ from admin_factory import AdminFactory  # noqa: E402
 from admin_pages import CONF as PAGES  # noqa: E402
 from admin_pages import AdminPages  # noqa: E402
 from checker import ATTEMPT_TIMEOUT_S, Checker, Consumer  # noqa: E402
-from client import Api  # noqa: E402
+from client import Api, ok  # noqa: E402
 from contest import Contest, contenders_of  # noqa: E402
 from deployment import sanitizer_settings  # noqa: E402
 from httpd import Httpd  # noqa: E402
@@ -77,6 +77,8 @@ class Writer(threading.Thread):
             self.end.wait(0.02)
 
     def rename(self, id, name):
+        for number in range(2):
+            self.send("PATCH", "brokers/" + id, {"name": f"{name} renamed {number}"})
         answer = self.send("PATCH", "brokers/" + id, {"name": name + " renamed"})
         if answer is not None and answer.status_code == 200:
             self.renamed[id] = name + " renamed"
@@ -109,10 +111,16 @@ def run(minutes, seed):
         instance, second, clock, disk = stack.enter_context(two_hosts())
         factory = AdminFactory(instance)
         admin = Api(instance, factory.key())
-        consumers = [Consumer("fast", 0, 0), Consumer("slow", 0.05, 0), Consumer("faulty", 0, 0.05)]
+        consumers = [Consumer("fast", 0, 0), Consumer("slow", 0.05, 0), Consumer("faulty", 0, 0.05),
+                     Consumer("ordered", 0.02, 0.05, ordering="resource"),
+                     Consumer("paced", 0.01, 0.02, max_per_second=20, max_in_flight=6),
+                     Consumer("batches", 0.01, 0.05, batch={"max_items": 20, "max_wait_ms": 200}),
+                     Consumer("ordered batches", 0.01, 0.05, ordering="resource", batch={"max_items": 20, "max_wait_ms": 200},
+                              max_in_flight=2)]
         for consumer in consumers:
             receiver = stack.enter_context(Receiver(consumer.behave))
-            consumer.secret = subscribe(admin, receiver.url)["secret"]
+            consumer.subscription = subscribe(admin, receiver.url, **consumer.options)
+            consumer.secret = consumer.subscription["secret"]
         writers = [Writer(api, instance.ca, number, end) for number, api in enumerate(
             [admin, Api(second, admin.credential)] * WRITERS)]
         contests = [Contest(instance, key, contenders_of((instance, second), key, end)) for key in (factory.key(), factory.key())]
@@ -124,6 +132,10 @@ def run(minutes, seed):
         end.set()
         for one in writers_and_contenders:
             one.join(2 * REQUEST_TIMEOUT_S)
+        for consumer in consumers:
+            if "max_per_second" in consumer.options:  # less than what was written
+                consumer.limited_until = time.time()
+                ok(admin.patch("webhooks/" + consumer.subscription["id"], json={"max_per_second": None, "max_in_flight": None}))
         drained, until = False, time.monotonic() + DRAIN_TIMEOUT_S
         while not drained and time.monotonic() < until:
             drained = queued(instance) == 0

@@ -27,6 +27,6 @@ TEST(a_pause_ends_with_the_lowest_limit)
     assert_non_null(load_of(&in_flight, *state));
     assert_int_equal(load_of(&in_flight, *state)->limit, NEO_MIN_PER_SUBSCRIPTION);
     for (int i = NEO_MIN_PER_SUBSCRIPTION; i < PER_SUBSCRIPTION; i++)
-        neo_in_flight_remove(&in_flight, neo_in_flight_add(&in_flight, &due, 1), 1);
+        neo_in_flight_remove(&in_flight, neo_in_flight_add(&in_flight, &due, 1, NULL), 1);
     assert_null(load_of(&in_flight, *state));
 }

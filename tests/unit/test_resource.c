@@ -165,6 +165,7 @@ TEST(a_webhook_has_the_fields_of_the_specification_in_its_order_then_others)
                                         "limited_until",
                                         "include",
                                         "ordering",
+                                        "batch",
                                         "max_per_second",
                                         "max_in_flight",
                                         "paused_until",

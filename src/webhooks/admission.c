@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Divides claimed deliveries into requests (see admission.h). */
+#include "admission.h"
+
+#include <string.h>
+
+#define MAX_BATCH_BYTES 1000000 /* of the payloads in a request; many servers refuse bodies of more than a mebibyte */
+
+/* Returns 0 if the plan allows the delivery now, otherwise the time from which it does. */
+static neo_ms deferred_until(const neo_courier_host *host, const neo_due_delivery *due)
+{
+    char hostname[NEO_HOST_SIZE];
+    if (!due->per_hour)
+        return 0;
+    neo_receivers_hostname(due->url, hostname);
+    return host->admit(host->context, due->organization, hostname, due->per_hour);
+}
+
+static apr_size_t length(const neo_due_delivery *due)
+{
+    return due->payload.len + strlen(due->changes);
+}
+
+/* How many of `count` deliveries, but at least one, have at most MAX_BATCH_BYTES. */
+static int fitting(const neo_due_delivery *due, int count)
+{
+    int fit = 1;
+    for (apr_size_t bytes = length(due); fit < count && (bytes += length(&due[fit])) <= MAX_BATCH_BYTES; fit++)
+        ;
+    return fit;
+}
+
+static void add_request(neo_admission *admission, neo_in_flight *in_flight, long long claim, const neo_due_delivery *due,
+                        int count)
+{
+    neo_in_flight_delivery *first = neo_in_flight_add(in_flight, due, claim, NULL), *last = first;
+    for (int i = 1; i < count; i++)
+        last = neo_in_flight_add(in_flight, &due[i], claim, last);
+    admission->outgoing[admission->outgoing_count++] = (neo_webhook_request){due, count, first};
+}
+
+/* The claim has counted full requests for the limits of the subscription. So after one that is full of bytes before, the rest
+ * is released for another claim. */
+static void divide(neo_admission *admission, neo_in_flight *in_flight, long long claim, const neo_due_delivery *due, int count)
+{
+    int at = 0, is_counted = 1;
+    for (int wanted, fit; at < count && is_counted; at += fit) {
+        wanted = due->batch_items > 1 ? due->batch_items : 1;
+        wanted = wanted < count - at ? wanted : count - at;
+        fit = fitting(&due[at], wanted);
+        is_counted = fit == wanted;
+        add_request(admission, in_flight, claim, &due[at], fit);
+    }
+    for (; at < count; at++)
+        admission->released[admission->released_count++] =
+            (neo_outcome){.id = due[at].id, .claim = claim, .subscription = due[at].subscription};
+}
+
+void neo_admit(neo_admission *admission, const neo_courier_host *host, neo_in_flight *in_flight, long long claim,
+               const neo_due_delivery *due, int count, neo_ms pause_until, apr_pool_t *pool)
+{
+    *admission = (neo_admission){
+        .outgoing = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *admission->outgoing),
+        .deferred = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *admission->deferred),
+        .released = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *admission->released),
+    };
+    for (int at = 0, run; at < count; at += run) {
+        int admitted = 0;
+        neo_ms until = 0;
+        run = neo_outbox_run(&due[at], count - at);
+        while (admitted < run && !(until = deferred_until(host, &due[at + admitted])))
+            admitted++;
+        divide(admission, in_flight, claim, &due[at], admitted);
+        if (admitted < run)
+            neo_in_flight_pause(in_flight, &due[at], pause_until);
+        for (int i = admitted; i < run; i++)
+            admission->deferred[admission->deferred_count++] = (neo_deferred_delivery){&due[at + i], until};
+    }
+}
