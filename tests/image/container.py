@@ -106,7 +106,7 @@ class PostgreSQL:
         (place / "password").write_text(self.password)
         for path in (place, place / "password"):
             shutil.chown(path, "postgres", "postgres")
-        self._run("initdb", "-D", place / "data", "-U", "postgres", "-A", "scram-sha-256", "-E", "UTF8", "--locale=C.UTF-8",
+        self._run("initdb", "-D", place / "data", "-U", "postgres", "-A", "scram-sha-256", "--auth-local=peer", "-E", "UTF8", "--locale=C.UTF-8",
                   "--no-sync", f"--pwfile={place / 'password'}")
         self._run("pg_ctl", "start", "-s", "-w", "-D", place / "data", "-l", place / "log", "-o",
                   f"-c listen_addresses=127.0.0.1 -p {self.port} -k {place} -c fsync=off")

@@ -73,7 +73,7 @@ def main():
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(folder), "CONTAINERS_CONF": str(folder / "containers.conf"),
            "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf")}
     with contextlib.closing(PostgreSQL(folder / "pg", 5432)) as database:
-        shell = Shell(folder, {**env, "SUPERUSER": database.password})
+        shell = Shell(folder, {**env, "PGHOST": str(database.place)})  # of the command that sets the superuser's password
         try:
             if page == "doc/image.md":
                 run_image_page(shell, env)
