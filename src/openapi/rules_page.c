@@ -33,11 +33,16 @@ static void add_cell(neo_buf *out, const char *label, const neo_buf *items)
 
 /* ---------------------------------------------------------------- transitions */
 
+/* The beginning of a sentence about the target of an effect, which some have for one kind only. */
+static const char *article(const neo_effect *e, apr_pool_t *pool)
+{
+    return e->kind ? apr_psprintf(pool, "`%s`: the", e->kind) : "The";
+}
+
 static const char *describe_effect(const neo_effect *e, const char *target, apr_pool_t *pool)
 {
-    const char *kind = e->kind ? apr_psprintf(pool, "`%s`: ", e->kind) : "";
-    return apr_psprintf(pool, "%sthe %s changes from %s to `%s`.%s%s", kind, target, quote_names(e->from, pool), e->becomes,
-                        e->doc && !e->code ? " " : "", e->doc && !e->code ? e->doc : "");
+    return apr_psprintf(pool, "%s %s changes from %s to `%s`.%s%s", article(e, pool), target, quote_names(e->from, pool),
+                        e->becomes, e->doc && !e->code ? " " : "", e->doc && !e->code ? e->doc : "");
 }
 
 static void add_requirements(neo_buf *items, const neo_resource *resource, const neo_transition *t)
@@ -48,9 +53,9 @@ static void add_requirements(neo_buf *items, const neo_resource *resource, const
     for (const neo_effect *e = resource->effects; e && e->state; e++)
         if (strcmp(e->state, t->to) == 0 && e->code)
             add_list_item(items,
-                          apr_psprintf(items->pool, "%s%s%sthe %s is %s.%s%s", e->kind ? "`" : "", e->kind ? e->kind : "",
-                                       e->kind ? "`: " : "", neo_effect_target(resource)->name,
-                                       quote_names(e->from, items->pool), e->doc ? " " : "", e->doc ? e->doc : ""),
+                          apr_psprintf(items->pool, "%s %s is %s.%s%s", article(e, items->pool),
+                                       neo_effect_target(resource)->name, quote_names(e->from, items->pool), e->doc ? " " : "",
+                                       e->doc ? e->doc : ""),
                           e->code);
 }
 
