@@ -98,6 +98,12 @@ program "$here/sync.py" python Python >"$work/sync.py"
 program "$here/sync.ts" ts TypeScript >"$work/sync.ts"
 insert sync.py "$work/sync.py" "$here/sync.html" >"$work/sync.new"
 insert sync.ts "$work/sync.ts" "$work/sync.new" >"$work/sync.html"
+# In a block, so that its names are not those of the other scripts.
+{
+    printf "// SPDX-License-Identifier: Apache-2.0\n'use strict';\n{\n"
+    for part in parts webhooks events start; do sed -e '/^.use strict.;$/d' "$here/console-$part.js"; done
+    echo '}'
+} >"$work/console.js"
 draw proposal 'Statuses of a proposal and their transitions' >"$work/proposal"
 draw contract 'Statuses of a contract and their transitions' >"$work/contract"
 draw lead 'Statuses of a lead and their transitions' >"$work/lead"
@@ -109,7 +115,8 @@ insert diagram_of_properties "$work/property" "$work/rules.3" >"$work/rules.html
 {
     echo '#include "openapi/docs.h"'
     echo 'const neo_doc neo_docs[] = {'
-    for file in style.css icon.svg samples.js search.js reference.js; do asset "$here/$file"; done
+    for file in style.css icon.svg samples.js search.js reference.js console.css; do asset "$here/$file"; done
+    asset "$work/console.js"
     page "$here/start.html" docs/ start
     page "$here/ways.html" docs/ways ways
     page "$here/reference.html" docs/reference reference
@@ -118,6 +125,7 @@ insert diagram_of_properties "$work/property" "$work/rules.3" >"$work/rules.html
     page "$here/leads.html" docs/leads leads
     page "$work/rules.html" docs/rules rules
     page "$here/errors.html" docs/errors errors
+    page "$here/console.html" docs/console console
     download "$here/neoapi-listen.py"
     # relative links need the slash
     echo '{.path = "docs", .moved_to = "docs/"},'

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from client import ok, refused
 from factories import NAMES
-from pages import OPERATION, PAGES, Page, page_of, without_fragment
+from pages import OPERATION, PAGES, PROGRAMS, Page, page_of, without_fragment
 
 
 @pytest.fixture(params=(*PAGES, OPERATION))
@@ -89,14 +89,15 @@ def test_a_page_has_no_external_resources_and_no_inline_code(page, instance):
     names = {name for _, attributes in page.elements for name in attributes}
     assert not [name for name in names if name == "style" or name.startswith("on")]
     assert all(script["src"] for script in page.all("script"))
-    assert len(page.all("script")) == (3 if page.url.endswith(("docs/reference", OPERATION)) else 2)
+    more = {"docs/reference": 1, OPERATION: 1, "docs/console": 1}.get(page.url.removeprefix(instance.url), 0)
+    assert len(page.all("script")) == 2 + more
     for link in page.all("link"):
         assert link["rel"] in ("icon", "stylesheet"), link
 
 
 def test_style_sheets_load_no_resources(anonymous, assets):
     sheets = [url for url in assets if url.endswith(".css")]
-    assert len(sheets) == 1
+    assert len(sheets) == 2
     for url in sheets:
         text = anonymous.get(url).text
         assert "@import" not in text and "sourceMappingURL" not in text
@@ -149,7 +150,7 @@ def test_a_page_is_well_formed_and_accessible(page):
     assert all(deeper <= level + 1 for level, deeper in zip(levels, levels[1:]))
 
 
-@pytest.mark.parametrize("path", [path for path in PAGES if path != "docs/reference"])
+@pytest.mark.parametrize("path", [path for path in PAGES if path not in ("docs/reference", *PROGRAMS)])
 def test_the_contents_list_every_heading(anonymous, path):
     text = anonymous.get(path).text
     contents = re.search('<nav class="contents".*?</nav>', text, re.S)[0]
@@ -172,7 +173,7 @@ def test_examples_name_the_deployment(anonymous, second_host_api):
 
 
 def test_assets_are_cacheable_under_names_with_a_content_hash(anonymous, assets):
-    assert len(assets) == 5
+    assert len(assets) == 7
     for url in assets:
         response = anonymous.get(url)
         assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"

@@ -10,13 +10,13 @@ pytest.importorskip("selenium", reason="python3-selenium is not installed")
 from browser import LOWEST_CONTRAST, FITS_WIDTH, THEMES, PHONE, WIDE, browser  # noqa: E402, F401 (a fixture among them)
 from client import ok  # noqa: E402
 from deployment import E2E_DIR  # noqa: E402
-from pages import OPERATION, PAGES, page_of  # noqa: E402
+from pages import OPERATION, PAGES, PROGRAMS, page_of  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from wait import eventually  # noqa: E402
 
 pytestmark = pytest.mark.unsanitized
 
-TEXT_PAGES = (*PAGES, OPERATION)
+TEXT_PAGES = (*(path for path in PAGES if path not in PROGRAMS), OPERATION)
 CUT_OFF = """
 return [...document.querySelectorAll('main *')].filter((e) => getComputedStyle(e).display !== 'inline'
     && e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent.slice(0, 200))

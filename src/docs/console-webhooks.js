@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Subscriptions, their deliveries, and what can be done with them.
+'use strict';
+
+// ---------------------------------------------------------------- what fails and why
+
+const ERRORS = {
+    timeout: 'the receiver did not respond in time',
+    connection_failed: 'the receiver refused the connection or is not running',
+    connection_closed: 'the receiver closed the connection before it had responded',
+    no_public_address: 'the host name has no public address',
+    address_not_allowed: 'the address of the receiver is not public',
+    name_not_resolved: 'the host name cannot be resolved',
+    certificate_not_trusted: 'the certificate of the receiver is not valid for its name, has expired or is not trusted',
+    tls_failed: 'no encrypted connection could be established',
+    response_too_large: 'the response was too large',
+    response_invalid: 'the response was not HTTP',
+};
+
+function reason(delivery) {
+    if (delivery.error) return ERRORS[delivery.error] ?? `the attempt ended with ${delivery.error}`;
+    const status = delivery.http_status;
+    if (!status) return 'no attempt has ended yet';
+    if (status >= 300 && status < 400) return `the receiver redirected (${status}), which is not followed`;
+    if (status === 401 || status === 403) return `the receiver refused the request (${status}): it may check another secret`;
+    if (status === 404) return 'the receiver has no such address (404)';
+    return `the receiver responded with status ${status}`;
+}
+
+const DISABLED = {
+    owner: 'It was paused by a request.',
+    gone: 'It became inactive because the receiver responded with 410.',
+    failing: 'It became inactive because all attempts had failed for five days.',
+};
+
+// One sentence about a subscription. The last attempts are in its newest deliveries, or in those that have failed.
+async function explain(subscription, signal) {
+    if (subscription.health === 'healthy') return subscription.limited_until ? 'Deliveries wait for the hourly limit.' : 'Nothing fails.';
+    if (subscription.health === 'disabled' && subscription.disabled_reason !== 'failing')
+        return DISABLED[subscription.disabled_reason] ?? 'It is inactive.';
+    const path = `webhooks/${subscription.id}/deliveries`;
+    const isBad = (one) => one.error || (one.http_status && (one.http_status < 200 || one.http_status > 299));
+    for (const status of ['pending', 'failed']) {
+        const { body } = await request(path, { params: { limit: PAGE, status }, signal });
+        const bad = body.items.find(isBad);
+        if (bad && subscription.health === 'disabled') return `${DISABLED.failing} At the end ${reason(bad)}.`;
+        if (bad) return `Failing since ${clock.format(new Date(subscription.failing_since))}: ${reason(bad)}.`;
+    }
+    return subscription.health === 'disabled' ? DISABLED.failing : 'The last attempt failed.';
+}
+
+const HEALTHS = { healthy: 'good', failing: 'bad', disabled: 'off' };
+
+function health(subscription) {
+    return badge(subscription.health, HEALTHS[subscription.health] ?? 'off');
+}
+
+function subscriptionCard(subscription, signal) {
+    const why = h('p', { class: 'why' }, '…');
+    explain(subscription, signal).then((text) => { why.textContent = text; }, fail);
+    return h('li', { class: 'card' },
+        h('h3', {}, h('a', { href: `#/webhooks/${subscription.id}` }, subscription.url)), health(subscription), why,
+        h('p', { class: 'dim' }, subscription.events.join(', ')));
+}
+
+// ---------------------------------------------------------------- actions
+
+function secretOnce(secret) {
+    const text = h('input', { type: 'text', readonly: true, value: secret, spellcheck: 'false' });
+    return h('div', {}, h('p', {}, 'The new secret is shown only now. For 24 hours deliveries are signed with the old one as well.'),
+        field('Secret', text));
+}
+
+async function recoverAll(path, body, note) {
+    let recovered = 0, position;
+    do {
+        const { body: done } = await request(`${path}/recover`, { method: 'POST', body: { ...body, position }, isRepeatable: true });
+        recovered += done.recovered;
+        position = done.is_complete ? undefined : done.position;
+        note.textContent = `${recovered} events …`;
+    } while (position);
+    return h('p', { role: 'status' }, `${recovered} event${recovered === 1 ? ' is' : 's are'} sent again.`);
+}
+
+function askRecovery(path) {
+    const hours = choice([['1', 'the last hour'], ['24', 'the last day'], ['168', 'the last week'], ['720', 'the last 30 days']], '24');
+    const note = h('p', {});
+    ask('Recover missed events', 'Sends the events again that have not arrived. What has arrived is not sent.', 'Recover', () => {
+        const since = new Date(Date.now() - Number(hours.value) * 3600000).toISOString();
+        return recoverAll(path, { since }, note);
+    }, field('Events of', hours), note);
+}
+
+function actions(subscription, redraw, redrawList) {
+    const path = `webhooks/${subscription.id}`;
+    const set = async (active) => {
+        await request(path, { method: 'PATCH', body: { is_active: active } });
+        say(active ? 'Resumed.' : 'Paused.');
+        await redraw();
+    };
+    const pause = subscription.is_active
+        ? button('Pause', () => ask('Pause the subscription', 'Deliveries wait until it is resumed. Events in the meantime can be recovered.',
+            'Pause', () => set(false)))
+        : button('Resume', () => set(true));
+    const rotate = async () => secretOnce((await request(`${path}/rotate-secret`, { method: 'POST' })).body.secret);
+    return h('div', { class: 'buttons' },
+        button('Send test', async () => {
+            const { body } = await request(`${path}/test`, { method: 'POST', isRepeatable: true });
+            say(`Test ${body.id} is being sent.`);
+            await redrawList();
+        }),
+        button('Recover …', () => askRecovery(path)), pause,
+        button('Rotate secret …', () => ask('Rotate the secret', 'The receiver must know the new secret within 24 hours.', 'Rotate', rotate)));
+}
+
+// ---------------------------------------------------------------- a subscription
+
+const STATES = { success: 'good', failed: 'bad', pending: 'off' };
+
+function outcome(one) {
+    return [badge(one.status, STATES[one.status] ?? 'off'), ' ', one.error ?? (one.http_status ? String(one.http_status) : '')];
+}
+
+function deliveryTable(items) {
+    return table('Deliveries, newest first', ['Created', 'Event', 'Status', 'Attempts', 'Next'], items.map((one) => [
+        h('a', { href: `#/webhooks/${one.subscription_id}/${one.id}` }, time(one.created_at)), code(one.event_type), outcome(one),
+        String(one.attempt_count), time(one.next_attempt_at)]));
+}
+
+function deliveryList(id, signal) {
+    const status = choice([['', 'any'], ['failed', 'failed'], ['pending', 'pending'], ['success', 'success']], '');
+    const type = h('input', { type: 'text', placeholder: 'broker.*', spellcheck: 'false' });
+    const resource = h('input', { type: 'text', placeholder: 'brk_…', spellcheck: 'false' });
+    const since = h('input', { type: 'datetime-local' });
+    const place = h('div', {});
+    const show = () => {
+        const created = since.value ? new Date(since.value).toISOString() : '';
+        const params = { status: status.value, event_type: type.value.trim(), resource_id: resource.value.trim(), created_gte: created };
+        place.replaceChildren(pager(`webhooks/${id}/deliveries`, params, deliveryTable, signal));
+    };
+    const filters = form({ class: 'filters', 'aria-label': 'Filter deliveries' }, show, field('Status', status), field('Event', type),
+        field('Resource', resource), field('Since', since), h('button', { type: 'submit' }, 'Filter'));
+    status.addEventListener('change', show);
+    show();
+    return { element: h('section', { 'aria-label': 'Deliveries' }, h('h3', {}, 'Deliveries'), filters, place), show };
+}
+
+async function subscriptionView(view, [id], signal) {
+    const head = h('div', {}), list = deliveryList(id, signal);
+    const redraw = async () => {
+        const { body } = await request(`webhooks/${id}`, { signal });
+        const why = h('p', { class: 'why' }, await explain(body, signal));
+        head.replaceChildren(h('p', {}, health(body)), why,
+            facts(['Events', body.events.join(', ')], ['Id', code(body.id)], ['Last success', body.last_success_at && time(body.last_success_at)],
+                ['Description', body.description]),
+            mayWrite('webhooks') ? actions(body, redraw, list.show) : '');
+        return body;
+    };
+    const subscription = await redraw();
+    view.append(heading(subscription.url), head, list.element);
+}
+
+// ---------------------------------------------------------------- a delivery
+
+function attemptPart(attempt) {
+    const result = attempt.http_status ? `status ${attempt.http_status}` : ERRORS[attempt.error] ?? attempt.error ?? 'in progress';
+    const title = h('p', {}, h('strong', {}, `Attempt ${attempt.number}`), ': ', result, ' · ', time(attempt.started_at),
+        ` · ${attempt.duration_ms} ms`);
+    const excerpt = attempt.response_excerpt;
+    return h('li', { class: 'card' }, title, excerpt ? pre(excerpt, `Response body of attempt ${attempt.number}`) :
+        h('p', { class: 'dim' }, 'The response had no body.'));
+}
+
+// The body of a subscription that has chosen no other form.
+function sentBody(delivery) {
+    const { id, event_type, created_at, payload } = delivery;
+    return { id, event_type, created_at, payload };
+}
+
+function otherForm(subscription) {
+    const chosen = [subscription.payload === 'thin' && 'thin payloads', subscription.fields && 'some fields', subscription.batch && 'batches',
+        subscription.include?.length && subscription.include.join(' and ')].filter(Boolean);
+    return chosen.length ? h('p', { class: 'dim' }, `The subscription has chosen ${chosen.join(', ')}: it was sent in that form.`) : '';
+}
+
+async function deliveryView(view, [id, deliveryId], signal) {
+    const path = `webhooks/${id}/deliveries/${deliveryId}`;
+    const [{ body }, { body: subscription }] = await Promise.all([path, `webhooks/${id}`].map((one) => request(one, { signal })));
+    const retry = async () => {
+        const { body: made } = await request(`${path}/retry`, { method: 'POST', isRepeatable: true });
+        say('It is sent again as a new delivery.');
+        location.hash = `#/webhooks/${id}/${made.id}`;
+    };
+    view.append(heading(`Delivery of ${body.event_type}`), h('p', {}, h('a', { href: `#/webhooks/${id}` }, 'All deliveries of the subscription')),
+        h('p', {}, outcome(body)),
+        body.status === 'success' ? '' : h('p', { class: 'why' }, `${sentence(reason(body))}.`),
+        facts(['Id', code(body.id)], ['Event', code(body.event_id)], ['Created', time(body.created_at)],
+            ['Next attempt', body.next_attempt_at && time(body.next_attempt_at)]),
+        h('div', { class: 'buttons' }, mayWrite('webhooks') && button('Retry', retry),
+            button('Refresh', () => route())),
+        h('h3', {}, 'Attempts'),
+        body.attempts.length ? h('ol', { class: 'cards' }, body.attempts.map(attemptPart)) : h('p', {}, 'None yet.'),
+        h('h3', {}, 'Request body'), otherForm(subscription), pre(sentBody(body), 'Request body'));
+}
+
+function sentence(text) {
+    return text[0].toUpperCase() + text.slice(1);
+}

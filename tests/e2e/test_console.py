@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Uses the console as an integrator does: in Chromium, with an API key.
+
+Screenshots are kept in BUILD/e2e/screenshots."""
+
+import json
+
+import pytest
+
+pytest.importorskip("selenium", reason="python3-selenium is not installed")
+
+from accessibility import axe, violations  # noqa: E402, F401 (fixtures)
+from browser import FITS_WIDTH, LOWEST_CONTRAST, THEMES, browser  # noqa: E402, F401 (a fixture among them)
+from client import Api, ok  # noqa: E402
+from deployment import E2E_DIR  # noqa: E402
+from factories import ResourceFactory  # noqa: E402
+from receiver import Receiver, status  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from wait import eventually  # noqa: E402
+from webhook_fixtures import (HERE, admin, deliveries, module_admin_factory, module_instance,  # noqa: E402, F401
+                              receiver, subscribe)
+
+pytestmark = pytest.mark.unsanitized
+CONF = HERE + "NeoAPIWebhookRetryDelays 0 1\nNeoAPIWebhookTimeout 2\n"
+LONGEST_DELIVERIES = 100_000
+
+
+# The page replaces elements while it is used, so that one that was found may be gone when it is used: all is done in one step.
+VISIBLE = """
+const [css, text] = arguments;
+const found = [...document.querySelectorAll(css)].filter((e) => e.checkVisibility() && !e.disabled);
+return text === null ? found : found.filter((e) => e.innerText === text);
+"""
+
+
+def texts_of(browser, css):
+    return [text for text in browser.run(VISIBLE.replace("return text", "const all = text") + ";return all.map((e) => e.innerText)",
+                                         css, None)]
+
+
+def focus(browser, css, text=None):
+    """Waits for the first visible element and focuses it."""
+    script = VISIBLE.replace("return text", "const all = text") + ";all[0]?.focus(); return all[0] && document.activeElement === all[0]"
+    eventually(lambda: browser.run(script, css, text), f"{css} {text or ''}")
+
+
+def send(browser, *keys):
+    browser.driver.switch_to.active_element.send_keys(*keys)
+
+
+def press(browser, text, within="main"):
+    """With the keyboard."""
+    focus(browser, within + " button", text)
+    send(browser, Keys.ENTER)
+
+
+def follow(browser, css):
+    focus(browser, css)
+    send(browser, Keys.ENTER)
+
+
+def write(browser, css, text):
+    focus(browser, css)
+    send(browser, Keys.CONTROL, "a")
+    send(browser, text)
+
+
+def shows(browser, *texts, css="#view"):
+    eventually(lambda: all(any(text in one for one in texts_of(browser, css)) for text in texts), f"{css} shows {texts}")
+
+
+def sign_in(browser, api):
+    write(browser, "input[type=password]", api.credential.secret)
+    send(browser, Keys.ENTER)
+
+
+def open_console(browser, api, at="", theme="desktop"):
+    browser.set_theme(*THEMES[theme])
+    browser.open(api.url + "docs/console")
+    browser.run("sessionStorage.clear()")
+    browser.open(api.url + "docs/console" + at)
+    sign_in(browser, api)
+    focus(browser, ".tabs a")
+
+
+@pytest.fixture
+def org(admin, receiver):
+    """An organization with a receiver that works and one that does not, some events, and a refused request."""
+    admin.good = subscribe(admin, receiver.url, "broker.*")
+    receiver.wait_for(0)
+    with Receiver(status(500, b"a bug of the receiver")) as broken:
+        admin.bad = subscribe(admin, broken.url, "broker.created")
+        admin.ana = admin.broker(name="Ana", phone="+55 11 4000-1234")
+        ok(admin.patch("brokers/" + admin.ana["id"], json={"name": "Ana Paula", "phone": "+55 11 4000-4321"}))
+        admin.property = ResourceFactory(admin).property()
+        eventually(lambda: deliveries(admin, admin.bad, status="failed"), "the delivery has failed")
+        eventually(lambda: len(deliveries(admin, admin.good, status="success")) == 2, "the deliveries have arrived")
+        admin.post("brokers", json={"name": 5})
+        yield admin
+
+
+VIEWS = {
+    "overview": lambda org: ("#/", ["Nothing fails.", "the receiver responded with status 500", "Requests"]),
+    "subscription": lambda org: ("#/webhooks/" + org.bad["id"], ["failing", "broker.created", "Send test", "Rotate secret"]),
+    "delivery": lambda org: (f"#/webhooks/{org.bad['id']}/{deliveries(org, org.bad)[0]['id']}",
+                             ["Attempt 2", "a bug of the receiver", "event_type", "Retry"]),
+    "events": lambda org: ("#/events", ["broker.updated", "Live."]),
+    "refused": lambda org: ("#/refused", ["validation.broker.name_invalid", "POST /public/v1/brokers"]),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_complete_and_accessible(browser, org, violations, view):
+    for theme in THEMES:
+        assert_accessible(browser, org, violations, view, theme)
+
+
+def assert_accessible(browser, org, violations, view, theme):
+    at, texts = VIEWS[view](org)
+    open_console(browser, org, at, theme)
+    shows(browser, *texts)
+    if view == "events":
+        browser.run("document.querySelectorAll('.event').forEach((one) => { one.open = /broker.(created|updated)/.test(one.innerText); })")
+        shows(browser, "Ana Paula", "confidential")
+    browser.screenshot(E2E_DIR / "screenshots" / f"console-{view}-{theme}.png")
+    assert browser.run(FITS_WIDTH), "wider than the viewport"
+    contrast, text = browser.run(LOWEST_CONTRAST)
+    assert contrast >= 4.5, (contrast, text)
+    assert violations() == []
+    assert browser.console() == []
+    assert all(url.startswith(org.url) and org.credential.secret not in url for url in browser.requests())
+
+
+# ---------------------------------------------------------------- signing in
+
+
+def test_a_wrong_key_is_refused_with_its_reason(browser, org, violations):
+    browser.set_theme()
+    browser.open(org.url + "docs/console")
+    browser.run("sessionStorage.clear()")
+    browser.open(org.url + "docs/console")
+    assert violations() == []
+    write(browser, "input[type=password]", "nonsense")
+    send(browser, Keys.ENTER)
+    shows(browser, "not a valid credential", css="#problem")
+    assert browser.run("return sessionStorage.length") == 0
+    sign_in(browser, org)
+    focus(browser, ".tabs a")
+
+
+def test_the_key_stays_in_the_tab_and_is_forgotten_on_signing_out(browser, org):
+    open_console(browser, org)
+    assert browser.run("return localStorage.length + document.cookie.length") == 0
+    browser.open(org.url + "docs/console")
+    press(browser, "Sign out")
+    focus(browser, "input[type=password]")
+    assert browser.run("return sessionStorage.length") == 0
+    browser.open(org.url + "docs/console#/refused")
+    focus(browser, "input[type=password]")
+
+
+def test_a_revoked_key_leads_to_signing_in(browser, org, module_admin_factory):
+    other = org.with_(credential=module_admin_factory.key(org.credential.organizations[0]))
+    open_console(browser, other, "#/refused")
+    module_admin_factory.revoke(other.credential)
+    press(browser, "Refresh")
+    focus(browser, "input[type=password]")
+    shows(browser, "revoked", css="#problem")
+
+
+def test_only_what_the_scopes_allow_is_shown(browser, org, module_admin_factory):
+    def with_scopes(*scopes):
+        return org.with_(credential=module_admin_factory.key(org.credential.organizations[0], scopes=scopes))
+    open_console(browser, with_scopes("webhooks:read"), "#/webhooks/" + org.bad["id"])
+    shows(browser, "broker.created")
+    assert not {"Send test", "Pause", "Recover …", "Rotate secret …"} & {*texts_of(browser, "main button")}
+    open_console(browser, with_scopes("brokers:read"))
+    shows(browser, "Limits")
+    assert texts_of(browser, ".tabs a") == ["Overview", "Events", "Refused requests"]
+    assert "Subscriptions" not in texts_of(browser, "h3")
+    open_console(browser, with_scopes("brokers:write"))
+    assert texts_of(browser, ".tabs a") == ["Overview", "Refused requests"]
+
+
+def test_a_token_chooses_its_organization(browser, org, module_admin_factory):
+    tenant = module_admin_factory.tenant()
+    first, second = (module_admin_factory.organization(tenant) for _ in range(2))
+    token = module_admin_factory.token(module_admin_factory.user(tenant), first, second)
+    api = Api(org.instance, token)
+    ok(Api(org.instance, token, second).post("brokers", json={"name": "of the second"}), 201)
+    open_console(browser, api, "#/events")
+    focus(browser, ".who select")
+    send(browser, second)
+    shows(browser, "broker.created")
+
+
+# ---------------------------------------------------------------- what can be done
+
+
+def test_a_failing_receiver_is_found_and_its_events_are_recovered(browser, org, receiver):
+    """Only with the keyboard: from the overview to the reason, then the receiver is mended and gets what it missed."""
+    open_console(browser, org)
+    shows(browser, "the receiver responded with status 500")
+    follow(browser, f"a[href='#/webhooks/{org.bad['id']}']")
+    shows(browser, "Deliveries", "failed")
+    follow(browser, "td a")
+    shows(browser, "a bug of the receiver")
+    ok(org.patch("webhooks/" + org.bad["id"], json={"url": receiver.url + "mended"}))
+    browser.driver.back()
+    press(browser, "Recover …")
+    press(browser, "Recover", "dialog")
+    shows(browser, "1 event is sent again.", css="dialog")
+    press(browser, "Close", "dialog")
+    arrival = eventually(lambda: [one for one in receiver.arrivals if one.path == "/mended"], "the event")[0]
+    assert arrival.json["payload"]["id"] == org.ana["id"]
+
+
+def test_a_subscription_is_tested_paused_resumed_and_rotated(browser, org, receiver):
+    open_console(browser, org, "#/webhooks/" + org.good["id"])
+    shows(browser, "healthy")
+    before = len(receiver.arrivals)
+    press(browser, "Send test")
+    eventually(lambda: [one for one in receiver.arrivals[before:] if one.json["event_type"] == "webhook.test"], "the test")
+    press(browser, "Pause")
+    press(browser, "Pause", "dialog")
+    shows(browser, "It was paused by a request.", "Resume")
+    assert not ok(org.get("webhooks/" + org.good["id"]))["is_active"]
+    press(browser, "Resume")
+    shows(browser, "Nothing fails.")
+    press(browser, "Rotate secret …")
+    press(browser, "Rotate", "dialog")
+    secret = eventually(lambda: browser.run("return document.querySelector('dialog input')?.value"), "the secret")
+    assert secret.startswith("whsec_") and secret != org.good["secret"]
+    send(browser, Keys.ESCAPE)
+    eventually(lambda: not texts_of(browser, "dialog"), "the dialog is closed")
+
+
+def test_a_delivery_is_retried(browser, org):
+    delivery = deliveries(org, org.bad)[0]["id"]
+    open_console(browser, org, f"#/webhooks/{org.bad['id']}/{delivery}")
+    press(browser, "Retry")
+    eventually(lambda: len(deliveries(org, org.bad)) == 2, "another delivery")
+    eventually(lambda: delivery not in browser.driver.current_url, "the new delivery is shown")
+
+
+def first_link(browser):
+    return browser.run("return document.querySelector('td a')?.getAttribute('href')")
+
+
+def test_deliveries_are_filtered_and_paged(browser, org, module_instance):
+    module_instance.sql("""
+        with d as (
+            insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+            select d.organization_id, left(d.id, 20) || lpad(n::text, 10, '0'), d.subscription_id, d.event_id, d.event_type, d.event_at,
+                d.created_at
+            from (select * from neoapi.webhook_delivery where organization_id = %s and subscription_id = %s order by id limit 1) d,
+                generate_series(1, %s) n returning *)
+        insert into neoapi.webhook_attempt (organization_id, delivery_id, subscription_id, number, started_at, duration_ms, outcome)
+        select organization_id, id, subscription_id, 1, now(), 10, 'success' from d""",
+                        org.credential.organizations[0], org.good["id"], LONGEST_DELIVERIES)
+    open_console(browser, org, "#/webhooks/" + org.good["id"])
+    shows(browser, "Older")
+    first = top = first_link(browser)
+    for text in ["Older"] * 5 + ["Newer"] * 5:
+        press(browser, text)
+        top = eventually(lambda was=top: first_link(browser) if first_link(browser) not in (was, None) else None, "another page")
+        assert len(texts_of(browser, "tbody tr")) == 25
+    assert top == first
+    focus(browser, ".filters select")
+    send(browser, "failed")
+    shows(browser, "None.")
+
+
+# ---------------------------------------------------------------- events
+
+
+def test_events_appear_as_they_happen(browser, org):
+    open_console(browser, org, "#/events")
+    shows(browser, "Live.", "property.created")
+    late = org.broker(name="late")
+    shows(browser, late["id"])
+    assert late["id"] in texts_of(browser, ".event summary")[0]
+
+
+def test_events_are_searched_by_resource_and_show_differences(browser, org):
+    open_console(browser, org, "#/events")
+    shows(browser, "Live.")
+    write(browser, "input[placeholder^=prp]", org.ana["id"])
+    send(browser, Keys.ENTER)
+    eventually(lambda: len(texts_of(browser, ".event")) == 2, "the events of the broker")
+    follow(browser, ".event summary")
+    shows(browser, "Before", "After", "confidential")
+    cells = texts_of(browser, ".inside td")
+    assert ["name", "Ana", "Ana Paula"] in (cells[:3], cells[3:6]) and "phone" in cells, cells
+    ok(org.patch("properties/" + org.property["id"], json={"title": "Casa"}))
+    ok(org.patch("brokers/" + org.ana["id"], json={"name": "Ana Maria"}))
+    eventually(lambda: len(texts_of(browser, ".event")) == 3, "only the broker's event")
+
+
+def test_markup_in_values_is_shown_as_text(browser, org):
+    name = "<img src=x onerror='window.ran = 1'>"
+    org.broker(name=name)
+    open_console(browser, org, "#/events")
+    shows(browser, "Live.")
+    follow(browser, ".event summary")
+    shows(browser, json.dumps(name))
+    assert browser.run("return window.ran === undefined && !document.querySelector('main img')")
+
+
+def test_an_outage_is_shown_and_ends(browser, org, module_instance):
+    open_console(browser, org, "#/events", "phone")
+    shows(browser, "Live.")
+    module_instance.command("stop-httpd")
+    shows(browser, "Interrupted. Trying again …")
+    module_instance.command("start-httpd")
+    shows(browser, "Live.")
+    broker = org.broker(name="after")
+    shows(browser, broker["id"])
+
+
+def test_it_works_under_every_host_name(browser, second_host_api):
+    open_console(browser, second_host_api)
+    shows(browser, "Limits")
+    assert browser.console() == []
