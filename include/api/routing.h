@@ -26,6 +26,7 @@ void neo_operation_match(const char *path, const char *method, apr_pool_t *pool,
 typedef struct neo_route {
     const char *method; /* "GET"; "-" for requests that matched no operation */
     const char *path;   /* "/brokers/{id}"; "-" for requests that matched no operation */
+    const char *name;   /* "getBroker", as in the OpenAPI document, or the handler's; NULL if it has none */
 } neo_route;
 
 /* Builds the list. Call it once per process, at start-up. */

@@ -109,6 +109,8 @@
       "no action needed; they are sent when their leases expire")                                                              \
     X(NOT_RECORDED, "NEO0305", ERROR, "Results of delivery attempts could not be recorded; the attempts are repeated.",        \
       "report this line")                                                                                                      \
+    X(SPANS_DROPPED, "NEO0306", WARNING, "The trace collector does not accept spans; they are dropped.",                       \
+      "check NeoAPITraceCollector and the collector; requests and deliveries are not affected")                                \
     X(VERIFY_TOKEN, "NEO0401", WARNING, "A callback verification had an unknown verify token and was refused.",                \
       "enter the verify token printed by neoapictl whatsapp number create at Meta, or set one with: neoapictl whatsapp "       \
       "number "                                                                                                                \

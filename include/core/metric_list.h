@@ -103,6 +103,10 @@
     COUNTER(FAILED, "webhook_deliveries_total", NULL, "WebhooksFailed", OUTCOME("failed"), .is_short = 1)                      \
     HISTOGRAM(ATTEMPTS, "webhook_attempt_duration_seconds", "Duration of delivery attempts.", NULL,                            \
               .section = "webhook attempts")                                                                                   \
+    COUNTER(SPANS_EXPORTED, "trace_spans_total", "Spans for NeoAPITraceCollector by outcome.", "TraceSpansExported",           \
+            OUTCOME("exported"))                                                                                               \
+    COUNTER(SPANS_DROPPED, "trace_spans_total", NULL, "TraceSpansDropped", OUTCOME("dropped"), .alarm = NEO_SHOWN_IF_SET,      \
+            .tile = "Trace spans dropped, last hour", .text = "{SPANS_DROPPED}</b> check the collector")                       \
     OTHER(.put_lines = neo_report_receiver_lines)                                                                              \
     OTHER(STRING(write_error), .key = "WriteError")                                                                            \
     OTHER(STRING(backlog_error), .key = "QueueError")                                                                          \

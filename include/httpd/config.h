@@ -40,6 +40,8 @@ typedef struct neo_server_config {
     const char *whatsapp_url; /* has no trailing slash; this and the next are NULL if not set */
     const char *whatsapp_version;
     const char *host_name;
+    const char *trace_collector;    /* NULL if not set */
+    long long trace_sampling;       /* percent */
     long long whatsapp_timeout;     /* seconds */
     long long whatsapp_downloads;   /* attachments, in each process */
     apr_array_header_t *stop_texts; /* const char *: normalized texts */

@@ -13,6 +13,9 @@ typedef struct neo_dispatcher neo_dispatcher;
 neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
                                      const neo_courier_settings *settings);
 
+/* The exporter of spans; NULL without NeoAPITraceCollector. */
+neo_span_exporter *neo_dispatcher_exporter(const neo_dispatcher *dispatcher);
+
 /* Wakes the courier: deliveries are due. */
 void neo_dispatcher_wake(neo_dispatcher *dispatcher);
 

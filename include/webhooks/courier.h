@@ -12,7 +12,7 @@
 #include "core/usage.h"
 #include "pg/pg.h"
 #include "webhooks/outbox.h"
-#include "webhooks/sender.h"
+#include "webhooks/span_exporter.h"
 
 #define NEO_MAX_ATTEMPTS 16 /* of one delivery */
 
@@ -35,6 +35,7 @@ typedef struct neo_courier_settings {
     const char *ca_bundle;
     const neo_guard *guard;
     neo_courier_metrics metrics;
+    neo_span_exporter *exporter; /* NULL: no spans are exported */
 } neo_courier_settings;
 
 /* Database connections, as in neo_host. */

@@ -12,6 +12,7 @@
 
 #include "core/id.h"
 #include "core/receivers.h"
+#include "core/trace.h"
 #include "webhooks/outbox.h"
 
 typedef struct neo_in_flight_delivery {
@@ -27,6 +28,7 @@ typedef struct neo_in_flight_delivery {
     struct neo_in_flight_delivery *batch_next; /* the next one in the same request; NULL for the last one */
     int is_follower;                           /* not the first one in its request */
     char host[NEO_HOST_SIZE];                  /* the receiver's */
+    char parent[NEO_TRACEPARENT_LEN + 1], trace[NEO_TRACEPARENT_LEN + 1]; /* of the request and of the attempt, or "" */
 } neo_in_flight_delivery;
 
 typedef struct neo_in_flight {

@@ -18,11 +18,11 @@ typedef struct neo_sender neo_sender;
 void neo_sender_prepare(void);
 
 typedef struct neo_sender_settings {
-    const neo_guard *guard;
-    int timeout;           /* seconds for an attempt */
-    int max;               /* attempts in flight, and connections kept open */
-    int allows_http;       /* otherwise http URLs are not sent to */
-    const char *ca_bundle; /* a file with CA certificates; NULL: libcurl's default */
+    const neo_guard *guard; /* NULL: for a URL that the administrator configured */
+    int timeout;            /* seconds for an attempt */
+    int max;                /* attempts in flight, and connections kept open */
+    int allows_http;        /* otherwise http URLs are not sent to */
+    const char *ca_bundle;  /* a file with CA certificates; NULL: libcurl's default */
 } neo_sender_settings;
 
 /* The result of an attempt. */
@@ -52,6 +52,12 @@ NEO_MUSTCHECK int neo_sender_post(neo_sender *sender, const char *url, const cha
 
 /* Processes attempts in flight and waits up to `milliseconds` for progress, or until `socket` (-1: none) is readable. */
 void neo_sender_work(neo_sender *sender, int milliseconds, int socket);
+
+/* Makes neo_sender_work also return when `other` has something to do: call its neo_sender_work then. */
+void neo_sender_watch(neo_sender *sender, const neo_sender *other);
+
+/* When neo_sender_work must be called at the latest: neo_steady_ms, or NEO_MS_LAST. */
+neo_ms neo_sender_next(const neo_sender *sender);
 
 /* Ends the wait of neo_sender_work. May be called from any thread. */
 void neo_sender_wake(neo_sender *sender);

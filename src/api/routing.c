@@ -10,6 +10,7 @@
 #include "call.h"
 #include "core/encode.h"
 #include "openapi/docs.h"
+#include "openapi/openapi.h"
 
 /* ---------------------------------------------------------------- all operations */
 
@@ -213,7 +214,8 @@ static short add_route(neo_route route)
 
 static short add_operation_route(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
 {
-    return add_route((neo_route){operation->method, route_path(operation, resource, pool)});
+    return add_route((neo_route){operation->method, route_path(operation, resource, pool),
+                                 operation->verb ? neo_openapi_operation_id(operation, resource, pool) : NULL});
 }
 
 void neo_routes_make(apr_pool_t *pool)
@@ -221,7 +223,7 @@ void neo_routes_make(apr_pool_t *pool)
     const neo_operation *const *all = neo_operations();
     list.resources = neo_resource_index(NULL);
     list.numbers = apr_pcalloc(pool, MAX_OPERATIONS * ((apr_size_t)list.resources + 1) * sizeof *list.numbers);
-    list.routes[0] = (neo_route){"-", "-"};
+    list.routes[0] = (neo_route){"-", "-", NULL};
     list.count = 1;
     for (int a = 0; all[a]; a++) {
         int is_for_each = strstr(all[a]->path, "{collection}") != NULL;
@@ -232,10 +234,10 @@ void neo_routes_make(apr_pool_t *pool)
             if (neo_operation_applies_to(all[a], neo_resources[r]))
                 row[r] = add_operation_route(all[a], neo_resources[r], pool);
     }
-    list.callback = add_route((neo_route){"-", "neoapi-whatsapp"});
-    list.listings = add_route((neo_route){"-", "neoapi-listings"});
-    list.leads = add_route((neo_route){"-", "neoapi-leads"});
-    list.oauth = add_route((neo_route){"-", "neoapi-oauth-metadata"});
+    list.callback = add_route((neo_route){"-", "neoapi-whatsapp", "neoapi-whatsapp"});
+    list.listings = add_route((neo_route){"-", "neoapi-listings", "neoapi-listings"});
+    list.leads = add_route((neo_route){"-", "neoapi-leads", "neoapi-leads"});
+    list.oauth = add_route((neo_route){"-", "neoapi-oauth-metadata", "neoapi-oauth-metadata"});
 }
 
 int neo_routes_count(void)

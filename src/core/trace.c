@@ -8,9 +8,6 @@
 #include "core/crypto.h"
 #include "core/encode.h"
 
-#define TRACE_AT  3
-#define SPAN_AT   36
-#define SPAN_LEN  16
 #define FLAGS_AT  53
 #define FLAGS_LEN 2
 
@@ -28,9 +25,9 @@ static int is_id(const char *text, size_t len)
 const char *neo_trace_read(const char *header, apr_pool_t *pool)
 {
     size_t len = header ? strlen(header) : 0;
-    if (len < NEO_TRACEPARENT_LEN || !is_hex(header, 2) || strncmp(header, "ff", 2) == 0 || header[TRACE_AT - 1] != '-' ||
-        !is_id(header + TRACE_AT, NEO_TRACE_ID_LEN) || header[SPAN_AT - 1] != '-' || !is_id(header + SPAN_AT, SPAN_LEN) ||
-        header[FLAGS_AT - 1] != '-' || !is_hex(header + FLAGS_AT, FLAGS_LEN))
+    if (len < NEO_TRACEPARENT_LEN || !is_hex(header, 2) || strncmp(header, "ff", 2) == 0 || header[NEO_TRACE_AT - 1] != '-' ||
+        !is_id(header + NEO_TRACE_AT, NEO_TRACE_ID_LEN) || header[NEO_SPAN_AT - 1] != '-' ||
+        !is_id(header + NEO_SPAN_AT, NEO_SPAN_ID_LEN) || header[FLAGS_AT - 1] != '-' || !is_hex(header + FLAGS_AT, FLAGS_LEN))
         return NULL;
     if (len > NEO_TRACEPARENT_LEN && (strncmp(header, "00", 2) == 0 || header[NEO_TRACEPARENT_LEN] != '-'))
         return NULL;
@@ -39,16 +36,35 @@ const char *neo_trace_read(const char *header, apr_pool_t *pool)
 
 const char *neo_trace_id(const char *traceparent, apr_pool_t *pool)
 {
-    return apr_pstrmemdup(pool, traceparent + TRACE_AT, NEO_TRACE_ID_LEN);
+    return apr_pstrmemdup(pool, traceparent + NEO_TRACE_AT, NEO_TRACE_ID_LEN);
 }
 
-const char *neo_trace_child(const char *traceparent, apr_pool_t *pool)
+int neo_trace_is_sampled(const char *traceparent)
 {
-    unsigned char span[SPAN_LEN / 2];
-    char text[SPAN_LEN + 1];
+    return strchr("13579bdf", traceparent[FLAGS_AT + 1]) != NULL;
+}
+
+/* Writes a random id of `len` digits, which are not all 0. */
+static void write_id(char *to, size_t len)
+{
+    unsigned char bytes[NEO_TRACE_ID_LEN / 2];
+    char digits[NEO_TRACE_ID_LEN + 1];
     do
-        neo_random(span, sizeof span);
-    while (memcmp(span, (unsigned char[SPAN_LEN / 2]){0}, sizeof span) == 0);
-    neo_hex(span, sizeof span, text);
-    return apr_pstrcat(pool, apr_pstrmemdup(pool, traceparent, SPAN_AT), text, traceparent + SPAN_AT + SPAN_LEN, NULL);
+        neo_random(bytes, len / 2);
+    while (memcmp(bytes, (unsigned char[sizeof bytes]){0}, len / 2) == 0);
+    neo_hex(bytes, len / 2, digits);
+    memcpy(to, digits, len);
+}
+
+void neo_trace_child(const char *traceparent, char child[NEO_TRACEPARENT_LEN + 1])
+{
+    memcpy(child, traceparent, NEO_TRACEPARENT_LEN + 1);
+    write_id(child + NEO_SPAN_AT, NEO_SPAN_ID_LEN);
+}
+
+void neo_trace_begin(char traceparent[NEO_TRACEPARENT_LEN + 1])
+{
+    memcpy(traceparent, "00-00000000000000000000000000000000-0000000000000000-01", NEO_TRACEPARENT_LEN + 1);
+    write_id(traceparent + NEO_TRACE_AT, NEO_TRACE_ID_LEN);
+    write_id(traceparent + NEO_SPAN_AT, NEO_SPAN_ID_LEN);
 }

@@ -41,6 +41,7 @@ static const struct {
     {"NeoAPIWebhookRetention", offsetof(neo_server_config, webhook_retention), 1, 3650, 30},
     {"NeoAPIEventRetention", offsetof(neo_server_config, event_retention), 1, 3650, 30},
     {"NeoAPIEventWaiters", offsetof(neo_server_config, max_event_waiters), 0, 1024, 8},
+    {"NeoAPITraceSampling", offsetof(neo_server_config, trace_sampling), 0, 100, 100},
     {"NeoAPIWhatsAppTimeout", offsetof(neo_server_config, whatsapp_timeout), 1, 60, 10},
     {"NeoAPIWhatsAppDownloads", offsetof(neo_server_config, whatsapp_downloads), 0, 1024, 4},
 };
@@ -87,7 +88,7 @@ void *neo_server_config_merge(apr_pool_t *pool, void *base, void *own)
             own_value >= 0 ? own_value : *number_member((neo_server_config *)base, ranges[i].member);
     }
     INHERIT(base_url), INHERIT(docs_url), INHERIT(key_file), INHERIT(webhook_delays), INHERIT(webhook_ca_bundle);
-    INHERIT(whatsapp_url), INHERIT(whatsapp_version), INHERIT(host_name), INHERIT(read_dsn);
+    INHERIT(whatsapp_url), INHERIT(whatsapp_version), INHERIT(host_name), INHERIT(read_dsn), INHERIT(trace_collector);
     config->webhook_allowed = apr_array_append(pool, b->webhook_allowed, o->webhook_allowed);
     config->stop_texts = apr_array_append(pool, b->stop_texts, o->stop_texts);
     config->roots = apr_array_append(pool, b->roots, o->roots); /* locations outside virtual hosts apply to all of them */
@@ -176,6 +177,15 @@ static const char *set_docs_url(cmd_parms *cmd, void *data, const char *url)
     (void)data;
     if (!is_url(url))
         return "NeoAPIDocsURL must be a URL such as https://api.example.com/docs";
+    *text_member(cmd) = without_slashes(url, cmd->pool);
+    return NULL;
+}
+
+static const char *set_trace_collector(cmd_parms *cmd, void *data, const char *url)
+{
+    (void)data;
+    if (!is_url(url) || strchr(url, '@'))
+        return "NeoAPITraceCollector must be a URL such as http://127.0.0.1:4318";
     *text_member(cmd) = without_slashes(url, cmd->pool);
     return NULL;
 }
@@ -333,6 +343,9 @@ const command_rec neo_directives[] = {
     TAKE1("NeoAPIWhatsAppURL", set_whatsapp_url, MEMBER(whatsapp_url), "the URL of WhatsApp's provider"),
     TAKE1("NeoAPIWhatsAppVersion", set_whatsapp_version, MEMBER(whatsapp_version), "the version of the provider's API"),
     TAKE1("NeoAPIEventWaiters", set_number, NULL, "maximum number of requests per process that wait for events"),
+    TAKE1("NeoAPITraceCollector", set_trace_collector, MEMBER(trace_collector),
+          "the URL of an OpenTelemetry collector that gets the spans of requests and delivery attempts"),
+    TAKE1("NeoAPITraceSampling", set_number, NULL, "percent of the requests without a traceparent that begin a trace"),
     TAKE1("NeoAPIWhatsAppTimeout", set_number, NULL, "time limit for the provider's response, in seconds"),
     TAKE1("NeoAPIWhatsAppDownloads", set_number, NULL,
           "maximum number of attachments per process that are read from the provider"),

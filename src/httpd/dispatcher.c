@@ -21,6 +21,7 @@ typedef struct {
 struct neo_dispatcher {
     db_client client;
     neo_courier *courier;
+    neo_span_exporter *exporter; /* NULL without NeoAPITraceCollector */
 };
 
 typedef struct {
@@ -82,6 +83,21 @@ static void stop_courier(void *data)
     neo_courier_stop(((neo_dispatcher *)data)->courier, NEO_COURIER_STOP);
 }
 
+/* Returns NULL without NeoAPITraceCollector. */
+static neo_span_exporter *make_exporter(const server_rec *server, neo_metrics *metrics, apr_pool_t *pool)
+{
+    const neo_server_config *config = neo_get_server_config(server);
+    if (!config->trace_collector)
+        return NULL;
+    const neo_span_exporter_settings settings = {
+        .url = config->trace_collector,
+        .share = (int)NEO_CONFIG_NUMBER(config, trace_sampling),
+        .host_name = neo_config_host_name(server, pool),
+        .metrics = metrics,
+    };
+    return neo_span_exporter_make(&settings, pool);
+}
+
 neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
                                      const neo_courier_settings *settings)
 {
@@ -94,12 +110,18 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
     neo_courier_settings counted = *settings;
     counted.metrics =
         (neo_courier_metrics){shared->metrics, shared->receivers, shared->process, neo_get_server_config(server)->site->usage};
+    dispatcher->exporter = counted.exporter = make_exporter(server, shared->metrics, dispatcher->client.pool);
     dispatcher->courier = neo_courier_make(&counted, &host, dispatcher->client.pool);
     if (!dispatcher->courier)
         return NULL;
     __atomic_fetch_add(&shared->process->concurrency, settings->concurrency, __ATOMIC_RELAXED);
     neo_thread_start(pchild, run_courier, stop_courier, dispatcher);
     return dispatcher;
+}
+
+neo_span_exporter *neo_dispatcher_exporter(const neo_dispatcher *dispatcher)
+{
+    return dispatcher->exporter;
 }
 
 /* After failures the thread does not use the database for a while. */

@@ -16,6 +16,7 @@
 #include "core/encode.h"
 #include "core/secret.h"
 #include "httpd/event_waiters.h"
+#include "httpd/request_span.h"
 #include "httpd/shared_memory.h"
 #include "httpd/slow_clients.h"
 #include "webhooks/sender.h"
@@ -418,6 +419,7 @@ neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config,
     exchange->log_context = (neo_log_context){.r = r, .server = r->server, .trace = neo_request_trace(r)};
     exchange->database = config->database;
     exchange->dispatcher = config->dispatcher;
+    neo_request_span_begin(exchange);
     exchange->request = (neo_request){
         .pool = r->pool,
         .id = neo_request_id(r),
@@ -476,4 +478,5 @@ void neo_exchange_count(const neo_exchange *exchange, const neo_response *respon
     neo_metrics_count(metrics, NEO_COUNT_UNKNOWN_NUMBERS, response->is_unknown_number != 0);
     neo_metrics_count(metrics, NEO_COUNT_CLOCK_STEPS, neo_clock_take_steps());
     neo_metrics_request(metrics, response->route, response->status, now - r->request_time, now);
+    neo_request_span_end(exchange, response, now);
 }

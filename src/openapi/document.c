@@ -215,6 +215,15 @@ static void add_success(const neo_openapi_builder *builder, neo_json *responses,
 
 /* ---------------------------------------------------------------- operations */
 
+const char *neo_openapi_operation_id(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
+{
+    const neo_openapi_builder builder = {.pool = pool};
+    const char *noun = !strstr(operation->path, "{collection}")                         ? ""
+                       : operation->accepts & (NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_BATCH) ? "{Collection}"
+                                                                                        : "{Resource}";
+    return neo_openapi_fill(&builder, apr_pstrcat(pool, operation->verb, noun, NULL), resource);
+}
+
 static neo_json *make_operation(const neo_openapi_builder *builder, const neo_operation *operation,
                                 const neo_resource *resource)
 {
@@ -233,12 +242,7 @@ static neo_json *make_operation(const neo_openapi_builder *builder, const neo_op
     neo_openapi_text(made, "summary", neo_openapi_fill(builder, operation->summary, resource), pool);
     neo_openapi_text(made, "description", neo_openapi_fill(builder, doc, resource), pool);
     neo_openapi_deprecate(made, operation->deprecated, pool);
-    const char *noun = !strstr(operation->path, "{collection}")                         ? ""
-                       : operation->accepts & (NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_BATCH) ? "{Collection}"
-                                                                                        : "{Resource}";
-    const char *id =
-        apr_pstrcat(pool, operation->verb, noun, NULL); /* createBroker, listBrokers, getPrincipal, retryDelivery */
-    neo_openapi_text(made, "operationId", neo_openapi_fill(builder, id, resource), pool);
+    neo_openapi_text(made, "operationId", neo_openapi_operation_id(operation, resource, pool), pool);
     if (operation->access == NEO_ACCESS_PUBLIC)
         neo_json_set(made, "security", neo_json_make_array(pool));
     if (neo_json_size(parameters))

@@ -10,7 +10,6 @@
 
 #include "admission.h"
 #include "core/log.h"
-#include "core/trace.h"
 #include "results.h"
 #include "webhooks/claim_owner.h"
 #include "webhooks/in_flight.h"
@@ -99,6 +98,7 @@ static void on_sent(void *baton, const neo_send_result *result)
         next = delivery->batch_next;
         neo_results_add(c->collected, delivery, result, c->settings.delays, c->settings.attempts);
         count_attempt(c, delivery, result);
+        neo_span_exporter_attempt(c->settings.exporter, delivery, result);
         c->sent -= delivery->is_sent;
         c->finished_count += !delivery->is_follower;
         neo_in_flight_remove(&c->in_flight, delivery, neo_send_is_success(result));
@@ -167,8 +167,8 @@ static void send_request(neo_courier *c, const neo_webhook_request *request)
                          c->claim_pool, headers);
         memcpy(headers + NEO_WEBHOOK_HEADERS, c->secrets.headers, sizeof c->secrets.headers);
         int count = NEO_WEBHOOK_HEADERS + c->secrets.header_count;
-        if (due->trace)
-            headers[count++] = apr_pstrcat(c->claim_pool, "traceparent: ", neo_trace_child(due->trace, c->claim_pool), NULL);
+        if (*request->delivery->trace)
+            headers[count++] = apr_pstrcat(c->claim_pool, "traceparent: ", request->delivery->trace, NULL);
         int is_sent = neo_sender_post(c->sender, due->url, headers, count, body, delay, request->delivery);
         for (neo_in_flight_delivery *d = request->delivery; d && is_sent; d = d->batch_next) {
             d->is_sent = 1;
@@ -388,7 +388,8 @@ static void run_once(neo_courier *c)
     /* In small batches, so that responses of the database and of receivers do not wait. */
     for (int i = 0; i < SEND_BATCH && c->next_outgoing < c->outgoing_count; i++)
         send_request(c, &c->outgoing[c->next_outgoing++]);
-    neo_sender_work(c->sender, wait_time(c, neo_steady_ms()), c->pg ? neo_pg_socket(c->pg) : -1);
+    int wait = neo_span_exporter_work(c->settings.exporter, wait_time(c, neo_steady_ms()));
+    neo_sender_work(c->sender, wait, c->pg ? neo_pg_socket(c->pg) : -1);
 }
 
 /* Releases all claimed deliveries, or with `unsent` only those whose attempt has not begun. */
@@ -428,6 +429,7 @@ static void shut_down(neo_courier *c)
     finish_query(c);
     if (c->recording->outcomes->nelts == 0) /* otherwise the database is unavailable */
         release_in_flight(c, 0);
+    neo_span_exporter_finish(c->settings.exporter);
 }
 
 void neo_courier_run(neo_courier *courier)
@@ -477,5 +479,7 @@ neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_co
     c->recording = &c->result_batches[1];
     neo_in_flight_init(&c->in_flight, c, settings->concurrency, settings->per_subscription, pool);
     c->sender = neo_sender_make(&sending, on_sent, pool);
+    if (c->sender)
+        neo_span_exporter_attach(settings->exporter, c->sender);
     return c->sender ? c : NULL;
 }

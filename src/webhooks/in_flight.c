@@ -97,6 +97,10 @@ neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_du
     d->success_is_news = due->success_is_news;
     d->frees_next = due->frees_next;
     neo_receivers_host(due->url, d->host);
+    if (due->trace) {
+        apr_cpystrn(d->parent, due->trace, sizeof d->parent);
+        neo_trace_child(d->parent, d->trace);
+    }
     apr_cpystrn(d->id, due->id, sizeof d->id);
     apr_cpystrn(d->organization, due->organization, sizeof d->organization);
     apr_cpystrn(d->subscription, due->subscription, sizeof d->subscription);

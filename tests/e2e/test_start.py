@@ -63,6 +63,8 @@ def test_the_configuration_of_the_tests_is_valid(httpd):
     ([("NeoAPIBaseURL .*", "NeoAPIBaseURL api.example.com/public/v1/")], ["NeoAPIBaseURL", "https://"]),
     ([("NeoAPIBaseURL .*", "NeoAPIBaseURL https://api.example.com/public/v1")], ["NeoAPIBaseURL", "/public/v1/"]),
     ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPIDocsURL docs")], ["NeoAPIDocsURL", "https://"]),
+    ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPITraceCollector 127.0.0.1:4318")], ["NeoAPITraceCollector", "http://"]),
+    ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPITraceSampling 101")], ["NeoAPITraceSampling", "0 to 100"]),
     ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPIMaxBody 0")], ["NeoAPIMaxBody", "number"]),
     ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPIMaxBody 1M")], ["NeoAPIMaxBody", "number"]),
     ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPICursorLifetime 0")], ["NeoAPICursorLifetime", "number"]),

@@ -29,6 +29,7 @@ TEST(requests_have_routes)
         assert_string_equal(route->path, requests[i].route);
     }
     assert_int_equal(neo_route_number(&(neo_match){0}), 0);
+    assert_null(neo_route_at(0)->name);
     assert_string_equal(neo_route_at(neo_callback_route_number())->method, "-");
     assert_string_equal(neo_route_at(neo_callback_route_number())->path, "neoapi-whatsapp");
     assert_string_equal(neo_route_at(neo_listings_route_number())->path, "neoapi-listings");
