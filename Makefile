@@ -522,7 +522,7 @@ bench: all $(BUILD)/bench/mod_bare.so $(BUILD)/bench/turns ## benchmark against 
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_SECONDS='$(BENCH_SECONDS)' NEOAPI_BENCH_PAIRS='$(BENCH_PAIRS)' \
 		/usr/bin/python3 -B tests/bench/bench.py '$(BUILD)'
 
-bench-webhooks: all ## benchmark webhook delivery against a job queue (BENCH='throughput latency fan_out errors idle backlog', BENCH_ROUNDS=5)
+bench-webhooks: all ## benchmark webhook delivery against a job queue (BENCH='throughput latency fan_out errors idle backlog options throttling filters', BENCH_ROUNDS=5)
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_ROUNDS='$(BENCH_ROUNDS)' NEOAPI_BENCH_DELIVERIES='$(BENCH_DELIVERIES)' \
 		/usr/bin/python3 -B tests/bench-webhooks/bench.py '$(BUILD)'
 

@@ -18,10 +18,12 @@ from fan_out import fan_out
 from findings import Findings, processor
 from idle import idle
 from latency import latency
+from options import filters, options, throttling
 from receiver import Nginx
 from throughput import throughput
 
-PARTS = {"throughput": throughput, "latency": latency, "fan_out": fan_out, "errors": errors, "idle": idle, "backlog": backlog}
+PARTS = {"throughput": throughput, "latency": latency, "fan_out": fan_out, "errors": errors, "idle": idle, "backlog": backlog,
+         "options": options, "throttling": throttling, "filters": filters}
 
 
 class Bench(Findings):
