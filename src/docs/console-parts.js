@@ -193,6 +193,7 @@ function ask(title, text, label, act, ...more) {
     const buttons = h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, label),
         h('button', { type: 'button', onclick: close }, 'Cancel'));
     const answer = async () => {
+        content.querySelector('.failure')?.remove();
         try {
             const shown = await act();
             if (!shown) return close();

@@ -91,6 +91,15 @@ function askRecovery(path) {
     }, field('Events of', hours), note);
 }
 
+function askAddress(path, url) {
+    const address = h('input', { type: 'url', required: true, value: url, spellcheck: 'false' });
+    ask('Change the address', 'Deliveries that wait are sent there as well. What was missed before can be recovered.', 'Change', async () => {
+        await request(path, { method: 'PATCH', body: { url: address.value.trim() } });
+        say('The address is changed.');
+        route();
+    }, field('Address', address));
+}
+
 function actions(subscription, redraw, redrawList) {
     const path = `webhooks/${subscription.id}`;
     const set = async (active) => {
@@ -109,7 +118,7 @@ function actions(subscription, redraw, redrawList) {
             say(`Test ${body.id} is being sent.`);
             await redrawList();
         }),
-        button('Recover …', () => askRecovery(path)), pause,
+        button('Change address …', () => askAddress(path, subscription.url)), button('Recover …', () => askRecovery(path)), pause,
         button('Rotate secret …', () => ask('Rotate the secret', 'The receiver must know the new secret within 24 hours.', 'Rotate', rotate)));
 }
 
@@ -152,7 +161,7 @@ async function subscriptionView(view, [id], signal) {
         const why = h('p', { class: 'why' }, await explain(body, signal));
         head.replaceChildren(h('p', {}, health(body)), why,
             facts(['Events', body.events.join(', ')], ['Id', code(body.id)], ['Last success', body.last_success_at && time(body.last_success_at)],
-                ['Description', body.description]),
+                ['Description', body.description], ['Filters', body.filters && code(JSON.stringify(body.filters))]),
             mayWrite('webhooks') ? actions(body, redraw, list.show) : '');
         return body;
     };

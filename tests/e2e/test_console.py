@@ -173,7 +173,7 @@ def test_only_what_the_scopes_allow_is_shown(browser, org, module_admin_factory)
         return org.with_(credential=module_admin_factory.key(org.credential.organizations[0], scopes=scopes))
     open_console(browser, with_scopes("webhooks:read"), "#/webhooks/" + org.bad["id"])
     shows(browser, "broker.created")
-    assert not {"Send test", "Pause", "Recover …", "Rotate secret …"} & {*texts_of(browser, "main button")}
+    assert not {"Send test", "Change address …", "Pause", "Recover …", "Rotate secret …"} & {*texts_of(browser, "main button")}
     open_console(browser, with_scopes("brokers:read"))
     shows(browser, "Limits")
     assert texts_of(browser, ".tabs a") == ["Overview", "Events", "Refused requests"]
@@ -198,15 +198,18 @@ def test_a_token_chooses_its_organization(browser, org, module_admin_factory):
 
 
 def test_a_failing_receiver_is_found_and_its_events_are_recovered(browser, org, receiver):
-    """Only with the keyboard: from the overview to the reason, then the receiver is mended and gets what it missed."""
+    """Only with the keyboard: from the overview to the reason, then the address is mended and its receiver gets what it missed."""
     open_console(browser, org)
     shows(browser, "the receiver responded with status 500")
     follow(browser, f"a[href='#/webhooks/{org.bad['id']}']")
     shows(browser, "Deliveries", "failed")
     follow(browser, "td a")
     shows(browser, "a bug of the receiver")
-    ok(org.patch("webhooks/" + org.bad["id"], json={"url": receiver.url + "mended"}))
     browser.driver.back()
+    press(browser, "Change address …")
+    write(browser, "dialog input", receiver.url + "mended")
+    press(browser, "Change", "dialog")
+    shows(browser, receiver.url + "mended")
     press(browser, "Recover …")
     press(browser, "Recover", "dialog")
     shows(browser, "1 event is sent again.", css="dialog")
