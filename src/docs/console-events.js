@@ -62,23 +62,26 @@ function pause(seconds, signal) {
     });
 }
 
-// Follows the log until the view is left. Failures of the network are waited for; others end it.
+// Follows the log until the view is left. Failures of the network are waited for; others end it. The first request, and that
+// after a failure, does not wait for events, so that the state is known at once.
 async function follow(list, state, params, position, signal) {
-    let delay = 1;
+    let delay = 1, wait;
     while (!signal.aborted) {
         try {
             const { body, headers, retryAfter } = await request('events',
-                { params: { ...params, order: 'asc', after: position, wait: WAIT, limit: 100 }, signal });
+                { params: { ...params, order: 'asc', after: position, wait, limit: 100 }, signal });
             position = headers.get('X-Events-Position');
             addNewest(list, body.items);
-            state.textContent = 'Live.';
+            state.textContent = list.children.length ? 'Live.' : 'Live. No event so far.';
             delay = 1;
+            wait = WAIT;
             if (retryAfter) await pause(retryAfter, signal);
         } catch (error) {
             if (error.name === 'AbortError') return;
-            if (error.status && error.status !== 429 && error.status < 500) throw error;
+            if (!mayPass(error)) throw error;
             state.textContent = 'Interrupted. Trying again …';
             delay = Math.min(30, 2 * delay);
+            wait = undefined;
             await pause(Math.max(delay, error.retryAfter ?? 0), signal);
         }
     }
@@ -95,7 +98,7 @@ async function live(place, params, signal) {
 }
 
 function older(place, params, signal) {
-    place.replaceChildren(pager('events', params, (items) => h('ol', { class: 'events' }, items.map(eventRow)), signal));
+    place.replaceChildren(pager('events', params, (items) => h('ol', { class: 'events' }, items.map(eventRow)), signal, 'No event matches.'));
 }
 
 // Each search ends the former one's request that waits.

@@ -90,8 +90,21 @@ function h(name, attributes, ...children) {
     return element;
 }
 
+const SAID_MS = 10000;
+let silence = 0;
+
 function say(text) {
-    document.querySelector('#said').textContent = text;
+    const said = document.querySelector('#said');
+    said.textContent = text;
+    clearTimeout(silence);
+    silence = setTimeout(() => { said.textContent = ''; }, SAID_MS);
+}
+
+// Chromium takes the focus from a button that is disabled or replaced.
+function focusAgain(pressed) {
+    if (document.activeElement !== document.body) return;
+    const same = [...document.querySelectorAll('#view button')].find((one) => one.textContent === pressed.textContent);
+    (pressed.isConnected ? pressed : same ?? document.querySelector('#view h2'))?.focus({ preventScroll: true });
 }
 
 // A button that cannot be pressed again while it works, and says what went wrong.
@@ -104,6 +117,7 @@ function button(text, act, more) {
             fail(error);
         } finally {
             made.disabled = false;
+            focusAgain(made);
         }
     } }, text);
     return made;
@@ -111,7 +125,8 @@ function button(text, act, more) {
 
 function errorBox(error) {
     const link = error.code && h('a', { href: `errors#${error.code}` }, error.code);
-    return h('div', { class: 'failure', role: 'alert' }, h('p', {}, error.message),
+    return h('div', { class: 'failure', role: 'alert' }, h('p', {}, error.message,
+        error.retryAfter ? ` Try again in ${error.retryAfter} second${error.retryAfter === 1 ? '' : 's'}.` : ''),
         link && h('p', {}, link, error.requestId ? ` · ${error.requestId}` : ''));
 }
 
@@ -188,7 +203,7 @@ function form(attributes, submit, ...children) {
 
 // Asks before an action. `act` may return an element to show in place of the question.
 function ask(title, text, label, act, ...more) {
-    const close = () => dialog.close();
+    const close = () => dialog.close(), opener = document.activeElement;
     const content = h('div', {}, h('p', {}, text), ...more);
     const buttons = h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, label),
         h('button', { type: 'button', onclick: close }, 'Cancel'));
@@ -206,23 +221,27 @@ function ask(title, text, label, act, ...more) {
         }
     };
     const heading = h('h3', { id: 'dialog-title' }, title);
-    const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onclose: () => dialog.remove() },
+    const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onclose: () => {
+        dialog.remove();
+        focusAgain(opener);
+    } },
         form({}, answer, heading, content, buttons));
     document.body.append(dialog);
     dialog.showModal();
+    return dialog;
 }
 
 // ---------------------------------------------------------------- pages of a list
 
 // Shows one page at a time, whatever the list's length: the element never has more than PAGE rows. The cursors of the pages
 // before it are kept, to go back.
-function pager(path, params, render, signal) {
+function pager(path, params, render, signal, empty = 'None.') {
     const place = h('div', { class: 'list', 'aria-busy': 'true' }), cursors = [undefined];
     const show = async () => {
         place.setAttribute('aria-busy', 'true');
         try {
             const { body } = await request(path, { params: { ...params, limit: PAGE, cursor: cursors.at(-1) }, signal });
-            place.replaceChildren(body.items.length ? render(body.items) : h('p', {}, 'None.'), turn(body.page_info));
+            place.replaceChildren(body.items.length ? render(body.items) : h('p', {}, empty), turn(body.page_info));
         } finally {
             place.setAttribute('aria-busy', 'false');
         }

@@ -43,6 +43,11 @@ async function isReadable(path) {
     }
 }
 
+// Whether the same request may succeed later.
+function mayPass(error) {
+    return error.status === 0 || error.status >= 500 || error.status === 429;
+}
+
 async function begin() {
     try {
         session.principal = (await request('me')).body;
@@ -54,7 +59,7 @@ async function begin() {
         if (scopes ? mayRead(['webhooks']) : await isReadable('webhooks')) session.areas.add('webhooks');
         if (scopes ? readable.length : await isReadable('events')) session.areas.add('events');
     } catch (error) {
-        if (error.status === 0 || error.status >= 500 || error.status === 429) return showRetry(error);
+        if (mayPass(error)) return showRetry(error);
         return signOut(error.message);
     }
     showFrame();
@@ -124,7 +129,8 @@ async function overviewView(view, _, signal) {
     view.append(heading('Overview'));
     if (session.areas.has('webhooks'))
         view.append(h('section', {}, h('h3', {}, 'Subscriptions'), pager('webhooks', {}, (items) =>
-            h('ul', { class: 'cards' }, items.map((one) => subscriptionCard(one, signal))), signal)));
+            h('ul', { class: 'cards' }, items.map((one) => subscriptionCard(one, signal))), signal,
+        ['There is no subscription yet. ', h('a', { href: 'webhooks' }, 'How to create one')])));
     view.append(limits);
     limits.append(...await limitsPart(signal));
 }
@@ -156,7 +162,6 @@ async function route() {
     leaving.abort();
     leaving = new AbortController();
     clearFailure();
-    say('');
     view.replaceChildren();
     markTab(path);
     document.title = `${title} · Console`;
@@ -164,6 +169,7 @@ async function route() {
         await show(view, match.slice(1), leaving.signal, new URLSearchParams(query));
     } catch (error) {
         fail(error);
+        if (mayPass(error)) document.querySelector('#problem')?.append(h('div', { class: 'buttons' }, button('Try again', route)));
     }
     if ([focused, document.body].includes(document.activeElement)) view.querySelector('h2')?.focus({ preventScroll: true });
 }

@@ -33,9 +33,19 @@ const DISABLED = {
     failing: 'It became inactive because all attempts had failed for five days.',
 };
 
+async function explainHealthy({ id, limited_until, paused_until, last_success_at, filters }, signal) {
+    if (new Date(limited_until) > new Date())
+        return `The hourly limit is reached. The next delivery is sent at ${clock.format(new Date(limited_until))}.`;
+    if (new Date(paused_until) > new Date()) return `The receiver asked to wait until ${clock.format(new Date(paused_until))}.`;
+    if (last_success_at) return 'Nothing fails.';
+    const { body } = await request(`webhooks/${id}/deliveries`, { params: { limit: 1 }, signal });
+    if (body.items.length) return 'Nothing fails.';
+    return `Nothing was sent yet: no event of its types has ${filters ? 'matched its filters' : 'happened'} while it was active.`;
+}
+
 // One sentence about a subscription. The last attempts are in its newest deliveries, or in those that have failed.
 async function explain(subscription, signal) {
-    if (subscription.health === 'healthy') return subscription.limited_until ? 'Deliveries wait for the hourly limit.' : 'Nothing fails.';
+    if (subscription.health === 'healthy') return explainHealthy(subscription, signal);
     if (subscription.health === 'disabled' && subscription.disabled_reason !== 'failing')
         return DISABLED[subscription.disabled_reason] ?? 'It is inactive.';
     const path = `webhooks/${subscription.id}/deliveries`;
@@ -82,13 +92,14 @@ async function recoverAll(path, body, note) {
     return h('p', { role: 'status' }, `${recovered} event${recovered === 1 ? ' is' : 's are'} sent again.`);
 }
 
-function askRecovery(path) {
+function askRecovery(path, redraw) {
     const hours = choice([['1', 'the last hour'], ['24', 'the last day'], ['168', 'the last week'], ['720', 'the last 30 days']], '24');
     const note = h('p', {});
-    ask('Recover missed events', 'Sends the events again that have not arrived. What has arrived is not sent.', 'Recover', () => {
+    const dialog = ask('Recover missed events', 'Sends the events again that have not arrived. What has arrived is not sent.', 'Recover', () => {
         const since = new Date(Date.now() - Number(hours.value) * 3600000).toISOString();
         return recoverAll(path, { since }, note);
     }, field('Events of', hours), note);
+    dialog.addEventListener('close', redraw);
 }
 
 function askAddress(path, url) {
@@ -100,7 +111,20 @@ function askAddress(path, url) {
     }, field('Address', address));
 }
 
-function actions(subscription, redraw, redrawList) {
+const TEST_POLL_S = 0.5, MAX_TEST_POLLS = 30;
+
+// Waits for the first attempt.
+async function testResult(path, signal) {
+    for (let polls = 0; polls < MAX_TEST_POLLS; polls++) {
+        const { body } = await request(path, { signal });
+        if (body.status === 'success') return `The test has arrived: the receiver responded with status ${body.http_status}.`;
+        if (body.status === 'failed' || body.error || body.http_status) return `The test has failed: ${reason(body)}.`;
+        await pause(TEST_POLL_S, signal);
+    }
+    return 'The test still waits to be sent.';
+}
+
+function actions(subscription, redraw, redrawList, signal) {
     const path = `webhooks/${subscription.id}`;
     const set = async (active) => {
         await request(path, { method: 'PATCH', body: { is_active: active } });
@@ -115,10 +139,13 @@ function actions(subscription, redraw, redrawList) {
     return h('div', { class: 'buttons' },
         button('Send test', async () => {
             const { body } = await request(`${path}/test`, { method: 'POST', isRepeatable: true });
-            say(`Test ${body.id} is being sent.`);
-            await redrawList();
+            say('The test is being sent.');
+            say(await testResult(`${path}/deliveries/${body.id}`, signal));
+            redrawList();
+            await redraw();
         }),
-        button('Change address …', () => askAddress(path, subscription.url)), button('Recover …', () => askRecovery(path)), pause,
+        button('Change address …', () => askAddress(path, subscription.url)),
+        button('Recover …', () => askRecovery(path, () => { redrawList(); redraw().catch(fail); })), pause,
         button('Rotate secret …', () => ask('Rotate the secret', 'The receiver must know the new secret within 24 hours.', 'Rotate', rotate)));
 }
 
@@ -145,7 +172,7 @@ function deliveryList(id, signal) {
     const show = () => {
         const created = since.value ? new Date(since.value).toISOString() : '';
         const params = { status: status.value, event_type: type.value.trim(), resource_id: resource.value.trim(), created_gte: created };
-        place.replaceChildren(pager(`webhooks/${id}/deliveries`, params, deliveryTable, signal));
+        place.replaceChildren(pager(`webhooks/${id}/deliveries`, params, deliveryTable, signal, 'No delivery matches.'));
     };
     const filters = form({ class: 'filters', 'aria-label': 'Filter deliveries' }, show, field('Status', status), field('Event', type),
         field('Resource', resource), field('Since', since), h('button', { type: 'submit' }, 'Filter'));
@@ -162,7 +189,7 @@ async function subscriptionView(view, [id], signal) {
         head.replaceChildren(h('p', {}, health(body)), why,
             facts(['Events', body.events.join(', ')], ['Id', code(body.id)], ['Last success', body.last_success_at && time(body.last_success_at)],
                 ['Description', body.description], ['Filters', body.filters && code(JSON.stringify(body.filters))]),
-            mayWrite('webhooks') ? actions(body, redraw, list.show) : '');
+            mayWrite('webhooks') ? actions(body, redraw, list.show, signal) : '');
         return body;
     };
     const subscription = await redraw();

@@ -194,6 +194,39 @@ def test_a_token_chooses_its_organization(browser, org, module_admin_factory):
     shows(browser, "broker.created")
 
 
+# ---------------------------------------------------------------- what is shown when there is little, or an error
+
+
+def test_what_is_not_there_yet_is_explained(browser, admin, receiver):
+    open_console(browser, admin)
+    shows(browser, "There is no subscription yet.")
+    subscribe(admin, receiver.url, "property.deleted")
+    press(browser, "Refresh")
+    shows(browser, "Nothing was sent yet: no event of its types has happened while it was active.")
+    follow(browser, ".tabs a[href='#/events']")
+    shows(browser, "Live. No event so far.")
+
+
+REFUSE = """
+window.former ??= window.fetch;
+window.fetch = async () => new Response(JSON.stringify({ detail: 'Too many requests.', code: 'rate_limited.requests' }),
+    { status: 429, headers: { 'Retry-After': '7' } });
+"""
+
+
+def test_a_view_that_was_not_loaded_is_loaded_again(browser, org, violations):
+    open_console(browser, org)
+    shows(browser, "Limits")
+    browser.run(REFUSE)
+    follow(browser, ".tabs a[href='#/refused']")
+    shows(browser, "Too many requests. Try again in 7 seconds.", css="#problem")
+    assert violations() == []
+    browser.run("window.fetch = window.former")
+    press(browser, "Try again")
+    shows(browser, "validation.broker.name_invalid")
+    assert not texts_of(browser, ".failure")
+
+
 # ---------------------------------------------------------------- what can be done
 
 
@@ -223,10 +256,13 @@ def test_a_subscription_is_tested_paused_resumed_and_rotated(browser, org, recei
     shows(browser, "healthy")
     before = len(receiver.arrivals)
     press(browser, "Send test")
-    eventually(lambda: [one for one in receiver.arrivals[before:] if one.json["event_type"] == "webhook.test"], "the test")
+    shows(browser, "The test has arrived: the receiver responded with status 204.", css="#said")
+    eventually(lambda: browser.run("return document.activeElement.innerText") == "Send test", "the focus stays")
+    assert [one.json["event_type"] for one in receiver.arrivals[before:]] == ["webhook.test"]
     press(browser, "Pause")
     press(browser, "Pause", "dialog")
     shows(browser, "It was paused by a request.", "Resume")
+    eventually(lambda: browser.run("return document.activeElement.tagName") == "H2", "the focus where the view begins")
     assert not ok(org.get("webhooks/" + org.good["id"]))["is_active"]
     press(browser, "Resume")
     shows(browser, "Nothing fails.")
@@ -244,6 +280,7 @@ def test_a_delivery_is_retried(browser, org):
     press(browser, "Retry")
     eventually(lambda: len(deliveries(org, org.bad)) == 2, "another delivery")
     eventually(lambda: delivery not in browser.driver.current_url, "the new delivery is shown")
+    shows(browser, "It is sent again as a new delivery.", css="#said")
 
 
 def first_link(browser):
@@ -268,10 +305,11 @@ def test_deliveries_are_filtered_and_paged(browser, org, module_instance):
         press(browser, text)
         top = eventually(lambda was=top: first_link(browser) if first_link(browser) not in (was, None) else None, "another page")
         assert len(texts_of(browser, "tbody tr")) == 25
+        eventually(lambda: browser.run("return document.activeElement.tagName") != "BODY", "the focus")
     assert top == first
     focus(browser, ".filters select")
     send(browser, "failed")
-    shows(browser, "None.")
+    shows(browser, "No delivery matches.")
 
 
 # ---------------------------------------------------------------- events
@@ -280,6 +318,8 @@ def test_deliveries_are_filtered_and_paged(browser, org, module_instance):
 def test_events_appear_as_they_happen(browser, org):
     open_console(browser, org, "#/events")
     shows(browser, "Live.", "property.created")
+    polls = [url for url in browser.requests() if "order=asc" in url and "after=now" not in url]
+    assert "wait=" not in polls[0], "the state was not known before an event had happened"
     late = org.broker(name="late")
     shows(browser, late["id"])
     assert late["id"] in texts_of(browser, ".event summary")[0]
