@@ -145,6 +145,10 @@ typedef struct neo_response {
 void neo_service_make_statements(apr_pool_t *pool);
 void neo_service_prepare(neo_site *site, apr_pool_t *pool);
 
+/* Whether a query has values that can be personal data, which logs must not have: of a parameter with the name of a field that
+ * is marked so, or of `q`. */
+int neo_service_query_is_personal(const char *query);
+
 /* Processes a request. Errors are responses. */
 void neo_service_answer(const neo_site *site, const neo_request *request, neo_response *response);
 

@@ -73,6 +73,8 @@ typedef struct neo_ctl_given {
     X(import)                                                                                                                  \
     X(audit)                                                                                                                   \
     X(usage)                                                                                                                   \
+    X(subject)                                                                                                                 \
+    X(retention)                                                                                                               \
     X(purge)                                                                                                                   \
     X(completion)                                                                                                              \
     X(manual)

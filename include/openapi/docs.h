@@ -50,6 +50,9 @@ neo_text neo_docs_index(const apr_array_header_t *pages, apr_pool_t *pool);
 void neo_errors_articles(neo_buf *out, const neo_operation *const *operations);
 void neo_errors_links(neo_buf *out, const neo_operation *const *operations);
 
+/* Adds the register of processing. */
+void neo_register_add(neo_buf *out);
+
 /* Adds the tables of a resource on the page of business rules: its transitions, or else the effects of others on it; its rules.
  */
 void neo_rules_add(neo_buf *out, const neo_resource *resource);

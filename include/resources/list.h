@@ -20,7 +20,13 @@
 
 /* The areas of scopes. */
 #define NEO_AREA_OF(name, AREA, collection) NEO_AREA_##AREA,
-typedef enum neo_area { NEO_RESOURCE_LIST(NEO_AREA_OF) NEO_AREA_WHATSAPP, NEO_AREA_AUDIT, NEO_AREA_USAGE, NEO_AREAS } neo_area;
+typedef enum neo_area {
+    NEO_RESOURCE_LIST(NEO_AREA_OF) NEO_AREA_WHATSAPP,
+    NEO_AREA_AUDIT,
+    NEO_AREA_USAGE,
+    NEO_AREA_PRIVACY,
+    NEO_AREAS
+} neo_area;
 
 /* neo_broker and so on. */
 #define NEO_DECLARATION(name, AREA, collection) extern const neo_resource neo_##name;
@@ -55,6 +61,10 @@ extern const neo_resource neo_lead_merge;
 extern const neo_resource neo_event_log;
 extern const neo_filter neo_event_filters[];
 extern const char *const neo_event_type_values[];
+
+/* The person that a request is about, and the parameters that name it; the payload of party.erased and lead.erased. */
+extern const neo_resource neo_subject, neo_erased;
+extern const neo_filter neo_subject_filters[];
 
 /* The bodies of deliveries of webhook.test and credential.expiring. */
 extern const neo_resource neo_webhook_test, neo_expiring_credential;

@@ -35,6 +35,8 @@ typedef enum neo_parameter_kind {
     NEO_KIND_NUMBER_ID,
     NEO_KIND_LEAD_ID,
     NEO_KIND_LEAD_ASSIGNMENT,
+    NEO_KIND_RETENTION, /* what a rule of retention is for */
+    NEO_KIND_MONTHS,
     NEO_KIND_FEED_ID,
     NEO_KIND_PORTAL_FORMAT, /* a format of leads */
     NEO_KIND_PORTAL_ID,

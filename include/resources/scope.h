@@ -15,8 +15,11 @@ typedef unsigned long long neo_scopes;
 #define NEO_SCOPE_WRITE(area) ((neo_scopes)2 << (2 * (area)))
 #define NEO_SCOPES_ALL                                                                                                         \
     ((((neo_scopes)1 << (2 * NEO_AREAS)) - 1) & ~NEO_SCOPE_WRITE(NEO_AREA_AUDIT) & ~NEO_SCOPE_WRITE(NEO_AREA_USAGE))
-#define NEO_SCOPES_ADMIN (NEO_SCOPE_READ(NEO_AREA_AUDIT) | NEO_SCOPE_READ(NEO_AREA_USAGE)) /* of org_admin only */
-#define NEO_SCOPES_READ  (NEO_SCOPES_ALL & 0x55555555u & ~NEO_SCOPES_ADMIN)                /* to read resources */
+/* Of org_admin only. */
+#define NEO_SCOPES_ADMIN                                                                                                       \
+    (NEO_SCOPE_READ(NEO_AREA_AUDIT) | NEO_SCOPE_READ(NEO_AREA_USAGE) | NEO_SCOPE_READ(NEO_AREA_PRIVACY) |                      \
+     NEO_SCOPE_WRITE(NEO_AREA_PRIVACY))
+#define NEO_SCOPES_READ (NEO_SCOPES_ALL & 0x55555555u & ~NEO_SCOPES_ADMIN) /* to read resources */
 
 /* A bit that restricts: "brokers:read_masked" is "brokers:read" with this one (see resources/mask.h). It is opt-in, because the
  * specification's clients have "brokers:read" and see everything with it. */

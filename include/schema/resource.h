@@ -285,6 +285,9 @@ const neo_field *neo_filter_field(const neo_resource *resource, const char *name
 /* The resource whose rows all effects change; NULL if there are no effects. */
 const neo_resource *neo_effect_target(const neo_resource *resource);
 
+/* Whether the field or one of its members says something about a person. */
+int neo_field_is_personal(const neo_field *field);
+
 /* The name of the table. */
 const char *neo_table_name(const neo_resource *resource);
 

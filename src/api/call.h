@@ -380,7 +380,7 @@ neo_problem *neo_call_check_subscription(neo_call *call);   /* mask.c: 403 for o
 extern const neo_operation neo_me_operations[], neo_oauth_operations[], neo_docs_operations[], neo_collection_operations[],
     neo_webhook_operations[], neo_whatsapp_operations[], neo_conversation_operations[], neo_event_operations[],
     neo_lead_operations[], neo_portal_operations[], neo_whatsapp_account_operations[], neo_media_operations[],
-    neo_audit_operations[], neo_usage_operations[];
+    neo_audit_operations[], neo_usage_operations[], neo_subject_operations[];
 
 /* The functions of the operations of collections: resource.c, external_id.c, list.c, export.c and batch.c. */
 typedef neo_problem *neo_run(neo_call *call, neo_result *result);

@@ -162,3 +162,32 @@ neo_problem *neo_call_read_query(neo_call *call)
     call->query_problem = problem; /* the list adds errors of values */
     return neo_call_check_filters(call);
 }
+
+/* ---------------------------------------------------------------- what logs must not have */
+
+static int is_personal(const char *name)
+{
+    for (const neo_resource *const *r = neo_resources; *r; r++) {
+        const neo_field *field = neo_field_named((*r)->fields, name);
+        if (field && neo_field_is_personal(field))
+            return 1;
+    }
+    return strcmp(name, "q") == 0;
+}
+
+int neo_service_query_is_personal(const char *query)
+{
+    char name[64];
+    for (const char *at = query; at && *at; at += strcspn(at, "&"), at += *at == '&') {
+        size_t len = strcspn(at, "=&");
+        if (memchr(at, '%', len)) /* an encoded name */
+            return 1;
+        if (len >= sizeof name)
+            continue;
+        memcpy(name, at, len);
+        name[len] = '\0';
+        if (is_personal(name))
+            return 1;
+    }
+    return 0;
+}

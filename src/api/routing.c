@@ -21,7 +21,7 @@ static const neo_operation *const tables[] = {
     neo_me_operations,      neo_oauth_operations,    neo_docs_operations,         neo_collection_operations,
     neo_webhook_operations, neo_whatsapp_operations, neo_conversation_operations, neo_whatsapp_account_operations,
     neo_media_operations,   neo_event_operations,    neo_lead_operations,         neo_portal_operations,
-    neo_audit_operations,   neo_usage_operations,
+    neo_audit_operations,   neo_usage_operations,    neo_subject_operations,
 };
 
 /* {collection}/batch and {collection}/export are not {collection}/{id}. */

@@ -127,6 +127,8 @@ static const char *check_networks(const char *text, apr_pool_t *pool)
     return words->nelts && words->nelts <= MAX_NETWORKS ? NULL : "must be 1 to " APR_STRINGIFY(MAX_NETWORKS) " networks";
 }
 
+static const char *const retention_kinds[] = {"leads", "candidates", "messages", NULL};
+
 static const char *check_expiry(const char *text, apr_pool_t *pool)
 {
     neo_ms ms;
@@ -177,6 +179,8 @@ static const struct {
     [NEO_KIND_NUMBER_ID] = {"NUMBER", .prefix = "wan_"},
     [NEO_KIND_LEAD_ID] = {"LEAD", .prefix = "led_"},
     [NEO_KIND_LEAD_ASSIGNMENT] = {"RULE", .words = neo_lead_assignments},
+    [NEO_KIND_RETENTION] = {"KIND", .words = retention_kinds},
+    [NEO_KIND_MONTHS] = {"MONTHS", "must be a whole number from 1 to 600", 1, .max = 600},
     [NEO_KIND_FEED_ID] = {"ID", .prefix = NEO_FEED_PREFIX},
     [NEO_KIND_PORTAL_FORMAT] = {"FORMAT", .words = neo_portal_formats},
     [NEO_KIND_PORTAL_ID] = {"PORTAL", .prefix = NEO_PORTAL_PREFIX},

@@ -124,6 +124,7 @@ insert diagram_of_properties "$work/property" "$work/rules.3" >"$work/rules.html
     page "$work/sync.html" docs/sync sync
     page "$here/leads.html" docs/leads leads
     page "$work/rules.html" docs/rules rules
+    page "$here/privacy.html" docs/privacy privacy
     page "$here/errors.html" docs/errors errors
     page "$here/console.html" docs/console console
     download "$here/neoapi-listen.py"

@@ -405,6 +405,19 @@ static apr_status_t end_request(void *process)
     return APR_SUCCESS;
 }
 
+static void set_logged_uri(request_rec *r, char *uri)
+{
+    r->args = NULL;
+    r->uri = r->unparsed_uri = r->parsed_uri.path = uri;
+    r->the_request = apr_pstrcat(r->pool, r->method, " ", uri, " ", r->protocol, NULL);
+}
+
+void neo_request_hide_query(request_rec *r)
+{
+    if (r->args)
+        set_logged_uri(r, r->uri);
+}
+
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root)
 {
     static const neo_host host = {header,       body,    on_authenticated,  acquire,       acquire_long,   acquire_read,
@@ -434,20 +447,9 @@ neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config,
         .context = exchange,
         .log_context = &exchange->log_context,
     };
+    if (neo_service_query_is_personal(r->args))
+        neo_request_hide_query(r);
     return exchange;
-}
-
-static void set_logged_uri(request_rec *r, char *uri)
-{
-    r->args = NULL;
-    r->uri = r->unparsed_uri = r->parsed_uri.path = uri;
-    r->the_request = apr_pstrcat(r->pool, r->method, " ", uri, " ", r->protocol, NULL);
-}
-
-void neo_request_hide_query(request_rec *r)
-{
-    if (r->args)
-        set_logged_uri(r, r->uri);
 }
 
 void neo_request_hide_token(request_rec *r)

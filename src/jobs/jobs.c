@@ -15,6 +15,7 @@
 #include "pg/pg.h"
 #include "sql/audit.h"
 #include "sql/expiry.h"
+#include "sql/subject.h"
 #include "webhooks/outbox.h"
 
 #define MAX_RUN_MS    20000 /* then the job is due again at once, so that others get their turn */
@@ -91,6 +92,25 @@ static step_result expire_audit(const neo_jobs *jobs, neo_pg *pg)
     return (step_result){status, count >= NEO_AUDIT_EXPIRED, 0};
 }
 
+static step_result erase(const neo_jobs *jobs, neo_pg *pg)
+{
+    int has_more = 0;
+    neo_pg_status status = neo_erasure_step(pg, NULL, NULL, jobs->pool, &has_more);
+    return (step_result){status, has_more, has_more};
+}
+
+static step_result run_retention(const neo_jobs *jobs, neo_pg *pg)
+{
+    int has_more = 0;
+    neo_pg_status status = neo_retention_run(pg, jobs->pool, &has_more);
+    return (step_result){status, has_more, 0};
+}
+
+static step_result release_restricted(const neo_jobs *jobs, neo_pg *pg)
+{
+    return (step_result){neo_restricted_release(pg, jobs->pool), 0, 0};
+}
+
 /* ---------------------------------------------------------------- the table */
 
 static const struct {
@@ -103,6 +123,9 @@ static const struct {
     {"fail_deleted", 2, fail_deleted, "fails the pending deliveries of deleted subscriptions"},
     {"announce_failing", 5, announce_failing, "adds webhook.failing for subscriptions that have failed for ten minutes"},
     {"announce_expiring", 60, announce_expiring, "adds credential.expiring 30 and 7 days before a credential expires"},
+    {"retention", 60, run_retention, "begins the erasures of records that the organizations' rules of retention name"},
+    {"erase", 5, erase, "continues the erasures of persons that requests have begun"},
+    {"release_restricted", 3600, release_restricted, "deletes the data of erased persons that the law no longer keeps"},
     {"cleanup", 60, cleanup, "removes old deliveries, events and idempotency keys; adds the partitions of the next days"},
     {"expire_audit", 86400, expire_audit, "removes entries of the audit log after five years"},
 };

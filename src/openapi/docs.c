@@ -75,6 +75,12 @@ static void add_operation(neo_buf *out, const source *from)
     neo_reference_article(out, from->reference, from->entry);
 }
 
+static void add_register(neo_buf *out, const source *from)
+{
+    (void)from;
+    neo_register_add(out);
+}
+
 /* Placeholders of pages besides {{rules_of_…}}, with the collection of a resource. */
 static const struct {
     const char *word;
@@ -89,6 +95,7 @@ static const struct {
     {"operation_title", add_operation_title},
     {"operation_links", add_operation_links},
     {"operation", add_operation},
+    {"register", add_register},
 };
 
 static int is_word(const char *text, size_t len, const char *word)

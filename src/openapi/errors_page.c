@@ -157,6 +157,7 @@ static void add_table(neo_buf *out, const char *title, const neo_buf *rows)
 static void add_other_tables(neo_buf *out, const neo_operation *const *operations, neo_code code)
 {
     const char *last = "";
+    const neo_resource *described = NULL; /* operations that follow each other can have the same body */
     for (; *operations; operations++) {
         const neo_operation *o = *operations;
         if (!o->tag) /* it belongs to a collection, which has its table */
@@ -165,10 +166,12 @@ static void add_other_tables(neo_buf *out, const neo_operation *const *operation
         neo_buf rows;
         neo_buf_init(&rows, out->pool, 1024);
         const neo_resource *body = o->body ? o->body : o->resource;
-        if (o->resource && o->accepts & NEO_ACCEPTS_BODY && has_field(code))
-            add_field_rows(&rows, code, body, body->fields, "");
-        else if (o->resource && code == NEO_NOT_FOUND_RESOURCE && !neo_resource_named(missing.name) &&
-                 strcmp(missing.name, last) != 0) {
+        if (o->resource && o->accepts & NEO_ACCEPTS_BODY && has_field(code)) {
+            if (body != described)
+                add_field_rows(&rows, code, body, body->fields, "");
+            described = body;
+        } else if (o->resource && code == NEO_NOT_FOUND_RESOURCE && !neo_resource_named(missing.name) &&
+                   strcmp(missing.name, last) != 0) {
             last = missing.name;
             add_row(&rows, filled_code(code, &missing, "", out->pool),
                     apr_psprintf(out->pool, "A %s of the organization.", missing.name));

@@ -48,6 +48,8 @@ void neo_openapi_event_components(const neo_openapi_builder *builder)
     neo_openapi_schema(builder, &neo_key_rotation, NEO_SHAPE_INPUT, "How to rotate a key.");
     neo_openapi_schema(builder, &neo_webhook_test, NEO_SHAPE_EVENT, "Which subscription is tested.");
     neo_openapi_schema(builder, &neo_expiring_credential, NEO_SHAPE_EVENT, "Which credential expires.");
+    neo_openapi_schema(builder, &neo_subject, NEO_SHAPE_INPUT, "The person.");
+    neo_openapi_schema(builder, &neo_erased, NEO_SHAPE_EVENT, "What was erased.");
     for (const neo_event_type *t = neo_event_types; t->name; t++) {
         neo_json *schema = envelope(builder, "{Resource}Event", t);
         describe(builder, neo_json_get(schema, "properties"), "event_type", t);

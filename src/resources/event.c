@@ -16,6 +16,8 @@
 #define DISABLED                                                                                                               \
     "{\"is_active\":false,\"health\":\"disabled\",\"disabled_at\":\"2026-02-03T09:12:41.204Z\",\"disabled_reason\":\"gone\"}"
 
+#define ERASED_LEAD "{\"id\":" NEO_TEXT(NEO_SAMPLE_LEAD) ",\"deleted\":true}"
+
 /* Types of which neo_resources has none: X(name, AREA, payload, summary, sample). */
 /* clang-format off */
 #define OTHER_TYPES(X)                                                                                                         \
@@ -25,6 +27,8 @@
     X("webhook.recovered", WEBHOOKS, webhook,                                                                                  \
       "A delivery to another subscription succeeded after one of these events", NULL)                                          \
     X("credential.expiring", WEBHOOKS, expiring_credential, "An API key or a token expires in 30 days, or in 7", NULL)         \
+    X("party.erased", PARTIES, erased, "A party's personal data was erased", NULL)                                             \
+    X("lead.erased", LEADS, erased, "A lead was erased", ERASED_LEAD)                                                          \
     X("whatsapp.message.received", WHATSAPP, whatsapp_message, "A contact sent a message", RECEIVED)                           \
     X("whatsapp.message.sent", WHATSAPP, whatsapp_message, "The business sent a message with its telephone",                   \
       "{\"source\":\"device\",\"type\":\"text\",\"body\":\"Amanhã às 10h?\",\"template_name\":null,\"template_language\":null,"  \

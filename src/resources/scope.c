@@ -14,7 +14,7 @@ const neo_resource *const neo_import_kinds[] = {NEO_RESOURCE_LIST(ADDRESS) & neo
                                                 &neo_whatsapp_message, NULL};
 
 #define COLLECTION(name, AREA, collection) collection,
-static const char *const areas[NEO_AREAS] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp", "audit", "usage"};
+static const char *const areas[NEO_AREAS] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp", "audit", "usage", "privacy"};
 
 const char *const neo_role_names[] = {"org_admin", "org_editor", "org_viewer", NULL};
 static const neo_scopes role_scopes[] = {

@@ -15,7 +15,9 @@
         "whatsapp.contact.opted_in"
 #define NEO_WEBHOOK_EVENTS    "webhook.failing", "webhook.disabled", "webhook.recovered"
 #define NEO_CREDENTIAL_EVENTS "credential.expiring"
-#define ALL_EVENTS            NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, NEO_WEBHOOK_EVENTS, NEO_CREDENTIAL_EVENTS
+#define NEO_ERASED_EVENTS     "party.erased", "lead.erased"
+#define ALL_EVENTS                                                                                                             \
+    NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_ERASED_EVENTS, NEO_WHATSAPP_EVENTS, NEO_WEBHOOK_EVENTS, NEO_CREDENTIAL_EVENTS
 static const char *const events[] = {
     ALL_EVENTS, NEO_RESOURCES_WITH_EVENTS(PATTERNS) "whatsapp.*", "webhook.*", "credential.*", "*", NULL};
 
@@ -123,8 +125,9 @@ static const neo_field fields[] = {
      .personal = NEO_NOT_PERSONAL,
      .flags = NEO_REQUIRED | NEO_ALWAYS,
      .values = events,
-     .doc = "Events to deliver. `broker.*` means all of brokers; `*` means all but those of leads, WhatsApp, webhooks and "
-            "credentials.",
+     .doc =
+         "Events to deliver. `broker.*` means all of brokers; `*` means all but those of leads, erasures, WhatsApp, webhooks "
+         "and credentials.",
      .example = "[\"broker.created\", \"broker.updated\"]"},
     {.name = "secret",
      .type = NEO_STRING,

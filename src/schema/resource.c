@@ -156,3 +156,11 @@ const neo_field *neo_unique_field(const neo_resource *resource, const char *inde
     }
     return field;
 }
+
+int neo_field_is_personal(const neo_field *field)
+{
+    int is_personal = field->personal > NEO_NOT_PERSONAL;
+    for (const neo_field *member = field->fields; !is_personal && member && member->name; member++)
+        is_personal = neo_field_is_personal(member);
+    return is_personal;
+}

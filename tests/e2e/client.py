@@ -34,7 +34,7 @@ KINDS = "broker|property|party|proposal|contract|document|lead|webhook"
 CODES = {
     400: r"validation\.(failed|required|unknown_field|malformed_json|malformed_request|body_required|limit_out_of_range"
          r"|cursor_invalid|cursor_expired|position_expired|unknown_parameter|parameter_invalid|organization_required|idempotency_key_invalid|batch_too_large"
-         rf"|({KINDS}|whatsapp|conversation)\.[a-z0-9_]+_(required|invalid|not_found)|whatsapp\.template_rejected)",
+         rf"|({KINDS}|subject|whatsapp|conversation)\.[a-z0-9_]+_(required|invalid|not_found)|whatsapp\.template_rejected)",
     401: r"unauthorized\.(auth_required|invalid_credential|revoked_credential|expired_credential)",
     403: r"forbidden\.(insufficient_permissions|organization|network|by_server)",
     404: rf"not_found\.(route|{KINDS}|delivery|conversation|media|event)",

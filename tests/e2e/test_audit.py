@@ -26,8 +26,8 @@ NOT_AUDITED = {
     "credential_use", "credential_usage", "usage_flush", "credential_expiry", "idempotency_key", "clock_step", "limit_host", "limit_lease", "job", "event_epoch", "event_mark",
     "webhook_delivery", "webhook_delivery_default", "webhook_attempt", "webhook_attempt_default", "webhook_queue", "claim_owner",
     "webhook_deletion", "webhook_pace", "webhook_route", "webhook_shape", "lead_turn", "lead_rejected", "lead_origin", "whatsapp_usage", "whatsapp_report", "whatsapp_template",
-    # what a command writes that has an entry of its own
-    "imported_id", "schema_migration", "setting",
+    # what a command or a privacy request writes that has an entry of its own
+    "imported_id", "schema_migration", "setting", "retention_rule", "erasure", "restricted_record", "privacy_key", "whatsapp_erased_opt_out",
     # the log itself
     "audit_entry", "audit_head",
 }

@@ -208,7 +208,7 @@ def test_responses_have_a_position_in_the_event_log_if_it_is_documented(own_api)
     header, documented = "X-Events-Position", []
     for path, item in own_api.description()["paths"].items():
         described = item.get("get", {}).get("responses", {}).get("200")
-        if described is None or "{" in path:
+        if described is None or "{" in path or path == "/subjects":  # it needs a person
             continue
         query = {"/events": {"order": "asc"}, "/.well-known/jwks.json": {"organization_id": own_api.credential.organizations[0]}}
         answer = own_api.get(path[1:], params=query.get(path, {}))

@@ -268,7 +268,7 @@ NO_LIST = {"fields", "from", "to", "credential_id", "organization_id"}
 def lists(document, sample_orgs):
     for operation in document.operations:
         parameters = [one for (where, _), one in operation.parameters.items() if where == "query"]
-        if operation.method == "get" and {one["name"] for one in parameters} - NO_LIST:
+        if operation.method == "get" and {one["name"] for one in parameters} - NO_LIST and operation.path != "/subjects":
             sample_org = sample_orgs(operation.collection)
             yield operation, parameters, Generator(document, sample_org.ids), Target(operation, sample_org)
 
@@ -413,7 +413,7 @@ def test_a_query_that_is_not_described_is_refused(document, sample_orgs):
 
 
 def test_events_are_as_described(document, admin_factory, instance):
-    """All described events except those of subscriptions, credentials and WhatsApp, which have other tests."""
+    """All described events except those of subscriptions, WhatsApp, credentials and erasures, which have other tests."""
     sample_org = SampleOrg(document, Api(instance, admin_factory.key()))
     subscription = ok(sample_org.api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*", "lead.*"]}), 201)["id"]
     for collection in document.collections:
@@ -431,7 +431,7 @@ def test_events_are_as_described(document, admin_factory, instance):
         wrong = document.wrong(body, described["content"]["application/json"]["schema"])
         assert not wrong, f"{wrong} in {body}"
         seen.add(one["event_type"])
-    assert seen == {name for name in document.whole["webhooks"] if not name.startswith(("webhook.", "whatsapp.", "credential."))}
+    assert seen == {name for name in document.whole["webhooks"] if not name.startswith(("webhook.", "whatsapp.", "credential.")) and not name.endswith(".erased")}
 
 
 # ---------------------------------------------------------------- every status
@@ -440,8 +440,8 @@ def test_events_are_as_described(document, admin_factory, instance):
 def test_every_response_is_as_described(document, sample_orgs, admin_factory, anonymous):
     wrong, viewers = [], {}
     for operation in document.operations:
-        # see test_whatsapp_media.py, test_oauth.py and test_webhook_keys.py
-        if operation.path.endswith(("/media", "/oauth/token", "/jwks.json")):
+        # see test_whatsapp_media.py, test_oauth.py, test_webhook_keys.py and test_subjects.py
+        if operation.path.endswith(("/media", "/oauth/token", "/jwks.json", "/subjects")):
             continue
         sample_org = sample_orgs(operation.collection)
         if sample_org not in viewers:

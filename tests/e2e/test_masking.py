@@ -349,7 +349,7 @@ def test_no_filter_tells_a_value(document, planted, masked):
             assert statuses <= {200, 400, 403}, (operation, name)
             if statuses == {403}:
                 hidden.append((operation.path, name))
-                assert name in answers[0].json()["detail"]
+                assert has_no_masked_scope(operation) or name in answers[0].json()["detail"]
             else:
                 bodies = {answer.text.replace(value, "") for answer, value in zip(answers, values) if answer.status_code == 200}
                 assert len(bodies) <= 1, (operation, name, bodies)

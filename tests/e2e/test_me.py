@@ -6,12 +6,12 @@ import re
 import pytest
 from client import ULID, Api, ok, refused
 
-RESOURCES = ["brokers", "properties", "parties", "proposals", "contracts", "documents", "leads", "webhooks", "whatsapp"]
+RESOURCES = ["brokers", "properties", "parties", "proposals", "contracts", "documents", "leads", "webhooks", "whatsapp", "privacy"]
 EVERY = {f"{resource}:{access}" for resource in RESOURCES for access in ("read", "write")}
 OF_ROLES = {
     "org_admin": EVERY | {"audit:read", "usage:read"},
-    "org_editor": EVERY - {"webhooks:write"},
-    "org_viewer": {scope for scope in EVERY if scope.endswith(":read")},
+    "org_editor": EVERY - {"webhooks:write", "privacy:read", "privacy:write"},
+    "org_viewer": {scope for scope in EVERY if scope.endswith(":read")} - {"privacy:read"},
 }
 
 

@@ -345,6 +345,7 @@ def rows_of_every_list(ctl, tmp_path, own_api, admin_factory):
     secrets.chmod(0o600)
     ctl.ok("whatsapp", "number", "create", "+55 11 4000-0001", "--organization", organization, "--waba-id", "10000",
            "--phone-number-id", "77001", "--secrets", str(secrets), "--key-file", ctl.instance.env["NEOAPI_KEY_FILE"])
+    ctl.ok("retention", "set", "leads", "--organization", organization, "--months", "12")
     leads = tmp_path / "leads.csv"
     leads.write_text("name,phone\nAna,+55 11 98888-0001\n")
     ctl.ok("lead", "import", str(leads), "--organization", organization)

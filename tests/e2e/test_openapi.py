@@ -129,6 +129,7 @@ def test_every_operation_of_the_contract_is_described(document):
         ("patch", "/whatsapp/conversations/{id}"), ("get", "/whatsapp/conversations/{id}/messages"),
         ("post", "/whatsapp/conversations/{id}/messages"), ("post", "/whatsapp/conversations/{id}/read"),
         ("get", "/whatsapp/numbers"), ("get", "/whatsapp/templates"), ("get", "/whatsapp/usage"),
+        ("get", "/subjects"), ("post", "/subjects/export"), ("post", "/subjects/erase"),
         ("get", "/whatsapp/conversations/{id}/messages/{message_id}/media"),
         ("get", "/events"), ("get", "/events/{id}"), ("get", "/audit"), ("get", "/usage"), ("post", "/leads/{id}/merge"), ("get", "/portal-problems")}
 

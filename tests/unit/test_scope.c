@@ -6,7 +6,7 @@
 #include "resources/scope.h"
 
 #define COLLECTION(name, AREA, collection) collection,
-static const char *const areas[] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp", "audit", "usage"};
+static const char *const areas[] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp", "audit", "usage", "privacy"};
 _Static_assert(COUNT(areas) == NEO_AREAS, "every area is tested");
 
 static neo_json *json_of(neo_scopes scopes, apr_pool_t *pool)
