@@ -3,12 +3,15 @@
 
 import contextlib
 import json
+import os
 import secrets
+import signal
 import subprocess
 import threading
 import uuid
 from pathlib import Path
 
+import psycopg2
 import pytest
 from admin_factory import AdminFactory
 from client import Api, ok, refused
@@ -256,6 +259,45 @@ def test_an_interrupted_erasure_is_completed_by_the_job(own_api, instance, perso
     instance.sql("update neoapi.job set due_at = now() where name = 'erase'")
     eventually(lambda: instance.sql("select completed_at is not null from neoapi.erasure where id = %s", id) == [(True,)], "it is complete")
     assert leftovers(instance, person.words) == []
+
+
+def blocked_by(instance, holder):
+    """The pids of the backends that wait for a lock of this connection."""
+    return [pid for pid, in instance.sql("select pid from pg_stat_activity where %s = any (pg_blocking_pids(pid))", holder.info.backend_pid)]
+
+
+@pytest.mark.parametrize("victim", ["httpd", "postgresql"])
+def test_a_killed_erasure_is_completed(new_instance, person, victim):
+    """A process is killed while the erasure waits for the third of five records; the person writes meanwhile."""
+    instance = new_instance(PROCESSES="1")
+    api = Api(instance, AdminFactory(instance).key())
+    lead = {"name": person.name, "email": person.email}
+    leads = sorted(ok(api.post("leads", lead), 201)["id"] for _ in range(5))
+    holder = psycopg2.connect(instance.dsn)
+    holder.cursor().execute("select from neoapi.lead where id = %s for update", [leads[2]])
+
+    def request():
+        with contextlib.suppress(Exception):
+            api.post("subjects/erase", {"email": person.email})
+
+    thread = threading.Thread(target=request)
+    thread.start()
+    waiting, *_ = eventually(lambda: blocked_by(instance, holder), "the erasure waits for the record")
+    os.kill(instance.children()[0] if victim == "httpd" else waiting, signal.SIGKILL)
+    thread.join()
+    with contextlib.suppress(psycopg2.Error):
+        holder.close()
+
+    def write():
+        with contextlib.suppress(Exception):
+            return api.post("leads", lead).status_code == 201
+        return None
+
+    eventually(write, "the service works again")
+    erasure = erase(api, email=person.email)
+    assert set(erasure["records"]) >= set(leads[2:]) and leftovers(instance, person.words) == []
+    assert find(api, email=person.email)["records"] == []
+    assert instance.sql("select count(*) from neoapi.erasure where completed_at is null") == [(0,)]
 
 
 # ---------------------------------------------------------------- WhatsApp
