@@ -14,7 +14,7 @@ create table neoapi.credential_usage (
     bytes           bigint not null,
     primary key (organization_id, day, credential_id, operation)
 );
-grant select, insert, update on neoapi.credential_usage to :runtime;
+grant select, insert, update, delete on neoapi.credential_usage to :runtime;
 
 -- The flushes of the last day, so that one whose statement is executed again is not counted twice.
 create table neoapi.usage_flush (

@@ -22,4 +22,7 @@ NEO_MUSTCHECK neo_pg_status neo_usage_flush_record(neo_pg *pg, const neo_usage_f
 NEO_MUSTCHECK neo_pg_status neo_usage_read(neo_pg *pg, const neo_actor *actor, const char *from, const char *to,
                                            const char *credentials, apr_pool_t *pool, neo_rows *rows);
 
+/* Removes what is older than two years. A day's rows are few, so that it is one statement. */
+NEO_MUSTCHECK neo_pg_status neo_usage_expire(neo_pg *pg, apr_pool_t *pool);
+
 #endif

@@ -16,6 +16,7 @@
 #include "sql/audit.h"
 #include "sql/expiry.h"
 #include "sql/subject.h"
+#include "sql/usage.h"
 #include "webhooks/outbox.h"
 
 #define MAX_RUN_MS    20000 /* then the job is due again at once, so that others get their turn */
@@ -92,6 +93,11 @@ static step_result expire_audit(const neo_jobs *jobs, neo_pg *pg)
     return (step_result){status, count >= NEO_AUDIT_EXPIRED, 0};
 }
 
+static step_result expire_usage(const neo_jobs *jobs, neo_pg *pg)
+{
+    return (step_result){neo_usage_expire(pg, jobs->pool), 0, 0};
+}
+
 static step_result erase(const neo_jobs *jobs, neo_pg *pg)
 {
     int has_more = 0;
@@ -128,6 +134,7 @@ static const struct {
     {"release_restricted", 3600, release_restricted, "deletes the data of erased persons that the law no longer keeps"},
     {"cleanup", 60, cleanup, "removes old deliveries, events and idempotency keys; adds the partitions of the next days"},
     {"expire_audit", 86400, expire_audit, "removes entries of the audit log after five years"},
+    {"expire_usage", 86400, expire_usage, "removes what credentials have used after two years"},
 };
 enum { COUNT = sizeof table / sizeof *table };
 _Static_assert(COUNT <= NEO_MAX_JOBS, "a report has room for all jobs");

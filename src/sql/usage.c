@@ -60,3 +60,9 @@ neo_pg_status neo_usage_read(neo_pg *pg, const neo_actor *actor, const char *fro
                                .credentials = credentials),
                       pool, rows);
 }
+
+neo_pg_status neo_usage_expire(neo_pg *pg, apr_pool_t *pool)
+{
+    neo_rows rows;
+    return neo_pg_run(pg, NEO_BIND(expire), pool, &rows);
+}

@@ -14,3 +14,6 @@ from neoapi.credential_usage u, (
     from (select coalesce({to}::date, (now() at time zone 'UTC')::date) as last) t) asked
 where u.organization_id = {organization} and u.day between asked.first and asked.last
 and ({credentials}::text[] is null or u.credential_id = any ({credentials}));
+
+-- write: expire
+delete from neoapi.credential_usage u where u.day < (now() at time zone 'UTC')::date - interval '2 years';

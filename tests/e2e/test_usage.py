@@ -117,3 +117,16 @@ def test_a_purge_removes_the_usage(instance, admin_factory):
     until_used(instance, Api(instance, key), "GET /me", 1)
     Ctl(instance).ok("purge", "tenant", key.tenant, "--yes")
     assert not instance.sql("select from neoapi.credential_usage where organization_id = %s", key.organizations[0])
+
+
+def test_usage_is_removed_after_two_years(instance, admin_factory):
+    organization = admin_factory.organization()
+    for age in ("2 years 1 day", "2 years -1 day"):
+        instance.sql("insert into neoapi.credential_usage values (%s, (now() at time zone 'UTC')::date - %s::interval, 'nbr', 'x', 1, 0, 0, 0)",
+                     organization, age)
+
+    def left():
+        instance.sql("update neoapi.job set due_at = now() where name = 'expire_usage' and due_at > now()")
+        return instance.sql("select count(*) from neoapi.credential_usage where organization_id = %s", organization) == [(1,)]
+
+    eventually(left, "the old row is removed")
