@@ -66,8 +66,8 @@ def test_every_statement_of_a_request_has_its_organization(planner, owned):
     found = {sql: tables for sql in statements if (tables := list(unrestricted(plan_of(planner, sql), owned)))}
     assert len(statements) > 200
     # Callbacks find the organization of a number or portal, and neoapictl that of a rejected lead; expiry finds the rows of all
-    # organizations that are due.
-    assert sorted(found.values()) == [["lead_portal"], ["lead_rejected"], ["proposal", "contract"]] + [["whatsapp_number"]] * 3, found
+    # organizations that are due, and so does the removal of old usage.
+    assert sorted(found.values()) == [["credential_usage"], ["lead_portal"], ["lead_rejected"], ["proposal", "contract"]] + [["whatsapp_number"]] * 3, found
 
 
 def test_psql_prepares_every_generated_statement(instance):
