@@ -54,7 +54,7 @@ async function begin() {
         const { scopes, organization_id, allowed_organization_ids } = session.principal;
         if (!session.organization && allowed_organization_ids?.length > 1) remember('organization', organization_id);
         const mayRead = (names) => names.some((name) => scopes.includes(`${name}:read`));
-        const readable = scopes ? scopes.map((scope) => scope.split(':')).filter(([, access]) => access === 'read').map(([name]) => name) : [];
+        const readable = scopes?.filter((scope) => /:read(_masked)?$/.test(scope));
         session.areas = new Set();
         if (scopes ? mayRead(['webhooks']) : await isReadable('webhooks')) session.areas.add('webhooks');
         if (scopes ? readable.length : await isReadable('events')) session.areas.add('events');

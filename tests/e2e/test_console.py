@@ -178,6 +178,8 @@ def test_only_what_the_scopes_allow_is_shown(browser, org, module_admin_factory)
     shows(browser, "Limits")
     assert texts_of(browser, ".tabs a") == ["Overview", "Events", "Refused requests"]
     assert "Subscriptions" not in texts_of(browser, "h3")
+    open_console(browser, with_scopes("parties:read_masked"), "#/events")
+    shows(browser, "Live.")
     open_console(browser, with_scopes("brokers:write"))
     assert texts_of(browser, ".tabs a") == ["Overview", "Refused requests"]
 
