@@ -541,34 +541,46 @@ create function neoapi.webhook_event_values(payload jsonb, path text) returns te
 -- if it is inactive. `paths` has the filters whose path in the payload is not their name.
 create function neoapi.webhook_match(organization text, type text, payload text, previous json, changed text[], paths jsonb,
                                      only_one text default null) returns setof text
-    language plpgsql stable rows 10 as $$
+    language plpgsql stable rows 10 set plan_cache_mode = force_generic_plan as $$
 declare
     after jsonb := payload;
     before jsonb := after || previous::jsonb;
-    shapes text[] := array(select s.shape from neoapi.webhook_shape s
-                           where s.organization_id = organization and s.kind = split_part(type, '.', 1));
+    event_kind text := split_part(type, '.', 1);
+    patterns text[] := array[type, event_kind || '.*'];
     shape text;
     name text;
+    path text;
+    value text;
     version jsonb;
     found text[];
+    v text[];
     keys text[] := '{}';
 begin
-    foreach shape in array shapes loop
+    for shape in select s.shape from neoapi.webhook_shape s where s.organization_id = organization and s.kind = event_kind loop
         foreach version in array case when before is null then array[after] else array[after, before] end loop
             found := array[shape];
             foreach name in array string_to_array(shape, ',') loop
-                found := array(
-                    select f || chr(31) || v
-                    from unnest(found) f,
-                        unnest(case when name = 'changed' then coalesce(changed, '{""}')
-                                    else neoapi.webhook_event_values(version, coalesce(paths->>name, name)) end) v);
+                path := coalesce(paths->>name, name);
+                if name = 'changed' then
+                    v := coalesce(changed, '{""}');
+                elsif jsonb_typeof(version->path) = 'string' then
+                    value := version->>path;
+                    v := array[case when value ~ '[^a-z0-9_]' then neoapi.folded(value) else value end];
+                else
+                    v := neoapi.webhook_event_values(version, path);
+                end if;
+                if cardinality(found) = 1 and cardinality(v) = 1 then
+                    found[1] := found[1] || chr(31) || v[1];
+                else
+                    found := array(select f || chr(31) || e from unnest(found) f, unnest(v) e);
+                end if;
             end loop;
             keys := keys || found;
         end loop;
     end loop;
     return query
         select distinct r.subscription_id from neoapi.webhook_route r
-        where r.organization_id = organization and r.pattern = any (neoapi.event_patterns(type)) and r.key = any (keys)
+        where r.organization_id = organization and r.pattern = any (patterns) and r.key = any (keys)
         and case when only_one is null then r.is_active else r.subscription_id = only_one end;
 end $$;
 
