@@ -137,6 +137,8 @@ create table neoapi.webhook_subscription (
     url                   text not null,
     events                text[] not null check (cardinality(events) > 0), -- 'broker.created', 'broker.*' or '*'
     include               text[],        -- 'changed', 'previous'; null: neither
+    payload               text,          -- 'thin'; 'full' or null: full
+    fields                json,          -- names of the payload's fields; null: all
     is_active             boolean not null default true,
     created_at            timestamptz not null,
     updated_at            timestamptz not null,
@@ -324,6 +326,15 @@ begin
 end $$;
 create trigger pass_on after delete on neoapi.webhook_queue
     for each row when (old.resource_id is not null) execute function neoapi.webhook_queue_pass_on();
+
+-- A payload, or former values, with the fields of a subscription only. Those that say of what it is, and which version, are always there.
+create function neoapi.webhook_limited(object text, fields json) returns text
+    language sql immutable parallel safe
+    return case when object is null or fields is null then object else (
+        select '{' || coalesce(string_agg(to_json(f.key)::text || ':' || f.value::text, ',' order by f.position), '') || '}'
+        from json_each(object::json) with ordinality f (key, value, position)
+        where f.key in ('id', 'subscription_id', 'organization_id', 'updated_at')
+            or f.key in (select json_array_elements_text(fields))) end;
 
 -- Orders the pending deliveries of a subscription, or no longer. Their rows are locked as by the courier.
 create function neoapi.webhook_subscription_keep_order() returns trigger language plpgsql as $$
@@ -784,7 +795,9 @@ create function neoapi.webhook_delivery_record(d neoapi.webhook_delivery) return
 create function neoapi.webhook_delivery_detail(d neoapi.webhook_delivery) returns text
     language sql stable parallel safe
     return (select left(r, -1) || coalesce(',"payload":' || (
-        select e.payload from neoapi.event e
+        select neoapi.webhook_limited(e.payload, s.fields)
+        from neoapi.event e
+        left join neoapi.webhook_subscription s on s.organization_id = d.organization_id and s.id = d.subscription_id
         where e.organization_id = d.organization_id and e.id = d.event_id and e.created_at = d.event_at), '') || ',"attempts":' || coalesce((
         select json_agg(json_strip_nulls(json_build_object(
             'number', l.number,

@@ -33,6 +33,7 @@ typedef struct neo_courier_settings {
     int per_subscription; /* attempts in flight of one subscription */
     int allows_http;      /* some virtual host of this server accepts http URLs */
     const char *ca_bundle;
+    const char *base_url; /* of the API, for thin payloads */
     const neo_guard *guard;
     neo_courier_metrics metrics;
     neo_span_exporter *exporter; /* NULL: no spans are exported */

@@ -36,6 +36,7 @@ typedef struct neo_due_delivery {
     int is_ordered;              /* the subscription has `ordering` */
     int is_masked;               /* the subscription has `is_masked` */
     int batch_items;             /* the greatest number of deliveries in a request; 0: each has its own, which is no batch */
+    const char *thin_resource;   /* the id of the event's resource, if the subscription has a thin payload; else NULL */
     int delay;                   /* milliseconds until it may be sent, because of max_per_second; at most 250 */
 } neo_due_delivery;
 

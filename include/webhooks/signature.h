@@ -26,9 +26,9 @@ typedef struct neo_webhook_secrets {
 void neo_webhook_open_secrets(neo_webhook_secrets *secrets, const neo_keys *keys, const neo_due_delivery *due,
                               apr_pool_t *pool);
 
-/* The body: id, event_type, created_at, what the subscription includes, payload. With batch {"deliveries": [...]} of the bodies
- * of `count` deliveries, each with its event_id. */
-neo_text neo_webhook_body(const neo_due_delivery *due, int count, apr_pool_t *pool);
+/* The body: id, event_type, created_at, what the subscription includes, payload; of a thin one resource_id and url. With batch
+ * {"deliveries": [...]} of the bodies of `count` deliveries, each with its event_id. */
+neo_text neo_webhook_body(const neo_due_delivery *due, int count, const char *base_url, apr_pool_t *pool);
 
 /* The webhook-id: the event's, or with batch one that is the same if the same events are sent again. */
 const char *neo_webhook_id(const neo_due_delivery *due, int count, apr_pool_t *pool);

@@ -416,6 +416,7 @@ void neo_config_courier_settings(const server_rec *main_server, const neo_server
     const apr_array_header_t *configured = config->webhook_delays;
     *settings = (neo_courier_settings){
         .keys = config->site->keys,
+        .base_url = config->site->base_url,
         .attempts = configured ? configured->nelts : (int)(sizeof default_delays / sizeof *default_delays),
         .timeout = (int)NUMBER(config, webhook_timeout),
         .concurrency = config->site->keys.count ? (int)NUMBER(config, webhook_concurrency) : 0, /* it cannot sign without */

@@ -196,6 +196,7 @@ static const neo_noun_field subscription_fields[] = {
     LISTED("batch"),
     LISTED("max_per_second"),
     LISTED("max_in_flight"),
+    LISTED("payload"),
     LISTED("is_masked"),
     LISTED_AS(NEO_KIND_COUNT, "pending", "(select count(*) from neoapi.webhook_queue q where q.subscription_id = t.id)"),
     END,

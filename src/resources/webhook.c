@@ -43,6 +43,8 @@ static const neo_field batch[] = {
     {0},
 };
 
+static const char *const payloads[] = {"full", "thin", NULL};
+
 static const char *const orderings[] = {"none", "resource", NULL};
 
 static const char *const asymmetric_signatures[] = {"ed25519", NULL};
@@ -102,6 +104,7 @@ static void webhook_rule(const neo_resource *resource, const neo_json *clean, ne
             neo_problem_member(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name, "headers", name, message);
     }
     neo_webhook_check_filters(resource, clean, problem, pool);
+    neo_webhook_check_payload(resource, clean, problem, pool);
 }
 
 /* ---------------------------------------------------------------- fields */
@@ -192,6 +195,24 @@ static const neo_field fields[] = {
      .values = includes,
      .doc = "What else deliveries of updates have: the names of the changed fields, their former values, as in the event log.",
      .example = "[\"changed\", \"previous\"]"},
+    {.name = "payload",
+     .type = NEO_ENUM,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_NOT_IN_EXAMPLE,
+     .values = payloads,
+     .doc =
+         "`thin`: deliveries have `resource_id` and the `url` of the resource in place of the payload. `full` (default): the "
+         "resource.",
+     .example = "\"thin\""},
+    {.name = "fields",
+     .type = NEO_TEXT_LIST,
+     .personal = NEO_NOT_PERSONAL,
+     .flags = NEO_NOT_IN_EXAMPLE,
+     .max = 100,
+     .max_items = 200,
+     .doc = "Fields of full payloads, and of `previous`; all by default. `id`, `organization_id` and `updated_at` are always "
+            "there.",
+     .example = "[\"name\", \"status\"]"},
     {.name = "ordering",
      .type = NEO_ENUM,
      .personal = NEO_NOT_PERSONAL,

@@ -163,3 +163,45 @@ void neo_webhook_check_filters(const neo_resource *resource, const neo_json *cle
                               "has more than %d combinations of values", MAX_COMBINATIONS);
     }
 }
+
+/* ---------------------------------------------------------------- payloads */
+
+/* Whether a subscription that lists `event` gets events of the type. */
+static int includes_type(const char *event, const neo_event_type *type)
+{
+    size_t len = strlen(event);
+    if (strcmp(event, "*") == 0)
+        return neo_event_is_in_wildcard(type);
+    return strcmp(event, type->name) == 0 || (event[len - 1] == '*' && strncmp(event, type->name, len - 1) == 0);
+}
+
+static int has_field(const neo_event_type *type, const char *name)
+{
+    const neo_field *field = neo_field_named(type->payload->fields, name);
+    return field &&
+           (type->payload->has_events ? field->flags & NEO_IN_EVENT : !(field->flags & (NEO_SECRET | NEO_EXPORT_ONLY)));
+}
+
+static int is_in_a_payload(const neo_json *events, const char *name)
+{
+    for (const neo_event_type *t = neo_event_types; t->name; t++)
+        for (apr_size_t i = 0; i < neo_json_size(events); i++)
+            if (includes_type(neo_json_string(neo_json_at(events, i)), t) && has_field(t, name))
+                return 1;
+    return 0;
+}
+
+void neo_webhook_check_payload(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    static const char *const full_only[] = {"fields", "include"};
+    neo_json *fields = neo_json_get(clean, "fields"), *events = neo_json_get(clean, "events");
+    const char *payload = neo_json_string_at(clean, "payload");
+    for (apr_size_t i = 0; payload && strcmp(payload, "thin") == 0 && i < sizeof full_only / sizeof *full_only; i++)
+        if (neo_json_get(clean, full_only[i]))
+            neo_problem_field(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name, full_only[i],
+                              "has no effect, because `payload` is thin");
+    for (apr_size_t i = 0; fields && events && i < neo_json_size(fields); i++)
+        if (!is_in_a_payload(events, neo_json_string(neo_json_at(fields, i))))
+            neo_problem_field(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name,
+                              apr_psprintf(pool, "fields[%d]", (int)i), "must be a field of a payload of one of the events");
+}

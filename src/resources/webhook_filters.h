@@ -12,4 +12,7 @@ extern neo_field neo_webhook_filter_fields[];
 /* Adds errors of a checked body's `filters`: of kinds that `events` does not list, and with too many values. */
 void neo_webhook_check_filters(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
 
+/* Adds errors of `fields` that no payload of `events` has, and of what thin payloads do not have. */
+void neo_webhook_check_payload(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
+
 #endif

@@ -161,7 +161,7 @@ static void send_request(neo_courier *c, const neo_webhook_request *request)
     const char *headers[NEO_WEBHOOK_HEADERS + NEO_OWN_HEADERS + 1];
     neo_webhook_open_secrets(&c->secrets, &c->settings.keys, due, c->claim_pool);
     if (c->secrets.secret) {
-        neo_text body = neo_webhook_body(due, request->count, c->claim_pool);
+        neo_text body = neo_webhook_body(due, request->count, c->settings.base_url, c->claim_pool);
         int delay = remaining_delay(c, due);
         neo_webhook_sign(neo_webhook_id(due, request->count, c->claim_pool), body, &c->secrets, neo_now_ms() + delay,
                          c->claim_pool, headers);

@@ -36,6 +36,7 @@ enum {
     PREVIOUS_KEY,
     TRACE,
     IS_MASKED,
+    THIN_RESOURCE,
     WAIT
 };
 
@@ -75,6 +76,7 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .is_ordered = neo_rows_is_true(rows, row, IS_ORDERED),
         .is_masked = neo_rows_is_true(rows, row, IS_MASKED),
         .batch_items = items ? atoi(items) : 0,
+        .thin_resource = neo_rows_value(rows, row, THIN_RESOURCE),
     };
 }
 

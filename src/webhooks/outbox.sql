@@ -40,11 +40,11 @@ async_commit as materialized (
         pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ({claim}::bigint >> 32)::int) as locked),
 due as materialized (
     select d.at, d.id, d.is_ordered, o.id as subscription, o.free_slots, o.url, o.secret, o.previous, o.private_key, o.previous_key, o.failing,
-        o.success_is_news, o.per_hour, o.include, o.is_masked, o.headers, o.max_per_second, o.max_in_flight, o.items
+        o.success_is_news, o.per_hour, o.include, o.payload, o.fields, o.is_masked, o.headers, o.max_per_second, o.max_in_flight, o.items
     from (select * from later union all select * from earlier) queue,
     -- The subscription, if it is active, and how many more of its deliveries may be in flight; negative: milliseconds until one may be.
     lateral (
-        select s.id, s.url, s.secret, s.include, s.is_masked, s.max_per_second, s.max_in_flight, s.items,
+        select s.id, s.url, s.secret, s.include, s.payload, s.fields, s.is_masked, s.max_per_second, s.max_in_flight, s.items,
             case when s.headers is not null then (
                 select json_object_agg(h.name, h.value)::text from neoapi.webhook_header h
                 where h.organization_id = s.organization_id and h.subscription_id = s.id) end as headers,
@@ -142,14 +142,17 @@ taken as (
 select claimed.*, null as wait
 from (
     select t.id, t.organization_id, t.subscription_id, t.number, h.event_id, h.event_type,
-        neoapi.format_timestamp(h.event_at) as created_at, e.payload, due.url, due.secret, due.previous, due.failing,
-        due.success_is_news, due.per_hour,
+        neoapi.format_timestamp(h.event_at) as created_at,
+        case when due.fields is null then e.payload else neoapi.webhook_limited(e.payload, due.fields) end as payload,
+        due.url, due.secret, due.previous, due.failing, due.success_is_news, due.per_hour,
         concat(case when 'changed' = any (due.include) then ',"changed":' || array_to_json(e.changed) end,
-           case when 'previous' = any (due.include) then ',"previous":' || e.previous end) as changes, due.headers,
+           case when 'previous' = any (due.include) then ',"previous":' || neoapi.webhook_limited(e.previous::text, due.fields) end) as changes,
+        due.headers,
         due.max_in_flight is not null or due.is_ordered as frees_next, due.is_ordered, due.items, due.max_per_second,
         case when due.max_per_second is not null
              then (select p.first_in from paced p where p.subscription_id = t.subscription_id) end as first_in,
-        due.private_key, due.previous_key, nullif(substr(e.request_id, 32), '') as trace, due.is_masked
+        due.private_key, due.previous_key, nullif(substr(e.request_id, 32), '') as trace, due.is_masked,
+        case when due.payload = 'thin' then e.resource_id end as thin_resource
     from taken t
     join due on due.id = t.id,
     lateral (
@@ -158,13 +161,13 @@ from (
         where d.organization_id = t.organization_id and d.subscription_id = t.subscription_id and d.id between t.id and t.id
         order by d.id limit 1) h,
     lateral (
-        select l.payload, l.changed, l.previous, l.request_id
+        select l.resource_id, l.payload, l.changed, l.previous, l.request_id
         from neoapi.event l
         where l.organization_id = t.organization_id and l.id between h.event_id and h.event_id and l.created_at = h.event_at
         order by l.id limit 1) e
     order by t.subscription_id <= {cursor}, t.subscription_id, t.id) claimed
 union all
-select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
 from due where at is null;
 
 -- Records attempts; {ids} to {delays} are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless

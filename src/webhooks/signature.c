@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/encode.h"
+#include "core/id.h"
 #include "core/json.h"
 #include "core/secret.h"
 #include "resources/mask.h"
@@ -48,13 +49,35 @@ void neo_webhook_open_secrets(neo_webhook_secrets *secrets, const neo_keys *keys
         open_headers(secrets, keys, due, pool);
 }
 
+/* Returns NULL if the API has no path for resources with such an id. */
+static const char *find_collection(const char *id)
+{
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (strncmp(id, (*r)->prefix, NEO_PREFIX_LEN) == 0)
+            return (*r)->collection;
+    return strncmp(id, neo_conversation.prefix, NEO_PREFIX_LEN) == 0 ? neo_conversation.collection : NULL;
+}
+
+static void add_thin(neo_buf *out, const char *id, const char *base_url)
+{
+    const char *collection = find_collection(id);
+    neo_buf_printf(out, ",\"resource_id\":\"%s\"", id);
+    if (collection)
+        neo_buf_printf(out, ",\"url\":\"%s%s/%s\"", base_url, collection, id);
+    neo_buf_putc(out, '}');
+}
+
 /* `more` are members that only batches have. */
-static neo_text event_body(const neo_due_delivery *due, const char *more, apr_pool_t *pool)
+static neo_text event_body(const neo_due_delivery *due, const char *more, const char *base_url, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, due->payload.len + strlen(due->changes) + strlen(more) + 160);
     neo_buf_printf(&out, "{\"id\":\"%s\",\"event_type\":\"%s\",\"created_at\":\"%s\"", due->id, due->event, due->created_at);
     neo_buf_puts(&out, more);
+    if (due->thin_resource) {
+        add_thin(&out, due->thin_resource, base_url);
+        return neo_buf_text(&out);
+    }
     neo_buf_puts(&out, due->changes);
     neo_buf_puts(&out, ",\"payload\":");
     neo_buf_add(&out, due->payload.ptr, due->payload.len);
@@ -63,15 +86,15 @@ static neo_text event_body(const neo_due_delivery *due, const char *more, apr_po
     return !due->is_masked || neo_mask_text(&body, NULL, NEO_SCOPES_MASKED, pool) ? body : (neo_text){"{}", 2};
 }
 
-neo_text neo_webhook_body(const neo_due_delivery *due, int count, apr_pool_t *pool)
+neo_text neo_webhook_body(const neo_due_delivery *due, int count, const char *base_url, apr_pool_t *pool)
 {
     neo_buf out;
     if (!due->batch_items)
-        return event_body(due, "", pool);
+        return event_body(due, "", base_url, pool);
     neo_buf_init(&out, pool, (due->payload.len + 256) * (apr_size_t)count);
     neo_buf_puts(&out, "{\"deliveries\":[");
     for (int i = 0; i < count; i++) {
-        neo_text body = event_body(&due[i], apr_pstrcat(pool, ",\"event_id\":\"", due[i].event_id, "\"", NULL), pool);
+        neo_text body = event_body(&due[i], apr_pstrcat(pool, ",\"event_id\":\"", due[i].event_id, "\"", NULL), base_url, pool);
         neo_buf_puts(&out, i ? "," : "");
         neo_buf_add(&out, body.ptr, body.len);
     }

@@ -46,7 +46,7 @@ def test_subscriptions_are_listed_by_organization_and_all_together(ctl, module_i
                       "events": ["broker.created", "broker.deleted"], "is_active": True, "health": "healthy",
                       "last_success_at": None, "failing_since": None, "disabled_at": None, "disabled_reason": None,
                       "limited_until": None, "paused_until": None, "ordering": None, "batch": None, "max_per_second": None, "max_in_flight": None,
-                      "is_masked": None, "pending": 0}
+                      "payload": None, "is_masked": None, "pending": 0}
     assert {mine["id"], others["id"]} <= {row["id"] for row in ctl.json("webhook", "list")}
 
 

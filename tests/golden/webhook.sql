@@ -39,23 +39,23 @@ left join (
     limit (select $3::int)) p on true
 order by p.id desc;
 
--- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 ordering, $9 batch, $10 max_per_second, $11 max_in_flight,
--- $12 filters, $13 is_masked, $14 description, $15 metadata, $16 headers, $17 asymmetric_signature, $18 credential, $19 actor, $20 request,
--- $21 address, $22 organization, $23 tenant, $24 secret, $25 private_key, $26 public_key
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 payload, $9 fields, $10 ordering, $11 batch, $12 max_per_second,
+-- $13 max_in_flight, $14 filters, $15 is_masked, $16 description, $17 metadata, $18 headers, $19 asymmetric_signature, $20 credential,
+-- $21 actor, $22 request, $23 address, $24 organization, $25 tenant, $26 secret, $27 private_key, $28 public_key
 prepare webhook_create as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
-        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as ordering, $9::json as batch,
-        $10::bigint as max_per_second, $11::bigint as max_in_flight, $12::json as filters, $13::boolean as is_masked,
-        $14::text as description, $15::json as metadata, $16::json as headers, $17::text as asymmetric_signature
-    where (select neoapi.audit_by($18, $19, $20, $21))),
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as payload, $9::json as fields,
+        $10::text as ordering, $11::json as batch, $12::bigint as max_per_second, $13::bigint as max_in_flight, $14::json as filters,
+        $15::boolean as is_masked, $16::text as description, $17::json as metadata, $18::json as headers, $19::text as asymmetric_signature
+    where (select neoapi.audit_by($20, $21, $22, $23))),
 created as (
     insert into neoapi.webhook_subscription as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, secret,
-        private_key, public_key, url, events, is_active, include, ordering, batch, max_per_second, max_in_flight, filters, is_masked,
-        description, metadata, headers, asymmetric_signature)
-    select $22, item.item_id, $23, item.item_now, item.item_now, $19, $19, $24, $25, $26, item.url, item.events, item.is_active,
-        item.include, item.ordering, item.batch, item.max_per_second, item.max_in_flight, item.filters, item.is_masked, item.description,
-        item.metadata, item.headers, item.asymmetric_signature
+        private_key, public_key, url, events, is_active, include, payload, fields, ordering, batch, max_per_second, max_in_flight, filters,
+        is_masked, description, metadata, headers, asymmetric_signature)
+    select $24, item.item_id, $25, item.item_now, item.item_now, $21, $21, $26, $27, $28, item.url, item.events, item.is_active,
+        item.include, item.payload, item.fields, item.ordering, item.batch, item.max_per_second, item.max_in_flight, item.filters,
+        item.is_masked, item.description, item.metadata, item.headers, item.asymmetric_signature
     from item
     where true
     order by item.item_number
@@ -63,64 +63,66 @@ created as (
 select representation, 0, null, item_number
 from created;
 
--- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 ordering, $9 batch, $10 max_per_second, $11 max_in_flight,
--- $12 filters, $13 is_masked, $14 description, $15 metadata, $16 headers, $17 asymmetric_signature, $18 credential, $19 actor, $20 request,
--- $21 address, $22 organization, $23 tenant, $24 secret, $25 private_key, $26 public_key, $27 key, $28 hash
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 payload, $9 fields, $10 ordering, $11 batch, $12 max_per_second,
+-- $13 max_in_flight, $14 filters, $15 is_masked, $16 description, $17 metadata, $18 headers, $19 asymmetric_signature, $20 credential,
+-- $21 actor, $22 request, $23 address, $24 organization, $25 tenant, $26 secret, $27 private_key, $28 public_key, $29 key, $30 hash
 prepare webhook_create_keyed as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
-        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as ordering, $9::json as batch,
-        $10::bigint as max_per_second, $11::bigint as max_in_flight, $12::json as filters, $13::boolean as is_masked,
-        $14::text as description, $15::json as metadata, $16::json as headers, $17::text as asymmetric_signature
-    where (select neoapi.audit_by($18, $19, $20, $21))),
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as payload, $9::json as fields,
+        $10::text as ordering, $11::json as batch, $12::bigint as max_per_second, $13::bigint as max_in_flight, $14::json as filters,
+        $15::boolean as is_masked, $16::text as description, $17::json as metadata, $18::json as headers, $19::text as asymmetric_signature
+    where (select neoapi.audit_by($20, $21, $22, $23))),
 created as (
     insert into neoapi.webhook_subscription as t (organization_id, id, tenant_id, created_at, updated_at, created_by, updated_by, secret,
-        private_key, public_key, url, events, is_active, include, ordering, batch, max_per_second, max_in_flight, filters, is_masked,
-        description, metadata, headers, asymmetric_signature)
-    select $22, item.item_id, $23, item.item_now, item.item_now, $19, $19, $24, $25, $26, item.url, item.events, item.is_active,
-        item.include, item.ordering, item.batch, item.max_per_second, item.max_in_flight, item.filters, item.is_masked, item.description,
-        item.metadata, item.headers, item.asymmetric_signature
+        private_key, public_key, url, events, is_active, include, payload, fields, ordering, batch, max_per_second, max_in_flight, filters,
+        is_masked, description, metadata, headers, asymmetric_signature)
+    select $24, item.item_id, $25, item.item_now, item.item_now, $21, $21, $26, $27, $28, item.url, item.events, item.is_active,
+        item.include, item.payload, item.fields, item.ordering, item.batch, item.max_per_second, item.max_in_flight, item.filters,
+        item.is_masked, item.description, item.metadata, item.headers, item.asymmetric_signature
     from item
     where (
         select 1
         from neoapi.idempotency_key
-        where organization_id = $22 and credential_id = $18 and key = $27::uuid) is null
+        where organization_id = $24 and credential_id = $20 and key = $29::uuid) is null
     order by item.item_number
     returning t.id, t.representation, t.secret, 1 as item_number, $2::text as item_id_block, $3::timestamptz as item_now),
 stored_key as (
     insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)
-    select $22, $18, $27::uuid, decode($28, 'hex'), 201, representation, secret, now() + interval '24 hours'
+    select $24, $20, $29::uuid, decode($30, 'hex'), 201, representation, secret, now() + interval '24 hours'
     from created)
 select representation, 0, null, item_number
 from created;
 
--- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 ordering, $9 batch, $10 max_per_second, $11 max_in_flight,
--- $12 filters, $13 is_masked, $14 description, $15 metadata, $16 headers, $17 asymmetric_signature, $18 credential, $19 actor, $20 request,
--- $21 address, $22 organization, $23 private_key, $24 public_key
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 payload, $9 fields, $10 ordering, $11 batch, $12 max_per_second,
+-- $13 max_in_flight, $14 filters, $15 is_masked, $16 description, $17 metadata, $18 headers, $19 asymmetric_signature, $20 credential,
+-- $21 actor, $22 request, $23 address, $24 organization, $25 private_key, $26 public_key
 prepare webhook_update as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
-        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as ordering, $9::json as batch,
-        $10::bigint as max_per_second, $11::bigint as max_in_flight, $12::json as filters, $13::boolean as is_masked,
-        $14::text as description, $15::json as metadata, $16::json as headers, $17::text as asymmetric_signature
-    where (select neoapi.audit_by($18, $19, $20, $21))),
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as payload, $9::json as fields,
+        $10::text as ordering, $11::json as batch, $12::bigint as max_per_second, $13::bigint as max_in_flight, $14::json as filters,
+        $15::boolean as is_masked, $16::text as description, $17::json as metadata, $18::json as headers, $19::text as asymmetric_signature
+    where (select neoapi.audit_by($20, $21, $22, $23))),
 before as materialized (
     select t.*
     from item
-    join neoapi.webhook_subscription t on t.organization_id = $22 and t.id = item.item_id
+    join neoapi.webhook_subscription t on t.organization_id = $24 and t.id = item.item_id
     for no key update of t),
 updated as (
     update neoapi.webhook_subscription t
-    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $19,
-        private_key = coalesce(t.private_key, $23), public_key = coalesce(t.public_key, $24), url = item.url, events = item.events,
-        is_active = item.is_active, include = item.include, ordering = item.ordering, batch = item.batch,
-        max_per_second = item.max_per_second, max_in_flight = item.max_in_flight, filters = item.filters, is_masked = item.is_masked,
-        description = item.description, metadata = item.metadata, headers = item.headers, asymmetric_signature = item.asymmetric_signature
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $21,
+        private_key = coalesce(t.private_key, $25), public_key = coalesce(t.public_key, $26), url = item.url, events = item.events,
+        is_active = item.is_active, include = item.include, payload = item.payload, fields = item.fields, ordering = item.ordering,
+        batch = item.batch, max_per_second = item.max_per_second, max_in_flight = item.max_in_flight, filters = item.filters,
+        is_masked = item.is_masked, description = item.description, metadata = item.metadata, headers = item.headers,
+        asymmetric_signature = item.asymmetric_signature
     from item
     join before on before.id = item.item_id
-    where t.organization_id = $22 and t.id = item.item_id and (false or before.public_key is distinct from coalesce(t.public_key, $24)
+    where t.organization_id = $24 and t.id = item.item_id and (false or before.public_key is distinct from coalesce(t.public_key, $26)
         or before.url is distinct from item.url or before.events is distinct from item.events
         or before.is_active is distinct from item.is_active or before.include is distinct from item.include
+        or before.payload is distinct from item.payload or before.fields::json::text is distinct from item.fields::json::text
         or before.ordering is distinct from item.ordering or before.batch::json::text is distinct from item.batch::json::text
         or before.max_per_second is distinct from item.max_per_second or before.max_in_flight is distinct from item.max_in_flight
         or before.filters::json::text is distinct from item.filters::json::text or before.is_masked is distinct from item.is_masked
@@ -136,33 +138,35 @@ from before
 join item on item.item_id = before.id
 where not exists (select from updated where updated.id = before.id);
 
--- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 ordering, $9 batch, $10 max_per_second, $11 max_in_flight,
--- $12 filters, $13 is_masked, $14 description, $15 metadata, $16 headers, $17 asymmetric_signature, $18 credential, $19 actor, $20 request,
--- $21 address, $22 organization, $23 version, $24 private_key, $25 public_key
+-- $1 id, $2 id_block, $3 now, $4 url, $5 events, $6 is_active, $7 include, $8 payload, $9 fields, $10 ordering, $11 batch, $12 max_per_second,
+-- $13 max_in_flight, $14 filters, $15 is_masked, $16 description, $17 metadata, $18 headers, $19 asymmetric_signature, $20 credential,
+-- $21 actor, $22 request, $23 address, $24 organization, $25 version, $26 private_key, $27 public_key
 prepare webhook_update_version as
 with item as not materialized (
     select 1 as item_number, $1::text collate "C" as item_id, $2::text as item_id_block, $3::timestamptz as item_now, $4::text as url,
-        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as ordering, $9::json as batch,
-        $10::bigint as max_per_second, $11::bigint as max_in_flight, $12::json as filters, $13::boolean as is_masked,
-        $14::text as description, $15::json as metadata, $16::json as headers, $17::text as asymmetric_signature
-    where (select neoapi.audit_by($18, $19, $20, $21))),
+        $5::text[] as events, $6::boolean as is_active, $7::text[] as include, $8::text as payload, $9::json as fields,
+        $10::text as ordering, $11::json as batch, $12::bigint as max_per_second, $13::bigint as max_in_flight, $14::json as filters,
+        $15::boolean as is_masked, $16::text as description, $17::json as metadata, $18::json as headers, $19::text as asymmetric_signature
+    where (select neoapi.audit_by($20, $21, $22, $23))),
 before as materialized (
     select t.*
     from item
-    join neoapi.webhook_subscription t on t.organization_id = $22 and t.id = item.item_id and t.xmin = $23::xid
+    join neoapi.webhook_subscription t on t.organization_id = $24 and t.id = item.item_id and t.xmin = $25::xid
     for no key update of t),
 updated as (
     update neoapi.webhook_subscription t
-    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $19,
-        private_key = coalesce(t.private_key, $24), public_key = coalesce(t.public_key, $25), url = item.url, events = item.events,
-        is_active = item.is_active, include = item.include, ordering = item.ordering, batch = item.batch,
-        max_per_second = item.max_per_second, max_in_flight = item.max_in_flight, filters = item.filters, is_masked = item.is_masked,
-        description = item.description, metadata = item.metadata, headers = item.headers, asymmetric_signature = item.asymmetric_signature
+    set updated_at = greatest(item.item_now, before.updated_at + interval '1 millisecond'), updated_by = $21,
+        private_key = coalesce(t.private_key, $26), public_key = coalesce(t.public_key, $27), url = item.url, events = item.events,
+        is_active = item.is_active, include = item.include, payload = item.payload, fields = item.fields, ordering = item.ordering,
+        batch = item.batch, max_per_second = item.max_per_second, max_in_flight = item.max_in_flight, filters = item.filters,
+        is_masked = item.is_masked, description = item.description, metadata = item.metadata, headers = item.headers,
+        asymmetric_signature = item.asymmetric_signature
     from item
     join before on before.id = item.item_id
-    where t.organization_id = $22 and t.id = item.item_id and (false or before.public_key is distinct from coalesce(t.public_key, $25)
+    where t.organization_id = $24 and t.id = item.item_id and (false or before.public_key is distinct from coalesce(t.public_key, $27)
         or before.url is distinct from item.url or before.events is distinct from item.events
         or before.is_active is distinct from item.is_active or before.include is distinct from item.include
+        or before.payload is distinct from item.payload or before.fields::json::text is distinct from item.fields::json::text
         or before.ordering is distinct from item.ordering or before.batch::json::text is distinct from item.batch::json::text
         or before.max_per_second is distinct from item.max_per_second or before.max_in_flight is distinct from item.max_in_flight
         or before.filters::json::text is distinct from item.filters::json::text or before.is_masked is distinct from item.is_masked
@@ -296,6 +300,8 @@ begin
         '"disabled_reason":' || to_json(new.disabled_reason),
         '"limited_until":' || '"' || neoapi.format_timestamp(new.limited_until) || '"',
         '"include":' || to_json(new.include),
+        '"payload":' || to_json(new.payload),
+        '"fields":' || new.fields,
         '"ordering":' || to_json(new.ordering),
         '"batch":' || new.batch,
         '"max_per_second":' || new.max_per_second,

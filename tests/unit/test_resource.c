@@ -164,6 +164,8 @@ TEST(a_webhook_has_the_fields_of_the_specification_in_its_order_then_others)
                                         "disabled_reason",
                                         "limited_until",
                                         "include",
+                                        "payload",
+                                        "fields",
                                         "ordering",
                                         "batch",
                                         "max_per_second",
