@@ -33,7 +33,7 @@ def test_a_thin_delivery_says_where_the_resource_is(admin, receiver):
         assert (body["event_type"], body["created_at"], body["resource_id"]) == (event["type"], event["created_at"], broker["id"])
         assert body["url"].startswith("http") and body["url"].endswith("/public/v1/" + path)
         signature = hmac.digest(subscription["secret"].encode(), arrival.body, "sha256").hex()
-        assert arrival.headers["X-Webhook-Signature"] == "sha256=" + signature
+        assert arrival.headers["x-webhook-signature"] == "sha256=" + signature
     refused(admin.get(path), 404, "not_found.broker")
 
 
