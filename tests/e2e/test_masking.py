@@ -367,6 +367,14 @@ def test_a_masked_filter_is_refused_before_its_value_is_checked(masked, planted)
     assert masked.get("parties?limit=1&kind=person&cursor=" + cursor).status_code == 200
 
 
+def test_a_person_is_not_found_by_masked_values(planted, masked):
+    email = ok(planted.api.get(planted.renew("parties")))["email"]
+    assert ok(planted.api.get("subjects", params={"email": email}))["records"]
+    refused(masked.get("subjects", params={"email": email}), 403, FORBIDDEN)
+    for path in "subjects/export", "subjects/erase":
+        refused(masked.post(path, json={"email": email, "dry_run": True}), 403, FORBIDDEN)
+
+
 def test_a_duplicate_is_not_identified_by_a_masked_value(planted, masked):
     """That there is one cannot be hidden from a writer."""
     document_number = ok(planted.api.get(planted.renew("parties")))["document_number"]
