@@ -21,7 +21,7 @@ def bodies(receiver, count):
 
 
 def test_a_thin_delivery_says_where_the_resource_is(admin, receiver):
-    subscription = subscribe(admin, receiver.url, "broker.*", payload="thin")
+    subscription = subscribe(admin, receiver.url, "broker.*", payload="thin", ordering="resource")
     assert subscription["payload"] == "thin"
     broker = admin.broker(name="Ana")
     path = "brokers/" + broker["id"]
@@ -67,7 +67,8 @@ def test_a_test_and_what_is_sent_again_are_thin(admin, receiver):
 
 
 def test_fields_limit_the_payload_and_former_values(admin, receiver):
-    subscription = subscribe(admin, receiver.url, "broker.*", fields=["name", "creci"], include=["changed", "previous"])
+    subscription = subscribe(admin, receiver.url, "broker.*", fields=["name", "creci"], include=["changed", "previous"],
+                             ordering="resource")
     broker = admin.broker(name="Ana", email="ana@example.com", creci="SP-123456")
     path = "brokers/" + broker["id"]
     ok(admin.patch(path, json={"name": "Bia", "email": "bia@example.com"}))
