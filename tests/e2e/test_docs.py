@@ -156,7 +156,8 @@ def test_the_contents_list_every_heading(anonymous, path):
     contents = re.search('<nav class="contents".*?</nav>', text, re.S)[0]
     anchors = re.findall('<h[23] id="([^"]+)">|<article id="([^"]+)">\n<h3>', text)
     assert len(anchors) == len(re.findall("<h[23][ >]", text))
-    assert [one or other for one, other in anchors] == re.findall('href="#([^"]+)"', contents)
+    listed = [one or other for one, other in anchors if not one.startswith("register-")]  # the register's heading stands for them
+    assert listed == re.findall('href="#([^"]+)"', contents)
 
 
 def test_titles_are_unique(anonymous):
