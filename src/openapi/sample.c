@@ -254,8 +254,10 @@ static const char *with_query(maker *m, const neo_reference_entry *entry, const 
                 .variable = "organization_id", .prefix = "org_", .member = "organization_id", .method = "GET", .path = "me"});
         return apr_pstrcat(m->pool, path, "?organization_id={organization_id}", NULL);
     }
-    if (entry->operation->filters == neo_subject_filters) /* one is required */
-        return apr_pstrcat(m->pool, path, "?document_number=52998224725", NULL);
+    const neo_filter *filter = entry->operation->filters;
+    if (filter == neo_subject_filters) /* one is required */
+        return apr_pstrcat(m->pool, path, "?", filter->name, "=",
+                           neo_json_string(neo_openapi_json(m->pool, "%s", filter->example)), NULL);
     return accepts & NEO_ACCEPTS_PAGE ? apr_pstrcat(m->pool, path, "?limit=3", NULL) : path;
 }
 
