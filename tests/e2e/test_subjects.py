@@ -30,7 +30,8 @@ class Person:
     def __init__(self):
         self.name = f"Zulmira {unique()}"
         self.email = f"Zulmira.{unique()}@Example.com"
-        self.phone, self.cpf = f"+551198{secrets.randbelow(10**7):07}", cpf()
+        self.phone = f"+551198{secrets.randbelow(10**7):07}"
+        self.cpf = cpf(10**8 + secrets.randbelow(9 * 10**8))  # ids of events have numbers that begin with zeros
         self.words = [self.name, self.email, self.email.lower(), self.phone[1:], self.cpf]
 
     def party(self, **more):
@@ -61,12 +62,12 @@ def erase(api, **who):
 
 
 def leftovers(instance, words):
-    """Tables with rows that contain one of the words."""
+    """Tables with rows that contain one of the words, and these rows."""
     found = []
     for table, in instance.sql(TABLES):
-        rows = instance.sql(f"select count(*) from {table} t where exists (select from unnest(%s) w where position(lower(w) in lower(t::text)) > 0)", words)
-        if rows[0][0]:
-            found.append((table, rows[0][0]))
+        rows = instance.sql(f"select w, t::text from {table} t cross join unnest(%s) w where position(lower(w) in lower(t::text)) > 0", words)
+        if rows:
+            found.append((table, rows))
     return found
 
 
