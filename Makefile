@@ -518,7 +518,7 @@ $(FUZZ)/obj/%.o: %.c | packages $(SQL_H)
 # ---------------------------------------------------------------- bench
 
 .PHONY: bench bench-webhooks bench-peers bench-remove
-bench: all $(BUILD)/bench/mod_bare.so $(BUILD)/bench/turns ## benchmark against a minimal handler (BENCH='get list create insert property find batch bulk batches walk deep memory events connections', BENCH_SECONDS=4, BENCH_PAIRS=9)
+bench: all $(BUILD)/bench/mod_bare.so $(BUILD)/bench/turns ## benchmark against a minimal handler (BENCH='get list create insert property find batch bulk batches walk deep memory events erasure connections', BENCH_SECONDS=4, BENCH_PAIRS=9)
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_SECONDS='$(BENCH_SECONDS)' NEOAPI_BENCH_PAIRS='$(BENCH_PAIRS)' \
 		/usr/bin/python3 -B tests/bench/bench.py '$(BUILD)'
 

@@ -14,6 +14,7 @@ if a response was wrong, not if a goal is missed.
     walk deep                a thousand pages of brokers, of properties
     memory                   resident memory after many requests
     events                   the event log's share of a create, and pages of a log of a million events
+    erasure                  creates while a person with 100,000 events is erased
     connections              threads and database connections: both MPMs, several values of DBDMax, 1 to 64 clients over TLS
     noise                    the bare handler against itself: the random error of ratios
 
@@ -24,6 +25,7 @@ import sys
 
 import comparisons
 import connections
+import erasure
 import events
 import memory
 import walk
@@ -47,6 +49,7 @@ PARTS = {
     "deep": walk.deep,
     "memory": memory.memory,
     "events": events.events,
+    "erasure": erasure.erasure,
     "connections": connections.connections,
 }
 DEFAULT_PARTS = "get list create insert property find batch bulk batches walk deep memory"
