@@ -640,16 +640,19 @@ begin
     return e;
 end $$;
 
--- Does the next step of an erasure, or with null of the oldest one that is in progress, and returns it; null if there is none, or if
--- another session is at it.
+-- Does the next step of an erasure, after the one of another session, and returns it; null if it is complete. With null it is the oldest
+-- one in progress that no other session works on; null if there is none.
 create function neoapi.erasure_step(organization text, erasure text, personal json) returns neoapi.erasure
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
     e neoapi.erasure;
 begin
-    select x.* into e from neoapi.erasure x
-    where x.completed_at is null and (organization is null or x.organization_id = organization and x.id = erasure)
-    order by x.requested_at limit 1 for update skip locked;
+    if organization is null then
+        select x.* into e from neoapi.erasure x where x.completed_at is null order by x.requested_at limit 1 for update skip locked;
+    else
+        select x.* into e from neoapi.erasure x
+        where x.organization_id = organization and x.id = erasure and x.completed_at is null for update;
+    end if;
     if not found then
         return null;
     end if;
@@ -685,11 +688,10 @@ begin
     insert into neoapi.privacy_key (organization_id) values (organization) on conflict do nothing;
     hash := neoapi.erased_contact(organization, format('%s %s %s', person->>'document_number', lower(person->>'email'),
                                                        neoapi.whatsapp_phone_key(person->>'phone')));
-    insert into neoapi.erasure (organization_id, id, tenant_id, person, fingerprint, actor, request_id)
+    insert into neoapi.erasure as x (organization_id, id, tenant_id, person, fingerprint, actor, request_id)
     values (organization, new_id, tenant, person, hash, actor, request)
-    on conflict (organization_id, fingerprint) where completed_at is null do nothing;
-    select x.id into begun from neoapi.erasure x
-    where x.organization_id = organization and x.fingerprint = hash and x.completed_at is null;
+    on conflict (organization_id, fingerprint) where completed_at is null do update set actor = x.actor -- locks it, so it cannot end
+    returning x.id into begun;
     perform neoapi.audit_add('subject.erasure_begun', tenant, organization, 'erasure', begun,
         json_build_object('parameters', (select json_agg(k) from json_object_keys(person) k)));
     return begun;

@@ -21,8 +21,9 @@ NEO_MUSTCHECK neo_pg_status neo_subject_export(neo_pg *pg, const char *organizat
 /* Begins an erasure, or finds the one of this person that is in progress. Sets *id. */
 NEO_MUSTCHECK neo_pg_status neo_erasure_begin(neo_pg *pg, const neo_actor *actor, const neo_json *person, apr_pool_t *pool,
                                               const char **id);
-/* Does the next step of an erasure, or with NULL of the oldest one. A step takes milliseconds and locks only records of the
- * person. *has_more: there can be another step. */
+/* Does the next step of an erasure; waits for another session's step of it. With NULL it is a step of the oldest one that no
+ * other session works on. A step takes milliseconds and locks only records of the person. *has_more: there can be another
+ * step. */
 NEO_MUSTCHECK neo_pg_status neo_erasure_step(neo_pg *pg, const char *organization, const char *id, apr_pool_t *pool,
                                              int *has_more);
 /* One row: the erasure as JSON. */

@@ -10,8 +10,6 @@
 #include "resources/list.h"
 #include "schema/validate.h"
 
-#define STEP_DELAY 20000 /* microseconds, in which others use the database */
-
 /* The person that the options name, validated like a request's. */
 static const char *read_person(const neo_ctl *ctl, neo_json **person)
 {
@@ -144,10 +142,8 @@ static const char *erase_all(const neo_ctl *ctl, neo_json **value)
     neo_pg_status status = neo_erasure_begin(pg, &actor, person, ctl->pool, &id);
     apr_pool_t *pool;
     apr_pool_create(&pool, ctl->pool);
-    for (int has_more = 1; status == NEO_PG_OK && has_more; apr_pool_clear(pool)) {
+    for (int has_more = 1; status == NEO_PG_OK && has_more; apr_pool_clear(pool))
         status = neo_erasure_step(pg, organization, id, pool, &has_more);
-        apr_sleep(STEP_DELAY);
-    }
     if (status == NEO_PG_OK)
         status = neo_erasure_read(pg, organization, id, ctl->pool, &rows);
     return status == NEO_PG_OK ? parsed(ctl, &rows, value) : "the erasure stopped; run the same command again to resume";

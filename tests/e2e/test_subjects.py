@@ -9,6 +9,7 @@ import signal
 import subprocess
 import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg2
@@ -265,6 +266,28 @@ def test_an_interrupted_erasure_is_completed_by_the_job(own_api, instance, perso
 def blocked_by(instance, holder):
     """The pids of the backends that wait for a lock of this connection."""
     return [pid for pid, in instance.sql("select pid from pg_stat_activity where %s = any (pg_blocking_pids(pid))", holder.info.backend_pid)]
+
+
+def test_an_erasure_waits_for_the_step_of_another_session(own_api, instance, admin_factory, person):
+    """One session is in the middle of a step, because a record is locked. Two others do not report an unfinished erasure."""
+    lead = ok(own_api.post("leads", person.lead()), 201)["id"]
+    organization, = own_api.credential.organizations
+
+    def waiting():
+        return [pid for pid, in instance.sql("select pid from pg_stat_activity where cardinality(pg_blocking_pids(pid)) > 0")]
+
+    def erase_by_command():
+        return admin_factory.ctl("subject", "erase", "--organization", organization, "--email", person.email)
+
+    with ThreadPoolExecutor(3) as pool, contextlib.closing(psycopg2.connect(instance.dsn)) as holder:
+        holder.cursor().execute("select from neoapi.lead where id = %s for update", [lead])
+        first = pool.submit(erase_by_command)
+        eventually(lambda: blocked_by(instance, holder), "a step waits for the record")
+        others = [pool.submit(erase_by_command), pool.submit(lambda: ok(own_api.post("subjects/erase", {"email": person.email})))]
+        eventually(lambda: len(waiting()) >= 3 or others[0].done() or others[1].done(), "the others wait for the step")
+        holder.rollback()
+        assert [one.result()["status"] for one in (first, *others)] == ["completed"] * 3
+    assert leftovers(instance, person.words) == []
 
 
 @pytest.mark.parametrize("victim", ["httpd", "postgresql"])
