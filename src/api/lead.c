@@ -59,10 +59,9 @@ const neo_operation neo_lead_operations[] = {
      .summary = "Merge another lead into a lead",
      .doc =
          "For two leads that are one person. The conversations and opt-outs of the other lead become those of this one, which "
-         "takes over the fields that it lacks, except `source`, `status` and `lost_reason`. The other lead is deleted in the "
-         "same "
-         "transaction. The event `lead.updated` names it in `merged_lead_ids`; `lead.deleted` follows. A repeated request "
-         "changes nothing.",
+         "takes over the fields that it lacks, except `source`, `status` and `lost_reason`. "
+         "The other lead is deleted in the same transaction. The event `lead.updated` names it in `merged_lead_ids`; "
+         "`lead.deleted` follows. A repeated request changes nothing.",
      .answer = "The lead."},
     {0},
 };

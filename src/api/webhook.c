@@ -212,11 +212,11 @@ const neo_operation neo_webhook_operations[] = {
      .schema = "Recovered",
      .verb = "recoverDeliveries",
      .summary = "Send events again that have not arrived",
-     .doc = "Events of which no delivery has succeeded get a new delivery. Events that have arrived or "
-            "are being sent are skipped. A pending delivery is attempted at once, which is one of its five "
-            "attempts. A request examines at most "
-            "10,000 events and sends at most 1,000. If the response has a `position`, repeat the request "
-            "with it to continue. Imported history is not sent.",
+     .doc = "Events of which no delivery has succeeded get a new delivery. "
+            "Events that have arrived or are being sent are skipped. "
+            "A pending delivery is attempted at once, which is one of its five attempts. "
+            "A request examines at most 10,000 events and sends at most 1,000. "
+            "If the response has a `position`, repeat the request with it to continue. Imported history is not sent.",
      .answer = "The number of events that are sent again."},
     {.method = "GET",
      .path = "webhooks/{id}/deliveries",

@@ -170,23 +170,21 @@ static const neo_parameter options[] = {
 
 const neo_ctl_command neo_ctl_import[] = {
     {"import", NULL, "Import rows into an organization: an export, or data from another system.",
-     "Each line is an object with one member, named after the kind of its value: {\"broker\": {...}}. Lines can be in any "
-     "order. "
-     "All of them are checked by the API's rules before the first is written; only the previous status is not checked. If "
-     "there "
-     "are errors, they are printed with their line numbers and nothing is imported. If an import is interrupted, run the same "
-     "command again to resume.\n"
-     "A row replaces the row with the same id, or else with the same external_id; identical rows are not changed. Ids can be "
-     "any text: each is replaced by an id of the API, the same one in every import and reference. Rows of another "
-     "organization get new ids. Timestamps and authors that a row contains are kept; a row that exists gets its updated_at "
-     "only "
-     "if that is later, because updated_at increases with every change. Webhook subscriptions are skipped.\n"
+     "Each line is an object with one member, named after the kind of its value: {\"broker\": {...}}. "
+     "Lines can be in any order. All of them are checked by the API's rules before the first is written; only the previous "
+     "status is not checked. If there are errors, they are printed with their line numbers and nothing is imported. "
+     "If an import is interrupted, run the same command again to resume.\n"
+     "A row replaces the row with the same id, or else with the same external_id; identical rows are not changed. "
+     "Ids can be any text: each is replaced by an id of the API, the same one in every import and reference. "
+     "Rows of another organization get new ids. Timestamps and authors that a row contains are kept; "
+     "a row that exists gets its updated_at only if that is later, because updated_at increases with every change. "
+     "Webhook subscriptions are skipped.\n"
      "Leads are checked as by `lead import`. An opt-out has contact_phone or contact_bsuid, opted_out_at, and phone_number_id, "
      "the number at Meta that received it. Without that, or until the organization has that number, it applies to all of its "
      "numbers. An opt-out does not apply to an existing conversation whose contact has opted in since.\n"
-     "Conversations need the number with their phone_number_id, otherwise they are skipped. Conversations and messages that "
-     "exist "
-     "are not changed. A conversation whose contact has another one in the organization is merged with it.",
+     "Conversations need the number with their phone_number_id, otherwise they are skipped. "
+     "Conversations and messages that exist are not changed. "
+     "A conversation whose contact has another one in the organization is merged with it.",
      arguments, options, run_import, NULL, 0},
     {0},
 };

@@ -111,11 +111,11 @@ static const neo_parameter options[] = {
 
 const neo_ctl_command neo_ctl_migrate[] = {
     {"migrate", NULL, "Update the schema.",
-     "Connect as a superuser or as a member of the role that owns the schema. Each migration is a transaction; if it fails, it "
-     "is "
-     "rolled back. Running the command twice at the same time is safe. If a table is in use for long, the migration is retried "
-     "for some minutes, so that other sessions do not wait behind it; the blocking sessions are printed. The command also "
-     "installs the functions that this version generates, and creates the webhook partitions of the coming days.",
+     "Connect as a superuser or as a member of the role that owns the schema. "
+     "Each migration is a transaction; if it fails, it is rolled back. Running the command twice at the same time is safe. "
+     "If a table is in use for long, the migration is retried for some minutes, so that other sessions do not wait behind it; "
+     "the blocking sessions are printed. The command also installs the functions that this version generates, and creates the "
+     "webhook partitions of the coming days.",
      NULL, options, run_migrate, NULL, 0},
     {0},
 };

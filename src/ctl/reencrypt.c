@@ -121,10 +121,10 @@ const neo_ctl_command neo_ctl_reencrypt[] = {
     {"reencrypt", NULL, "Encrypt all stored secrets with the first key of the key file.",
      "Run it to replace the encryption key, after httpd was reloaded on every host with the new key in the first line and the "
      "old one below. These are the secrets and headers of webhook subscriptions, also secrets that a rotation has replaced "
-     "within a day, the "
-     "secrets of WhatsApp numbers, and those in responses stored for an Idempotency-Key. They do not change. httpd may serve "
-     "meanwhile; if one of its processes does not have the new key within 15 seconds, nothing is changed. If the command is "
-     "interrupted, run it again to resume. neoapictl doctor shows which key encrypts how many.",
+     "within a day, the secrets of WhatsApp numbers, and those in responses stored for an Idempotency-Key. "
+     "They do not change. httpd may serve meanwhile; if one of its processes does not have the new key within 15 seconds, "
+     "nothing is changed. If the command is interrupted, run it again to resume. "
+     "neoapictl doctor shows which key encrypts how many.",
      NULL, options, run_reencrypt, NULL, 0},
     {0},
 };

@@ -340,10 +340,9 @@ static const neo_parameter options[] = {
 
 const neo_ctl_command neo_ctl_setup[] = {
     {"setup", NULL, "Create the roles, the database and the schema.",
-     "Connect as a PostgreSQL administrator, to any database of the server. Existing roles, databases and schemas are kept. On "
-     "a "
-     "terminal without options it asks for the database, a tenant, the site and its certificate, shows the commands that set "
-     "them up, and runs them, also those of site create; run it as root then.",
+     "Connect as a PostgreSQL administrator, to any database of the server. Existing roles, databases and schemas are kept. "
+     "On a terminal without options it asks for the database, a tenant, the site and its certificate, shows the commands that "
+     "set them up, and runs them, also those of site create; run it as root then.",
      NULL, options, run_setup, NULL, 0},
     {0},
 };

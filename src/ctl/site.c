@@ -67,12 +67,12 @@ static const neo_parameter options[] = {
 const neo_ctl_command neo_ctl_site[] = {
     {"site", "create", "Create httpd's virtual host from a template and enable it (Debian).",
      "Run it as root. It checks the certificate, the ports and httpd's configuration, writes "
-     "/etc/apache2/sites-available/neoapi.conf, enables the modules that it needs, and reloads httpd. If anything fails, "
-     "everything is undone. If Debian's default site is unused and would answer http://NAME, it is disabled; another one "
-     "that would is named in a warning. The site is yours to edit afterwards; upgrades do not change it. It creates one site; "
-     "the example "
-     "several-hosts.conf shows how to serve a second name. /etc/neoapi/ca.pem is what "
-     "curl --cacert needs on this host.",
+     "/etc/apache2/sites-available/neoapi.conf, enables the modules that it needs, and reloads httpd. "
+     "If anything fails, everything is undone. If Debian's default site is unused and would answer http://NAME, it is "
+     "disabled; another one that would is named in a warning. "
+     "The site is yours to edit afterwards; upgrades do not change it. "
+     "It creates one site; the example several-hosts.conf shows how to serve a second name. "
+     "/etc/neoapi/ca.pem is what curl --cacert needs on this host.",
      arguments, options, create_site, NULL, 0},
     {0},
 };

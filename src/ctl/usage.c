@@ -65,10 +65,8 @@ static const neo_parameter options[] = {
 const neo_ctl_command neo_ctl_usage[] = {
     {"usage", NULL, "Show what credentials have used, by day and operation.",
      "requests, refusals (responses with a status of 400 or more), rows (resources that lists and exports returned) and bytes "
-     "(of "
-     "response bodies, before compression). The operation \"webhook delivery\" has the subscription as its credential: "
-     "requests are "
-     "attempts, refusals those that failed. Each host records what it has counted every ten seconds.",
+     "(of response bodies, before compression). The operation \"webhook delivery\" has the subscription as its credential: "
+     "requests are attempts, refusals those that failed. Each host records what it has counted every ten seconds.",
      NULL, options, run_usage, NULL, 0},
     {0},
 };

@@ -374,9 +374,8 @@ static const neo_precondition preconditions[] = {
      .code = NEO_CONFLICT_NOT_DELETABLE,
      .reads_if = "proposal_id",
      .check = neo_check_not_last,
-     .doc = "If the property is `under_contract`, it is not the last contract of its proposal that has not ended; the only one "
-            "can "
-            "be deleted."},
+     .doc = "If the property is `under_contract`, it is not the last contract "
+            "of its proposal that has not ended; the only one can be deleted."},
     {0},
 };
 

@@ -176,9 +176,8 @@ static const neo_field fields[] = {
      .personal = NEO_NOT_PERSONAL,
      .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
      .values = disabled_reasons,
-     .doc = "Why it became inactive: by a request (`owner`), a response 410 (`gone`), or because all attempts failed for five "
-            "days "
-            "(`failing`).",
+     .doc = "Why it became inactive: by a request (`owner`), a response 410 "
+            "(`gone`), or because all attempts failed for five days (`failing`).",
      .example = "\"failing\""},
     {.name = "limited_until",
      .type = NEO_TIMESTAMP,
@@ -227,8 +226,7 @@ static const neo_field fields[] = {
      .flags = NEO_NOT_IN_EXAMPLE,
      .fields = batch,
      .doc = "Several deliveries in one request: its body is `{\"deliveries\": [...]}` of the usual bodies, each with its "
-            "`event_id`. A 2xx "
-            "confirms all. By default each delivery has its own request.",
+            "`event_id`. A 2xx confirms all. By default each delivery has its own request.",
      .example = "{\"max_items\": 50, \"max_wait_ms\": 300}"},
     {.name = "max_per_second",
      .type = NEO_INTEGER,

@@ -243,18 +243,16 @@ void neo_report_page(const neo_report *report, int refresh, neo_buf *out)
         out, report,
         "</tbody></table>\n<p class=\"lead\">Failures to get a connection: {NO_CONNECTION}. Each process uses one "
         "connection to listen for credential changes.</p></section>\n");
-    neo_buf_puts(out, "<section><h2>Webhooks</h2>\n<table><thead><tr><th scope=\"col\">Attempts</th><th scope=\"col\">Last "
-                      "hour</th><th scope=\"col\">Since "
-                      "start</th></tr></thead>\n<tbody>\n");
+    neo_buf_puts(out, "<section><h2>Webhooks</h2>\n<table><thead><tr><th scope=\"col\">Attempts</th>"
+                      "<th scope=\"col\">Last hour</th><th scope=\"col\">Since start</th></tr></thead>\n<tbody>\n");
     neo_metric_put_all(report, out, put_counter_row);
     neo_buf_puts(out, "</tbody></table>\n");
     put_receivers(report, out);
     put_jobs_table(report, out);
     neo_buf_printf(out,
-                   "</main>\n<footer><p>mod_neoapi %s, %.19sZ. Counted since %.19sZ, including graceful restarts. Percentiles "
-                   "are accurate to "
-                   "about 20 %%. Pending deliveries above %s are PostgreSQL's estimate; due deliveries are counted in 1,000 "
-                   "subscriptions. The queue is read at most once a second.</p></footer>\n"
+                   "</main>\n<footer><p>mod_neoapi %s, %.19sZ. Counted since %.19sZ, including graceful restarts. "
+                   "Percentiles are accurate to about 20 %%. Pending deliveries above %s are PostgreSQL's estimate; "
+                   "due deliveries are counted in 1,000 subscriptions. The queue is read at most once a second.</p></footer>\n"
                    "</body>\n</html>\n",
                    NEO_VERSION, now, started, "10,000");
 }
