@@ -20,12 +20,11 @@ struct neo_download {
     neo_download *next; /* of `all` */
     apr_pool_t *pool;
     char owner[NEO_ID_SIZE];
-    const neo_guard *guard;
+    neo_transfer_guard guard;
     CURLM *multi;
     CURL *curl;
     struct curl_slist *headers;
     neo_received_head head;
-    int was_blocked, was_permitted; /* addresses, by the guard */
     int is_paused, is_done;
     CURLcode code;          /* once it is done */
     int timeout;            /* milliseconds */
@@ -98,18 +97,6 @@ static void leave(neo_download *d)
 
 /* ---------------------------------------------------------------- the transfer */
 
-static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *address)
-{
-    neo_download *d = data;
-    (void)purpose;
-    if (!neo_guard_permits(d->guard, &address->addr)) {
-        d->was_blocked = 1;
-        return CURL_SOCKET_BAD;
-    }
-    d->was_permitted = 1;
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
-
 /* The body of an error is not read. */
 static size_t on_data(char *data, size_t size, size_t count, void *to)
 {
@@ -135,8 +122,7 @@ static void set_options(neo_download *d, const neo_download_request *request)
     curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)NEO_DOWNLOAD_MAX_BYTES);
-    curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-    curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, d);
+    neo_transfer_set_guard(curl, &d->guard);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, d);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, d->headers);
@@ -169,9 +155,7 @@ static void collect(neo_download *d, int milliseconds, size_t min)
 
 static const char *describe_failure(const neo_download *d)
 {
-    return !d->is_done                           ? "timeout"
-           : d->was_blocked && !d->was_permitted ? "blocked_address"
-                                                 : neo_transfer_error(d->curl, d->code);
+    return d->is_done ? neo_transfer_error(d->curl, d->code, &d->guard) : "timeout";
 }
 
 neo_download_status neo_download_next(neo_download *d, int milliseconds, neo_text *part, const char **why)
@@ -246,7 +230,7 @@ neo_download *neo_download_enter(const char *owner, int max, apr_pool_t *pool)
 int neo_download_start(neo_download *d, const neo_download_request *request, neo_download_head *head)
 {
     *head = (neo_download_head){.first = {"", 0}};
-    d->guard = request->guard;
+    d->guard = (neo_transfer_guard){.guard = request->guard};
     d->timeout = 1000 * request->timeout;
     if (!neo_download_is_trusted(request->url, request->provider_url))
         head->error = "address_not_trusted";

@@ -30,7 +30,7 @@ typedef struct transfer {
     char *body;
     void *baton;
     neo_ms started;
-    int was_blocked, was_permitted; /* addresses, by the guard */
+    neo_transfer_guard guard;
     neo_received received;
 } transfer;
 
@@ -54,19 +54,6 @@ void neo_sender_prepare(void)
 }
 
 /* ---------------------------------------------------------------- one transfer */
-
-static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *address)
-{
-    transfer *t = data;
-    (void)purpose;
-    const neo_guard *guard = t->sender->settings.guard;
-    if (guard && !neo_guard_permits(guard, &address->addr)) {
-        t->was_blocked = 1;
-        return CURL_SOCKET_BAD;
-    }
-    t->was_permitted = 1;
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
 
 /* Keeps the excerpt, and aborts the transfer of a body that is too long. */
 static size_t on_body(char *data, size_t size, size_t count, void *to)
@@ -97,8 +84,7 @@ static void set_options(transfer *t)
     curl_easy_setopt(curl, CURLOPT_PRIVATE, t);
     curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L); /* otherwise a timeout waits for a name server that does not respond */
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, has_safe_http2 ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-    curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, t);
+    neo_transfer_set_guard(curl, &t->guard);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, &t->received);
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
@@ -192,7 +178,7 @@ int neo_sender_post(neo_sender *sender, const char *url, const char *const *head
     if (!t)
         return 0;
     t->baton = baton;
-    t->was_blocked = t->was_permitted = 0;
+    t->guard = (neo_transfer_guard){.guard = sender->settings.guard};
     t->received = (neo_received){.socket = CURL_SOCKET_BAD};
     int is_set = set_request(t, url, headers, count, body);
     if (is_set && delay > 0)
@@ -223,9 +209,7 @@ static void finish_transfer(neo_sender *sender, CURL *curl, CURLcode code)
     int has_response = is_complete && t->received.head.status;
     neo_send_result result = {
         .http_status = has_response ? t->received.head.status : 0,
-        .error = has_response                          ? NULL
-                 : t->was_blocked && !t->was_permitted ? "blocked_address"
-                                                       : neo_transfer_error(curl, code),
+        .error = has_response ? NULL : neo_transfer_error(curl, code, &t->guard),
         .excerpt = has_response ? neo_received_excerpt(&t->received) : NULL,
         .started = t->started,
         .duration = (int)((duration + 500) / 1000),
@@ -415,7 +399,7 @@ void neo_sender_request_once(const neo_provider_request *request, apr_pool_t *po
     curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
     int has_response = code == CURLE_OK && reader.head.status;
     response->outcome = has_response ? NEO_PROVIDER_RESPONDED : sent > 0 ? NEO_PROVIDER_NO_RESPONSE : NEO_PROVIDER_NOT_SENT;
-    response->error = has_response ? NULL : neo_transfer_error(curl, code);
+    response->error = has_response ? NULL : neo_transfer_error(curl, code, NULL);
     response->http_status = has_response ? reader.head.status : 0;
     response->body = neo_buf_text(&reader.body);
     curl_slist_free_all(headers);

@@ -28,10 +28,30 @@ void neo_transfer_set_options(CURL *curl, int allows_http, int timeout, const ch
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, head);
 }
 
-/* A response that is not HTTP is an unsupported protocol to libcurl, like an address that is not. */
-const char *neo_transfer_error(CURL *curl, CURLcode code)
+static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    neo_transfer_guard *guard = data;
+    (void)purpose;
+    if (guard->guard && !neo_guard_permits(guard->guard, &address->addr)) {
+        guard->was_blocked = 1;
+        return CURL_SOCKET_BAD;
+    }
+    guard->was_permitted = 1;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+void neo_transfer_set_guard(CURL *curl, neo_transfer_guard *guard)
+{
+    curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, guard);
+}
+
+/* libcurl reports a response that is not HTTP as an unsupported protocol, like a URL that is not HTTP. */
+const char *neo_transfer_error(CURL *curl, CURLcode code, const neo_transfer_guard *guard)
 {
     long sent = 0;
+    if (guard && guard->was_blocked && !guard->was_permitted)
+        return "blocked_address";
     curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
     switch (code) {
     case CURLE_OK: /* the status line is malformed */
