@@ -69,7 +69,7 @@ void neo_refusal_set(char *member, apr_size_t size, const char *text)
 
 /* ---------------------------------------------------------------- rings */
 
-static ring *bucket_of(neo_refusals *refusals, const char *principal, uint64_t *owner)
+static ring *find_bucket(neo_refusals *refusals, const char *principal, uint64_t *owner)
 {
     uint64_t hash = apr_siphash24(principal, strlen(principal), refusals->key);
     *owner = hash ? hash : 1;
@@ -93,7 +93,7 @@ static ring *find_ring(ring *bucket, uint64_t owner, ring **oldest)
 static ring *take_ring(neo_refusals *refusals, const char *principal)
 {
     uint64_t owner;
-    ring *oldest, *bucket = bucket_of(refusals, principal, &owner);
+    ring *oldest, *bucket = find_bucket(refusals, principal, &owner);
     for (int tries = 0; tries < MAX_TRIES; tries++) {
         ring *found = find_ring(bucket, owner, &oldest);
         uint64_t former = atomic_load(&oldest->owner);
@@ -128,7 +128,7 @@ void neo_refusals_add(neo_refusals *refusals, const neo_refusal *refusal)
 int neo_refusals_read(neo_refusals *refusals, const char *principal, neo_refusal found[NEO_MAX_REFUSALS])
 {
     uint64_t owner;
-    ring *oldest, *bucket = bucket_of(refusals, principal, &owner), *own = find_ring(bucket, owner, &oldest);
+    ring *oldest, *bucket = find_bucket(refusals, principal, &owner), *own = find_ring(bucket, owner, &oldest);
     uint64_t last = own ? atomic_load(&own->count) : 0;
     int count = 0;
     for (uint64_t number = last; number > 0 && last - number < NEO_MAX_REFUSALS; number--) {

@@ -67,7 +67,7 @@ static void set_texts(texts *t, const neo_usage_key *key)
     }
 }
 
-static int is_of(slot *s, uint64_t hash, const texts *t)
+static int has_texts(slot *s, uint64_t hash, const texts *t)
 {
     return atomic_load_explicit(&s->state, memory_order_acquire) == USED && atomic_load(&s->hash) == hash &&
            memcmp(s->organization, t->organization, sizeof t->organization) == 0 &&
@@ -97,7 +97,7 @@ static slot *find_slot(neo_usage *usage, const neo_usage_key *key)
     uint64_t hash = apr_siphash24(&t, sizeof t, usage->key);
     for (unsigned int i = 0; i < MAX_PROBES; i++) {
         slot *s = &usage->slots[(hash + i) % NEO_USAGE_SLOTS];
-        if (is_of(s, hash, &t))
+        if (has_texts(s, hash, &t))
             return s;
     }
     for (unsigned int i = 0; i < MAX_PROBES; i++) {

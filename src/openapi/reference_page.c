@@ -17,7 +17,7 @@ static void add_text(neo_buf *out, const char *before, const char *text, const c
     neo_buf_puts(out, after);
 }
 
-static const char *summary_of(const neo_reference_entry *entry)
+static const char *entry_summary(const neo_reference_entry *entry)
 {
     return neo_json_string_at(entry->described, "summary");
 }
@@ -39,7 +39,7 @@ static void add_row(neo_buf *out, const neo_reference_entry *entry, int is_curre
     (void)is_current;
     neo_buf_printf(out, "<li><a href=\"%s\"><span class=\"method\">%s</span> <code>/%s</code></a> <span>", entry->id,
                    entry->method, entry->path);
-    neo_buf_html(out, summary_of(entry));
+    neo_buf_html(out, entry_summary(entry));
     if (neo_json_is_true(neo_json_get(entry->described, "deprecated")))
         neo_buf_puts(out, " (deprecated)");
     neo_buf_puts(out, "</span></li>\n");
@@ -73,7 +73,7 @@ void neo_reference_tags(neo_buf *out, const neo_reference *reference)
 static void add_link(neo_buf *out, const neo_reference_entry *entry, int is_current)
 {
     neo_buf_printf(out, "<li><a href=\"%s\"%s>", entry->id, is_current ? " aria-current=\"true\"" : "");
-    neo_buf_html(out, summary_of(entry));
+    neo_buf_html(out, entry_summary(entry));
     neo_buf_puts(out, "</a></li>\n");
 }
 
@@ -225,7 +225,7 @@ void neo_reference_article(neo_buf *out, const neo_reference *reference, const n
     neo_json *body = neo_reference_follow(reference, neo_json_get(entry->described, "requestBody"));
     void *first = body ? neo_json_first(neo_json_get(body, "content")) : NULL;
     neo_json *content = first ? neo_json_member_value(first) : NULL;
-    add_text(out, "<h1>", summary_of(entry), "</h1>\n");
+    add_text(out, "<h1>", entry_summary(entry), "</h1>\n");
     add_text(out, "<p>", neo_json_string_at(entry->described, "description"), "</p>\n");
     neo_buf_printf(out, "<p class=\"endpoint\"><span class=\"method\">%s</span> <code>/%s</code></p>\n", entry->method,
                    entry->path);

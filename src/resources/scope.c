@@ -29,7 +29,7 @@ _Static_assert(sizeof role_scopes / sizeof *role_scopes == sizeof neo_role_names
 enum { READ, READ_MASKED, WRITE, ACCESSES };
 static const char *const accesses[] = {[READ] = "read", [READ_MASKED] = "read_masked", [WRITE] = "write"};
 
-static neo_scopes scope_of(int area, int access)
+static neo_scopes make_scope(int area, int access)
 {
     const neo_scopes scopes[] = {NEO_SCOPE_READ(area), NEO_SCOPE_READ(area) | NEO_SCOPE_MASKED(area), NEO_SCOPE_WRITE(area)};
     return scopes[access];
@@ -39,7 +39,7 @@ static neo_scopes scope_of(int area, int access)
 static int exists(int area, int access)
 {
     neo_scopes among = access == READ_MASKED ? NEO_SCOPES_READ | NEO_SCOPES_MASKED : NEO_SCOPES_ALL;
-    return !(scope_of(area, access) & ~among);
+    return !(make_scope(area, access) & ~among);
 }
 
 /* Whether the scope is the one by which the set can read or write the area. */
@@ -50,7 +50,7 @@ static int has_scope(neo_scopes scopes, int area, int access)
            (access == WRITE || is_masked == (access == READ_MASKED));
 }
 
-static const char *const *names_of(neo_scopes scopes, int has_all, apr_pool_t *pool)
+static const char *const *list_names(neo_scopes scopes, int has_all, apr_pool_t *pool)
 {
     apr_array_header_t *names = apr_array_make(pool, ACCESSES * NEO_AREAS + 1, sizeof(const char *));
     for (int area = 0; area < NEO_AREAS; area++)
@@ -63,12 +63,12 @@ static const char *const *names_of(neo_scopes scopes, int has_all, apr_pool_t *p
 
 const char *const *neo_scope_names(apr_pool_t *pool)
 {
-    return names_of(0, 1, pool);
+    return list_names(0, 1, pool);
 }
 
 const char *neo_scope_text(neo_scopes scopes, apr_pool_t *pool)
 {
-    const char *const *names = names_of(scopes, 0, pool);
+    const char *const *names = list_names(scopes, 0, pool);
     return *names ? *names : "";
 }
 
@@ -79,7 +79,7 @@ int neo_scope_parse(const char *text, neo_scopes *scope)
         for (int access = 0; access < ACCESSES; access++)
             if (exists(area, access) && strlen(areas[area]) == (size_t)(colon - text) &&
                 strncmp(areas[area], text, strlen(areas[area])) == 0 && strcmp(accesses[access], colon + 1) == 0) {
-                *scope = scope_of(area, access);
+                *scope = make_scope(area, access);
                 return 1;
             }
     return 0;
@@ -88,7 +88,7 @@ int neo_scope_parse(const char *text, neo_scopes *scope)
 void neo_scopes_json(neo_buf *out, neo_scopes scopes)
 {
     neo_buf_putc(out, '[');
-    const char *const *names = names_of(scopes, 0, out->pool);
+    const char *const *names = list_names(scopes, 0, out->pool);
     for (int i = 0; names[i]; i++)
         neo_buf_printf(out, "%s\"%s\"", i ? "," : "", names[i]);
     neo_buf_putc(out, ']');
@@ -111,7 +111,7 @@ const char *neo_scopes_text(neo_scopes scopes, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 256);
-    for (const char *const *name = names_of(scopes, 0, pool); *name; name++)
+    for (const char *const *name = list_names(scopes, 0, pool); *name; name++)
         neo_buf_printf(&out, "%s%s", out.len ? " " : "", *name);
     return out.ptr;
 }
