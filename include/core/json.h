@@ -53,8 +53,12 @@ neo_json *neo_json_make_string(const char *text, apr_pool_t *pool); /* well-form
 neo_json *neo_json_make_integer(long long value, apr_pool_t *pool);
 neo_json *neo_json_make_boolean(int value, apr_pool_t *pool);
 void neo_json_set(neo_json *object, const char *key, neo_json *value);
+void neo_json_set_string(neo_json *object, const char *key, const char *text, apr_pool_t *pool); /* not if it is NULL */
+void neo_json_set_integer(neo_json *object, const char *key, long long value, apr_pool_t *pool);
+void neo_json_set_boolean(neo_json *object, const char *key, int value, apr_pool_t *pool);
 void neo_json_remove(neo_json *object, const char *key);
 void neo_json_append(neo_json *array, neo_json *value);
+void neo_json_append_string(neo_json *array, const char *text, apr_pool_t *pool);
 
 /* Compact JSON with members in their order. Reals are written with at most 15 significant digits, so one that was read with as
  * many does not change; those below 1e15 without an exponent. */

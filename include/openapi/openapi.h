@@ -51,11 +51,11 @@ typedef struct neo_openapi_builder {
 /* JSON from a format and its arguments, which must need no escapes. Aborts on malformed JSON: the tests build all of it. */
 neo_json *neo_openapi_json(apr_pool_t *pool, const char *fmt, ...) NEO_PRINTF(2, 3);
 
-/* object[key] = text; does nothing if it is NULL. */
-void neo_openapi_text(neo_json *object, const char *key, const char *text, apr_pool_t *pool);
-
 /* The operationId of an operation with a verb: createBroker, listBrokers, getPrincipal. */
 const char *neo_openapi_operation_id(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool);
+
+/* BankAccount for bank_account, BrokerCreated for broker.created. */
+char *neo_openapi_camel_case(const char *name, apr_pool_t *pool);
 
 /* Marks an operation, a parameter or a schema as deprecated, and adds to its description. Does nothing if `mark` is NULL. */
 void neo_openapi_deprecate(neo_json *value, const neo_deprecation *mark, apr_pool_t *pool);

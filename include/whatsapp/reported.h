@@ -8,6 +8,9 @@
 /* The response with its list `data`; NULL if it has none, then *error says why. */
 neo_json *neo_provider_list(const neo_provider_response *response, apr_pool_t *pool, const char **error);
 
+/* A word of the provider's in lower case: "tier_1k" for "TIER_1K". NULL if it is missing, empty or longer than `max` bytes. */
+const char *neo_provider_word(const neo_json *object, const char *name, apr_size_t max, apr_pool_t *pool);
+
 /* The path of the list of an account's numbers; `is_reduced`: only with the fields that all versions of the API have. */
 const char *neo_numbers_path(const char *account, int is_reduced, apr_pool_t *pool);
 

@@ -48,12 +48,12 @@ static void add_count(neo_json *what, const char *name, long long rows, apr_pool
         return;
     if (row && strcmp(neo_json_string(neo_json_get(row, "what")), name) == 0) {
         rows += neo_json_integer(neo_json_get(row, "rows"));
-        neo_json_set(row, "rows", neo_json_make_integer(rows, pool));
+        neo_json_set_integer(row, "rows", rows, pool);
         return;
     }
     row = neo_json_make_object(pool);
-    neo_json_set(row, "what", neo_json_make_string(name, pool));
-    neo_json_set(row, "rows", neo_json_make_integer(rows, pool));
+    neo_json_set_string(row, "what", name, pool);
+    neo_json_set_integer(row, "rows", rows, pool);
     neo_json_append(what, row);
 }
 

@@ -23,7 +23,7 @@ static const char *parameter_names(const neo_call *call)
     neo_json *details = neo_json_make_object(call->pool), *names = neo_json_make_array(call->pool);
     const apr_array_header_t *query = apr_table_elts(call->query);
     for (int i = 0; i < query->nelts; i++)
-        neo_json_append(names, neo_json_make_string(APR_ARRAY_IDX(query, i, apr_table_entry_t).key, call->pool));
+        neo_json_append_string(names, APR_ARRAY_IDX(query, i, apr_table_entry_t).key, call->pool);
     neo_json_set(details, "parameters", names);
     return neo_json_text(details, call->pool).ptr;
 }

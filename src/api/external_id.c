@@ -54,7 +54,7 @@ static neo_problem *complete_body(neo_call *call)
     if (own && !(text && strcmp(text, call->external_id) == 0))
         return external_id_error(call, NEO_VALIDATION_FIELD_INVALID, "must be that of the path, or absent");
     if (!own && neo_json_get_kind(call->body) == NEO_JSON_OBJECT)
-        neo_json_set(call->body, "external_id", neo_json_make_string(call->external_id, call->pool));
+        neo_json_set_string(call->body, "external_id", call->external_id, call->pool);
     return NULL;
 }
 

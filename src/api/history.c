@@ -46,8 +46,8 @@ static neo_json *read_times(const neo_resource *resource, const neo_json *row, n
     char text[NEO_MS_TEXT_SIZE];
     neo_json *times = neo_json_make_object(pool);
     neo_ms_format(text, now);
-    neo_json_set(times, "created_at", neo_json_make_string(text, pool));
-    neo_json_set(times, "updated_at", neo_json_make_string(text, pool));
+    neo_json_set_string(times, "created_at", text, pool);
+    neo_json_set_string(times, "updated_at", text, pool);
     for (const neo_field *f = resource->fields; f->name; f++) {
         neo_json *value = f->type == NEO_TIMESTAMP && f->flags & NEO_SERVER ? neo_json_get(row, f->name) : NULL;
         const char *error = value ? check_history_time(resource, f, row, now) : NULL;

@@ -57,7 +57,7 @@ static void set_is_masked(neo_call *call, neo_problem **problem)
     if (value && !neo_json_is_true(value))
         neo_problem_field(problem, call->pool, NEO_VALIDATION_FIELD_INVALID, neo_webhook.name, IS_MASKED,
                           "must be true, because the credential has a masked scope");
-    neo_json_set(call->body, IS_MASKED, neo_json_make_boolean(1, call->pool));
+    neo_json_set_boolean(call->body, IS_MASKED, 1, call->pool);
 }
 
 /* An atomic batch can be made to end without a trace: it would tell whether an update with a guessed value has changed

@@ -20,7 +20,7 @@
 typedef struct {
     int status;
     const char *name, *description;
-    const char *code; /* of the API's catalogue, for error_uri; NULL if there is none */
+    const char *code; /* a code of the API's catalogue, for error_uri; NULL if there is none */
 } oauth_error;
 
 typedef struct {
@@ -131,12 +131,11 @@ static oauth_error authenticate(neo_call *call, const client *c, neo_problem **p
 static void respond_error(neo_call *call, const oauth_error *error, neo_result *result)
 {
     neo_json *body = neo_json_make_object(call->pool);
-    neo_json_set(body, "error", neo_json_make_string(error->name, call->pool));
-    neo_json_set(body, "error_description", neo_json_make_string(error->description, call->pool));
+    neo_json_set_string(body, "error", error->name, call->pool);
+    neo_json_set_string(body, "error_description", error->description, call->pool);
     if (error->code)
-        neo_json_set(
-            body, "error_uri",
-            neo_json_make_string(apr_pstrcat(call->pool, call->site->docs_url, "/errors#", error->code, NULL), call->pool));
+        neo_json_set_string(body, "error_uri", apr_pstrcat(call->pool, call->site->docs_url, "/errors#", error->code, NULL),
+                            call->pool);
     if (error->status == 401)
         neo_call_set_header(call, "WWW-Authenticate", "Basic realm=\"API key\", charset=\"UTF-8\"");
     *result = (neo_result){.status = error->status, .body = neo_json_text(body, call->pool)};
@@ -163,10 +162,10 @@ static void issue(const neo_call *call, const char *secret, neo_scopes scopes, n
     long long left = key->expires_at ? (key->expires_at - neo_now_ms()) / 1000 : TOKEN_SECONDS;
     int seconds = left < TOKEN_SECONDS ? (int)left : TOKEN_SECONDS;
     const char *token = neo_access_token_make(call->site, key, secret, scopes, seconds, call->pool);
-    neo_json_set(body, "access_token", neo_json_make_string(token, call->pool));
-    neo_json_set(body, "token_type", neo_json_make_string("Bearer", call->pool));
-    neo_json_set(body, "expires_in", neo_json_make_integer(seconds, call->pool));
-    neo_json_set(body, "scope", neo_json_make_string(neo_scopes_text(scopes, call->pool), call->pool));
+    neo_json_set_string(body, "access_token", token, call->pool);
+    neo_json_set_string(body, "token_type", "Bearer", call->pool);
+    neo_json_set_integer(body, "expires_in", seconds, call->pool);
+    neo_json_set_string(body, "scope", neo_scopes_text(scopes, call->pool), call->pool);
     *result = (neo_result){.status = 200, .body = neo_json_text(body, call->pool)};
 }
 
@@ -230,7 +229,7 @@ static void add_list(neo_json *object, const char *name, const char *const *word
 {
     neo_json *list = neo_json_make_array(pool);
     for (; *words; words++)
-        neo_json_append(list, neo_json_make_string(*words, pool));
+        neo_json_append_string(list, *words, pool);
     neo_json_set(object, name, list);
 }
 
@@ -239,14 +238,13 @@ static neo_text make_metadata(const neo_site *site, apr_pool_t *pool)
     static const char *const methods[] = {"client_secret_basic", "client_secret_post", NULL};
     static const char *const grants[] = {"client_credentials", NULL}, *const responses[] = {NULL};
     neo_json *metadata = neo_json_make_object(pool);
-    neo_json_set(metadata, "issuer", neo_json_make_string(neo_issuer(site, pool), pool));
-    neo_json_set(metadata, "token_endpoint",
-                 neo_json_make_string(apr_pstrcat(pool, site->base_url, "oauth/token", NULL), pool));
+    neo_json_set_string(metadata, "issuer", neo_issuer(site, pool), pool);
+    neo_json_set_string(metadata, "token_endpoint", apr_pstrcat(pool, site->base_url, "oauth/token", NULL), pool);
     add_list(metadata, "token_endpoint_auth_methods_supported", methods, pool);
     add_list(metadata, "grant_types_supported", grants, pool);
     add_list(metadata, "response_types_supported", responses, pool);
     add_list(metadata, "scopes_supported", neo_scope_names(pool), pool);
-    neo_json_set(metadata, "service_documentation", neo_json_make_string(site->docs_url, pool));
+    neo_json_set_string(metadata, "service_documentation", site->docs_url, pool);
     return neo_json_text(metadata, pool);
 }
 

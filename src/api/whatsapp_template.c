@@ -81,8 +81,8 @@ static int ask_provider(neo_call *call, stored_template *t)
             t->name, t->language, t->account, error);
     neo_json *row = neo_json_make_object(call->pool);
     rows = neo_json_make_array(call->pool);
-    neo_json_set(row, "name", neo_json_make_string(t->name, call->pool));
-    neo_json_set(row, "language", neo_json_make_string(t->language, call->pool));
+    neo_json_set_string(row, "name", t->name, call->pool);
+    neo_json_set_string(row, "language", t->language, call->pool);
     neo_json_append(rows, row);
     store_templates(call, t, rows);
     return 0;

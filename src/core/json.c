@@ -208,6 +208,22 @@ void neo_json_set(neo_json *object, const char *key, neo_json *value)
         abort();
 }
 
+void neo_json_set_string(neo_json *object, const char *key, const char *text, apr_pool_t *pool)
+{
+    if (text)
+        neo_json_set(object, key, neo_json_make_string(text, pool));
+}
+
+void neo_json_set_integer(neo_json *object, const char *key, long long value, apr_pool_t *pool)
+{
+    neo_json_set(object, key, neo_json_make_integer(value, pool));
+}
+
+void neo_json_set_boolean(neo_json *object, const char *key, int value, apr_pool_t *pool)
+{
+    neo_json_set(object, key, neo_json_make_boolean(value, pool));
+}
+
 void neo_json_remove(neo_json *object, const char *key)
 {
     json_object_del(object, key);
@@ -217,6 +233,11 @@ void neo_json_append(neo_json *array, neo_json *value)
 {
     if (json_array_append(array, value) != 0)
         abort();
+}
+
+void neo_json_append_string(neo_json *array, const char *text, apr_pool_t *pool)
+{
+    neo_json_append(array, neo_json_make_string(text, pool));
 }
 
 static int add_bytes(const char *bytes, size_t len, void *out)

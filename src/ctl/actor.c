@@ -20,7 +20,7 @@ static const char *command_name(const neo_ctl *ctl)
 static void set_text(neo_json *object, const char *name, const char *value, apr_pool_t *pool)
 {
     if (value && *value && neo_utf8_is_valid(value, strlen(value)))
-        neo_json_set(object, name, neo_json_make_string(value, pool));
+        neo_json_set_string(object, name, value, pool);
 }
 
 /* The address from which the system user has logged in, if sshd has set it. */
@@ -67,17 +67,14 @@ static neo_json *describe_arguments(const neo_ctl *ctl)
     neo_json *all = neo_json_make_object(ctl->pool);
     for (int i = 0; i < ctl->given->nelts; i++) {
         const neo_ctl_given *given = &APR_ARRAY_IDX(ctl->given, i, neo_ctl_given);
-        const char *name = given->parameter->name;
-        neo_json *earlier = neo_json_get(all, name);
+        const char *name = given->parameter->name, *earlier = neo_json_string_at(all, name);
         if (is_global(name))
             continue;
         if (!given->value || !is_recorded(given->parameter->kind))
-            neo_json_set(all, name, neo_json_make_boolean(1, ctl->pool));
+            neo_json_set_boolean(all, name, 1, ctl->pool);
         else
-            neo_json_set(all, name,
-                         neo_json_make_string(
-                             earlier ? apr_pstrcat(ctl->pool, neo_json_string(earlier), ",", given->value, NULL) : given->value,
-                             ctl->pool));
+            neo_json_set_string(all, name, earlier ? apr_pstrcat(ctl->pool, earlier, ",", given->value, NULL) : given->value,
+                                ctl->pool);
     }
     return all;
 }

@@ -119,9 +119,9 @@ static neo_ctl_exit report_chain(const neo_ctl *ctl, const neo_audit_chain *chai
         return neo_ctl_fail(ctl, "the audit log was changed: %" APR_INT64_T_FMT " fault%s in %" APR_INT64_T_FMT " entries",
                             (apr_int64_t)chain->faults, chain->faults == 1 ? "" : "s", (apr_int64_t)chain->entries);
     neo_json *done = neo_json_make_object(ctl->pool);
-    neo_json_set(done, "entries", neo_json_make_integer(chain->entries, ctl->pool));
-    neo_json_set(done, "last", neo_json_make_integer(chain->number, ctl->pool));
-    neo_json_set(done, "hash", neo_json_make_string(chain->hash, ctl->pool));
+    neo_json_set_integer(done, "entries", chain->entries, ctl->pool);
+    neo_json_set_integer(done, "last", chain->number, ctl->pool);
+    neo_json_set_string(done, "hash", chain->hash, ctl->pool);
     neo_ctl_print(ctl, done);
     return NEO_CTL_OK;
 }

@@ -318,7 +318,7 @@ static void print_skipped(const neo_doctor_context *p, neo_json *list)
             continue;
         if (!names)
             neo_json_set(reasons, reason, names = neo_json_make_array(p->pool));
-        neo_json_append(names, neo_json_make_string(neo_json_string_at(row, "check"), p->pool));
+        neo_json_append_string(names, neo_json_string_at(row, "check"), p->pool);
     }
     for (void *m = neo_json_first(reasons); m; m = neo_json_next(reasons, m)) {
         const neo_json *names = neo_json_member_value(m);
@@ -334,11 +334,11 @@ static void report_finding(const neo_doctor_context *p, neo_json *list, const ch
     neo_json *row = neo_json_make_object(p->pool);
     const char *fix = p->fix ? p->fix : c->fix, *advice = words[finding].advice;
     found = neo_ctl_one_line(found, p->pool);
-    neo_json_set(row, "check", neo_json_make_string(c->name, p->pool));
-    neo_json_set(row, "result", neo_json_make_string(words[finding].result, p->pool));
-    neo_json_set(row, "found", neo_json_make_string(found, p->pool));
+    neo_json_set_string(row, "check", c->name, p->pool);
+    neo_json_set_string(row, "result", words[finding].result, p->pool);
+    neo_json_set_string(row, "found", found, p->pool);
     if (advice)
-        neo_json_set(row, "fix", neo_json_make_string(fix, p->pool));
+        neo_json_set_string(row, "fix", fix, p->pool);
     neo_json_append(list, row);
     if (p->ctl->json || finding == NEO_FINDING_SKIPPED || (p->ctl->quiet && !advice))
         return;

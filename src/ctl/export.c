@@ -64,13 +64,13 @@ static const char *write_header(work *w, neo_json *head)
     neo_json *rows = neo_json_make_object(w->ctl->pool);
     for (const neo_resource **k = w->kinds; *k && !error; k++)
         if (!(error = neo_export_count(w->pg, *k, w->organization, w->ctl->pool, &count))) {
-            neo_json_set(rows, (*k)->name, neo_json_make_integer(count, w->ctl->pool));
+            neo_json_set_integer(rows, (*k)->name, count, w->ctl->pool);
             w->all += count;
         }
     if (error)
         return error;
     w->left_out = neo_json_get(head, "left_out");
-    neo_json_set(head, "format", neo_json_make_integer(NEO_TRANSFER_FORMAT, w->ctl->pool));
+    neo_json_set_integer(head, "format", NEO_TRANSFER_FORMAT, w->ctl->pool);
     neo_json_set(head, "rows", rows);
     return write_entry(w, NEO_TRANSFER_HEAD, neo_json_text(head, w->ctl->pool));
 }
@@ -156,7 +156,7 @@ static neo_ctl_exit run_export(neo_ctl *ctl)
     if (!path)
         return NEO_CTL_OK;
     neo_json *done = neo_ctl_object(ctl, "file", path, NULL);
-    neo_json_set(done, "rows", neo_json_make_integer(w.rows, ctl->pool));
+    neo_json_set_integer(done, "rows", w.rows, ctl->pool);
     if (!ctl->quiet)
         neo_ctl_print(ctl, done);
     report_left_out(&w);

@@ -30,10 +30,9 @@ static neo_ctl_exit print_problems(neo_import_job *job)
         const neo_import_problem *c = &APR_ARRAY_IDX(all, i, neo_import_problem);
         neo_json *row = neo_json_make_object(ctl->pool);
         if (c->number)
-            neo_json_set(row, "line", neo_json_make_integer(c->number, ctl->pool));
-        if (c->field)
-            neo_json_set(row, "field", neo_json_make_string(c->field, ctl->pool));
-        neo_json_set(row, "message", neo_json_make_string(c->message, ctl->pool));
+            neo_json_set_integer(row, "line", c->number, ctl->pool);
+        neo_json_set_string(row, "field", c->field, ctl->pool);
+        neo_json_set_string(row, "message", c->message, ctl->pool);
         neo_json_append(list, row);
         const char *where = c->number ? apr_psprintf(ctl->pool, "line %" APR_INT64_T_FMT ": ", (apr_int64_t)c->number) : "";
         const char *text = apr_pstrcat(ctl->pool, where, c->field ? c->field : "", c->field ? " " : "", c->message, NULL);
@@ -55,14 +54,14 @@ static neo_ctl_exit report_rows(const neo_import_job *job, const neo_import_batc
     const neo_ctl *ctl = job->ctl;
     long long rows = job->rows - job->skipped;
     neo_json *done = neo_json_make_object(ctl->pool);
-    neo_json_set(done, "rows", neo_json_make_integer(rows, ctl->pool));
+    neo_json_set_integer(done, "rows", rows, ctl->pool);
     if (was_written) {
-        neo_json_set(done, "created", neo_json_make_integer(sum->created, ctl->pool));
-        neo_json_set(done, "changed", neo_json_make_integer(sum->updated, ctl->pool));
-        neo_json_set(done, "unchanged", neo_json_make_integer(rows - sum->created - sum->updated - sum->skipped, ctl->pool));
-        neo_json_set(done, "skipped_whatsapp", neo_json_make_integer(sum->skipped, ctl->pool));
+        neo_json_set_integer(done, "created", sum->created, ctl->pool);
+        neo_json_set_integer(done, "changed", sum->updated, ctl->pool);
+        neo_json_set_integer(done, "unchanged", rows - sum->created - sum->updated - sum->skipped, ctl->pool);
+        neo_json_set_integer(done, "skipped_whatsapp", sum->skipped, ctl->pool);
     }
-    neo_json_set(done, "skipped_webhooks", neo_json_make_integer(job->skipped, ctl->pool));
+    neo_json_set_integer(done, "skipped_webhooks", job->skipped, ctl->pool);
     neo_ctl_print(ctl, done);
     if (!was_written)
         neo_ctl_say(ctl, "No errors. Nothing was written.");

@@ -31,9 +31,9 @@ typedef struct {
     apr_array_header_t *chunks; /* elements: neo_text, rows as JSON */
     neo_buf chunk;
     int in_chunk;
-} import;
+} lead_import;
 
-static void add_line_problem(import *i, int line, const char *message)
+static void add_line_problem(lead_import *i, int line, const char *message)
 {
     if (i->problems++ < MAX_PROBLEMS)
         neo_ctl_fail(i->ctl, "%s, line %d: %s", i->path, line, message);
@@ -41,7 +41,7 @@ static void add_line_problem(import *i, int line, const char *message)
 
 /* ---------------------------------------------------------------- reading */
 
-static const char *read_heading(import *i, const neo_csv_record *record)
+static const char *read_heading(lead_import *i, const neo_csv_record *record)
 {
     int seen[NEO_LEAD_COLUMNS] = {0};
     apr_pool_t *pool = i->ctl->pool;
@@ -66,7 +66,7 @@ static const char *read_heading(import *i, const neo_csv_record *record)
     return NULL;
 }
 
-static void end_chunk(import *i)
+static void end_chunk(lead_import *i)
 {
     if (!i->in_chunk)
         return;
@@ -75,7 +75,7 @@ static void end_chunk(import *i)
     i->in_chunk = 0;
 }
 
-static void add_lead(import *i, int line, const char *const values[NEO_LEAD_COLUMNS])
+static void add_lead(lead_import *i, int line, const char *const values[NEO_LEAD_COLUMNS])
 {
     if (!i->in_chunk)
         neo_buf_init(&i->chunk, i->ctl->pool, CHUNK * 96);
@@ -91,7 +91,7 @@ static void add_lead(import *i, int line, const char *const values[NEO_LEAD_COLU
 }
 
 /* Whether an earlier line has the same number. */
-static int is_repeated(import *i, int line, const char *phone)
+static int is_repeated(lead_import *i, int line, const char *phone)
 {
     apr_pool_t *pool = i->ctl->pool;
     const char *folded = apr_pstrdup(pool, neo_phone_key(phone, pool));
@@ -105,7 +105,7 @@ static int is_repeated(import *i, int line, const char *phone)
 }
 
 /* `pool` is cleared after this row. */
-static void read_lead(import *i, const neo_csv_record *record, apr_pool_t *pool)
+static void read_lead(lead_import *i, const neo_csv_record *record, apr_pool_t *pool)
 {
     const char *values[NEO_LEAD_COLUMNS] = {0}, *error[NEO_LEAD_COLUMNS];
     int columns = 0;
@@ -132,7 +132,7 @@ static void read_lead(import *i, const neo_csv_record *record, apr_pool_t *pool)
         add_lead(i, record->line, values);
 }
 
-static const char *read_file(import *i)
+static const char *read_file(lead_import *i)
 {
     apr_pool_t *pool;
     neo_csv csv;
@@ -155,10 +155,10 @@ static const char *read_file(import *i)
 
 /* ---------------------------------------------------------------- writing */
 
-typedef const char *(*step)(import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool);
+typedef const char *(*step)(lead_import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool);
 
 /* $1 of a statement is the organization, $2 the rows. */
-static const char *run_on_rows(const import *i, neo_pg *pg, const char *sql, neo_text rows, const char *id_block,
+static const char *run_on_rows(const lead_import *i, neo_pg *pg, const char *sql, neo_text rows, const char *id_block,
                                apr_pool_t *pool, neo_rows *result)
 {
     const char *values[] = {neo_ctl_value(i->ctl, "organization"), rows.ptr, id_block};
@@ -168,7 +168,7 @@ static const char *run_on_rows(const import *i, neo_pg *pg, const char *sql, neo
     return status == NEO_PG_OK ? NULL : result->message;
 }
 
-static const char *check_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool)
+static const char *check_chunk(lead_import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool)
 {
     neo_rows found;
     neo_json *problems = NULL;
@@ -182,7 +182,7 @@ static const char *check_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t 
     return error;
 }
 
-static const char *add_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool)
+static const char *add_chunk(lead_import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool)
 {
     neo_rows made;
     char id_block[NEO_ID_BLOCK_SIZE];
@@ -190,7 +190,7 @@ static const char *add_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t *p
     return run_on_rows(i, pg, add_sql, rows, id_block, pool, &made);
 }
 
-static const char *each_chunk(import *i, neo_pg *pg, const char *what, step run_step)
+static const char *each_chunk(lead_import *i, neo_pg *pg, const char *what, step run_step)
 {
     apr_pool_t *pool;
     const char *error = NULL;
@@ -208,7 +208,7 @@ static const char *each_chunk(import *i, neo_pg *pg, const char *what, step run_
 }
 
 /* Checks everything before writing, in one transaction. */
-static const char *write_leads(import *i, neo_pg *pg)
+static const char *write_leads(lead_import *i, neo_pg *pg)
 {
     const char *error = neo_ctl_exec(i->ctl, pg, "begin");
     if (!error)
@@ -218,14 +218,14 @@ static const char *write_leads(import *i, neo_pg *pg)
     return error || i->problems ? error : neo_ctl_exec(i->ctl, pg, "commit"); /* closing the connection rolls back */
 }
 
-static neo_ctl_exit report_leads(const import *i)
+static neo_ctl_exit report_leads(const lead_import *i)
 {
     if (i->problems > MAX_PROBLEMS)
         neo_ctl_fail(i->ctl, "%d more errors are not shown", i->problems - MAX_PROBLEMS);
     if (i->problems)
         return neo_ctl_fail(i->ctl, "nothing was imported: %d error%s", i->problems, i->problems == 1 ? "" : "s");
     neo_json *done = neo_json_make_object(i->ctl->pool);
-    neo_json_set(done, "imported", neo_json_make_integer(i->rows, i->ctl->pool));
+    neo_json_set_integer(done, "imported", i->rows, i->ctl->pool);
     neo_ctl_print(i->ctl, done);
     return NEO_CTL_OK;
 }
@@ -233,7 +233,7 @@ static neo_ctl_exit report_leads(const import *i)
 static neo_ctl_exit run_lead_import(neo_ctl *ctl)
 {
     const char *error, *path = neo_ctl_value(ctl, "file"), *organization = neo_ctl_value(ctl, "organization");
-import i = {.ctl = ctl, .path = strcmp(path, "-") ? path: "standard input" };
+    lead_import i = {.ctl = ctl, .path = strcmp(path, "-") ? path : "standard input"};
     neo_pg *pg = neo_ctl_open(ctl, &error);
     i.phones = apr_hash_make(ctl->pool);
     i.chunks = apr_array_make(ctl->pool, 16, sizeof(neo_text));

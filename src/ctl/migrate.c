@@ -16,7 +16,7 @@ static void report_migration(const neo_migration *migration, void *data)
     progress *p = data;
     neo_ctl_say(p->ctl, migration->number ? "applying %s" : "installing %s", migration->name);
     (void)neo_ctl_flush(p->ctl); /* before a migration that may take long */
-    neo_json_append(migration->number ? p->applied : p->installed, neo_json_make_string(migration->name, p->ctl->pool));
+    neo_json_append_string(migration->number ? p->applied : p->installed, migration->name, p->ctl->pool);
 }
 
 static void report_blocked(const char *who, void *data)
@@ -37,7 +37,7 @@ const char *neo_ctl_apply_migrations(const neo_ctl *ctl, neo_pg *pg, const char 
         return error;
     neo_ctl_say(ctl, "the schema is at version %d%s", version,
                 neo_json_size(p.applied) + neo_json_size(p.installed) ? "" : "; nothing to do");
-    neo_json_set(report, "version", neo_json_make_integer(version, ctl->pool));
+    neo_json_set_integer(report, "version", version, ctl->pool);
     neo_json_set(report, "applied", p.applied);
     neo_json_set(report, "installed", p.installed);
     return neo_json_size(p.applied) + neo_json_size(p.installed) ? neo_ctl_record_as_owner(ctl, pg) : NULL;
@@ -46,7 +46,7 @@ const char *neo_ctl_apply_migrations(const neo_ctl *ctl, neo_pg *pg, const char 
 static void add_pending(const neo_ctl *ctl, const char *action, const char *name, neo_json *names)
 {
     neo_ctl_say(ctl, "would %s %s", action, name);
-    neo_json_append(names, neo_json_make_string(name, ctl->pool));
+    neo_json_append_string(names, name, ctl->pool);
 }
 
 static const char *report_pending(const neo_ctl *ctl, neo_pg *pg, neo_json *report)
@@ -69,7 +69,7 @@ static const char *report_pending(const neo_ctl *ctl, neo_pg *pg, neo_json *repo
         add_pending(ctl, "install", neo_representation_script(*outdated, ctl->pool).name, uninstalled);
     if (!neo_json_size(pending) && !neo_json_size(uninstalled))
         neo_ctl_say(ctl, "the schema is at version %d; nothing to do", version);
-    neo_json_set(report, "version", neo_json_make_integer(version, ctl->pool));
+    neo_json_set_integer(report, "version", version, ctl->pool);
     neo_json_set(report, "pending", pending);
     neo_json_set(report, "uninstalled", uninstalled);
     return NULL;

@@ -141,7 +141,7 @@ neo_json *neo_ctl_object(const neo_ctl *ctl, ...)
     neo_json *object = neo_json_make_object(ctl->pool);
     va_start(args, ctl);
     for (const char *name; (name = va_arg(args, const char *));)
-        neo_json_set(object, name, neo_json_make_string(va_arg(args, const char *), ctl->pool));
+        neo_json_set_string(object, name, va_arg(args, const char *), ctl->pool);
     va_end(args);
     return object;
 }

@@ -78,7 +78,7 @@ static neo_ctl_exit run_purge(neo_ctl *ctl, neo_purge *purge)
         return neo_ctl_fail(ctl, "stopped with %" APR_INT64_T_FMT " rows removed: %s. Run the same command again to resume.",
                             (apr_int64_t)removed, error);
     neo_json *done = neo_json_make_object(ctl->pool);
-    neo_json_set(done, "id", neo_json_make_string(purge->tenant ? purge->tenant : purge->organization, ctl->pool));
+    neo_json_set_string(done, "id", purge->tenant ? purge->tenant : purge->organization, ctl->pool);
     neo_json_set(done, "removed", what);
     if (ctl->json)
         neo_ctl_print(ctl, done);

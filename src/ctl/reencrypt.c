@@ -79,10 +79,10 @@ static neo_ctl_exit report_counts(const neo_ctl *ctl, const char *error, const n
 {
     long long left = count_left(counts);
     neo_json *done = neo_json_make_object(ctl->pool);
-    neo_json_set(done, "reencrypted", neo_json_make_integer(renewed, ctl->pool));
-    neo_json_set(done, "first_key", neo_json_make_integer(counts->by_key[0], ctl->pool));
-    neo_json_set(done, "other_keys", neo_json_make_integer(left, ctl->pool));
-    neo_json_set(done, "undecryptable", neo_json_make_integer(counts->undecryptable, ctl->pool));
+    neo_json_set_integer(done, "reencrypted", renewed, ctl->pool);
+    neo_json_set_integer(done, "first_key", counts->by_key[0], ctl->pool);
+    neo_json_set_integer(done, "other_keys", left, ctl->pool);
+    neo_json_set_integer(done, "undecryptable", counts->undecryptable, ctl->pool);
     if (error)
         return neo_ctl_fail(ctl,
                             "stopped with %" APR_INT64_T_FMT " secrets encrypted: %s. Run the same command again to resume.",

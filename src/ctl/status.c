@@ -26,12 +26,12 @@ typedef struct {
 
 static void add_warning(const status_view *l, const char *sentence)
 {
-    neo_json_append(l->warnings, neo_json_make_string(sentence, l->ctl->pool));
+    neo_json_append_string(l->warnings, sentence, l->ctl->pool);
 }
 
 static void show_number(const status_view *l, const char *name, long long number)
 {
-    neo_json_set(l->shown, name, neo_json_make_integer(number, l->ctl->pool));
+    neo_json_set_integer(l->shown, name, number, l->ctl->pool);
 }
 
 static long long option_limit(const status_view *l, const char *option)
@@ -113,7 +113,7 @@ static const char *view_queue(const status_view *l, neo_pg *pg)
     show_number(l, "seconds_overdue", queue.overdue / 1000);
     if (queue.oldest) {
         neo_ms_format(oldest, queue.oldest);
-        neo_json_set(l->shown, "oldest_pending", neo_json_make_string(oldest, l->ctl->pool));
+        neo_json_set_string(l->shown, "oldest_pending", oldest, l->ctl->pool);
     }
     long long overdue = option_limit(l, "max-overdue"), pending = option_limit(l, "max-pending");
     if (queue.overdue / 1000 > overdue)
@@ -143,7 +143,7 @@ static const char *view_writes(const status_view *l, neo_pg *pg)
 {
     neo_rows rows;
     int accepts_writes = neo_schema_probe_write(pg, l->ctl->pool, &rows) == NEO_PG_OK;
-    neo_json_set(l->shown, "accepts_writes", neo_json_make_boolean(accepts_writes, l->ctl->pool));
+    neo_json_set_boolean(l->shown, "accepts_writes", accepts_writes, l->ctl->pool);
     if (!accepts_writes)
         add_warning(l, apr_psprintf(l->ctl->pool, "%s; %s", rows.error->sentence, neo_pg_error_fix(rows.error)));
     int is_replaced;
@@ -195,7 +195,7 @@ static void print(const status_view *l)
     const neo_ctl *ctl = l->ctl;
     apr_size_t count = neo_json_size(l->warnings);
     neo_json *deployment = neo_json_get(l->shown, "deployment");
-    neo_json_set(l->shown, "state", neo_json_make_string(count ? "warning" : "ok", ctl->pool));
+    neo_json_set_string(l->shown, "state", count ? "warning" : "ok", ctl->pool);
     if (ctl->json)
         neo_json_set(l->shown, "warnings", l->warnings);
     else

@@ -129,7 +129,7 @@ static const char *recover_all(const neo_ctl *ctl, neo_pg *pg, const subscriptio
         if (position)
             neo_json_set(body, "position", position);
     } while (position);
-    neo_json_set(*answer, "recovered", neo_json_make_integer(recovered, ctl->pool));
+    neo_json_set_integer(*answer, "recovered", recovered, ctl->pool);
     return NULL;
 }
 
@@ -140,7 +140,7 @@ static void set_time(neo_json *body, const neo_ctl *ctl, const char *name)
     neo_ms ms;
     if (neo_ctl_value(ctl, name) && neo_ms_parse(neo_ctl_value(ctl, name), &ms)) {
         neo_ms_format(text, ms);
-        neo_json_set(body, name, neo_json_make_string(text, ctl->pool));
+        neo_json_set_string(body, name, text, ctl->pool);
     }
 }
 
@@ -149,7 +149,7 @@ static void set_values(neo_json *body, const neo_ctl *ctl, const char *member, c
     apr_array_header_t *values = neo_ctl_values(ctl, option);
     neo_json *list = neo_json_make_array(ctl->pool);
     for (int i = 0; i < values->nelts; i++)
-        neo_json_append(list, neo_json_make_string(APR_ARRAY_IDX(values, i, const char *), ctl->pool));
+        neo_json_append_string(list, APR_ARRAY_IDX(values, i, const char *), ctl->pool);
     neo_json_set(body, member, list);
 }
 

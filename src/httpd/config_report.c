@@ -11,17 +11,11 @@
 #include "core/json.h"
 #include "httpd/config.h"
 
-static void set_text(neo_json *object, const char *name, const char *value, apr_pool_t *pool)
-{
-    if (value)
-        neo_json_set(object, name, neo_json_make_string(value, pool));
-}
-
 static void set_query(neo_json *object, const char *name, int query, apr_pool_t *pool)
 {
     int value = 0;
     ap_mpm_query(query, &value);
-    neo_json_set(object, name, neo_json_make_integer(value, pool));
+    neo_json_set_integer(object, name, value, pool);
 }
 
 static const char *directive_path(const server_rec *server, const char *directive, apr_pool_t *pool)
@@ -44,27 +38,27 @@ static void set_address(neo_json *site, const server_rec *server, apr_pool_t *po
         }
     if (address && !apr_sockaddr_is_wildcard(address))
         apr_sockaddr_ip_get(&ip, address);
-    set_text(site, "address", ip ? ip : "127.0.0.1", pool);
-    neo_json_set(site, "port", neo_json_make_integer(port, pool));
+    neo_json_set_string(site, "address", ip ? ip : "127.0.0.1", pool);
+    neo_json_set_integer(site, "port", port, pool);
 }
 
 static neo_json *describe_site(const server_rec *server, apr_pool_t *pool)
 {
     const neo_server_config *config = neo_get_server_config(server);
     neo_json *site = neo_json_make_object(pool);
-    set_text(site, "name", server->server_hostname, pool);
-    set_text(site, "file", server->defn_name, pool);
-    set_text(site, "base_url", config->base_url, pool);
-    set_text(site, "root", APR_ARRAY_IDX(config->roots, 0, const char *), pool);
-    set_text(site, "tls", neo_config_directive(server, "SSLEngine", pool), pool);
+    neo_json_set_string(site, "name", server->server_hostname, pool);
+    neo_json_set_string(site, "file", server->defn_name, pool);
+    neo_json_set_string(site, "base_url", config->base_url, pool);
+    neo_json_set_string(site, "root", APR_ARRAY_IDX(config->roots, 0, const char *), pool);
+    neo_json_set_string(site, "tls", neo_config_directive(server, "SSLEngine", pool), pool);
     set_address(site, server, pool);
-    set_text(site, "key_file", config->key_file, pool);
-    set_text(site, "certificate", directive_path(server, "SSLCertificateFile", pool), pool);
-    set_text(site, "certificate_key", directive_path(server, "SSLCertificateKeyFile", pool), pool);
+    neo_json_set_string(site, "key_file", config->key_file, pool);
+    neo_json_set_string(site, "certificate", directive_path(server, "SSLCertificateFile", pool), pool);
+    neo_json_set_string(site, "certificate_key", directive_path(server, "SSLCertificateKeyFile", pool), pool);
     /* It may contain a password, as the configuration that its reader can read does. doctor connects with it and does not print
      * it. */
-    set_text(site, "database", neo_config_directive(server, "DBDParams", pool), pool);
-    set_text(site, "replica", config->read_dsn, pool);
+    neo_json_set_string(site, "database", neo_config_directive(server, "DBDParams", pool), pool);
+    neo_json_set_string(site, "replica", config->read_dsn, pool);
     return site;
 }
 
@@ -87,12 +81,12 @@ void neo_config_report(server_rec *main_server, apr_pool_t *temporary)
     report = neo_json_make_object(temporary);
     set_query(report, "processes", AP_MPMQ_MAX_DAEMONS, temporary);
     set_query(report, "threads", AP_MPMQ_MAX_THREADS, temporary);
-    neo_json_set(report, "connections", neo_json_make_integer(own + shared, temporary));
+    neo_json_set_integer(report, "connections", own + shared, temporary);
     neo_json_set(report, "ports", ports);
-    set_text(report, "user", ap_unixd_config.user_name, temporary);
-    neo_json_set(report, "uid", neo_json_make_integer(ap_unixd_config.user_id, temporary));
-    neo_json_set(report, "gid", neo_json_make_integer(ap_unixd_config.group_id, temporary));
-    set_text(report, "pid_file", ap_runtime_dir_relative(temporary, ap_pid_fname), temporary);
+    neo_json_set_string(report, "user", ap_unixd_config.user_name, temporary);
+    neo_json_set_integer(report, "uid", ap_unixd_config.user_id, temporary);
+    neo_json_set_integer(report, "gid", ap_unixd_config.group_id, temporary);
+    neo_json_set_string(report, "pid_file", ap_runtime_dir_relative(temporary, ap_pid_fname), temporary);
     neo_json_set(report, "sites", sites);
     puts(neo_json_text(report, temporary).ptr);
     fflush(stdout);

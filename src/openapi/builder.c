@@ -20,20 +20,14 @@ neo_json *neo_openapi_json(apr_pool_t *pool, const char *fmt, ...)
     return value;
 }
 
-void neo_openapi_text(neo_json *object, const char *key, const char *text, apr_pool_t *pool)
-{
-    if (text)
-        neo_json_set(object, key, neo_json_make_string(text, pool));
-}
-
 void neo_openapi_deprecate(neo_json *value, const neo_deprecation *mark, apr_pool_t *pool)
 {
     const char *doc = neo_json_string_at(value, "description");
     if (!mark)
         return;
     const char *end = mark->sunset ? apr_pstrcat(pool, ", until ", mark->sunset, NULL) : "";
-    neo_json_set(value, "deprecated", neo_json_make_boolean(1, pool));
-    neo_openapi_text(
+    neo_json_set_boolean(value, "deprecated", 1, pool);
+    neo_json_set_string(
         value, "description",
         apr_pstrcat(pool, doc ? doc : "", doc ? " " : "", "Deprecated since ", mark->since, end, ". ", mark->doc, NULL), pool);
 }
@@ -86,6 +80,19 @@ neo_json *neo_openapi_content(const neo_openapi_builder *builder, const char *sc
 
 /* ---------------------------------------------------------------- texts */
 
+char *neo_openapi_camel_case(const char *name, apr_pool_t *pool)
+{
+    neo_buf out;
+    int is_first = 1;
+    neo_buf_init(&out, pool, 40);
+    for (; *name; name++) {
+        if (apr_isalnum(*name))
+            neo_buf_putc(&out, (char)(is_first ? apr_toupper(*name) : *name));
+        is_first = !apr_isalnum(*name);
+    }
+    return out.ptr;
+}
+
 /* The value of a name between braces; NULL if it stays as it is. */
 static const char *find_placeholder(const neo_openapi_builder *builder, const neo_resource *resource, const char *name)
 {
@@ -106,8 +113,7 @@ static const char *find_placeholder(const neo_openapi_builder *builder, const ne
     if (strcmp(name, "Resource") == 0)
         return resource->title;
     if (strcmp(name, "Collection") == 0)
-        return apr_pstrcat(builder->pool, (char[]){(char)apr_toupper(*resource->collection), '\0'}, resource->collection + 1,
-                           NULL);
+        return neo_openapi_camel_case(resource->collection, builder->pool);
     const neo_field *id = strcmp(name, "sample_id") == 0 ? neo_field_named(resource->fields, "id") : NULL;
     return id ? neo_json_string(neo_openapi_json(builder->pool, "%s", id->example)) : NULL;
 }

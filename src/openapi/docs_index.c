@@ -12,7 +12,7 @@ typedef struct {
     const char *path, *anchor, *title;
     neo_buf heading, text;
     int in_heading;
-    apr_pool_t *pool; /* of a page */
+    apr_pool_t *pool; /* cleared after each page */
 } index_writer;
 
 /* What is not text to search: code, drawings, forms, and the links that a page has in common with others. */

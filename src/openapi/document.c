@@ -2,12 +2,12 @@
 /* The OpenAPI document: paths, operations and the whole (see openapi/openapi.h). */
 #include "openapi/openapi.h"
 
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
 #include "resources/scope.h"
 #include "schema/batch.h"
+#include "schema/rules.h"
 
 /* ---------------------------------------------------------------- parameters */
 
@@ -47,9 +47,9 @@ static neo_json *filter_schema(const neo_filter *filter, apr_pool_t *pool)
     };
     neo_json *schema = neo_openapi_json(pool, "%s", schemas[filter->value]);
     if (filter->kind == NEO_FILTER_CONTAINS)
-        neo_json_set(schema, "minLength", neo_json_make_integer(NEO_MIN_CONTAINED, pool));
+        neo_json_set_integer(schema, "minLength", NEO_MIN_CONTAINED, pool);
     for (const char *const *v = filter->values; v && *v; v++)
-        neo_json_append(neo_json_get(schema, "enum"), neo_json_make_string(*v, pool));
+        neo_json_append_string(neo_json_get(schema, "enum"), *v, pool);
     return schema;
 }
 
@@ -60,7 +60,7 @@ static void set_filter_schema(neo_json *parameter, const neo_filter *filter, con
     if (neo_filter_accepts_several(filter)) {
         neo_json *list = neo_openapi_json(pool, NEO_JSON({"type" : "array", "minItems" : 1, "maxItems" : 100}));
         neo_json_set(list, "items", schema);
-        neo_json_set(parameter, "explode", neo_json_make_boolean(0, pool));
+        neo_json_set_boolean(parameter, "explode", 0, pool);
         schema = list;
     }
     neo_json_set(parameter, "schema", schema);
@@ -73,9 +73,9 @@ static neo_json *filter_parameter(const neo_filter *filter, const neo_resource *
     neo_json *parameter = neo_json_make_object(pool);
     const neo_field *field = resource ? neo_field_named(resource->fields, filter->name) : NULL;
     const neo_field *compared = resource ? neo_filter_field(resource, filter->name) : NULL;
-    neo_openapi_text(parameter, "name", filter->name, pool);
-    neo_openapi_text(parameter, "in", "query", pool);
-    neo_openapi_text(parameter, "description", filter->doc, pool);
+    neo_json_set_string(parameter, "name", filter->name, pool);
+    neo_json_set_string(parameter, "in", "query", pool);
+    neo_json_set_string(parameter, "description", filter->doc, pool);
     if (compared)
         neo_openapi_deprecate(parameter, compared->deprecated, pool);
     set_filter_schema(parameter, filter, filter->example ? filter->example : field ? field->example : NULL, pool);
@@ -119,7 +119,7 @@ static void add_fields_parameter(const neo_openapi_builder *builder, const neo_r
     neo_json *parameter = neo_openapi_add_template(builder, "parameters", "{resource}_fields", resource);
     neo_json *names = neo_json_get(neo_json_get(neo_json_get(parameter, "schema"), "items"), "enum");
     for (const char *const *name = neo_response_field_names(resource, builder->pool); *name; name++)
-        neo_json_append(names, neo_json_make_string(*name, builder->pool));
+        neo_json_append_string(names, *name, builder->pool);
 }
 
 static neo_json *make_parameters(const neo_openapi_builder *builder, const neo_operation *operation,
@@ -186,7 +186,7 @@ static neo_json *make_success(const neo_openapi_builder *builder, const neo_oper
         neo_openapi_add_template(builder, "headers", "Deprecation", NULL);
         neo_openapi_add_template(builder, "headers", "Sunset", NULL);
     }
-    neo_openapi_text(success, "description", neo_openapi_fill(builder, answer, resource), pool);
+    neo_json_set_string(success, "description", neo_openapi_fill(builder, answer, resource), pool);
     neo_json_set(success, "headers", neo_openapi_headers(builder, headers));
     if (operation->media_type) {
         neo_json_set(content, apr_pstrmemdup(pool, operation->media_type, strcspn(operation->media_type, ";")),
@@ -237,12 +237,12 @@ static neo_json *make_operation(const neo_openapi_builder *builder, const neo_op
     }
     const char *tag = operation->tag ? operation->tag : neo_openapi_fill(builder, "{Collection}", resource);
     neo_json *parameters = make_parameters(builder, operation, resource);
-    neo_json_append(tags, neo_json_make_string(tag, pool));
+    neo_json_append_string(tags, tag, pool);
     neo_json_set(made, "tags", tags);
-    neo_openapi_text(made, "summary", neo_openapi_fill(builder, operation->summary, resource), pool);
-    neo_openapi_text(made, "description", neo_openapi_fill(builder, doc, resource), pool);
+    neo_json_set_string(made, "summary", neo_openapi_fill(builder, operation->summary, resource), pool);
+    neo_json_set_string(made, "description", neo_openapi_fill(builder, doc, resource), pool);
     neo_openapi_deprecate(made, operation->deprecated, pool);
-    neo_openapi_text(made, "operationId", neo_openapi_operation_id(operation, resource, pool), pool);
+    neo_json_set_string(made, "operationId", neo_openapi_operation_id(operation, resource, pool), pool);
     if (operation->access == NEO_ACCESS_PUBLIC)
         neo_json_set(made, "security", neo_json_make_array(pool));
     if (neo_json_size(parameters))
@@ -285,9 +285,7 @@ static void add_operation(const neo_openapi_builder *builder, neo_json *paths, c
                           const neo_resource *resource)
 {
     neo_json *path = make_path(builder, paths, operation, resource);
-    char *method = apr_pstrdup(builder->pool, operation->method);
-    for (char *c = method; *c; c++)
-        *c = (char)apr_tolower(*c);
+    const char *method = neo_normalize_lower_case(operation->method, builder->pool);
     neo_json_set(path, method, make_operation(builder, operation, resource));
 }
 
@@ -338,9 +336,9 @@ static neo_json *sample_batch(const neo_openapi_builder *builder, const neo_reso
     neo_json *batch = neo_openapi_json(pool, NEO_JSON({"atomic" : false, "operations" : []}));
     for (neo_method method = 0; method < NEO_METHOD_UPSERT; method++) {
         neo_json *operation = neo_json_make_object(pool);
-        neo_openapi_text(operation, "method", neo_methods[method], pool);
+        neo_json_set_string(operation, "method", neo_methods[method], pool);
         if (method != NEO_METHOD_CREATE)
-            neo_openapi_text(operation, "id", neo_openapi_fill(builder, "{sample_id}", resource), pool);
+            neo_json_set_string(operation, "id", neo_openapi_fill(builder, "{sample_id}", resource), pool);
         if (method != NEO_METHOD_DELETE)
             neo_json_set(operation, "data",
                          neo_openapi_sample(resource, method == NEO_METHOD_UPDATE ? NEO_SHAPE_PATCH : NEO_SHAPE_INPUT, pool));
@@ -362,8 +360,8 @@ static void add_batch(const neo_openapi_builder *builder, const neo_resource *re
             continue;
         const char *name = neo_openapi_fill(builder, schemas[method], resource);
         neo_json_append(neo_json_get(operations, "oneOf"), neo_openapi_ref(builder, "schemas", name));
-        neo_openapi_text(neo_json_get(neo_json_get(operations, "discriminator"), "mapping"), neo_methods[method],
-                         apr_pstrcat(pool, "#/components/schemas/", name, NULL), pool);
+        neo_json_set_string(neo_json_get(neo_json_get(operations, "discriminator"), "mapping"), neo_methods[method],
+                            apr_pstrcat(pool, "#/components/schemas/", name, NULL), pool);
         neo_openapi_add_template(builder, "schemas", schemas[method], resource);
     }
     neo_openapi_add_template(builder, "schemas", "{Resource}BatchResult", resource);

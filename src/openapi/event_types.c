@@ -10,7 +10,7 @@ static const char component[] = "#/components/schemas/";
 
 /* A schema that is copied out of the document, with the schemas that it refers to. */
 typedef struct {
-    neo_json *schemas; /* of the document, by name */
+    neo_json *schemas; /* the document's, by name */
     neo_json *defs;    /* the copies of those that were referred to */
     apr_pool_t *pool;
 } bundle;
@@ -67,11 +67,11 @@ static neo_json *make_schema(neo_json *schemas, const neo_event_type *type, apr_
 static neo_json *describe(neo_json *schemas, const neo_event_type *type, apr_pool_t *pool)
 {
     neo_json *item = neo_json_make_object(pool);
-    neo_openapi_text(item, "type", type->name, pool);
-    neo_openapi_text(item, "summary", type->summary, pool);
-    neo_openapi_text(item, "scope", neo_scope_text(NEO_SCOPE_READ(type->area), pool), pool);
-    neo_json_set(item, "is_in_wildcard", neo_json_make_boolean(neo_event_is_in_wildcard(type), pool));
-    neo_openapi_text(item, "since", type->since ? type->since : NEO_FIRST_VERSION, pool);
+    neo_json_set_string(item, "type", type->name, pool);
+    neo_json_set_string(item, "summary", type->summary, pool);
+    neo_json_set_string(item, "scope", neo_scope_text(NEO_SCOPE_READ(type->area), pool), pool);
+    neo_json_set_boolean(item, "is_in_wildcard", neo_event_is_in_wildcard(type), pool);
+    neo_json_set_string(item, "since", type->since ? type->since : NEO_FIRST_VERSION, pool);
     neo_json_set(item, "schema", make_schema(schemas, type, pool));
     neo_json_set(item, "example", neo_openapi_event_sample(type, pool));
     return item;

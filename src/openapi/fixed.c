@@ -23,7 +23,7 @@ static void append_new(neo_json *array, const char *string, apr_pool_t *pool)
     for (apr_size_t i = 0; i < neo_json_size(array); i++)
         if (strcmp(neo_json_string(neo_json_at(array, i)), string) == 0)
             return;
-    neo_json_append(array, neo_json_make_string(string, pool));
+    neo_json_append_string(array, string, pool);
 }
 
 /* The classes of errors and their titles, from the catalogue. */
@@ -44,9 +44,9 @@ static void add_roles_and_scopes(const neo_openapi_builder *builder)
     neo_json *roles = neo_json_get(component(builder, "schemas", "Role"), "enum");
     neo_json *scopes = neo_json_get(component(builder, "schemas", "Scope"), "enum");
     for (const char *const *role = neo_role_names; *role; role++)
-        neo_json_append(roles, neo_json_make_string(*role, builder->pool));
+        neo_json_append_string(roles, *role, builder->pool);
     for (const char *const *name = neo_scope_names(builder->pool); *name; name++)
-        neo_json_append(scopes, neo_json_make_string(*name, builder->pool));
+        neo_json_append_string(scopes, *name, builder->pool);
 }
 
 /* The roles and their scopes, as a table for people. */
@@ -91,8 +91,8 @@ static void add_broker_to_examples(const neo_openapi_builder *builder)
 static void add_tag(neo_json *tags, const char *name, const char *doc, apr_pool_t *pool)
 {
     neo_json *tag = neo_json_make_object(pool);
-    neo_openapi_text(tag, "name", name, pool);
-    neo_openapi_text(tag, "description", doc, pool);
+    neo_json_set_string(tag, "name", name, pool);
+    neo_json_set_string(tag, "description", doc, pool);
     neo_json_append(tags, tag);
 }
 
@@ -102,11 +102,11 @@ static void add_oauth_scopes(const neo_openapi_builder *builder)
     neo_json *scopes = neo_json_get(neo_json_get(flows, "clientCredentials"), "scopes");
     for (const char *const *name = neo_scope_names(builder->pool); *name; name++) {
         const char *colon = strchr(*name, ':');
-        neo_openapi_text(scopes, *name,
-                         apr_psprintf(builder->pool, "%s %.*s%s", strcmp(colon, ":write") == 0 ? "Write" : "Read",
-                                      (int)(colon - *name), *name,
-                                      strcmp(colon, ":read_masked") == 0 ? ", personal data masked" : ""),
-                         builder->pool);
+        neo_json_set_string(scopes, *name,
+                            apr_psprintf(builder->pool, "%s %.*s%s", strcmp(colon, ":write") == 0 ? "Write" : "Read",
+                                         (int)(colon - *name), *name,
+                                         strcmp(colon, ":read_masked") == 0 ? ", personal data masked" : ""),
+                            builder->pool);
     }
 }
 
@@ -128,9 +128,9 @@ neo_json *neo_openapi_begin(neo_openapi_builder *builder)
     neo_json *document = neo_json_get(fixed, "document");
     builder->components = neo_json_get(fixed, "components");
     builder->templates = neo_json_get(fixed, "templates");
-    neo_openapi_text(neo_json_get(document, "info"), "description", neo_openapi_introduction, builder->pool);
-    neo_openapi_text(component(builder, "securitySchemes", "apiKey"), "description", describe_roles(builder->pool),
-                     builder->pool);
+    neo_json_set_string(neo_json_get(document, "info"), "description", neo_openapi_introduction, builder->pool);
+    neo_json_set_string(component(builder, "securitySchemes", "apiKey"), "description", describe_roles(builder->pool),
+                        builder->pool);
     add_tags(builder, neo_json_get(document, "tags"));
     add_problem_types(builder);
     add_roles_and_scopes(builder);

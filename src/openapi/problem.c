@@ -17,7 +17,7 @@ static const struct {
     int status;
     const char *reason;
     int has_example;
-    unsigned int headers; /* of enum neo_response_headers */
+    unsigned int headers; /* bits of enum neo_response_headers */
 } reasons[] = {
     {400, "Bad Request", 1, 0},
     {401, "Unauthorized", 0, NEO_RESPONSE_CHALLENGE},
@@ -45,7 +45,7 @@ static neo_problem *make_body_problem(const neo_resource *resource, apr_pool_t *
         field++;
     if (field->name)
         neo_json_remove(body, field->name);
-    neo_json_set(body, "colour", neo_json_make_string("blue", pool));
+    neo_json_set_string(body, "colour", "blue", pool);
     return neo_validate(resource, body, pool, &clean);
 }
 
@@ -127,7 +127,7 @@ static neo_json *make_examples(const neo_openapi_builder *builder, const neo_ope
         neo_problem_frame frame = {sample_path(builder, operation, resource), REQUEST_ID, builder->docs_url};
         neo_problem *problem = make_problem(operation, resource, code, builder->pool);
         neo_json *document = neo_openapi_json(builder->pool, "%s", neo_problem_json(problem, &frame, builder->pool).ptr);
-        neo_json_set(document, "timestamp", neo_json_make_string(MOMENT, builder->pool));
+        neo_json_set_string(document, "timestamp", MOMENT, builder->pool);
         neo_openapi_example(builder, name, document);
     }
     neo_json_set(examples, name, neo_openapi_ref(builder, "examples", name));
@@ -163,7 +163,7 @@ static neo_json *make_response(const neo_openapi_builder *builder, const neo_ope
     neo_json *response = neo_json_make_object(pool);
     neo_json *content =
         neo_openapi_json(pool, NEO_JSON({"application/problem+json" : {"schema" : {"$ref" : "#/components/schemas/Problem"}}}));
-    neo_openapi_text(response, "description", describe_codes(operation, resource, reasons[row].reason, codes, pool), pool);
+    neo_json_set_string(response, "description", describe_codes(operation, resource, reasons[row].reason, codes, pool), pool);
     neo_json_set(response, "headers", neo_openapi_headers(builder, reasons[row].headers));
     if (reasons[row].has_example)
         neo_json_set(neo_json_get(content, "application/problem+json"), "examples",

@@ -2,9 +2,10 @@
 /* The operations of the reference (see openapi/reference.h). */
 #include "openapi/reference.h"
 
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
+
+#include "schema/rules.h"
 
 static void add_entry(neo_reference *reference, apr_array_header_t *entries, const neo_openapi_row *row)
 {
@@ -12,9 +13,7 @@ static void add_entry(neo_reference *reference, apr_array_header_t *entries, con
     const neo_openapi_builder builder = {.pool = pool};
     const char *path = neo_openapi_fill(&builder, row->operation->path, row->resource);
     neo_json *item = neo_json_get(neo_json_get(reference->document, "paths"), apr_pstrcat(pool, "/", path, NULL));
-    char *method = apr_pstrdup(pool, row->operation->method);
-    for (char *c = method; *c; c++)
-        *c = (char)apr_tolower(*c);
+    const char *method = neo_normalize_lower_case(row->operation->method, pool);
     neo_json *described = neo_json_get(item, method);
     *(neo_reference_entry *)apr_array_push(entries) =
         (neo_reference_entry){.id = neo_json_string_at(described, "operationId"),

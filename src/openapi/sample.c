@@ -13,7 +13,7 @@ typedef struct {
     apr_pool_t *pool;
     apr_array_header_t *steps;
     apr_table_t *variables; /* "{broker_id}" by the id in examples that it replaces */
-    int unique_count;       /* of the variables {unique}, {unique_2}, … */
+    int unique_count;       /* the number of variables {unique}, {unique_2}, … */
 } maker;
 
 static neo_json *make_body(maker *m, const neo_resource *resource);
@@ -187,7 +187,7 @@ static neo_json *make_batch(maker *m, const neo_resource *resource)
     neo_json *operations = neo_json_get(batch, "operations"), *update = neo_json_at(operations, 1);
     const char *id = create_resource(m, resource);
     neo_json_set(neo_json_at(operations, 0), "data", make_body(m, resource));
-    neo_openapi_text(update, "id", id, m->pool);
+    neo_json_set_string(update, "id", id, m->pool);
     neo_json_set(update, "data", make_patch(m, resource));
     return batch;
 }

@@ -5,7 +5,6 @@
 #include "openapi/openapi.h"
 
 #include <apr_hash.h>
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -20,26 +19,12 @@ typedef struct {
     const neo_openapi_builder *builder;
     const neo_resource *resource;
     neo_shape shape;
-    const neo_field *fields; /* of this object */
-    int has_all_shapes;      /* of the resource; otherwise this schema is the only one */
+    const neo_field *fields; /* this object's */
+    int has_all_shapes;      /* the resource has all shapes; otherwise this schema is the only one */
     int is_element;          /* in a list, at any depth: there is no patch of it */
 } maker;
 
 static void add_object_schema(const maker *m, const char *name, const char *doc);
-
-/* bank_account is BankAccount. */
-static char *camel_case(const char *name, apr_pool_t *pool)
-{
-    neo_buf out;
-    int upper = 1;
-    neo_buf_init(&out, pool, 40);
-    for (const char *c = name; *c; c++) {
-        if (*c != '_')
-            neo_buf_putc(&out, (char)(upper ? apr_toupper(*c) : *c));
-        upper = *c == '_';
-    }
-    return out.ptr;
-}
 
 /* One of several: Parties is Party, Owners is Owner. */
 static const char *singular(char *name)
@@ -57,10 +42,10 @@ static const char *singular(char *name)
 static const char *nested_name(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->builder->pool;
-    const char *name = camel_case(field->name, pool);
+    const char *name = neo_openapi_camel_case(field->name, pool);
     if (field->type == NEO_LIST)
-        return apr_pstrcat(pool, m->resource->title, singular(camel_case(field->name, pool)), neo_shape_suffixes[m->shape],
-                           NULL);
+        return apr_pstrcat(pool, m->resource->title, singular(neo_openapi_camel_case(field->name, pool)),
+                           neo_shape_suffixes[m->shape], NULL);
     const neo_field *taken = apr_hash_get(m->builder->objects, name, APR_HASH_KEY_STRING);
     if (!taken)
         apr_hash_set(m->builder->objects, name, APR_HASH_KEY_STRING, field->fields);
@@ -86,15 +71,10 @@ static int is_read(neo_shape shape)
     return shape != NEO_SHAPE_INPUT && shape != NEO_SHAPE_PATCH;
 }
 
-static void set_integer(neo_json *schema, const char *key, long long value, apr_pool_t *pool)
-{
-    neo_json_set(schema, key, neo_json_make_integer(value, pool));
-}
-
 static neo_json *id_schema(const char *prefix, apr_pool_t *pool)
 {
     neo_json *schema = neo_openapi_json(pool, NEO_JSON({"type" : "string"}));
-    neo_openapi_text(schema, "pattern", apr_pstrcat(pool, "^", prefix, "[0-7][0-9a-hjkmnp-tv-z]{25}$", NULL), pool);
+    neo_json_set_string(schema, "pattern", apr_pstrcat(pool, "^", prefix, "[0-7][0-9a-hjkmnp-tv-z]{25}$", NULL), pool);
     return schema;
 }
 
@@ -116,11 +96,11 @@ static neo_json *string_schema(const maker *m, const neo_field *field)
     if (field->flags & NEO_SERVER && !field->pattern && strcmp(field->name, "id") == 0)
         return id_schema(m->resource->prefix, pool);
     neo_json *schema = neo_openapi_json(pool, NEO_JSON({"type" : "string"}));
-    neo_openapi_text(schema, "format", field->format, pool);
-    neo_openapi_text(schema, "pattern", is_read(m->shape) ? field->pattern : request_pattern(field, pool), pool);
+    neo_json_set_string(schema, "format", field->format, pool);
+    neo_json_set_string(schema, "pattern", is_read(m->shape) ? field->pattern : request_pattern(field, pool), pool);
     if (field->max && !field->normalize && !(field->flags & NEO_VERBATIM)) {
-        set_integer(schema, "minLength", field->min ? field->min : 1, pool);
-        set_integer(schema, "maxLength", field->max, pool);
+        neo_json_set_integer(schema, "minLength", field->min ? field->min : 1, pool);
+        neo_json_set_integer(schema, "maxLength", field->max, pool);
     }
     return schema;
 }
@@ -130,7 +110,7 @@ static neo_json *enum_schema(const maker *m, const neo_field *field)
     apr_pool_t *pool = m->builder->pool;
     neo_json *schema = neo_openapi_json(pool, NEO_JSON({"type" : "string"})), *values = neo_json_make_array(pool);
     for (const char *const *v = field->values; *v; v++)
-        neo_json_append(values, neo_json_make_string(*v, pool));
+        neo_json_append_string(values, *v, pool);
     neo_json_set(schema, "enum", values);
     return schema;
 }
@@ -139,10 +119,10 @@ static neo_json *number_schema(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->builder->pool;
     neo_json *schema = neo_json_make_object(pool);
-    neo_openapi_text(schema, "type", field->type == NEO_INTEGER ? "integer" : "number", pool);
-    neo_openapi_text(schema, "format", field->format, pool);
-    set_integer(schema, "minimum", field->min, pool);
-    set_integer(schema, "maximum", field->max, pool);
+    neo_json_set_string(schema, "type", field->type == NEO_INTEGER ? "integer" : "number", pool);
+    neo_json_set_string(schema, "format", field->format, pool);
+    neo_json_set_integer(schema, "minimum", field->min, pool);
+    neo_json_set_integer(schema, "maximum", field->max, pool);
     return schema;
 }
 
@@ -189,11 +169,11 @@ static neo_json *array_schema(const maker *m, const neo_field *field, neo_json *
     neo_json *schema = neo_openapi_json(pool, NEO_JSON({"type" : "array"}));
     if (field->flags & (NEO_REQUIRED | NEO_ALWAYS) || field->type == NEO_ENUM_LIST ||
         is_read(m->shape)) /* an empty one is left out */
-        set_integer(schema, "minItems", 1, pool);
+        neo_json_set_integer(schema, "minItems", 1, pool);
     if (field->max_items)
-        set_integer(schema, "maxItems", field->max_items, pool);
+        neo_json_set_integer(schema, "maxItems", field->max_items, pool);
     if (field->type == NEO_ENUM_LIST || field->type == NEO_REFERENCE_LIST)
-        neo_json_set(schema, "uniqueItems", neo_json_make_boolean(1, pool));
+        neo_json_set_boolean(schema, "uniqueItems", 1, pool);
     neo_json_set(schema, "items", items);
     return schema;
 }
@@ -202,7 +182,7 @@ static neo_json *map_schema(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->builder->pool;
     neo_json *schema = neo_openapi_json(pool, NEO_JSON({"type" : "object"}));
-    set_integer(schema, "maxProperties", field->max_items, pool);
+    neo_json_set_integer(schema, "maxProperties", field->max_items, pool);
     neo_json_set(schema, "propertyNames",
                  neo_openapi_json(pool, "{\"minLength\": 1, \"maxLength\": %d}", field->max_key_length));
     neo_json_set(schema, "additionalProperties",
@@ -284,9 +264,9 @@ static neo_json *field_schema(const maker *m, const neo_field *field)
     /* The default value is in the text only: with `default`, openapi-typescript would make the field required. */
     if (!is_read(m->shape) && field->default_value)
         doc = apr_pstrcat(pool, doc, " `", field->default_value, "` if absent at creation or null.", NULL);
-    neo_openapi_text(schema, "description", doc, pool);
+    neo_json_set_string(schema, "description", doc, pool);
     if (is_read(m->shape) && field->personal == NEO_SENSITIVE)
-        neo_json_set(schema, "x-masked", neo_json_make_boolean(1, pool));
+        neo_json_set_boolean(schema, "x-masked", 1, pool);
     neo_openapi_deprecate(schema, field->deprecated, pool);
     if (has_example(m, field))
         neo_json_set(schema, "examples", neo_openapi_json(pool, "[%s]", field->example));
@@ -336,7 +316,7 @@ static void add_fields(const maker *m, neo_json *required, neo_json *properties)
         if (!is_known)
             neo_json_set(properties, f->name, schema);
         if (f->flags & required_flags[m->shape] && !(is_known && f->flags & required_flags[base_shape(m)]))
-            neo_json_append(required, neo_json_make_string(f->name, m->builder->pool));
+            neo_json_append_string(required, f->name, m->builder->pool);
     }
 }
 
@@ -347,7 +327,7 @@ static void add_object_schema(const maker *m, const char *name, const char *doc)
     neo_shape base = base_shape(m);
     neo_json *schema = neo_openapi_add(m->builder, "schemas", name, neo_openapi_json(pool, NEO_JSON({"type" : "object"})));
     neo_json *required = neo_json_make_array(pool), *properties = neo_json_make_object(pool), *all = neo_json_make_array(pool);
-    neo_openapi_text(schema, "description", doc, pool);
+    neo_json_set_string(schema, "description", doc, pool);
     if (base != m->shape) {
         size_t stem = strlen(name) - strlen(neo_shape_suffixes[m->shape]);
         neo_json_append(all,
@@ -361,7 +341,7 @@ static void add_object_schema(const maker *m, const char *name, const char *doc)
     if (neo_json_size(properties))
         neo_json_set(schema, "properties", properties);
     if (!is_read(m->shape) && base == m->shape)
-        neo_json_set(schema, "additionalProperties", neo_json_make_boolean(0, pool));
+        neo_json_set_boolean(schema, "additionalProperties", 0, pool);
 }
 
 /* ---------------------------------------------------------------- components */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What receivers of webhooks get: the schemas of events, and the member `webhooks` (see openapi/openapi.h). */
-#include <apr_lib.h>
+#include <apr_strings.h>
 
 #include "openapi/openapi.h"
 #include "resources/list.h"
@@ -23,7 +23,7 @@ static neo_shape payload_shape(const neo_event_type *type)
 static void describe(const neo_openapi_builder *builder, neo_json *properties, const char *member, const neo_event_type *type)
 {
     const char *payload = neo_openapi_schema_name(type->payload, payload_shape(type), builder->pool);
-    neo_json_append(neo_json_get(neo_json_get(properties, member), "enum"), neo_json_make_string(type->name, builder->pool));
+    neo_json_append_string(neo_json_get(neo_json_get(properties, member), "enum"), type->name, builder->pool);
     neo_json_set(properties, "payload", neo_openapi_ref(builder, "schemas", payload));
 }
 
@@ -61,8 +61,8 @@ neo_json *neo_openapi_event_sample(const neo_event_type *type, apr_pool_t *pool)
 {
     neo_json *sample = neo_openapi_json(pool, NEO_JSON({"id" : "whd_01kghcczxp4h7n2s9w3c6f1k8r"}));
     neo_json *payload = neo_openapi_sample(type->payload, payload_shape(type), pool);
-    neo_openapi_text(sample, "event_type", type->name, pool);
-    neo_openapi_text(sample, "created_at", "2026-02-03T09:12:40.118Z", pool);
+    neo_json_set_string(sample, "event_type", type->name, pool);
+    neo_json_set_string(sample, "created_at", "2026-02-03T09:12:40.118Z", pool);
     neo_json_set(sample, "payload",
                  type->sample ? neo_json_merge_patch(payload, neo_openapi_json(pool, "%s", type->sample), pool) : payload);
     return sample;
@@ -70,28 +70,13 @@ neo_json *neo_openapi_event_sample(const neo_event_type *type, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- requests */
 
-/* broker.created is onBrokerCreated. */
-static const char *webhook_operation_id(const char *event, apr_pool_t *pool)
-{
-    neo_buf out;
-    int upper = 1;
-    neo_buf_init(&out, pool, 40);
-    neo_buf_puts(&out, "on");
-    for (; *event; event++) {
-        if (apr_isalnum(*event))
-            neo_buf_putc(&out, (char)(upper ? apr_toupper(*event) : *event));
-        upper = !apr_isalnum(*event);
-    }
-    return out.ptr;
-}
-
 static void add_delivery_post(const neo_openapi_builder *builder, neo_json *webhooks, const neo_event_type *type)
 {
     apr_pool_t *pool = builder->pool;
     neo_json *item = neo_json_make_object(pool), *post = neo_openapi_template(builder, "deliveryPost", NULL);
     neo_json *content = neo_openapi_content(builder, neo_openapi_fill(builder, "{Resource}Event", type->payload));
-    neo_openapi_text(post, "summary", type->summary, pool);
-    neo_openapi_text(post, "operationId", webhook_operation_id(type->name, pool), pool);
+    neo_json_set_string(post, "summary", type->summary, pool);
+    neo_json_set_string(post, "operationId", apr_pstrcat(pool, "on", neo_openapi_camel_case(type->name, pool), NULL), pool);
     neo_json_set(neo_json_get(neo_json_get(post, "requestBody"), "content"), "application/json", content);
     neo_json_set(item, "post", post);
     neo_json_set(webhooks, type->name, item);

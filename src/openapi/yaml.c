@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <yaml.h>
 
-#define WIDTH     128 /* of a line */
+#define WIDTH     128 /* characters of a line */
 #define MAX_SHORT 600 /* bytes of the JSON text of what is written in flow style */
 
 static int append_output(void *out, unsigned char *text, size_t len)

@@ -44,7 +44,7 @@ static void mask_fields(neo_json *object, const neo_field *fields, int is_whole,
             for (apr_size_t i = 0; i < neo_json_size(value); i++)
                 mask_fields(neo_json_at(value, i), f->fields, is_masked, pool);
         else if (is_masked && kind == NEO_JSON_STRING && f->type == NEO_STRING)
-            neo_json_set(object, f->name, neo_json_make_string(NEO_MASK, pool));
+            neo_json_set_string(object, f->name, NEO_MASK, pool);
         else if (is_masked && kind != NEO_JSON_NULL)
             neo_json_remove(object, f->name);
     }

@@ -86,8 +86,8 @@ static const char *usable_time(const char *text, apr_pool_t *pool)
 
 static void set_text(neo_json *object, const char *name, const char *text, apr_pool_t *pool)
 {
-    if (text && !neo_json_get(object, name))
-        neo_json_set(object, name, neo_json_make_string(text, pool));
+    if (!neo_json_get(object, name))
+        neo_json_set_string(object, name, text, pool);
 }
 
 /* Identifies a lead without an id, so that a repeated post is recognized. */

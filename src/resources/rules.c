@@ -407,8 +407,8 @@ static void add_parties(neo_json *parties, const neo_json *ids, const char *role
 {
     for (apr_size_t i = 0; ids && i < neo_json_size(ids); i++) {
         neo_json *party = neo_json_make_object(pool);
-        neo_json_set(party, "party_id", neo_json_make_string(neo_json_string(neo_json_at(ids, i)), pool));
-        neo_json_set(party, "role", neo_json_make_string(role, pool));
+        neo_json_set_string(party, "party_id", neo_json_string(neo_json_at(ids, i)), pool);
+        neo_json_set_string(party, "role", role, pool);
         neo_json_append(parties, party);
     }
 }
@@ -420,7 +420,7 @@ void neo_fill_contract(const neo_rule_input *input, apr_pool_t *pool)
     if (!proposal)
         return;
     if (!neo_json_get(input->after, "amount"))
-        neo_json_set(input->after, "amount", neo_json_make_integer(neo_json_integer(neo_json_get(proposal, "amount")), pool));
+        neo_json_set_integer(input->after, "amount", neo_json_integer(neo_json_get(proposal, "amount")), pool);
     if (neo_json_get(input->after, "parties") || !roles[1])
         return;
     neo_json *parties = neo_json_make_array(pool);

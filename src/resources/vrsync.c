@@ -352,9 +352,9 @@ static void add_problem(const listing *l, const struct element *e, int is_missin
         message = apr_psprintf(l->pool, "must be at least %ld%s", (long)e->min, e->conversion == MONEY ? "00" : "");
     else if (!is_missing)
         message = apr_psprintf(l->pool, "must have %ld to %ld characters, without HTML", (long)e->min, (long)e->max);
-    neo_json_set(problem, "field", neo_json_make_string(e->field, l->pool));
-    neo_json_set(problem, "element", neo_json_make_string(e->path, l->pool));
-    neo_json_set(problem, "message", neo_json_make_string(message, l->pool));
+    neo_json_set_string(problem, "field", e->field, l->pool);
+    neo_json_set_string(problem, "element", e->path, l->pool);
+    neo_json_set_string(problem, "message", message, l->pool);
     neo_json_append(l->problems, problem);
 }
 
@@ -493,7 +493,7 @@ void neo_vrsync_add_problems(neo_buf *out, neo_text property, apr_pool_t *pool)
     neo_json *line = neo_json_make_object(pool);
     for (apr_size_t i = 0; i < COUNT(names); i++)
         if (find_value(&l, names[i]))
-            neo_json_set(line, names[i], neo_json_make_string(neo_json_string_at(l.property, names[i]), pool));
+            neo_json_set_string(line, names[i], neo_json_string_at(l.property, names[i]), pool);
     neo_json_set(line, "problems", l.problems);
     neo_json_add(out, line);
     neo_buf_putc(out, '\n');

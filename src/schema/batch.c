@@ -174,7 +174,7 @@ static void read_external_id(reader *r, const neo_json *sent, const char *path, 
         add_batch_error(r, NEO_VALIDATION_FIELD_INVALID, join(r, path, "external_id"),
                         "must be that of data, which may leave it out");
     else
-        neo_json_set(operation->data, "external_id", neo_json_make_string(operation->external_id, r->pool));
+        neo_json_set_string(operation->data, "external_id", operation->external_id, r->pool);
 }
 
 static void read_operation(reader *r, neo_json *sent, const char *path, neo_batch_operation *operation)

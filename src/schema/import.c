@@ -135,9 +135,9 @@ neo_problem *neo_import_check(const neo_resource *resource, neo_json *body, cons
     if (neo_json_get_kind(body) != NEO_JSON_OBJECT)
         return problem;
     *row = neo_json_make_object(pool);
-    neo_json_set(*row, "organization_id", neo_json_make_string(owner->organization, pool));
-    neo_json_set(*row, "tenant_id", neo_json_make_string(owner->tenant, pool));
-    neo_json_set(*row, "id", neo_json_make_string(owner->id, pool));
+    neo_json_set_string(*row, "organization_id", owner->organization, pool);
+    neo_json_set_string(*row, "tenant_id", owner->tenant, pool);
+    neo_json_set_string(*row, "id", owner->id, pool);
     for (const neo_field *f = resource->fields; f->name; f++) {
         neo_json *value = neo_json_get(*clean, f->name);
         if (f->flags & NEO_SERVER && (f->type == NEO_TIMESTAMP || !owner->has_only_times))

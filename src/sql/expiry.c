@@ -65,7 +65,7 @@ static neo_pg_status expire(neo_pg *pg, const neo_rows *due, int row, apr_pool_t
     neo_rows rows;
     if (!before)
         return NEO_PG_FAILED;
-    neo_json_set(patch, "status", neo_json_make_string(to, pool));
+    neo_json_set_string(patch, "status", to, pool);
     change.body = input.after = neo_json_merge_patch(before, patch, pool);
     if (neo_transition_check(input.resource, neo_json_string_at(before, "status"), to, pool, &change.timestamp_field))
         return NEO_PG_FAILED;

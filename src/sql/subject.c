@@ -21,7 +21,7 @@ static const char *personal_fields(apr_pool_t *pool)
         neo_json *names = neo_json_make_array(pool);
         for (const neo_field *f = records[r]->fields; f->name; f++)
             if (neo_field_is_personal(f))
-                neo_json_append(names, neo_json_make_string(f->name, pool));
+                neo_json_append_string(names, f->name, pool);
         neo_json_set(all, records[r]->prefix, names);
     }
     return neo_json_text(all, pool).ptr;

@@ -290,12 +290,9 @@ static const char *read_pricing(const reader *r, const neo_json *reported)
         return NULL;
     neo_json *clean = neo_json_make_object(r->pool);
     int is_billable = billable ? neo_json_is_true(billable) : type && strcmp(type, "regular") == 0;
-    neo_json_set(clean, "billable", neo_json_make_boolean(is_billable, r->pool));
-    for (apr_size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        const char *word = neo_word_at(pricing, words[i], r->pool);
-        if (word)
-            neo_json_set(clean, words[i], neo_json_make_string(word, r->pool));
-    }
+    neo_json_set_boolean(clean, "billable", is_billable, r->pool);
+    for (apr_size_t i = 0; i < sizeof words / sizeof *words; i++)
+        neo_json_set_string(clean, words[i], neo_word_at(pricing, words[i], r->pool), r->pool);
     return neo_json_text(clean, r->pool).ptr;
 }
 

@@ -16,18 +16,13 @@
 
 /* ---------------------------------------------------------------- requests */
 
-static void set_string(neo_json *object, const char *name, const char *value, apr_pool_t *pool)
-{
-    neo_json_set(object, name, neo_json_make_string(value, pool));
-}
-
 static neo_json *make_template(const neo_outgoing *message, apr_pool_t *pool)
 {
     neo_json *template = neo_json_make_object(pool), *language = neo_json_make_object(pool);
     neo_json *components = neo_template_components(message->definition, message->content, pool);
-    set_string(template, "name", neo_json_string_at(message->content, "template_name"), pool);
-    set_string(language, "policy", "deterministic", pool);
-    set_string(language, "code", neo_json_string_at(message->content, "template_language"), pool);
+    neo_json_set_string(template, "name", neo_json_string_at(message->content, "template_name"), pool);
+    neo_json_set_string(language, "policy", "deterministic", pool);
+    neo_json_set_string(language, "code", neo_json_string_at(message->content, "template_language"), pool);
     neo_json_set(template, "language", language);
     if (components)
         neo_json_set(template, "components", components);
@@ -44,11 +39,9 @@ static neo_json *make_content(const neo_outgoing *message, const char *type, apr
                    {"document", "caption", "caption"}, {"document", "filename", "media_filename"},
                    {"reaction", "emoji", "emoji"}};
     neo_json *content = neo_json_make_object(pool);
-    for (apr_size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        const char *value = strcmp(members[i].type, type) == 0 ? neo_json_string_at(message->content, members[i].field) : NULL;
-        if (value)
-            set_string(content, members[i].name, value, pool);
-    }
+    for (apr_size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (strcmp(members[i].type, type) == 0)
+            neo_json_set_string(content, members[i].name, neo_json_string_at(message->content, members[i].field), pool);
     return content;
 }
 
@@ -58,27 +51,27 @@ neo_text neo_outgoing_json(const neo_outgoing *message, apr_pool_t *pool)
     const char *type = neo_json_string_at(message->content, "type");
     int is_template = !type || strcmp(type, "template") == 0;
     neo_json *content = is_template ? make_template(message, pool) : make_content(message, type, pool);
-    set_string(body, "messaging_product", "whatsapp", pool);
-    set_string(body, "recipient_type", "individual", pool);
-    set_string(body, "to", message->wa_id ? message->wa_id : message->bsuid, pool);
-    set_string(body, "type", is_template ? "template" : type, pool);
+    neo_json_set_string(body, "messaging_product", "whatsapp", pool);
+    neo_json_set_string(body, "recipient_type", "individual", pool);
+    neo_json_set_string(body, "to", message->wa_id ? message->wa_id : message->bsuid, pool);
+    neo_json_set_string(body, "type", is_template ? "template" : type, pool);
     neo_json_set(body, is_template ? "template" : type, content);
     if (message->reply_to && !is_template && strcmp(type, "reaction") == 0)
-        set_string(content, "message_id", message->reply_to, pool);
+        neo_json_set_string(content, "message_id", message->reply_to, pool);
     else if (message->reply_to) {
-        set_string(reply_to, "message_id", message->reply_to, pool);
+        neo_json_set_string(reply_to, "message_id", message->reply_to, pool);
         neo_json_set(body, "context", reply_to);
     }
-    set_string(body, "biz_opaque_callback_data", message->id, pool);
+    neo_json_set_string(body, "biz_opaque_callback_data", message->id, pool);
     return neo_json_text(body, pool);
 }
 
 neo_text neo_read_receipt_json(const char *provider_id, apr_pool_t *pool)
 {
     neo_json *body = neo_json_make_object(pool);
-    set_string(body, "messaging_product", "whatsapp", pool);
-    set_string(body, "status", "read", pool);
-    set_string(body, "message_id", provider_id, pool);
+    neo_json_set_string(body, "messaging_product", "whatsapp", pool);
+    neo_json_set_string(body, "status", "read", pool);
+    neo_json_set_string(body, "message_id", provider_id, pool);
     return neo_json_text(body, pool);
 }
 

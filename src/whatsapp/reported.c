@@ -28,6 +28,17 @@ neo_json *neo_provider_list(const neo_provider_response *response, apr_pool_t *p
     return answer;
 }
 
+const char *neo_provider_word(const neo_json *object, const char *name, apr_size_t max, apr_pool_t *pool)
+{
+    const char *text = neo_json_string_at(object, name);
+    if (!text || !*text || strlen(text) > max)
+        return NULL;
+    char *word = apr_pstrdup(pool, text);
+    for (char *c = word; *c; c++)
+        *c = apr_isalnum(*c) ? (char)apr_tolower(*c) : '_';
+    return word;
+}
+
 /* The limit is that of the number, or since the end of 2025 that of the business, which its numbers share. */
 const char *neo_numbers_path(const char *account, int is_reduced, apr_pool_t *pool)
 {
@@ -35,30 +46,20 @@ const char *neo_numbers_path(const char *account, int is_reduced, apr_pool_t *po
                        is_reduced ? "" : ",messaging_limit_tier,whatsapp_business_manager_messaging_limit", "&limit=100", NULL);
 }
 
-/* "TIER_1K" is "tier_1k", "GREEN" is "green". */
-static void set_lower(neo_json *row, const char *name, const char *value, apr_pool_t *pool)
-{
-    if (!value || strlen(value) > MAX_ID)
-        return;
-    char *lower = apr_pstrdup(pool, value);
-    for (char *c = lower; *c; c++)
-        *c = apr_isalnum(*c) ? (char)apr_tolower(*c) : '_';
-    neo_json_set(row, name, neo_json_make_string(lower, pool));
-}
-
 static neo_json *make_number(const neo_json *reported, apr_pool_t *pool)
 {
     const char *id = neo_json_string_at(reported, "id");
     const char *name = neo_clip(neo_json_string_at(reported, "verified_name"), MAX_NAME, "", pool);
-    const char *shared = neo_json_string_at(reported, "whatsapp_business_manager_messaging_limit");
+    const char *limit = neo_provider_word(reported, "whatsapp_business_manager_messaging_limit", MAX_ID, pool);
     if (!id || strlen(id) > MAX_ID || id[strspn(id, "0123456789")])
         return NULL;
     neo_json *row = neo_json_make_object(pool);
-    neo_json_set(row, "phone_number_id", neo_json_make_string(id, pool));
-    if (name)
-        neo_json_set(row, "verified_name", neo_json_make_string(name, pool));
-    set_lower(row, "quality_rating", neo_json_string_at(reported, "quality_rating"), pool);
-    set_lower(row, "messaging_limit", shared ? shared : neo_json_string_at(reported, "messaging_limit_tier"), pool);
+    neo_json_set_string(row, "phone_number_id", id, pool);
+    neo_json_set_string(row, "verified_name", name, pool);
+    neo_json_set_string(row, "quality_rating", neo_provider_word(reported, "quality_rating", MAX_ID, pool), pool);
+    if (!limit)
+        limit = neo_provider_word(reported, "messaging_limit_tier", MAX_ID, pool);
+    neo_json_set_string(row, "messaging_limit", limit, pool);
     return row;
 }
 

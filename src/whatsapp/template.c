@@ -3,7 +3,6 @@
  * whatsapp/template.h). */
 #include "whatsapp/template.h"
 
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,22 +42,10 @@ static int has_text(const neo_json *object, const char *name, const char *wanted
     return text && strcasecmp(text, wanted) == 0;
 }
 
-static void set_text(neo_json *object, const char *name, const char *value, apr_pool_t *pool)
-{
-    if (value)
-        neo_json_set(object, name, neo_json_make_string(value, pool));
-}
-
-/* A word of the provider's in lower case, such as "marketing"; "unknown" if it is none. */
 static const char *lower_word(const neo_json *object, const char *name, apr_pool_t *pool)
 {
-    const char *text = neo_json_string_at(object, name);
-    if (!text || !*text || strlen(text) > MAX_WORD)
-        return "unknown";
-    char *word = apr_pstrdup(pool, text);
-    for (char *c = word; *c; c++)
-        *c = apr_isalnum(*c) ? (char)apr_tolower(*c) : '_';
-    return word;
+    const char *word = neo_provider_word(object, name, MAX_WORD, pool);
+    return word ? word : "unknown";
 }
 
 /* The length of the placeholder at `text`, such as "{{1}}" or "{{first_name}}", and its name; 0 if there is none. */
@@ -90,9 +77,9 @@ static neo_json *add_parameter(neo_json *parameters, const char *field, const ch
                                apr_pool_t *pool)
 {
     neo_json *parameter = neo_json_make_object(pool);
-    set_text(parameter, "field", field, pool);
-    set_text(parameter, "component", component, pool);
-    set_text(parameter, "type", type, pool);
+    neo_json_set_string(parameter, "field", field, pool);
+    neo_json_set_string(parameter, "component", component, pool);
+    neo_json_set_string(parameter, "type", type, pool);
     neo_json_append(parameters, parameter);
     return parameter;
 }
@@ -109,10 +96,11 @@ static void add_placeholders(neo_json *parameters, const char *component, const 
         long number = is_number(name) && strlen(name) <= 2 ? atol(name) : 0;
         highest = number > highest ? number : highest;
         if (!is_number(name) && !has_parameter(parameters, component, name))
-            set_text(add_parameter(parameters, NAMED, component, "text", pool), "name", name, pool);
+            neo_json_set_string(add_parameter(parameters, NAMED, component, "text", pool), "name", name, pool);
     }
     for (long number = 1; number <= highest; number++)
-        set_text(add_parameter(parameters, positional, component, "text", pool), "name", apr_ltoa(pool, number), pool);
+        neo_json_set_string(add_parameter(parameters, positional, component, "text", pool), "name", apr_ltoa(pool, number),
+                            pool);
 }
 
 static void read_header(neo_json *parameters, const neo_json *header, apr_pool_t *pool)
@@ -144,8 +132,8 @@ static void read_buttons(neo_json *parameters, const neo_json *component, apr_po
         if (!is_needed)
             continue;
         neo_json *parameter = add_parameter(parameters, is_url ? BUTTON_LIST : NULL, "button", type, pool);
-        neo_json_set(parameter, "index", neo_json_make_integer((long long)i, pool));
-        set_text(parameter, "text", neo_clip(neo_json_string_at(button, "text"), MAX_NAME, "", pool), pool);
+        neo_json_set_integer(parameter, "index", (long long)i, pool);
+        neo_json_set_string(parameter, "text", neo_clip(neo_json_string_at(button, "text"), MAX_NAME, "", pool), pool);
     }
 }
 
@@ -162,7 +150,7 @@ static neo_json *make_definition(const neo_json *template, apr_pool_t *pool)
         else if (strcmp(type, "buttons") == 0)
             read_buttons(parameters, component, pool);
         else if (strcmp(type, "body") == 0 && text && *text && strlen(text) <= MAX_TEXT) {
-            set_text(definition, "body", text, pool);
+            neo_json_set_string(definition, "body", text, pool);
             add_placeholders(parameters, "body", BODY_LIST, text, pool);
         } else if (strcmp(type, "carousel") == 0 || strcmp(type, "limited_time_offer") == 0)
             add_parameter(parameters, NULL, type, type, pool);
@@ -178,10 +166,10 @@ static neo_json *make_row(const neo_json *template, apr_pool_t *pool)
     const char *name = neo_json_string_at(template, "name"), *language = neo_json_string_at(template, "language");
     if (!name || !*name || strlen(name) > MAX_NAME || !language || !*language || strlen(language) > MAX_WORD)
         return NULL;
-    set_text(row, "name", name, pool);
-    set_text(row, "language", language, pool);
-    set_text(row, "status", lower_word(template, "status", pool), pool);
-    set_text(row, "category", lower_word(template, "category", pool), pool);
+    neo_json_set_string(row, "name", name, pool);
+    neo_json_set_string(row, "language", language, pool);
+    neo_json_set_string(row, "status", lower_word(template, "status", pool), pool);
+    neo_json_set_string(row, "category", lower_word(template, "category", pool), pool);
     neo_json_set(row, "definition", make_definition(template, pool));
     return row;
 }
@@ -361,16 +349,16 @@ static neo_json *make_parameter(const neo_json *parameter, const char *value, co
     neo_json *made = neo_json_make_object(pool), *media = neo_json_make_object(pool);
     const char *type = neo_json_string_at(parameter, "type");
     int is_media = has_text(parameter, "field", MEDIA);
-    set_text(made, "type", is_media ? type : "text", pool);
+    neo_json_set_string(made, "type", is_media ? type : "text", pool);
     if (has_text(parameter, "field", NAMED))
-        set_text(made, "parameter_name", neo_json_string_at(parameter, "name"), pool);
+        neo_json_set_string(made, "parameter_name", neo_json_string_at(parameter, "name"), pool);
     if (!is_media) {
-        set_text(made, "text", value, pool);
+        neo_json_set_string(made, "text", value, pool);
         return made;
     }
-    set_text(media, "link", value, pool);
+    neo_json_set_string(media, "link", value, pool);
     if (strcmp(type, "document") == 0)
-        set_text(media, "filename", neo_json_string_at(content, "media_filename"), pool);
+        neo_json_set_string(media, "filename", neo_json_string_at(content, "media_filename"), pool);
     neo_json_set(made, type, media);
     return made;
 }
@@ -384,10 +372,10 @@ static neo_json *find_component(neo_json *components, const neo_json *parameter,
         if (has_text(neo_json_at(components, i), "type", type))
             return neo_json_at(components, i);
     neo_json *component = neo_json_make_object(pool);
-    set_text(component, "type", type, pool);
+    neo_json_set_string(component, "type", type, pool);
     if (is_button) {
-        set_text(component, "sub_type", neo_json_string_at(parameter, "type"), pool);
-        set_text(component, "index", apr_ltoa(pool, (long)neo_json_integer(neo_json_get(parameter, "index"))), pool);
+        neo_json_set_string(component, "sub_type", neo_json_string_at(parameter, "type"), pool);
+        neo_json_set_string(component, "index", apr_ltoa(pool, (long)neo_json_integer(neo_json_get(parameter, "index"))), pool);
     }
     neo_json_set(component, "parameters", neo_json_make_array(pool));
     neo_json_append(components, component);
@@ -400,7 +388,8 @@ static neo_json *assume_parameters(const neo_json *content, apr_pool_t *pool)
     const neo_json *list = neo_json_get(content, BODY_LIST);
     neo_json *parameters = neo_json_make_array(pool);
     for (apr_size_t i = 0; list && i < neo_json_size(list); i++)
-        set_text(add_parameter(parameters, BODY_LIST, "body", "text", pool), "name", apr_ltoa(pool, (long)i + 1), pool);
+        neo_json_set_string(add_parameter(parameters, BODY_LIST, "body", "text", pool), "name", apr_ltoa(pool, (long)i + 1),
+                            pool);
     return parameters;
 }
 
