@@ -65,12 +65,12 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def reason_of(error):
+def describe_error(error):
     reason = getattr(error, "reason", None) or error
     return getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
 
 
-def detail_of(error):
+def read_problem(error):
     """The detail and code of a problem, or None if the response is none of the API."""
     try:
         problem = json.loads(error.read(65536))
@@ -91,7 +91,7 @@ class Api:
         if organization:
             self.headers["X-Organization-ID"] = organization
         self.opener = urllib.request.build_opener(NoRedirect)
-        self.is_away = False
+        self.is_unreachable = False
 
     def get(self, path, **params):
         """Returns the parsed body and the headers. Repeats the request while the service cannot answer it."""
@@ -102,9 +102,9 @@ class Api:
             try:
                 with self.opener.open(request, timeout=TIMEOUT_S) as answer:
                     body = json.load(answer)
-                if self.is_away:
+                if self.is_unreachable:
                     notice("Connected again.")
-                self.is_away = False
+                self.is_unreachable = False
                 return body, answer.headers
             except urllib.error.HTTPError as error:
                 delay = self.delay_after(error, delay)
@@ -114,20 +114,20 @@ class Api:
                 if isinstance(getattr(error, "reason", None), ssl.SSLCertVerificationError):
                     raise Failure(f"The certificate of {self.url} cannot be verified: {error.reason.verify_message}. "
                                   "SSL_CERT_FILE can name a certificate authority.") from error
-                self.note_away(reason_of(error))
+                self.note_unreachable(describe_error(error))
                 delay = min(2 * delay, MAX_DELAY_S)
             time.sleep(delay)
 
-    def note_away(self, why):
-        if not self.is_away:
+    def note_unreachable(self, why):
+        if not self.is_unreachable:
             notice(f"{self.url} cannot be reached: {printable(why)}. Trying again until it can; nothing is lost meanwhile.")
-        self.is_away = True
+        self.is_unreachable = True
 
     def delay_after(self, error, delay):
         """The seconds until the request can be repeated. Raises Failure if that is of no use."""
-        detail, code = detail_of(error)
+        detail, code = read_problem(error)
         if error.code == 429 or error.code >= 500:
-            self.note_away(detail or f"status {error.code}")
+            self.note_unreachable(detail or f"status {error.code}")
             after = error.headers.get("Retry-After", "")
             return min(int(after), 3600) if after.isdecimal() and after != "0" else min(2 * delay, MAX_DELAY_S)
         if code == "validation.position_expired":
@@ -155,7 +155,7 @@ class State:
         except FileNotFoundError:
             pass  # the first run
         except (OSError, ValueError, TypeError) as error:
-            raise Failure(f"The state file {path} cannot be read: {reason_of(error)}. Remove it to start anew.") from error
+            raise Failure(f"The state file {path} cannot be read: {describe_error(error)}. Remove it to start anew.") from error
 
     def get(self, name):
         return self.values.get(name)
@@ -171,7 +171,7 @@ class State:
                 json.dump(self.values, new)
             os.replace(new.name, self.path)
         except OSError as error:
-            raise Failure(f"The state file {self.path} cannot be written: {reason_of(error)}.") from error
+            raise Failure(f"The state file {self.path} cannot be written: {describe_error(error)}.") from error
 
 
 def default_state(principal, url):
@@ -180,7 +180,7 @@ def default_state(principal, url):
     return pathlib.Path(home) / "neoapi-listen" / f"{principal}-{place}.json"
 
 
-def time_of(text):
+def parse_time(text):
     """A moment before now, such as 2h, or an RFC 3339 time, in the form of the API."""
     match = re.fullmatch(r"(\d{1,6})([smhd])", text)
     if match:
@@ -200,7 +200,7 @@ def start_at(since, state):
         return state.get("position") or "now", {}
     if since in ("now", "oldest") or since.startswith("evt_"):
         return {"now": "now", "oldest": ""}.get(since, since), {}
-    return "", {"created_gte": time_of(since)}
+    return "", {"created_gte": parse_time(since)}
 
 
 # ---------------------------------------------------------------- printing
@@ -213,27 +213,27 @@ def short(value):
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def changes_of(event):
+def describe_changes(event):
     """What an update has changed: the old and the new value, or only the name of a confidential field."""
     previous, payload = event.get("previous") or {}, event.get("payload") or {}
     return ", ".join(f"{name} {short(previous.get(name))} → {short(payload.get(name))}" if name in previous or name in payload
                      else name for name in event.get("changed") or [] if name != "updated_at")
 
 
-def line_of(event):
+def format_event(event):
     happened = event["type"].rpartition(".")[2]
     at = datetime.datetime.fromisoformat(event["created_at"].replace("Z", "+00:00")).astimezone()
     parts = [color("dim", at.strftime("%Y-%m-%d %H:%M:%S")), color(happened, event["type"].ljust(20)),
-             color("bold", event.get("resource_id") or "-"), printable(changes_of(event)) or
+             color("bold", event.get("resource_id") or "-"), printable(describe_changes(event)) or
              printable(short((event.get("payload") or {}).get("name") or (event.get("payload") or {}).get("title") or ""))]
     return "  ".join(part for part in parts if part)
 
 
 def print_event(event, is_whole):
     if not is_whole:
-        print(line_of(event), flush=True)
+        print(format_event(event), flush=True)
     elif sys.stdout.isatty():
-        print(line_of(event), json.dumps(event, ensure_ascii=False, indent=2), sep="\n", flush=True)
+        print(format_event(event), json.dumps(event, ensure_ascii=False, indent=2), sep="\n", flush=True)
     else:  # JSON Lines, for other programs
         print(json.dumps(event, ensure_ascii=False), flush=True)
 
@@ -283,7 +283,7 @@ class Receiver:
                 return self.report("no answer within 15 s", began)
             except (OSError, http.client.HTTPException) as error:
                 if not was_away:
-                    notice(f"{self.url} cannot be reached: {reason_of(error)}. Trying again until it can; events wait meanwhile.")
+                    notice(f"{self.url} cannot be reached: {describe_error(error)}. Trying again until it can; events wait meanwhile.")
                 was_away = True
                 time.sleep(1)
 
@@ -322,7 +322,7 @@ def read_key(file):
         try:
             key = pathlib.Path(file).read_text().strip()
         except (OSError, ValueError) as error:
-            raise Failure(f"The key file {file} cannot be read: {reason_of(error)}.") from error
+            raise Failure(f"The key file {file} cannot be read: {describe_error(error)}.") from error
     else:
         key = os.environ.get(KEY, "").strip()
     if not key:
@@ -332,7 +332,7 @@ def read_key(file):
     return key
 
 
-def secret_of(state):
+def read_secret(state):
     secret = os.environ.get(SECRET) or state.get("secret") or "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
     try:
         if not secret.startswith("whsec_") or len(base64.b64decode(secret[6:], validate=True)) < 16:
@@ -367,7 +367,7 @@ def run():
     state = State(arguments.state or default_state(principal["principal_id"], api.url))
     receiver = None
     if arguments.forward_to:
-        receiver = Receiver(arguments.forward_to, secret_of(state))
+        receiver = Receiver(arguments.forward_to, read_secret(state))
         notice(f"Forwarding to {arguments.forward_to}. Its secret: {receiver.secret}")
     follow(api, arguments, state, receiver)
 

@@ -10,7 +10,7 @@ function values(form, place) {
     return [...form.querySelectorAll(`[data-in=${place}]`)].filter((input) => input.value !== '');
 }
 
-function requestOf(form) {
+function makeRequest(form) {
     let path = form.dataset.path;
     for (const input of values(form, 'path')) path = path.replace(`{${input.name}}`, encodeURIComponent(input.value));
     // A comma separates the values of a filter; encoded it would be part of one.
@@ -40,7 +40,7 @@ function show(place, status, text) {
 async function send(form) {
     const place = form.querySelector('.result');
     try {
-        const response = await fetch(requestOf(form));
+        const response = await fetch(makeRequest(form));
         const type = response.headers.get('Content-Type') ?? '';
         show(place, `${response.status} ${response.statusText}`, /json|text|yaml/.test(type) ? pretty(await response.text()) : type);
     } catch (error) {

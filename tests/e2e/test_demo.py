@@ -94,7 +94,7 @@ def check_readme(demo):
 
 
 def check_way(demo, lines):
-    """Runs the commands of the page "Choose your way" that set the variables and send a request."""
+    """Runs the commands of the page "Running the service" that set the variables and send a request."""
     page = Page("", shell(f"{lines[0].rsplit(' ', 1)[0]} {lines[0].split()[-1].removesuffix('me')}docs/ways"))
     key, request = [text for text in samples(page, "sh")][2:4]
     assert "api_key" in shell(f"{key}\n{request}".replace(". build/", f". {demo.build}/"))

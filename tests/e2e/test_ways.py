@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page "Choose your way": each way has the same steps. What all have in common is run here; the commands before it are those of
+"""The page "Running the service": each way has the same steps. What all have in common is run here; the commands before it are those of
 README.md, doc/image.md and doc/cluster.md, which other tests run, and the demo's, which test_demo.py runs as well."""
 
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of doc/image.md, and those for the container on the page "Choose your way", work as they are written, with podman."""
+"""The commands of doc/image.md, and those for the container on the page "Running the service", work as they are written, with podman."""
 
 import os
 import pathlib

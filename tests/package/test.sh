@@ -6,7 +6,7 @@
 #   clang         the same with clang, and with nocheck
 #   lintian       reports no problems
 #   walk          the commands of the README, from the package to a request and a webhook
-#   way           the commands for Debian on the page "Choose your way", up to an event
+#   way           the commands for Debian on the page "Running the service", up to an event
 #   site          neoapictl site create: each kind of certificate; failures change nothing
 #   setup         neoapictl setup with questions on a terminal, up to a request; Ctrl-C
 #   autopkgtest   debian/tests, like Debian

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands of one way of the page "Choose your way" as they stand, from nothing to an event that they have caused.
+"""Runs the commands of one way of the page "Running the service" as they stand, from nothing to an event that they have caused.
 In a machine of machine.sh, with ways.html beside it, this is the way of the Debian package; tests/image/page.py imports it for the container."""
 import html
 import os
