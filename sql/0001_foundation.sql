@@ -282,7 +282,7 @@ grant select, delete, insert (name, version, clock_ahead_ms, delivers, requests,
 
 -- ---------------------------------------------------------------- limits
 
--- When each host exchanged its leases last. They are valid for 5 seconds, also in src/api/lease.c.
+-- When each host exchanged its leases last. They are valid for 5 seconds; src/api/lease.c has the same limit.
 create unlogged table neoapi.limit_host (
     name            text collate "C" primary key,
     seen_at         timestamptz not null,
@@ -293,13 +293,13 @@ create unlogged table neoapi.limit_host (
 grant select, insert, update, delete on neoapi.limit_host to :runtime;
 
 -- The hosts' parts of limits of the deployment: of a credential's requests, of an organization's deliveries to a receiver, and of its
--- requests in progress. A host that has ended has what it used, until the window has passed; after that 0 for a minute, in which the
--- others read it.
+-- requests in progress. The rows of a host that has ended keep what it used until the window has passed. Then they have 0 for a minute, so
+-- that the other hosts read it.
 create unlogged table neoapi.limit_lease (
     name           text collate "C",
     host           text collate "C",
     max_count      int not null,
-    window_seconds int not null, -- 0: of requests in progress
+    window_seconds int not null, -- 0: the limit is of requests in progress
     lease          int not null, -- of max_count
     used           int not null, -- of the lease, in the window
     demand         int not null, -- requests lately, including refused ones
@@ -311,26 +311,27 @@ create unlogged table neoapi.limit_lease (
 create index limit_lease_version on neoapi.limit_lease (host, version);
 grant select, insert, update, delete on neoapi.limit_lease to :runtime;
 
--- Records the leases of host `me` that have changed, or all if `known` is 0. The host has already reduced those whose targets are
--- lower; they are null if it has only its equal part, and their targets are null if it needs no row any more. If its targets are higher,
--- it gets what no other host has or can have:
---   - Another host has its lease; if that is not valid, at most an equal part of it; after 30 seconds, what it has used of the window.
+-- Exchanges the leases of the host `me`: those that have changed, or all if `known` is 0. `leases` and `targets` are what the host has
+-- and what it needs. A lease is null if the host has only its equal part; a target is null if it needs no row any more. The host has
+-- reduced leases with lower targets before the call. For higher targets it gets what no other host has or can have:
+--   - Another host has its lease. If its leases are not valid, it has at most an equal part; after 30 seconds, what it has used in the
+--     window.
 --   - A host without a row can have an equal part.
---   - Until all hosts have exchanged leases, they are not increased, because the table is empty after a crash of the database.
---   - A host whose leases were not valid has no more than the others have left to it.
--- If hosts have refused batches that count as several requests, the others leave so many to the one that wants most. If several want the
--- same, only the first one is recorded, so that it stays the one.
+--   - No lease grows until all hosts have exchanged leases, because the table is empty after a crash of the database.
+--   - A host whose leases were not valid gets no more than the others have left to it.
+-- If hosts have refused batches that count as several requests, the others leave enough for the largest batch to the host that refused
+-- it. Of equal ones only the first is recorded, so that the choice does not change.
 -- The leases of a host that has been restarted (is_new) are kept as those of a host that has ended, until the window has passed.
 --
--- Returns a row with place 0, the leases of the names by their place in the array, and the limits whose numbers others have changed since
--- `known`: with a lease if `me` has no row. `known` is the name in the row with place 0 of the last response that the host has applied:
--- the exchange's version, and a hash of the other hosts with valid leases. If that has changed, or one of them has sent all leases, the
--- response has the limits of all others, and other_used is 1 in the row with place 0. A host deletes its row of a limit only after it has
--- sent that nothing is used, so the others need not learn of it.
+-- Returns a row with place 0; the leases, by the place of their names in the array; and the limits whose numbers other hosts have changed
+-- since `known`, with a lease if `me` has no row of them. `known` is the name in the row with place 0 of the last response that the host
+-- applied: the version of that exchange, and a hash of the other hosts with valid leases. If the hash has changed, or another host has
+-- sent all its leases, the response has the limits of all others, and other_used is 1 in the row with place 0. A host deletes its row of a
+-- limit only after it has sent that nothing is used, so the others need not learn of the deletion.
 --
--- Returns only a row with place -1 if the leases of `me` are not complete in the table: because it has not been seen for five
--- seconds, unless it is alone, or the table is empty after a crash. Returns nothing if another host holds the lock for 50 ms, or
--- if a later exchange of `me`, which has a higher number, was executed before: the process of this one was stopped meanwhile.
+-- Returns only a row with place -1 if the table does not have all leases of `me`: it is empty after a crash, or the host is not alone and
+-- has not been seen for five seconds. Returns nothing if another host holds the lock for 50 ms, or if a later exchange of `me`, which has
+-- a higher number, was executed before this one, whose process was stopped meanwhile.
 --
 -- plpgsql, because its statements have snapshots of their own: those after the lock see what another host has recorded. They are planned
 -- each time, and find rows by the primary key or the hosts, because the table can grow from nothing to many rows before it is analyzed.

@@ -14,7 +14,7 @@
 -- ---------------------------------------------------------------- brokers
 
 -- The CRECI number for comparisons: upper case, letters and digits only. translate is faster than regexp_replace, which begins a
--- match for each character that it removes. Not strict, because PostgreSQL then inlines no `case`.
+-- match for each character that it removes. Not declared strict, because PostgreSQL does not inline a strict function with a `case`.
 create function neoapi.creci_key(creci text) returns text
     language sql immutable parallel safe
     return upper(case when creci ~ '^[A-Za-z0-9 ./-]*$' then translate(creci, ' ./-', '')
@@ -47,8 +47,8 @@ create index broker_document_number on neoapi.broker (organization_id, document_
 create index broker_email on neoapi.broker (organization_id, lower(email), id);
 create index broker_visibility on neoapi.broker (organization_id, visibility, id);
 create index broker_updated_at on neoapi.broker (organization_id, updated_at, id);
--- With the default sample PostgreSQL can take a rare name for a frequent one. It then reads the organization's rows from the
--- newest on until it has a page, instead of using this index.
+-- With the default statistics target PostgreSQL can mistake a rare name for a frequent one. It would then read the organization's
+-- rows, the newest first, until it has a page, instead of using this index.
 create index broker_name on neoapi.broker using gin (organization_id, neoapi.folded(name) gin_trgm_ops);
 alter index neoapi.broker_name alter column 2 set statistics 500;
 

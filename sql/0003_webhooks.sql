@@ -253,7 +253,7 @@ create trigger check_limit before insert on neoapi.webhook_subscription
 -- ---------------------------------------------------------------- deliveries and attempts
 
 -- Queries for one delivery know its subscription or look it up, so that the primary key also serves lists by subscription. It
--- begins with the organization for the removal of one; a subscription implies it, so that the other indexes do without.
+-- begins with the organization, for the removal of an organization. A subscription has one organization, so the other indexes omit it.
 create table neoapi.webhook_delivery (
     organization_id text collate "C" not null,
     id              text collate "C" not null,
@@ -313,8 +313,8 @@ create function neoapi.webhook_changed_at(payload text, at timestamptz) returns 
     return coalesce((payload::json->>'updated_at')::timestamptz, at);
 
 -- A delivery that waits for an earlier one of its resource can be parked: due_at is 'infinity', so that claims do not read it again and
--- again. A claim parks it only while it has a lock on an earlier one (see outbox.sql). So the earlier one is deleted after that, and this
--- trigger, whose statement has a snapshot of its own, sees what was parked. It makes the first one that is left due.
+-- again. A claim parks it only while it holds a lock on an earlier one (see outbox.sql). The earlier one is therefore deleted afterwards,
+-- and this trigger, whose statement has a snapshot of its own, sees what was parked. It makes the first delivery that is left due.
 create function neoapi.webhook_queue_pass_on() returns trigger language plpgsql as $$
 begin
     update neoapi.webhook_queue q set due_at = now()
@@ -327,7 +327,7 @@ end $$;
 create trigger pass_on after delete on neoapi.webhook_queue
     for each row when (old.resource_id is not null) execute function neoapi.webhook_queue_pass_on();
 
--- A payload, or former values, with the fields of a subscription only. Those that say of what it is, and which version, are always there.
+-- A payload, or the former values, reduced to the `fields` of a subscription. The ids and the version are always included.
 create function neoapi.webhook_limited(object text, fields json) returns text
     language sql immutable parallel safe
     return case when object is null or fields is null then object else (
@@ -336,7 +336,7 @@ create function neoapi.webhook_limited(object text, fields json) returns text
         where f.key in ('id', 'subscription_id', 'organization_id', 'updated_at')
             or f.key in (select json_array_elements_text(fields))) end;
 
--- Orders the pending deliveries of a subscription, or no longer. Their rows are locked as by the courier.
+-- After a change of `ordering`, sets or clears the order of the pending deliveries. Locks their rows in the courier's order.
 create function neoapi.webhook_subscription_keep_order() returns trigger language plpgsql as $$
 begin
     perform from neoapi.webhook_queue q where q.subscription_id = new.id order by q.id for update;
@@ -372,17 +372,19 @@ create table neoapi.webhook_pace (
     next_at         timestamptz not null default now()
 ) with (fillfactor = 50);
 
--- How many deliveries of a subscription with batch a request has: a quarter of the previous attempt's, so that one that the receiver
--- refuses, or a body that is too large for it, does not let the others fail.
+-- The number of deliveries in a request of a subscription with `batch`. Each further attempt has a quarter of the previous one's, so that a
+-- delivery that the receiver refuses, or a body that is too large for it, does not make the other deliveries fail.
 create function neoapi.webhook_request_items(max_items int, number int) returns int
     language sql immutable parallel safe
     return greatest(max_items >> 2 * least(number - 1, 4), 1);
 
--- How many deliveries a claim may take of a subscription, `items` in each request: at most `free` requests, those of the next quarter of
--- a second, and what is left of the limit in flight. If none now, minus the milliseconds until the next one; 0 if that is unknown. If
--- another process claims some now, 20 milliseconds. plpgsql, because its statements have snapshots of their own: the count sees the
--- claims of all that had the lock before. A claim takes full requests, of sizes that depend on the number of the attempt; if it has
--- different ones, the count supposes the smallest requests.
+-- How many deliveries a claim may take of a subscription with limits: at most `free` requests, as many as per_second allows in the next
+-- quarter of a second, and as many as in_flight leaves; each has `items` deliveries. If none is allowed now, returns minus the milliseconds
+-- until the next one (20 if another process is claiming), or 0 if that is unknown.
+--
+-- plpgsql, because its statements have snapshots of their own: the count sees the claims of all processes that had the lock before.
+-- Requests in flight are not stored. A claim's deliveries fill requests whose size depends on the number of the attempt; if a claim has
+-- several sizes, the count assumes the smallest.
 create function neoapi.webhook_slots(subscription text, per_second bigint, in_flight bigint, max_items int, items int, free int) returns int
     language plpgsql as $$
 declare
@@ -442,9 +444,9 @@ create function neoapi.event_patterns(type text) returns text[]
 
 -- ---------------------------------------------------------------- filters
 
--- What subscriptions list, so that a write finds those that it concerns in an index, however many there are. Subscriptions without
--- filters of a kind of events have routes with an empty key. The others have one for each combination of their filters' values,
--- and the write looks up those of its own values. The trigger "route" maintains routes and shapes.
+-- An index of what subscriptions list, so that the cost of a write does not depend on the number of subscriptions that it does not
+-- concern. A subscription without filters for a kind of events has routes with an empty key. One with filters has a route for each
+-- combination of their values, and the write looks up the combinations of its own values. The trigger "route" maintains routes and shapes.
 create table neoapi.webhook_route (
     organization_id text collate "C" not null,
     pattern         text collate "C" not null, -- 'broker.created', 'broker.*' or '*': no two of a subscription include the same event
@@ -492,8 +494,8 @@ begin
     return keys;
 end $$;
 
--- The routes of a subscription. '*' and 'broker.*' cover what they include, so that no event has two routes. '*' includes the changes of
--- these six resources, but not their erasures.
+-- The routes of a subscription. An event that '*' or 'broker.*' includes has no other route, so that no event has two. '*' includes the
+-- changes of these six resources, but not their erasures.
 create function neoapi.webhook_routes(events text[], filters jsonb) returns table (pattern text, key text, excluded text[])
     language sql immutable parallel safe
 begin atomic
@@ -510,7 +512,7 @@ begin atomic
     cross join lateral unnest(coalesce(neoapi.webhook_filter_keys(filters->split_part(l.pattern, '.', 1)), '{""}')) k (key);
 end;
 
--- The lock keeps the counts of shapes from deadlocks between two changes of subscriptions.
+-- The lock prevents deadlocks between two changes of subscriptions, which both update the counts of shapes.
 create function neoapi.webhook_subscription_route() returns trigger language plpgsql as $$
 begin
     if coalesce(case when tg_op <> 'INSERT' then old.filters end, case when tg_op <> 'DELETE' then new.filters end) is not null then
@@ -595,9 +597,9 @@ begin
         and case when only_one is null then r.is_active else r.subscription_id = only_one end;
 end $$;
 
--- Adds an event, and a delivery of it to each subscription that lists it, other than the one that it is about; '*' does not list
--- it. `before` is the former payload of an update that removes no field; null: the event does not say what changed. Returns the
--- number of deliveries.
+-- Adds an event that '*' does not include, and a delivery of it to each subscription that lists it, other than the one that the event is
+-- about. `before` is the former payload of an update that removes no field; if it is null, the event does not say what changed. Returns
+-- the number of deliveries.
 create function neoapi.add_event(organization text, happened text, resource text, payload text, actor text default 'system',
                                  request text default null, before text default null) returns bigint
     language sql volatile
@@ -663,13 +665,16 @@ create trigger note_deletion after delete on neoapi.webhook_subscription
 
 -- ---------------------------------------------------------------- recovery
 
--- Sends a subscription the events of a time again that have not arrived: no delivery of them has succeeded. `wanted` is the body
--- of the request, `any_type` the types that '*' includes. Examines no more than 10000 events, a thousand at a time, and sends no
--- more than 1000; `position` is the last one if there may be more, else null.
+-- Sends a subscription again the events of a period of which no delivery has succeeded. `wanted` is the body of the request, `any_type`
+-- the types that '*' includes. Examines at most 10000 events, a thousand at a time, and sends at most 1000; `position` is the last one if
+-- there may be more, otherwise null.
 --
--- failed: all deliveries of the event have failed; it gets another one. pending: a delivery waits for its next attempt, which
--- becomes due, unless it waits for an earlier one of its resource. missed: there is no delivery, because the subscription was inactive. Deliveries are kept for a shorter time than
--- events, and without them it is unknown what has arrived; so events before the first partition are left out.
+--   failed:  all deliveries of the event have failed; it gets another one.
+--   pending: a delivery waits for its next attempt, which becomes due unless it waits for an earlier one of its resource.
+--   missed:  there is no delivery, because the subscription was inactive.
+--
+-- Deliveries are kept for a shorter time than events. Without them it is unknown what has arrived, so events before the first partition of
+-- deliveries are left out.
 --
 -- plpgsql, because its statements have snapshots of their own: those after the lock see what a concurrent call has sent.
 -- Custom plans, because the queue may have been empty when a plan was made.
@@ -833,7 +838,7 @@ create function neoapi.event_is_queued(day date) returns boolean
         on d.organization_id = q.organization_id and d.subscription_id = q.subscription_id and d.id = q.id
         where d.event_at < (day + 1)::timestamp at time zone 'UTC');
 
--- Notes the event log's position, creates the partitions of the next days and drops those that are too old. So are the rows of such
+-- Notes the event log's position, creates the partitions of the next days and drops those that are too old. Also deletes the rows of such
 -- days in the default partitions, 100000 in a call. Events are kept at least as long as deliveries, and as long as a delivery of
 -- them is queued. Security definer, because the runtime role cannot create tables. If another session runs it, it does nothing.
 -- lock_timeout limits how long other sessions queue behind its locks; the job "cleanup" calls it again.

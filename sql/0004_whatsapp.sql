@@ -127,10 +127,10 @@ create function neoapi.lead_add_turns(organization text) returns void
         order by b.id on conflict do nothing
     $$;
 
--- The brokers whose turns are the next: as many as leads, or fewer that repeat in this order; none if all are private. First comes the
--- broker whose last turn is the longest ago. One to whom another transaction is giving a lead is left out, and so is one whose turn
--- another has taken since the list was read: it has another number then. If all are being given leads, nothing waits, because an import
--- holds their rows until its end: `seed` decides. Brokers are added once in a round, because to look for new ones takes the longest.
+-- The brokers whose turns are next: one for each lead, or fewer, which repeat in this order; none if all are private. The broker whose
+-- last turn is the longest ago comes first. A broker is left out if another transaction is giving it a lead, or has done so since the list
+-- was read, which changes its number. If all are being given leads, nothing waits for them, because an import holds their rows until it
+-- ends: a hash with `seed` decides. New brokers are looked for once in a round only, because that takes the longest.
 create function neoapi.lead_next_brokers(organization text, leads int, seed text) returns text[]
     language plpgsql volatile as $$
 declare
@@ -227,7 +227,7 @@ create table neoapi.whatsapp_conversation (
     triage          text not null check (triage in ('pending', 'assigned', 'dismissed')),
     triage_at       timestamptz, -- when a client set it; null: the service does
     lead_id         text collate "C",
-    broker_id       text collate "C", -- whom a client has assigned it to
+    broker_id       text collate "C", -- the broker that a client has assigned it to
     last_inbound_at timestamptz,
     unread_count    int not null default 0,
     last_read_at    timestamptz,

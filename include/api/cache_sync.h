@@ -23,7 +23,7 @@ NEO_MUSTCHECK int neo_cache_sync_confirm(neo_pg *pg, const neo_keys *keys, const
 typedef struct neo_listeners {
     int listeners;
     int hosts;    /* as far as the role may see client addresses */
-    int sessions; /* of the runtime role; without listeners they are a connection pooler's, which passes on no notifications */
+    int sessions; /* the runtime role's; without listeners they are a connection pooler's, which passes on no notifications */
 } neo_listeners;
 
 /* Counts the listeners. `runtime` is the runtime role's name. */

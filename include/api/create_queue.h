@@ -41,7 +41,7 @@ typedef struct neo_group_member {
     apr_pool_t *pool;
     const char *credential, *key; /* its idempotency key; NULL if there is none. No group has two members with the same. */
     neo_group_state state;
-    neo_text answer;          /* of a created row; in the pool */
+    neo_text answer;          /* the created row's; in the pool */
     long long joined, waited; /* microseconds */
     int is_concurrent;        /* others were in progress when it joined */
     struct neo_group_member *next, **place;

@@ -13,7 +13,7 @@
 /* An API key or a personal access token, with its tenant's plan. The texts belong to the pool that it was read with. */
 typedef struct neo_credential {
     char id[NEO_ID_SIZE];
-    unsigned char hash[NEO_SHA256_SIZE]; /* of the secret */
+    unsigned char hash[NEO_SHA256_SIZE]; /* the secret's */
     unsigned char previous_hash[NEO_SHA256_SIZE];
     neo_ms previous_until; /* the previous secret is valid until then; 0 if there is none */
     neo_ms expires_at;     /* 0: never */
@@ -22,11 +22,11 @@ typedef struct neo_credential {
     const char *tenant;
     const char *role;
     neo_scopes scopes;
-    const char *user;                 /* of a token, otherwise NULL */
-    const char *email;                /* of a token, otherwise NULL */
-    const char *const *organizations; /* that it may access, in the order in which they were given; a key has one */
+    const char *user;                 /* a token's; NULL for a key */
+    const char *email;                /* a token's; NULL for a key */
+    const char *const *organizations; /* those that it may access, in the order in which they were given; a key has one */
     int organization_count;
-    const neo_network *networks; /* that it may be used from; all if there is none */
+    const neo_network *networks; /* those that it may be used from; all if there is none */
     int network_count;
 #define NEO_PLAN_MEMBER(column, ...) int column;
     NEO_PLAN_LIMITS(NEO_PLAN_MEMBER) /* 0 if unlimited */

@@ -54,7 +54,7 @@ int neo_credential_cache_is_unknown(neo_credential_cache *cache, const char *id)
  * so if no write is outdated after neo_credential_cache_clear, none is executed any more with a credential from before. */
 typedef struct neo_write_in_progress {
     struct neo_write_in_progress *next;
-    unsigned int generation; /* of the cache, when the write was entered or refreshed */
+    unsigned int generation; /* the cache's, when the write was entered or refreshed */
 } neo_write_in_progress;
 
 void neo_credential_cache_enter_write(neo_credential_cache *cache, neo_write_in_progress *write);

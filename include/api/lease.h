@@ -18,7 +18,7 @@
 
 #define NEO_LEASE_NAME_SIZE (NEO_ID_SIZE + NEO_HOST_SIZE)
 
-typedef struct neo_leases neo_leases; /* of a database, in shared memory */
+typedef struct neo_leases neo_leases; /* those of a database, in shared memory */
 
 /* The size for `entries` limits in bytes. New memory must be zeroed. */
 apr_size_t neo_leases_size(apr_size_t entries);

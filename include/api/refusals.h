@@ -8,7 +8,7 @@
 #include "core/clock.h"
 #include "core/id.h"
 
-#define NEO_MAX_REFUSALS 100 /* of a credential */
+#define NEO_MAX_REFUSALS 100 /* for each credential */
 
 /* All texts end in a zero byte, and longer ones are cut off. */
 typedef struct neo_refusal {

@@ -67,7 +67,7 @@ typedef struct neo_site {
  * have changed, and at the latest when neo_steady_ms is `until`. */
 typedef struct neo_event_wait {
     const char *tenant, *organization, *position;
-    unsigned int generation; /* of the credential cache, before the credential was confirmed */
+    unsigned int generation; /* the credential cache's, before the credential was confirmed */
     neo_ms until;
 } neo_event_wait;
 

@@ -15,12 +15,12 @@
 typedef struct neo_slot_tuner {
     int is_fixed;
     int level, best;                /* the current one, and the one that is kept */
-    int windows;                    /* that have ended */
+    int windows;                    /* those that have ended */
     int is_downward;                /* the next trial */
-    int rows, statements;           /* of this window */
+    int rows, statements;           /* counts of this window */
     int concurrent;                 /* rows whose requests began while others were in progress */
-    long long times;                /* of these rows together, in microseconds */
-    double scores[NEO_SLOT_LEVELS]; /* of each level, moving averages; less is better; 0 if it is not known yet */
+    long long times;                /* the sum for these rows, in microseconds */
+    double scores[NEO_SLOT_LEVELS]; /* a moving average for each level; less is better; 0 if it is not known yet */
 } neo_slot_tuner;
 
 /* Makes a tuner with a fixed number of slots, of which the next lower power of two is used. One that searches is all zeros. */

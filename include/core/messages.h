@@ -112,9 +112,8 @@
     X(SPANS_DROPPED, "NEO0306", WARNING, "The trace collector does not accept spans; they are dropped.",                       \
       "check NeoAPITraceCollector and the collector; requests and deliveries are not affected")                                \
     X(VERIFY_TOKEN, "NEO0401", WARNING, "A callback verification had an unknown verify token and was refused.",                \
-      "enter the verify token printed by neoapictl whatsapp number create at Meta, or set one with: neoapictl whatsapp "       \
-      "number "                                                                                                                \
-      "change")                                                                                                                \
+      "enter the verify token printed by neoapictl whatsapp number create at Meta, or set one with: "                          \
+      "neoapictl whatsapp number change")                                                                                      \
     X(APP_SECRET_SEALED, "NEO0402", ERROR,                                                                                     \
       "A number's app secret cannot be decrypted with any key of the key file; its callbacks are refused.",                    \
       "restore the key that encrypted it, or set the secret again with: neoapictl whatsapp number change")                     \

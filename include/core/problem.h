@@ -105,7 +105,7 @@ typedef struct neo_problem {
     int retry_after;               /* 429, 503: seconds; 0 elsewhere */
     const char *field;             /* the path of the field that a 409 is about; otherwise NULL */
     const char *existing_id;       /* the resource that has the value of conflict.duplicate; NULL if not known */
-    const char *window_expires_at; /* of conflict.window_closed; NULL if the contact has never written */
+    const char *window_expires_at; /* the member of conflict.window_closed; NULL if the contact has never written */
     const char *limit;    /* the limit of the plan that is reached: its name in `neoapictl plan list`; NULL elsewhere */
     int limit_value;      /* the value of `limit` */
     const char *failures; /* a JSON array of the results of the operations of an atomic batch that failed; otherwise NULL */

@@ -20,14 +20,14 @@ typedef struct neo_span {
     const char *route;        /* NULL if there is none */
     int http_status;          /* 0: no response */
     const char *error;        /* such as "timeout"; NULL if there is a response */
-    char id[NEO_ID_SIZE];     /* of the request, or of the delivery */
-    char host[NEO_HOST_SIZE]; /* of an attempt: the receiver's */
-    int number;               /* of an attempt, from 1 */
+    char id[NEO_ID_SIZE];     /* the request's or the delivery's */
+    char host[NEO_HOST_SIZE]; /* an attempt's receiver */
+    int number;               /* an attempt's number, from 1 */
 } neo_span;
 
 typedef struct neo_spans neo_spans;
 
-#define NEO_SPANS 4096 /* that a buffer can have */
+#define NEO_SPANS 4096 /* the size of a buffer */
 
 /* Spans that do not fit are counted in `metrics`, unless it is NULL, and dropped. */
 neo_spans *neo_spans_make(neo_metrics *metrics, apr_pool_t *pool);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `neoapictl setup` on a terminal: asks for what the options would say. */
+/* `neoapictl setup` on a terminal: asks for the values of the options. */
 #ifndef NEO_CTL_SETUP_H
 #define NEO_CTL_SETUP_H
 

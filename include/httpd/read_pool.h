@@ -15,8 +15,8 @@ typedef struct neo_read_connection neo_read_connection;
 neo_read_pool *neo_read_pool_start(apr_pool_t *pchild, server_rec *server, neo_read_pool *other);
 
 /* Returns a connection to a replica that has replayed all that the primary had committed when this function was called; NULL if
- * no connection is idle, if the primary does not tell its position or the replica does not replay it within milliseconds, or if
- * one of them cannot be reached. *acquired is for neo_read_pool_release. */
+ * no connection is idle, if the primary does not report its position or the replica does not replay it within milliseconds, or
+ * if one of them cannot be reached. *acquired is for neo_read_pool_release. */
 neo_pg *neo_read_pool_acquire(neo_read_pool *reads, neo_read_connection **acquired, apr_pool_t *pool);
 
 /* Whether all that was read over the connection is visible on the primary. Otherwise a later read from that would go back. In a

@@ -19,8 +19,8 @@ typedef struct neo_exchange {
     int is_long_read;      /* it is held while the client reads */
     int is_read_confirmed; /* what is read of a replica is current */
     neo_dispatcher *dispatcher;
-    neo_span_exporter *exporter;  /* of the request's span; NULL if it is not exported */
-    const char *parent;           /* of the span: the traceparent that was sent, or NULL */
+    neo_span_exporter *exporter;  /* exports the request's span; NULL if it is not exported */
+    const char *parent;           /* the span's parent: the traceparent that was sent, or NULL */
     int has_read_body, is_at_end; /* the body was read; it has ended or cannot be read further */
 } neo_exchange;
 

@@ -24,7 +24,7 @@ typedef struct neo_job_status {
     char name[NEO_JOB_NAME_SIZE];
     long long runs, failures;
     neo_ms succeeded, failed; /* the last time */
-    neo_ms duration;          /* of the last run */
+    neo_ms duration;          /* the last run's */
 } neo_job_status;
 
 /* The jobs of the deployment; sets *count to at most NEO_MAX_JOBS. */

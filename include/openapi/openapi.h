@@ -41,7 +41,7 @@ typedef struct neo_openapi_builder {
     const char *base;                       /* the base URL without the slash at its end */
     const char *docs_url;
     neo_json *components; /* by kind, then by name */
-    neo_json *templates;  /* of src/openapi/document.json, by name */
+    neo_json *templates;  /* those of src/openapi/document.json, by name */
     apr_hash_t *objects;  /* the tables of fields that are objects, by the names of their schemas */
 } neo_openapi_builder;
 

@@ -14,7 +14,7 @@ typedef struct neo_reference {
     const neo_operation *const *operations; /* ended by NULL */
     const char *base_url;                   /* ends in /public/v1/ */
     neo_json *document;                     /* the OpenAPI document */
-    const apr_array_header_t *entries;      /* of neo_reference_entry, in the order of the OpenAPI document */
+    const apr_array_header_t *entries;      /* elements: neo_reference_entry, in the order of the OpenAPI document */
 } neo_reference;
 
 typedef struct neo_reference_entry {
@@ -54,8 +54,8 @@ neo_json *neo_reference_follow(const neo_reference *reference, neo_json *value);
 /* A request of a sample. */
 typedef struct neo_sample_step {
     const char *variable; /* gets the id in the response; NULL: the response is printed */
-    const char *prefix;   /* of that id */
-    const char *member;   /* of the response, which has it; NULL: "id" */
+    const char *prefix;   /* that id's */
+    const char *member;   /* the member of the response that has it; NULL: "id" */
     int is_list;          /* the response is a list, whose first item has the id */
     const char *method;
     const char *path; /* below the base URL; has variables in braces, as have the strings of the body */

@@ -40,7 +40,7 @@ typedef struct neo_statement {
     int writes;       /* never repeated if it may have been executed */
     int is_on_demand; /* only prepared on connections that have few such statements */
     int time_limit;   /* milliseconds, outside a transaction, sent with the statement; 0: the connection's own limit */
-    const int *formats, *lengths; /* of each value: 1 and its bytes in binary format, 0 for a text; NULL: all are texts */
+    const int *formats, *lengths; /* for each value: 1 and its bytes in binary format, 0 for a text; NULL: all are texts */
     unsigned long long fingerprint;
     char name[NEO_STATEMENT_NAME];
 } neo_statement;

@@ -74,7 +74,7 @@ extern const neo_resource neo_webhook_test, neo_expiring_credential;
 /* A type of event. */
 typedef struct neo_event_type {
     const char *name; /* "broker.created" */
-    neo_area area;    /* of the scope that reading it needs */
+    neo_area area;    /* the area of the scope that reading it needs */
     /* Whose fields the payload has: those with NEO_IN_EVENT if it has events, otherwise those of its responses. */
     const neo_resource *payload;
     const char *summary; /* "A broker was created" */

@@ -21,7 +21,7 @@ int neo_scopes_mask_field(neo_scopes scopes, const neo_resource *resource, const
 /* Whether it has a sensitive field. */
 int neo_resource_is_sensitive(const neo_resource *resource);
 
-/* Whether the filter compares a sensitive field, so that its result would tell a guessed value. */
+/* Whether the filter compares a sensitive field, so that its result would confirm a guessed value. */
 int neo_filter_is_sensitive(const neo_filter *filter, const neo_resource *resource);
 
 /* Masks a JSON text. `resource` is that of objects without an id, such as a resource of which some fields were requested; NULL

@@ -6,14 +6,14 @@
 #include "core/json.h"
 
 #define NEO_PORTAL_PREFIX    "ptl_"
-#define NEO_PORTAL_MAX_BYTES 65536 /* of a lead */
+#define NEO_PORTAL_MAX_BYTES 65536 /* the limit for a lead */
 
 /* The names of the formats, ended by NULL. */
 extern const char *const neo_portal_formats[];
 
 /* Texts that the lead does not have are NULL. */
 typedef struct neo_portal_lead {
-    neo_json *body;      /* of POST /leads, not validated, without references */
+    neo_json *body;      /* a body of POST /leads, not validated, without references */
     const char *listing; /* the code of the property that the lead is about */
 } neo_portal_lead;
 

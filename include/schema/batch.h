@@ -6,7 +6,7 @@
 #include "schema/resource.h"
 
 #define NEO_BATCH_MAX_OPERATIONS         100
-#define NEO_BATCH_OPERATIONS_PER_REQUEST 10 /* of the rate limit */
+#define NEO_BATCH_OPERATIONS_PER_REQUEST 10 /* as the rate limit counts them */
 
 typedef enum neo_method {
     NEO_METHOD_CREATE,
@@ -22,8 +22,8 @@ extern const char *const neo_methods[NEO_METHODS + 1];
 
 typedef struct neo_batch_operation {
     neo_method method;
-    const char *id;          /* of an update or delete: as sent, even if malformed; NULL for others */
-    const char *external_id; /* of an upsert or merge, whose data has it as well; of an update or delete instead of the id; or
+    const char *id;          /* an update's or delete's, as sent, even if malformed; NULL for others */
+    const char *external_id; /* an upsert's or merge's, whose data has it as well; an update's or delete's if it has no id; or
                                 NULL */
     const char *if_match;    /* the ETag that the resource must have, or a list as in If-Match; NULL: any */
     neo_json *data;          /* an object; NULL for a delete */

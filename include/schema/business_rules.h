@@ -10,12 +10,12 @@
 /* A write, and what the rules need to know of related resources. sql/table.h reads these. */
 struct neo_rule_input {
     const neo_resource *resource;
-    const char *id;                      /* "" for a creation */
-    const neo_json *before;              /* NULL for a creation */
-    neo_json *after;                     /* NULL for a deletion */
-    int is_history;                      /* it is imported with a status that it reached elsewhere */
-    const char *today;                   /* the date in São Paulo */
-    const char *read_version;            /* of the row that an effect changes (see neo_target); NULL if there is none */
+    const char *id;           /* "" for a creation */
+    const neo_json *before;   /* NULL for a creation */
+    neo_json *after;          /* NULL for a deletion */
+    int is_history;           /* it is imported with a status that it reached elsewhere */
+    const char *today;        /* the date in São Paulo */
+    const char *read_version; /* the version of the row that an effect changes (see neo_target); NULL if there is none */
     const neo_json *read[NEO_MAX_READS]; /* in the order of the resource's `reads`; NULL if there is none */
 };
 

@@ -41,7 +41,7 @@ void neo_import_new_id(char id[NEO_ID_SIZE], const char *prefix, neo_ms time);
 /* The owner and the id of an imported row. */
 typedef struct neo_import_owner {
     const char *tenant, *organization, *id;
-    int has_only_times; /* of the fields that only the service sets, the body can have the timestamps; others are ignored */
+    int has_only_times; /* of the body's fields that only the service sets, the timestamps are taken and others ignored */
 } neo_import_owner;
 
 /* Validates a body. *row: the columns of the row, with the fields that only the service sets if the body has them. *clean: only

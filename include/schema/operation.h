@@ -44,10 +44,10 @@ enum neo_response_headers {
     NEO_RESPONSE_POSITION = 8,     /* X-Events-Position */
     NEO_RESPONSE_TOTAL = 16,       /* with count=true */
     NEO_RESPONSE_RETRY_AFTER = 32, /* if it must not wait */
-    NEO_RESPONSE_REPLAYED = 64,    /* of a repeated request with an Idempotency-Key */
+    NEO_RESPONSE_REPLAYED = 64,    /* Idempotent-Replayed: the request was a repetition */
     NEO_RESPONSE_CHALLENGE = 128,
     NEO_RESPONSE_RATE_LIMIT = 256,
-    NEO_RESPONSE_DEPRECATED = 512, /* of a deprecated operation */
+    NEO_RESPONSE_DEPRECATED = 512, /* Deprecation, Sunset and Link */
 };
 
 #define NEO_PROBLEM_BIT(code) (1ULL << (code))
@@ -70,24 +70,24 @@ typedef struct neo_operation {
     int is_create; /* it writes a new resource, and never changes another one */
     neo_access access;
     unsigned int accepts;
-    int status;          /* of success */
-    int status_existing; /* of success if the resource existed already; 0: not possible */
+    int status;          /* the status of success */
+    int status_existing; /* that of success if the resource existed already; 0: not possible */
     unsigned int response_headers;
-    const neo_filter *filters;    /* of a list of something other than the resource; otherwise NULL */
-    const char *prefix;           /* of the ids in such a list, or of the subresource */
+    const neo_filter *filters;    /* the filters of a list of something other than the resource; otherwise NULL */
+    const char *prefix;           /* the prefix of the ids in such a list, or of the subresource */
     const char *subresource;      /* "delivery": what {delivery_id} in the path, or an id in the body, refers to */
     const neo_resource *resource; /* the resource, if the path's first segment is not a collection; otherwise NULL */
     const neo_resource *body;     /* the fields of the body, if not the resource's; otherwise NULL */
-    const char *schema;           /* of success in the OpenAPI document; NULL: the resource's */
-    const char *media_type;       /* of success; NULL if there is no body */
+    const char *schema;           /* the schema of success in the OpenAPI document; NULL: the resource's */
+    const char *media_type;       /* the media type of success; NULL if there is no body */
     unsigned long long problems;  /* NEO_PROBLEM_BIT of its own error codes; neo_operation_problems adds the common ones */
     const char *tag;              /* in the OpenAPI document; NULL: the resource's */
-    const char *verb; /* of the operationId: "create" gives createBroker; without {collection} the whole operationId. NULL: the
-                       * OpenAPI document does not have the operation */
+    const char *verb; /* the verb in the operationId: "create" gives createBroker; without {collection} the whole operationId.
+                       * NULL: the OpenAPI document does not have the operation */
     const char *summary;               /* with {resource} and {collection}, which are replaced by "broker" and "brokers" */
     const char *doc;                   /* has the same replacements, as have the two answers */
-    const char *answer;                /* of the successful response */
-    const char *answer_existing;       /* of the response with status_existing */
+    const char *answer;                /* describes the successful response */
+    const char *answer_existing;       /* describes the response with status_existing */
     const neo_deprecation *deprecated; /* NULL if it is not */
 } neo_operation;
 

@@ -54,7 +54,7 @@ enum neo_field_flags {
  * from it. A member's mark is the stronger one of its own and its object's. Every row has one: src/schema/marks.awk, which
  * `make` runs, refuses a row without. */
 typedef enum neo_personal {
-    NEO_UNMARKED,     /* no row's */
+    NEO_UNMARKED,     /* the row has no mark, which `make` refuses */
     NEO_NOT_PERSONAL, /* about things and transactions, or an id of the service, which names a person only together with a
                          record that erasure empties */
     NEO_IDENTIFYING,  /* says who a person is or something about one, or is a free text that can */
@@ -87,20 +87,20 @@ struct neo_field {
     neo_type type;
     neo_personal personal;
     unsigned int flags;
-    long long min, max; /* of a number; or code points of a string, where 0 as min means 1: no field accepts an empty string */
-    int max_items;      /* of a list: elements */
-    int max_key_length; /* of a map: code points of a key */
-    const neo_resource *refers;   /* of a reference */
-    const char *const *values;    /* of an enum, ended by NULL */
+    long long min, max;           /* limits of a number, or code points of a string; 0 as min means 1: no field accepts "" */
+    int max_items;                /* elements of a list */
+    int max_key_length;           /* code points of a map's key */
+    const neo_resource *refers;   /* the kind that a reference refers to */
+    const char *const *values;    /* an enum's, ended by NULL */
     const char *default_value;    /* if a body has none */
     const char *only_with_status; /* the status without which the field is refused, and removed if it was stored */
-    const neo_field *fields;      /* of an object or list, ended by a field without a name */
+    const neo_field *fields;      /* the members of an object or of a list's elements, ended by a field without a name */
     const char *computed; /* SQL of a value that is not the column's: an expression of the row t, or what follows "from" in a
                              select of the rows of an object or a list, whose alias is the field's name. If it is
                              NULL, the column is read. Exports use it only for NEO_EXPORT_ONLY */
     neo_normalizer normalize; /* NULL if a string is stored as it was sent */
     neo_rule rule;
-    const char *pattern; /* of a string, for documentation: a regular expression that ECMA-262 and POSIX both understand; the
+    const char *pattern; /* a string's, for documentation: a regular expression that ECMA-262 and POSIX both understand; the
                             rule can be stricter (check digits) */
     const char *format;  /* the "format" of JSON Schema; NULL if there is none */
     const char *doc;     /* sentences for the documentation */
@@ -130,7 +130,7 @@ typedef enum neo_filter_value {
     NEO_VALUE_DATE,
     NEO_VALUE_MONTH, /* "2026-01" */
     NEO_VALUE_INTEGER,
-    NEO_VALUE_ID,        /* of the listed rows, but of any kind */
+    NEO_VALUE_ID,        /* an id of the listed rows; ids of other kinds find nothing */
     NEO_VALUE_REFERENCE, /* the id of another resource of any kind */
 } neo_filter_value;
 
@@ -140,7 +140,7 @@ typedef struct neo_filter {
     neo_filter_value value;
     const char *left;          /* the SQL expression of the index */
     const char *right;         /* SQL of the value with %s for the parameter; NULL if it is the parameter itself */
-    const char *const *values; /* of NEO_VALUE_ENUM */
+    const char *const *values; /* the values of NEO_VALUE_ENUM */
     const char *selection; /* "select … where … x %s": `left` is one of the ids that this selects, with the parameters of the
                               list and the comparison for each %s. NULL if `left` is compared itself */
     const char *const
@@ -148,8 +148,8 @@ typedef struct neo_filter {
                                    hold, ended by NULL. In a list in the order of ids each can be read with its index */
     const char *event_path;     /* "address.city": where a payload has the value, if `left` does not say it (see
                                    neo_filter_event_path) */
-    const char *const *sources; /* of NEO_FILTER_SOURCES, in the order of `values`: "select … as source_id from …", with the
-                                   parameters of the list */
+    const char *const *sources; /* the selects of NEO_FILTER_SOURCES, in the order of `values`: "select … as source_id from …",
+                                   with the parameters of the list */
     /* Returns the values that a value expands to, ended by NULL, or NULL if it is not a pattern. The function is NULL if no
      * value is one. */
     const char *const *(*expand)(const char *value, apr_pool_t *pool);
@@ -240,7 +240,7 @@ struct neo_resource {
     const neo_field *fields;           /* in the order of responses, ended by a field without a name */
     const neo_filter *filters;         /* besides the common ones, ended by a filter without a name; NULL if there is none */
     neo_body_rule rule;                /* NULL if there is none */
-    const neo_transition *transitions; /* of the field `status`, ended by a row without `from`; NULL if all are allowed */
+    const neo_transition *transitions; /* changes of `status`, ended by a row without `from`; NULL if all are allowed */
     const neo_effect *effects;         /* ended by a row without `state`; NULL if there is none */
     const neo_precondition *preconditions; /* ended by a row without `check`; NULL if there is none */
     const neo_read *reads;                 /* ended by a row without both; NULL if no rule depends on other resources */

@@ -12,7 +12,7 @@
 typedef struct neo_batch_row {
     int number; /* unique in the call; rows are written in the order of their numbers */
     char id[NEO_ID_SIZE];
-    neo_ms now;                         /* of a creation: the time in the id */
+    neo_ms now;                         /* a creation's: the time in the id */
     const neo_json *body;               /* validated; NULL for a deletion */
     const char *timestamp_field;        /* see neo_change */
     neo_target target;                  /* only of a row that is alone in its call */

@@ -16,7 +16,7 @@ typedef struct neo_event {
     const char *happened; /* "created", "updated" or "deleted" */
     const char *from;     /* the CTE with the rows r that were written; of a deletion, as they were before */
     const char *before;   /* the CTE with the rows of `from` as they were before an update; otherwise NULL */
-    const char *number;   /* of the event in the statement, added to the CTEs' names; "" if there is only one */
+    const char *number;   /* added to the CTEs' names if the statement has several events; "" if it has one */
     const char *order;    /* SQL by which several rows r are ordered; NULL if there is one */
     const char *id_block; /* SQL of the block of the deliveries' ids, different for each row r */
     const char *now;      /* SQL of the time of the change */

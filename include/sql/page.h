@@ -18,9 +18,9 @@ typedef struct neo_condition {
 typedef struct neo_selection {
     const neo_condition *conditions;
     int count;
-    const neo_order *order; /* of neo_orders */
+    const neo_order *order; /* one of neo_orders */
     const char *before;     /* the page starts after this id; NULL for the first page */
-    const char *position;   /* of this id: the value of the order's column in microseconds since 1970 */
+    const char *position;   /* the value of the order's column in that row, in microseconds since 1970 */
     int limit;
     int has_total; /* count the rows that match the conditions, up to NEO_MAX_TOTAL + 1 */
 } neo_selection;
@@ -42,7 +42,7 @@ const char *neo_condition_value(const neo_filter *filter, const char *prefix, co
 typedef struct neo_listed {
     const char *answer; /* SQL */
     const char *from;   /* "neoapi.broker t where t.organization_id = $1": the rows are t, and the organization comes first */
-    const char *prefix; /* of the ids */
+    const char *prefix; /* that of the ids */
     const char *head;   /* "with …": the last CTE is head, with one row. Then the page has its columns after the answer, a row
                            with a null answer if it is empty, and is NEO_OLDEST_FIRST. NULL if there is none */
     const char *merged; /* the column of a NEO_FILTER_MERGED; NULL if the list has none */

@@ -19,7 +19,7 @@ NEO_MUSTCHECK neo_pg_status neo_portal_find(neo_pg *pg, const char *id, apr_pool
 
 typedef struct neo_portal_result {
     const char *reason; /* why there is no lead; NULL: there is one, or there was one */
-    neo_rows rows;      /* of the statement, for neo_call_notify_dispatcher; no rows if nothing was executed */
+    neo_rows rows;      /* the statement's, for neo_call_notify_dispatcher; no rows if nothing was executed */
 } neo_portal_result;
 
 /* Creates the lead, or updates the one with the same phone, once for each id of the portal, and removes it from the rejected

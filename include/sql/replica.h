@@ -8,7 +8,7 @@
 /* A position of the primary's write-ahead log. All commits that were visible when it was read are before it. */
 typedef struct neo_position {
     char lsn[24];
-    char identity[64];   /* of the primary and its timeline, as in neoapi.event_epoch */
+    char identity[64];   /* the primary's, with its timeline, as in neoapi.event_epoch */
     char snapshot[4096]; /* what is visible on the primary */
 } neo_position;
 

@@ -11,7 +11,7 @@
 
 /* How the values of a field type are stored, compared, passed as parameters and written as JSON. */
 typedef struct neo_column {
-    const char *type;                      /* of PostgreSQL */
+    const char *type;                      /* PostgreSQL's name */
     const char *json_prefix, *json_suffix; /* around a value: its JSON text */
     const char *comparable;                /* cast to a type that has equality, of a column or an untyped parameter */
     const char *(*parameter)(const neo_json *value, apr_pool_t *pool); /* the text of a parameter */

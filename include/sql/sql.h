@@ -13,10 +13,10 @@
 /* All parameters, except {field0}, {field1}, …, which are a resource's writable fields in order. */
 #define NEO_PARAMETERS(X)                                                                                                      \
     NEO_REQUEST_PARAMETERS(X) X(id) X(item_number) X(now) X(id_block) X(timestamp_field) X(times) X(secret) X(version)         \
-    X(private_key) X(public_key)                               /* of a subscription, see neo_key_pair */                       \
-    X(representation) X(payload)                               /* of a new row, and of its event */                            \
+    X(private_key) X(public_key)                               /* a subscription's, see neo_key_pair */                       \
+    X(representation) X(payload)                               /* a new row's, and its event's */                            \
     X(numbers) X(paths) X(targets)                             /* references, see sql/reference.h; or external ids */          \
-    X(target) X(target_version) X(target_status) X(target_id_block)                         /* of an effect, see neo_target */ \
+    X(target) X(target_version) X(target_status) X(target_id_block)                         /* an effect's, see neo_target */ \
     X(limit) X(before) X(since) X(address)
 /* clang-format on */
 

@@ -18,9 +18,9 @@ typedef struct neo_new {
     neo_ms created_at; /* the time in the id */
     neo_json *body;
     const char *secret;          /* sealed; NULL if the resource has none */
-    neo_key_pair keys;           /* of a subscription that needs them; otherwise NULLs */
+    neo_key_pair keys;           /* a subscription's if it needs them; otherwise NULLs */
     const char *timestamp_field; /* the field that is set because of the status; NULL if there is none */
-    const neo_json *times;       /* of imported history: created_at, updated_at and those of its statuses; NULL for others */
+    const neo_json *times;       /* imported history's: created_at, updated_at and those of its statuses; NULL for others */
     neo_target target;           /* only of imported history */
 } neo_new;
 

@@ -14,7 +14,7 @@
 typedef struct neo_report_route {
     const neo_route *route;
     neo_route_counters total, recent; /* since the start, and since report->since */
-    neo_histogram times;              /* of all recent requests */
+    neo_histogram times;              /* all recent requests */
 } neo_report_route;
 
 typedef struct neo_report {
@@ -22,7 +22,7 @@ typedef struct neo_report {
     long long now;
     const char *host;          /* the server's name */
     const char *host_name;     /* in the deployment (see neo_config_host_name) */
-    neo_backlog backlog;       /* of the deployment */
+    neo_backlog backlog;       /* the deployment's */
     long long backlog_read_at; /* the last time without an error; 0: never */
     const char *backlog_error; /* why it could not be read again, or NULL */
     const char *write_error;   /* why the database cannot execute writes, or NULL */

@@ -14,14 +14,14 @@
 #include "webhooks/outbox.h"
 #include "webhooks/span_exporter.h"
 
-#define NEO_MAX_ATTEMPTS 16 /* of one delivery */
+#define NEO_MAX_ATTEMPTS 16 /* for one delivery */
 
 /* What a courier counts in; with `counters` NULL, nothing. */
 typedef struct neo_courier_metrics {
     neo_metrics *counters;
     neo_receivers *receivers;
     neo_process *process;
-    neo_usage *usage; /* NULL: of nobody */
+    neo_usage *usage; /* NULL: usage is not counted */
 } neo_courier_metrics;
 
 typedef struct neo_courier_settings {
@@ -33,7 +33,7 @@ typedef struct neo_courier_settings {
     int per_subscription; /* attempts in flight of one subscription */
     int allows_http;      /* some virtual host of this server accepts http URLs */
     const char *ca_bundle;
-    const char *base_url; /* of the API, for thin payloads */
+    const char *base_url; /* the API's, for thin payloads */
     const neo_guard *guard;
     neo_courier_metrics metrics;
     neo_span_exporter *exporter; /* NULL: no spans are exported */

@@ -24,11 +24,11 @@ typedef struct neo_in_flight_delivery {
     int is_sent;
     int is_failing;                            /* the subscription's previous attempt failed */
     int success_is_news;                       /* see neo_due_delivery */
-    int frees_next;                            /* as well */
+    int frees_next;                            /* see neo_due_delivery */
     struct neo_in_flight_delivery *batch_next; /* the next one in the same request; NULL for the last one */
     int is_follower;                           /* not the first one in its request */
     char host[NEO_HOST_SIZE];                  /* the receiver's */
-    char parent[NEO_TRACEPARENT_LEN + 1], trace[NEO_TRACEPARENT_LEN + 1]; /* of the request and of the attempt, or "" */
+    char parent[NEO_TRACEPARENT_LEN + 1], trace[NEO_TRACEPARENT_LEN + 1]; /* the request's and the attempt's, or "" */
 } neo_in_flight_delivery;
 
 typedef struct neo_in_flight {
@@ -36,7 +36,7 @@ typedef struct neo_in_flight {
     int count;    /* deliveries */
     int requests; /* with at least one delivery each */
     int per_subscription;
-    apr_array_header_t *queues; /* of subscriptions that are paused, or have deliveries in flight or a lowered limit */
+    apr_array_header_t *queues; /* subscriptions that are paused, or have deliveries in flight or a lowered limit */
     void *owner;
 } neo_in_flight;
 

@@ -16,21 +16,21 @@ typedef struct neo_due_delivery {
     const char *id;
     const char *organization;
     const char *subscription;
-    int number; /* of the attempt, from 1 */
+    int number; /* the attempt's, from 1 */
     const char *event_id;
     const char *event;      /* its type */
-    const char *created_at; /* of the event */
+    const char *created_at; /* the event's */
     const char *changes;    /* members of the body that the subscription includes: ,"changed":[…],"previous":{…}; or "" */
     neo_text payload;
     const char *url;
     const char *secret;          /* sealed */
     const char *previous_secret; /* sealed; NULL if there is none or it has expired */
-    const char *headers;         /* of the subscription: names and sealed values, as a JSON object; NULL if there are none */
+    const char *headers;         /* the subscription's own: names and sealed values, as a JSON object; NULL if there are none */
     const char *trace;           /* traceparent of the request that caused the event; NULL if there is none */
     const char *private_key;     /* sealed; NULL if the subscription has no asymmetric signature */
     const char *previous_key;    /* sealed; NULL if there is none or it has expired */
     int is_failing;              /* the subscription's last attempt failed */
-    int success_is_news;         /* a success changes the subscription's health, or its last one was over a minute ago */
+    int success_is_news;         /* a success must be recorded: it changes the health, or the last one is over a minute old */
     int per_hour;                /* limit of the organization's deliveries to a host in an hour; 0 if unlimited */
     int frees_next;              /* another delivery may be claimed when this one has ended */
     int is_ordered;              /* the subscription has `ordering` */
@@ -57,13 +57,13 @@ typedef struct neo_subscription_load {
 #define NEO_MIN_PER_SUBSCRIPTION 2
 
 typedef struct neo_claim_request {
-    long long claim;      /* of neo_claim_owner_new_claim */
+    long long claim;      /* a number from neo_claim_owner_new_claim */
     int lease;            /* seconds */
     int max;              /* deliveries */
     int per_subscription; /* the limit of the subscriptions without a load; if they are failing, the lowest one */
     const neo_subscription_load *loads;
     int load_count;
-    int parks;          /* also looks for deliveries that wait for an earlier one of their resource */
+    int parks;          /* also parks deliveries that wait for an earlier one of their resource */
     const char *cursor; /* the subscription after which the claim starts; "" for the first one */
 } neo_claim_request;
 
@@ -94,7 +94,7 @@ typedef struct neo_outcome {
     int duration;        /* milliseconds */
     int http_status;     /* 0 if there was no response */
     const char *error;   /* NULL if there was a response */
-    const char *excerpt; /* of the response, well-formed UTF-8; NULL if there is none */
+    const char *excerpt; /* the beginning of the response, well-formed UTF-8; NULL if there is none */
     const char *end;     /* "success" or "failed"; NULL: another attempt follows */
     double delay;        /* seconds until that attempt */
     int frees_next;      /* as in neo_due_delivery */

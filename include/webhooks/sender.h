@@ -10,7 +10,7 @@
 #include "webhooks/guard.h"
 #include "whatsapp/provider.h"
 
-#define NEO_EXCERPT_BYTES 1024 /* of a response */
+#define NEO_EXCERPT_BYTES 1024 /* the part of a response that is kept */
 
 typedef struct neo_sender neo_sender;
 

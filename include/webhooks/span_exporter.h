@@ -10,7 +10,7 @@
 #include "webhooks/sender.h"
 
 typedef struct neo_span_exporter_settings {
-    const char *url;       /* of the collector, without a trailing slash; spans are posted to /v1/traces below it */
+    const char *url;       /* the collector's, without a trailing slash; spans are posted to /v1/traces below it */
     int share;             /* percent of the requests without a traceparent that begin a trace */
     const char *host_name; /* for host.name */
     neo_metrics *metrics;

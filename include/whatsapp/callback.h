@@ -44,10 +44,10 @@ typedef struct neo_callback_item {
     int has_error;
     int error_code;
     const char *error_title;
-    const char *pricing;    /* of a status: a JSON object with `billable`, `category` and, if reported, others */
+    const char *pricing;    /* a status's: a JSON object with `billable`, `category` and, if reported, others */
     const char *preference; /* "stop" or "resume"; also of a message that says only that */
     const char *new_wa_id, *new_bsuid;
-    const char *account;                           /* of a change of an account: digits */
+    const char *account;                           /* the account that has changed: digits */
     const char *report;                            /* what has changed: "templates" or "numbers" */
     const char *template_name, *template_language; /* NULL unless a template has changed */
     const char *template_status;                   /* its new status; NULL if that has not changed */

@@ -12,7 +12,7 @@ typedef struct neo_outgoing {
     const char *bsuid;
     const char *reply_to;    /* the provider's id of the message that it is a reply or a reaction to; NULL if there is none */
     const neo_json *content; /* the validated body of the request; without a `type` it is a template */
-    const neo_json *definition; /* of the template (see whatsapp/template.h); NULL if it is not known */
+    const neo_json *definition; /* the template's (see whatsapp/template.h); NULL if it is not known */
 } neo_outgoing;
 
 /* The request body. */
@@ -55,7 +55,7 @@ typedef struct neo_reply {
     const char *wa_id, *bsuid;
     int http_status; /* 0 if there was no response */
     int is_held;     /* accepted, but held by the provider for now */
-    int is_success;  /* of another request than one with a message: it was executed */
+    int is_success;  /* a request without a message was executed */
     int code;        /* error code; 0 is a valid one: there is an error if `title` is set */
     const char *title;
     const char *details;

@@ -17,7 +17,7 @@ typedef struct neo_conversation_start {
     const char *lead;
     const char *number;         /* NULL: the organization's only number */
     const neo_json *content;    /* the validated body of the request */
-    const neo_json *definition; /* of the template (see whatsapp/template.h); NULL if it is not known */
+    const neo_json *definition; /* the template's (see whatsapp/template.h); NULL if it is not known */
 } neo_conversation_start;
 
 /* Commits the message as pending, and the idempotency key with the message's id as its response. One row, or none if the key

@@ -26,7 +26,8 @@
 
 /* ---------------------------------------------------------------- all operations */
 
-/* Whether the resource that an item finds by an external id can be that which another one finds, makes or renames. */
+/* Whether an item that finds its resource by an external id may have the same resource as another item, which finds it by that
+ * id, creates it or gives it that id. */
 static int finds(const neo_item *i, const neo_item *other)
 {
     const char *wanted = i->operation->external_id, *found = other->operation->external_id;

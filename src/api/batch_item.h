@@ -10,10 +10,10 @@
 typedef struct {
     const neo_batch_operation *operation;
     neo_method method; /* how it is executed: an upsert or merge creates or updates */
-    const char *id;    /* of an operation with an external id, what had that when the batch began; NULL if there is none */
+    const char *id; /* the id of the resource that had the operation's external id when the batch began; NULL if none had it */
     neo_batch_row row;
     int first;        /* the number of the first operation on the same resource; a create's own number */
-    neo_text current; /* of the first: the representation so far; a NULL pointer if the resource does not exist */
+    neo_text current; /* in the first one: the representation so far; a NULL pointer if the resource does not exist */
     neo_json *before; /* the same when the turn of this operation comes; NULL if it does not matter */
     neo_json *body;   /* to be validated; NULL for a deletion */
     neo_text answer;  /* a NULL pointer until it is written */
@@ -30,8 +30,8 @@ typedef struct {
     int is_first;         /* attempt; later ones lock the organization, so that batches run one after the other */
     int is_saved;         /* nothing was executed since the savepoint */
     int queued;           /* there are new deliveries */
-    neo_rows failure;     /* of the statement that failed */
-    neo_problem *refusal; /* of the credential, during the transaction; NULL if there is none */
+    neo_rows failure;     /* the rows of the statement that failed */
+    neo_problem *refusal; /* the credential's, if it was refused during the transaction; otherwise NULL */
 } neo_work;
 
 /* Prepares items that share a statement. Their references by external id are found together. */

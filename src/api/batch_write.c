@@ -9,7 +9,7 @@
 #include "schema/validate.h"
 #include "sql/reference.h"
 
-#define MAX_ATTEMPTS 10 /* of a statement, after foreign key violations */
+#define MAX_ATTEMPTS 10 /* for a statement, after foreign key violations */
 
 /* Whether the data is a merge patch. */
 static int is_patch(const neo_item *i)

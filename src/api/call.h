@@ -40,17 +40,17 @@ typedef struct neo_call {
     neo_pg *pg;                      /* the connection that it has acquired; NULL if there is none */
     const neo_credential *principal; /* NULL without a valid credential */
     neo_access_token token;          /* that the credential was sent as; its `credential` is "" if it was in X-API-Key */
-    neo_scopes scopes;               /* of the principal, and of the token if there is one */
+    neo_scopes scopes;               /* the principal's, restricted to the token's if there is one */
     neo_write_in_progress *write;    /* see neo_call_enter_write; NULL if there is none */
     neo_match match;
-    neo_allowance allowance;    /* of the requests that were counted last */
+    neo_allowance allowance;    /* what the last count of requests returned */
     neo_actor actor;            /* once the organization is known */
     apr_table_t *query;         /* decoded parameters; an entry for each value of one that takes several */
     neo_problem *query_problem; /* with filters: errors of the query's syntax, to which the list adds those of values */
     const neo_idempotency *idempotency;
     neo_text raw;            /* the body as it was sent */
     neo_json *body;          /* parsed */
-    const char *external_id; /* of the path, decoded: the resource must have it; NULL if the path has an id */
+    const char *external_id; /* the path's, decoded: the resource must have it; NULL if the path has an id */
     int rows;                /* resources in the response of a list, for the usage */
     neo_result result;
 } neo_call;
@@ -70,7 +70,7 @@ neo_problem *neo_call_try_later(neo_call *call, neo_code code, int seconds, cons
 const char *neo_call_header(const neo_call *call, const char *name);
 /* Sets a header of the response, also of one with a problem. */
 void neo_call_set_header(neo_call *call, const char *name, const char *value);
-/* Limits log messages that senders can cause to one a minute in a process. `last` is one for each cause, at first 0. */
+/* Limits log messages that senders can cause to one a minute in each process. Each cause has a `last`, which is initially 0. */
 int neo_call_may_log(atomic_llong *last);
 
 /* A connection is held only while statements run, never while waiting for a client or another service. Confirms the credential
@@ -196,7 +196,7 @@ neo_problem *neo_call_check_masked_body(neo_call *call);
 
 /* ---------------------------------------------------------------- export.c */
 
-/* NULL if the client can tell an aborted stream from a complete one. */
+/* Returns NULL if the client can distinguish an aborted stream from a complete one. */
 neo_problem *neo_call_check_streaming(neo_call *call);
 
 /* ---------------------------------------------------------------- conditions.c */
@@ -272,7 +272,7 @@ neo_problem *neo_call_replay(neo_call *call, neo_pg *pg, neo_completer complete,
 
 /* ---------------------------------------------------------------- resource.c */
 
-/* NULL if the resource exists. */
+/* Returns NULL if the resource exists. */
 neo_problem *neo_call_find(neo_call *call);
 /* Adds a reference to a resource that does not exist. */
 void neo_call_add_missing(neo_call *call, neo_problem **problem, const char *path);

@@ -9,7 +9,7 @@
 #include "core/crypto.h"
 
 #define CACHE_LINE 64   /* bytes */
-#define ROWS       4096 /* of a table */
+#define ROWS       4096 /* in each table */
 
 /* After the header follow the numbers of the processes, 0 for a free slot, and the tables. */
 struct neo_concurrency_memory {

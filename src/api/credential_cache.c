@@ -23,7 +23,7 @@
 typedef struct entry {
     struct entry *next;
     atomic_int references;
-    _Atomic uint64_t fingerprint; /* of the secret that was verified last; 0 if there is none */
+    _Atomic uint64_t fingerprint; /* that of the secret that was verified last; 0 if there is none */
     atomic_llong used_hour;       /* in which its use was noted; 0: not yet */
     neo_credential credential;
     char *next_text;
@@ -35,7 +35,7 @@ struct neo_credential_cache {
     int count;
     atomic_uint generation;
     atomic_llong fresh_until;             /* steady seconds */
-    unsigned char key[APR_SIPHASH_KSIZE]; /* of the fingerprints */
+    unsigned char key[APR_SIPHASH_KSIZE]; /* the fingerprints' key */
     uint64_t unknown[MAX_UNKNOWN];        /* fingerprints of ids; 0 if the place is free */
     pthread_mutex_t used_lock;            /* protects these two */
     atomic_int used_count;

@@ -10,7 +10,7 @@
 #define EXPIRY      NEO_ID_BYTES /* in seconds, after the id */
 #define POSITION    (EXPIRY + 8) /* see neo_place */
 #define PLAIN_SIZE  (POSITION + 8)
-#define MAC_SIZE    16 /* of HMAC-SHA-256, truncated */
+#define MAC_SIZE    16 /* HMAC-SHA-256, truncated */
 #define CURSOR_SIZE (PLAIN_SIZE + MAC_SIZE)
 
 static void get_keys(const neo_call *call, neo_keys *keys)

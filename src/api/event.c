@@ -26,7 +26,7 @@ static neo_pg_status fetch_events(neo_call *call, neo_pg *pg, const neo_selectio
 typedef struct {
     neo_listing list;
     const char *after; /* a position, "" or "now" */
-    neo_ms until;      /* of neo_steady_ms: how long an empty page waits for events */
+    neo_ms until;      /* neo_steady_ms until which an empty page waits for events */
 } following;
 
 static void add_error(neo_call *call, const char *name, const char *message, neo_problem **problem)

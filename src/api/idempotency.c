@@ -9,7 +9,7 @@
 
 /* Responses are stored for a day. The limiter lets no more than the limit pass in five sixths of its window. */
 #define STORED_WINDOW    (86400 * 6 / 5)
-#define STORED_ROW_BYTES 300 /* of a key, besides its response */
+#define STORED_ROW_BYTES 300 /* the size of a key's row without the response */
 
 /* The ids of organizations differ from those of credentials, which have the same limiter. */
 static void count_stored(const neo_call *call, int bytes, neo_allowance *allowance)

@@ -9,8 +9,8 @@
 #include "lease_entry.h"
 
 #define BUCKET_SLOTS   8
-#define VALID_MS       5000  /* also in neoapi.exchange_leases */
-#define LOWER_AFTER_MS 10000 /* of calls with a lower number of hosts */
+#define VALID_MS       5000  /* the same as in neoapi.exchange_leases */
+#define LOWER_AFTER_MS 10000 /* after calls with a lower number of hosts for so long, it applies */
 #define CALLS_GAP_MS   5000  /* without calls, for example because the database was away */
 
 enum { EMPTY, BUSY, READY };

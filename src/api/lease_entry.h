@@ -40,7 +40,7 @@ struct neo_leases {
     atomic_int is_failing;
     atomic_int has_others;   /* other hosts have leases, or have used a limit */
     atomic_int is_recorded;  /* an exchange has succeeded since the memory was new */
-    _Atomic neo_ms number;   /* of the exchange that began last; it also grows when the host is restarted */
+    _Atomic neo_ms number;   /* that of the exchange that began last; it also grows when the host is restarted */
     atomic_llong known;      /* which state of the other hosts this one has; passed to neoapi.exchange_leases; 0: none */
     _Atomic neo_ms next;     /* exchange, neo_steady_ms, as all times here */
     _Atomic neo_ms valid_at; /* when the last successful exchange began; 0: never */

@@ -209,7 +209,7 @@ static void apply_row(exchange *x, const neo_rows *rows, int row)
     e->other_used = other_used;
     e->other_demand = atoi(neo_rows_value(rows, row, OTHER_DEMAND));
     e->other_wanted = atoi(neo_rows_value(rows, row, OTHER_WANTED));
-    if (limit && e->other_demand > e->demand) /* of a plan that was changed; two idle hosts must not exchange theirs */
+    if (limit && e->other_demand > e->demand) /* the plan was changed; of two idle hosts neither takes the other's */
         e->limit = atoi(limit);
     e->seen = x->number;
 }

@@ -18,7 +18,7 @@
 
 #define BUCKET_SLOTS 8  /* a caller can be in any slot of its bucket */
 #define CLOCK_SKEW_S 60 /* by which the times of two requests may differ when they are counted */
-#define PARTS        6  /* of a window: with the two other words, a slot fills a cache line */
+#define PARTS        6  /* parts of a window: with the two other words, a slot fills a cache line */
 
 /* The caller's word: 48 bits of its number, 16 of the generation; 0: the slot was never used. */
 #define NUMBER (~UINT64_C(0) << 16)
@@ -41,7 +41,7 @@ typedef struct {
 struct neo_limiter {
     uint64_t buckets;                         /* 0 if the memory is new */
     _Atomic uint64_t marks;                   /* the last one that was used */
-    unsigned char keys[2][APR_SIPHASH_KSIZE]; /* of the bucket and the number, so that no caller can be chosen to share them */
+    unsigned char keys[2][APR_SIPHASH_KSIZE]; /* for bucket and number, so that no caller can be chosen to share them */
     char rest[64 - 2 * sizeof(uint64_t) - 2 * APR_SIPHASH_KSIZE];
     slot slots[];
 };

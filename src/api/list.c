@@ -13,7 +13,7 @@
 
 #define DEFAULT_LIMIT 25
 #define MAX_LIMIT     100
-#define MAX_VALUES    100 /* of one filter */
+#define MAX_VALUES    100 /* for one filter */
 
 /* The prefix of the ids in the list. */
 static const char *id_prefix(const neo_call *call)
@@ -221,8 +221,8 @@ neo_selection neo_listing_selection(const neo_listing *list)
                            .has_total = list->has_total};
 }
 
-/* From a replica if one is ready, otherwise from the primary. For a page that an index gives, the primary would do hardly more
- * than to tell its position. */
+/* From a replica if one is ready, otherwise from the primary. The primary reads a page that an index gives at about the cost of
+ * its position, so it answers. */
 static neo_problem *fetch_page(neo_call *call, neo_page_fetcher fetch, const neo_selection *selection, neo_rows *rows)
 {
     neo_pg *pg = NULL;

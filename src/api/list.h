@@ -8,7 +8,7 @@
 
 typedef struct neo_listing {
     int limit;
-    apr_array_header_t *conditions; /* of neo_condition */
+    apr_array_header_t *conditions; /* elements: neo_condition */
     neo_buf filters; /* "&name=value,value" each, in the tables' order, and an order: for the Link header and cursors */
     const neo_order *order;
     int has_total;
@@ -19,8 +19,8 @@ typedef struct neo_listing {
 typedef struct neo_page {
     const neo_rows *rows;
     int count;
-    const char *const *cursors; /* of the first item and the last; NULL each: the page has none */
-    const char *const *fields;  /* of each item; NULL: all */
+    const char *const *cursors; /* those of the first and the last item; each is NULL if the page has none */
+    const char *const *fields;  /* the fields of each item that are shown; NULL: all */
     int has_more, has_earlier;
 } neo_page;
 

@@ -20,7 +20,7 @@ typedef struct {
     neo_stream stream;
     neo_call call; /* a copy, because the request's ends before the stream */
     char id[NEO_ID_SIZE], hash[2 * NEO_SHA256_SIZE + 1];
-    unsigned int generation; /* of the credential cache, when the token was read last */
+    unsigned int generation; /* the credential cache's, when the token was read last */
     neo_vrsync_contact contact;
     const char *published_at;
     neo_pg *pg; /* NULL once all rows are read */

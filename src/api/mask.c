@@ -60,7 +60,7 @@ static void set_is_masked(neo_call *call, neo_problem **problem)
     neo_json_set_boolean(call->body, IS_MASKED, 1, call->pool);
 }
 
-/* An atomic batch can be made to end without a trace: it would tell whether an update with a guessed value has changed
+/* An atomic batch can be made to fail without a trace. It would reveal whether an update with a guessed value changes
  * something, by the ETag that its next operation requires. */
 static int can_guess(const neo_call *call)
 {

@@ -20,7 +20,7 @@
 #define MAX_TRIES    4 /* to find a ring, or a record without a writer */
 
 typedef struct {
-    uint64_t number; /* of the ring's refusals; 0: the record was never written */
+    uint64_t number; /* counts the ring's refusals; 0: the record was never written */
     neo_refusal refusal;
 } content;
 
@@ -31,7 +31,7 @@ typedef struct {
 
 typedef struct {
     _Atomic uint64_t owner; /* a hash of the credential; 0: the ring was never used */
-    _Atomic uint64_t count; /* of refusals, also of former owners */
+    _Atomic uint64_t count; /* all refusals, also those of former owners */
     _Atomic int64_t used_at;
     record records[NEO_MAX_REFUSALS];
 } ring;

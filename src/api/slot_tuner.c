@@ -6,7 +6,7 @@
 
 #define FIRST_TRIALS 3   /* windows: the level itself and both neighbours */
 #define TRIAL_EVERY  8   /* windows: rarely, because a trial can be slow */
-#define WEIGHT       0.5 /* of the last window in a score */
+#define WEIGHT       0.5 /* the last window's in a score */
 #define OVERHEAD     3.0 /* PostgreSQL's time for a statement, divided by its time for a row */
 
 void neo_slot_tuner_fix(neo_slot_tuner *tuner, int slots)

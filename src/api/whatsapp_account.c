@@ -14,7 +14,7 @@
 #include "whatsapp/reported.h"
 #include "whatsapp/template.h"
 
-#define MAX_PAGES   100   /* of the templates of an account */
+#define MAX_PAGES   100   /* pages of an account's templates */
 #define MAX_READ_MS 20000 /* for all accounts and pages of a request, beside the last call */
 
 /* ---------------------------------------------------------------- reading from Meta */

@@ -16,7 +16,7 @@
 
 /* A template that is stored; without a definition it is not known. */
 typedef struct {
-    const char *token; /* of the number; NULL if it cannot be decrypted, which sending reports */
+    const char *token; /* the number's; NULL if it cannot be decrypted, which sending reports */
     const char *account, *name, *language;
     const neo_json *definition;
     int is_current;

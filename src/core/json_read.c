@@ -12,7 +12,7 @@
 
 typedef struct {
     const char *at, *end;
-    neo_buf text; /* of the last string, unescaped */
+    neo_buf text; /* the last string, unescaped */
     int is_ascii; /* the last string */
     int depth;
 } reader;

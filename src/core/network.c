@@ -7,7 +7,7 @@
 
 #include "core/encode.h"
 
-#define V4_BITS 96 /* of the prefix that mapped addresses have */
+#define V4_BITS 96 /* the length of the prefix of mapped addresses */
 
 static const unsigned char mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 

@@ -33,7 +33,7 @@ typedef struct neo_doctor_context {
     neo_json *site;                      /* the first virtual host in it; NULL if none has NeoAPI On */
     const char *httpd_error, *httpd_fix; /* why httpd does not accept its configuration; NULL if it does */
     const char *httpd_skipped;           /* why it could not be checked; NULL if it was */
-    neo_position position;               /* of the primary, for the check of a replica */
+    neo_position position;               /* the primary's, for the check of a replica */
     const char *fix;                     /* replaces the fix of the check's row, or NULL */
 } neo_doctor_context;
 

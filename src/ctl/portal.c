@@ -11,7 +11,7 @@
 #include "resources/portal.h"
 
 #define SECRET_LEN 43
-#define MIN_SECRET 16 /* of a given one: it is all that protects the address */
+#define MIN_SECRET 16 /* characters of a given secret, which is all that protects the address */
 
 /* Sets the hash of the given secret, or of a new one. */
 static const char *set_secret(const neo_ctl *ctl, apr_array_header_t *settings, const char **secret)

@@ -157,7 +157,7 @@ static const char *command_line(const step *s, apr_pool_t *pool)
 {
     const char *line = s->user ? apr_pstrcat(pool, "runuser -u ", s->user, " -- ", NULL) : "";
     if (strcmp(s->words[0], SELF) != 0)
-        return s->words[s->count - 1]; /* of sh -c */
+        return s->words[s->count - 1]; /* the script of sh -c */
     for (int i = 0; i < s->count; i++)
         line = apr_pstrcat(pool, line, i ? " " : "", quoted(s->words[i], pool), NULL);
     return line;

@@ -15,7 +15,7 @@
 #define REPLAY_LIMIT_MS 5    /* that a read waits for a replica */
 #define OPEN_LIMIT_MS   1000 /* the same for a new connection */
 #define MAX_WAIT_MS     100  /* for a round that another read leads */
-#define MIN_PAUSE_MS    100  /* of a connection whose replica lags; doubled each time */
+#define MIN_PAUSE_MS    100  /* the pause of a connection whose replica lags; doubled each time */
 #define MAX_PAUSE_MS    3200 /* after which it is closed, because another replica may be better */
 #define RETRY_DELAY_MS  5000 /* after a failure to connect */
 #define MAX_IDLE_MS     300000
@@ -64,7 +64,7 @@ static int ask_primary(neo_read_pool *reads, neo_position *position, apr_pool_t 
     return is_known;
 }
 
-/* Returns false if the primary does not have a position, or does not tell it in time: its connection may be dead while others
+/* Returns false if the primary does not have a position, or does not report it in time: its connection may be dead while others
  * are not. */
 static int read_position(neo_read_pool *reads, neo_position *position, apr_pool_t *pool)
 {
@@ -179,7 +179,7 @@ int neo_read_pool_is_confirmed(neo_read_pool *reads, neo_read_connection *acquir
 
 /* ---------------------------------------------------------------- the thread */
 
-/* Why the replica cannot be used, or NULL. "": the primary does not tell its position, which is logged by requests. */
+/* Why the replica cannot be used, or NULL. "": the primary does not report its position, which is logged by requests. */
 static const char *find_fault(neo_read_pool *reads, neo_read_connection *connection)
 {
     neo_position *position = &connection->position;

@@ -114,10 +114,10 @@ enum conversion {
 static const struct element {
     const char *path, *field;
     enum conversion conversion;
-    long long min, max; /* of its characters or photos, or of its number; 0 and 0: any */
+    long long min, max; /* limits of its characters, photos or number; 0 and 0: none */
     unsigned int needs;
     const char *attributes; /* fixed ones, or NULL */
-    const word *words;      /* of a CHOICE, or of `attribute` */
+    const word *words;      /* the words of a CHOICE, or of `attribute` */
     const char *attribute, *attribute_field; /* another one, whose value is that of a field; or NULL */
 } elements[] = {
     {"ListingID", "code", CODE, 1, 50, REQUIRED, .attributes = NULL},

@@ -69,7 +69,7 @@ static void add_member(int kind, const neo_filter *filter, const neo_field *fiel
     member->example = examples[kind][number];
 }
 
-/* Without those of sensitive fields: a delivery of a masked subscription would tell that the value matches. */
+/* Filters of sensitive fields are left out: a delivery of a masked subscription would confirm that the value matches. */
 static void add_filters(int kind, const neo_resource *resource, const neo_filter *filters)
 {
     for (const neo_filter *f = filters; f && f->name; f++)

@@ -64,7 +64,7 @@ static const neo_effect *find_effect(const neo_rule_input *input)
 
 int neo_rules_need_input(const neo_rule_input *input)
 {
-    const unsigned int flags = NEO_ALWAYS | NEO_CONDITIONAL; /* of a value that a related resource may give */
+    const unsigned int flags = NEO_ALWAYS | NEO_CONDITIONAL; /* a value that a related resource may give */
     for (const neo_field *f = input->resource->fields; input->resource->fill && input->after && f->name; f++)
         if ((f->flags & flags) == flags && !neo_json_get(input->after, f->name))
             return 1;

@@ -17,8 +17,8 @@ typedef struct {
 /* The position of a value in the body. Only an error turns it into a path. */
 typedef struct place {
     const struct place *in; /* NULL: the body itself */
-    const char *name;       /* of a member; NULL: an element */
-    apr_size_t index;       /* of an element */
+    const char *name;       /* the member's; NULL for an element */
+    apr_size_t index;       /* the element's */
 } place;
 
 static const char *format_path(const place *at, apr_pool_t *pool)

@@ -102,7 +102,7 @@ neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const ne
     char id_block[NEO_ID_BLOCK_SIZE];
     neo_values v = {0};
     neo_id_issue_block(id_block, "whd_");
-    v.target_id_block = id_block; /* of the effect's event */
+    v.target_id_block = id_block; /* for the effect's event */
     v.target = rows[0].target.id;
     v.target_version = rows[0].target.version;
     v.target_status = rows[0].target.status;

@@ -130,7 +130,7 @@ typedef struct {
     neo_migrate_blocked blocked;
     void *data;
     apr_pool_t *pool;
-    int retries;     /* of the next migration */
+    int retries;     /* so far, of the next migration */
     int *is_blocked; /* it timed out waiting for a lock */
 } run;
 

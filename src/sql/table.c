@@ -127,7 +127,7 @@ neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const n
     char cleared_id_block[NEO_ID_BLOCK_SIZE];
     neo_values v = bind_actor(actor, id);
     neo_id_issue_block(cleared_id_block, "whd_");
-    v.target_id_block = cleared_id_block; /* of the event of sql/reference.h */
+    v.target_id_block = cleared_id_block; /* for the event of the cleared reference (see sql/reference.h) */
     return change(pg, neo_sql_find(resource, version ? NEO_SQL_DELETE_VERSION : NEO_SQL_DELETE), &v, version, pool, rows);
 }
 

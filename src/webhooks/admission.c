@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#define MAX_BATCH_BYTES 1000000 /* of the payloads in a request; many servers refuse bodies of more than a mebibyte */
+#define MAX_BATCH_BYTES 1000000 /* the payloads of a request; many servers refuse bodies of more than a mebibyte */
 
-/* Returns 0 if the plan allows the delivery now, otherwise the time from which it does. */
+/* Returns 0 if the plan's hourly limit allows the delivery now, otherwise the time from which it does. */
 static neo_ms deferred_until(const neo_courier_host *host, const neo_due_delivery *due)
 {
     char hostname[NEO_HOST_SIZE];
@@ -21,8 +21,9 @@ static apr_size_t length(const neo_due_delivery *due)
     return due->payload.len + strlen(due->changes);
 }
 
-/* How many of `count` deliveries, but at least one, have at most MAX_BATCH_BYTES. */
-static int fitting(const neo_due_delivery *due, int count)
+/* The number of deliveries from the first one on, at most `count`, whose payloads have at most MAX_BATCH_BYTES together. It is
+ * at least 1: a larger payload has a request of its own. */
+static int count_fitting(const neo_due_delivery *due, int count)
 {
     int fit = 1;
     for (apr_size_t bytes = length(due); fit < count && (bytes += length(&due[fit])) <= MAX_BATCH_BYTES; fit++)
@@ -39,15 +40,15 @@ static void add_request(neo_admission *admission, neo_in_flight *in_flight, long
     admission->outgoing[admission->outgoing_count++] = (neo_webhook_request){due, count, first};
 }
 
-/* The claim has counted full requests for the limits of the subscription. So after one that is full of bytes before, the rest
- * is released for another claim. */
+/* The claim counted requests of `batch_items` deliveries for the subscription's limits. If the payloads of such a request
+ * exceed MAX_BATCH_BYTES, it is sent with fewer deliveries, and the rest is released: another claim counts its requests. */
 static void divide(neo_admission *admission, neo_in_flight *in_flight, long long claim, const neo_due_delivery *due, int count)
 {
     int at = 0, is_counted = 1;
     for (int wanted, fit; at < count && is_counted; at += fit) {
         wanted = due->batch_items > 1 ? due->batch_items : 1;
         wanted = wanted < count - at ? wanted : count - at;
-        fit = fitting(&due[at], wanted);
+        fit = count_fitting(&due[at], wanted);
         is_counted = fit == wanted;
         add_request(admission, in_flight, claim, &due[at], fit);
     }

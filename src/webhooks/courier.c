@@ -25,7 +25,7 @@
 #define SHUTDOWN_GRACE_MS     5000 /* for attempts in flight; httpd kills a child after about ten seconds */
 #define STOP_POLL_MS          100  /* while the courier waits for its last attempts */
 #define LEASE_MARGIN_S        15   /* beyond twice the timeout of an attempt; more than a statement may take */
-#define PAUSE_S               5    /* of a subscription whose receiver has got as many deliveries as the plan allows */
+#define PAUSE_S               5    /* for a subscription whose receiver has got as many deliveries as the plan allows */
 #define PARK_INTERVAL_MS      50   /* while deliveries of subscriptions with `ordering` are claimed */
 #define PARK_IDLE_MS          5000 /* otherwise */
 #define NEVER                 LLONG_MAX
@@ -44,8 +44,8 @@ struct neo_courier {
     neo_pending_query pending;
     int query, last_query;
 
-    apr_pool_t *claim_pool;      /* of the deliveries in `outgoing` */
-    apr_pool_t *next_claim_pool; /* of the claim in progress */
+    apr_pool_t *claim_pool;      /* has the deliveries in `outgoing` */
+    apr_pool_t *next_claim_pool; /* that of the claim in progress */
     neo_claim_request request;
     neo_webhook_request *outgoing; /* requests; from next_outgoing on not sent yet */
     int outgoing_count, next_outgoing;
@@ -53,7 +53,7 @@ struct neo_courier {
 
     neo_results result_batches[2], *collected;
     neo_results *recording; /* empty, in progress, or waiting for a retry */
-    neo_ms next_record;     /* of a retry, because the database was unavailable */
+    neo_ms next_record;     /* the time of a retry, because the database was unavailable */
 
     neo_in_flight in_flight;
     int sent; /* those in flight that have been sent; the others are in `outgoing` */

@@ -13,11 +13,11 @@
 #define BUFFER_BYTES      (2 * CURL_MAX_WRITE_SIZE) /* libcurl passes at most CURL_MAX_WRITE_SIZE at a time */
 #define MAX_WAIT_MS       120000 /* for the provider, in all; the time that the client takes does not count */
 #define ORIGIN_SIZE       300
-#define MEDIA_ORIGIN      "https://lookaside.fbsbx.com:443" /* of the attachments of Meta's Cloud API */
+#define MEDIA_ORIGIN      "https://lookaside.fbsbx.com:443" /* serves the attachments of Meta's Cloud API */
 #define ORGANIZATION_PART 2                                 /* an organization can have half of the downloads */
 
 struct neo_download {
-    neo_download *next; /* of `all` */
+    neo_download *next; /* in `all` */
     apr_pool_t *pool;
     char owner[NEO_ID_SIZE];
     neo_transfer_guard guard;
@@ -30,7 +30,7 @@ struct neo_download {
     int timeout;            /* milliseconds */
     long long idle, waited; /* milliseconds: since the last bytes, and in all */
     long long received;     /* bytes */
-    size_t len;             /* of `data` */
+    size_t len;             /* the used part of `data` */
     char data[BUFFER_BYTES];
 };
 

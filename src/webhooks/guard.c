@@ -11,7 +11,7 @@
 #include "core/network.h"
 
 struct neo_guard {
-    apr_array_header_t *refused; /* of neo_network */
+    apr_array_header_t *refused; /* elements: neo_network */
     apr_array_header_t *allowed;
 };
 

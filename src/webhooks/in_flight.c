@@ -7,12 +7,12 @@
 #include <string.h>
 
 #define MAX_IDLE 64 /* subscriptions whose lowered limit is kept while nothing of theirs is in flight */
-#define WEIGHT   8  /* of the failure rate: each result counts for an eighth, as in TCP's average of round-trip times */
+#define WEIGHT   8  /* each result counts for an eighth of the failure rate, as in TCP's average of round-trip times */
 
 typedef struct {
     char subscription[NEO_ID_SIZE];
     int requests, limit;
-    double failure_rate; /* of the recent attempts */
+    double failure_rate; /* that of the recent attempts */
     neo_ms paused_until; /* 0 if it is not paused */
 } subscription_queue;
 

@@ -7,7 +7,7 @@
 
 #include "core/log.h"
 
-#define MAX_PAUSE_S 3600 /* of Retry-After */
+#define MAX_PAUSE_S 3600 /* the longest Retry-After that is respected */
 
 void neo_results_clear(neo_results *results, int max)
 {

@@ -9,8 +9,8 @@
 
 typedef struct neo_results {
     apr_pool_t *pool;                   /* its own; cleared when the results are recorded */
-    apr_array_header_t *outcomes;       /* of neo_outcome */
-    apr_array_header_t *health_changes; /* of neo_health_change */
+    apr_array_header_t *outcomes;       /* elements: neo_outcome */
+    apr_array_header_t *health_changes; /* elements: neo_health_change */
     neo_ms first;                       /* neo_steady_ms of the first result */
 } neo_results;
 

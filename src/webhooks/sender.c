@@ -15,9 +15,9 @@
 #include "core/log.h"
 #include "transfer.h"
 
-#define MAX_BODY_BYTES              16384 /* of a receiver's response */
+#define MAX_BODY_BYTES              16384 /* in a receiver's response */
 #define MAX_PROVIDER_RESPONSE_BYTES 1048576
-#define MAX_EVENTS                  64    /* of one epoll_wait */
+#define MAX_EVENTS                  64    /* from one epoll_wait */
 #define MAX_RETRY_AFTER_S           86400 /* a date in the past is negative */
 #define NEVER                       (-1)
 

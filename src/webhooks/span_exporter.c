@@ -17,7 +17,7 @@
 #define PAUSE_MS     5000 /* after a failure, as long as the buffer has room for more spans */
 #define TIMEOUT_S    10
 #define FINISH_MS    1000
-#define SPAN_BYTES   640 /* of JSON, about */
+#define SPAN_BYTES   640 /* about the length of its JSON */
 #define SAMPLED_FLAG 1
 
 struct neo_span_exporter {

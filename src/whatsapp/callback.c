@@ -164,8 +164,8 @@ static void read_number_change(const reader *r, const neo_json *message, const n
         APR_ARRAY_PUSH(r->items, neo_callback_item) = change;
 }
 
-/* The contact has a new user id, for example with a new telephone number. It is told without a message, so there is no id of
- * one. */
+/* The contact has a new user id, for example with a new telephone number. It is reported without a
+ * message, so there is no id of one. */
 static int read_user_id_change(const reader *r, const neo_json *reported)
 {
     neo_callback_item change = {.kind = NEO_ITEM_NUMBER_CHANGED,
