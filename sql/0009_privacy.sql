@@ -57,8 +57,8 @@ create table neoapi.erasure (
     requested_at    timestamptz not null default now(),
     completed_at    timestamptz,
     targets         text[] not null default '{}', -- the records whose traces are erased
-    phase           text not null default 'records' check (phase in ('records', 'events', 'responses', 'done')),
-    target          int not null default 1, -- of phase events: the position in `targets`
+    phase           text not null default 'search' check (phase in ('search', 'records', 'events', 'responses', 'done')),
+    target          int not null default 1, -- the next one in `targets`, of the phases records and events
     position        text not null default '',
     counts          jsonb not null default '{}',
     primary key (organization_id, id)
@@ -209,8 +209,9 @@ begin
     select count(*) into deliveries from neoapi.webhook_subscription s
     join neoapi.webhook_delivery d on d.organization_id = s.organization_id and d.subscription_id = s.id and d.event_id = any (found)
     where s.organization_id = organization;
-    select count(*) into responses from neoapi.idempotency_key k
-    where k.organization_id = organization and exists (select from unnest(ids) i where position(i in k.response_body) > 0);
+    select count(distinct (k.credential_id, k.key)) into responses -- joined, as a search for each id would be quadratic
+    from neoapi.idempotency_key k cross join lateral string_to_table(k.response_body, '"') t (word) join unnest(ids) i (id) on i.id = t.word
+    where k.organization_id = organization;
 end $$;
 
 -- The answer of GET /subjects.
@@ -412,6 +413,9 @@ begin
         return neoapi.add_count(e, 'messages', cardinality(messages));
     end if;
     select x.* into c from neoapi.whatsapp_conversation x where x.organization_id = e.organization_id and x.id = conversation;
+    if not found then
+        return e; -- another erasure was faster
+    end if;
     perform neoapi.whatsapp_lock_numbers(array[c.number_id]);
     perform from neoapi.whatsapp_conversation x where x.organization_id = e.organization_id and x.id = conversation for update;
     if exists (select from neoapi.whatsapp_message m where m.organization_id = e.organization_id and m.conversation_id = conversation) then
@@ -452,7 +456,7 @@ begin
             neoapi.without_members(d.representation::json, array(select json_array_elements_text(personal->'doc_')))::text,
             e.actor, e.request_id);
         e := neoapi.add_count(e, 'documents', 1);
-        e.targets := array_append(array_remove(e.targets, d.id), d.id);
+        e.targets := case when d.id = any (e.targets) then e.targets else e.targets || d.id end;
     end loop;
     return e;
 end $$;
@@ -541,18 +545,34 @@ create function neoapi.erasure_records(e neoapi.erasure) returns table (id text,
         select c.id, false from neoapi.whatsapp_conversation c where c.organization_id = e.organization_id and c.lead_id = any (e.given)
     $$;
 
--- Erases one record, or a part of one. Returns whether there was one.
-create function neoapi.erase_record(inout e neoapi.erasure, personal json, out is_found boolean)
+-- Searches for the records of an erasure and adds them to its targets, those last that are not erased yet; the first of these is the
+-- next target. Returns whether something is left to erase.
+create function neoapi.search_records(inout e neoapi.erasure, out has_more boolean)
     language plpgsql volatile as $$
 declare
-    records text[] := array(select r.id from neoapi.erasure_records(e) r);
-    one text;
+    found text[];
+    unerased text[];
 begin
-    e.targets := e.targets || array(select r from unnest(records) r where r <> all (e.targets));
-    select u into one from neoapi.unerased_records(e.organization_id, records) u limit 1;
-    is_found := one is not null;
+    select coalesce(array_agg(r.id), '{}'), coalesce(bool_or(r.is_deleted), false) into found, has_more from neoapi.erasure_records(e) r;
+    unerased := array(select neoapi.unerased_records(e.organization_id, found));
+    has_more := has_more or unerased <> '{}';
+    e.targets := array(select t.id from unnest(e.targets || found) t (id) except select u from unnest(unerased) u) || unerased;
+    e.target := cardinality(e.targets) - cardinality(unerased) + 1;
+end $$;
+
+-- Erases one record, or a part of one: then it is the next one again. A lead can have a conversation that was begun after the search;
+-- the next search finds both.
+create function neoapi.erase_record(e neoapi.erasure, personal json) returns neoapi.erasure
+    language plpgsql volatile as $$
+declare
+    one constant text := e.targets[e.target];
+begin
     e := case left(one, 4) when 'wac_' then neoapi.erase_conversation(e, personal, one) when 'led_' then neoapi.erase_lead(e, one)
                            when 'pty_' then neoapi.erase_party(e, personal, one) else e end;
+    if one like 'led\_%' or not exists (select from neoapi.unerased_records(e.organization_id, array[one])) then
+        e.target := e.target + 1;
+    end if;
+    return e;
 end $$;
 
 -- What is no record: rejected leads of portals, and opt-outs without a conversation.
@@ -574,18 +594,21 @@ declare
     step record;
 begin
     with chosen as materialized (
-        select k.credential_id, k.key, exists (select from unnest(e.targets) t where position(t in k.response_body) > 0) as has_person
-        from neoapi.idempotency_key k
+        select k.credential_id, k.key, k.response_body from neoapi.idempotency_key k
         where k.organization_id = e.organization_id
           and (k.credential_id, k.key) > (split_part(e.position, ' ', 1),
                                           coalesce(nullif(split_part(e.position, ' ', 2), ''), '00000000-0000-0000-0000-000000000000')::uuid)
         order by k.credential_id, k.key limit 200),
+    about as materialized (
+        select c.credential_id, c.key, array_agg(distinct t) as ids
+        from chosen c cross join lateral string_to_table(c.response_body, '"') m (word) join unnest(e.targets) t on t = m.word
+        where c.response_body like '{%'
+        group by c.credential_id, c.key),
     changed as (
-        update neoapi.idempotency_key k set response_body = neoapi.without_person(k.response_body::json, e.targets, personal)::text
-        from chosen c
-        where c.has_person and k.organization_id = e.organization_id and k.credential_id = c.credential_id and k.key = c.key
-          and k.response_body like '{%'
-          and k.response_body <> neoapi.without_person(k.response_body::json, e.targets, personal)::text
+        update neoapi.idempotency_key k set response_body = neoapi.without_person(k.response_body::json, a.ids, personal)::text
+        from about a
+        where k.organization_id = e.organization_id and k.credential_id = a.credential_id and k.key = a.key
+          and k.response_body <> neoapi.without_person(k.response_body::json, a.ids, personal)::text
         returning 1)
     select (select count(*) from changed) as erased, (select count(*) from chosen) as seen,
            (select c.credential_id || ' ' || c.key from chosen c order by c.credential_id desc, c.key desc limit 1) as last
@@ -595,42 +618,55 @@ begin
     has_more := step.seen = 200;
 end $$;
 
--- The next step of an erasure: first the records, then their events, then stored responses; then it looks for records again, which other
--- requests may have written meanwhile. When there are none, it is done and forgets the person.
+-- Erases up to 500 events of up to 20 targets. The next target has position ''.
+create function neoapi.erase_target_events(e neoapi.erasure, personal json) returns neoapi.erasure
+    language plpgsql volatile as $$
+declare
+    left_over int := 500;
+    step record;
+begin
+    while left_over > 0 and e.target <= cardinality(e.targets) loop
+        step := neoapi.erase_events(e.organization_id, array[e.targets[e.target]], personal, e.position, left_over);
+        e := neoapi.add_count(e, 'events', step.erased);
+        if step.examined = left_over then
+            e.position := step.position;
+            return e;
+        end if;
+        left_over := left_over - step.examined - 25;
+        e.target := e.target + 1;
+        e.position := '';
+    end loop;
+    return e;
+end $$;
+
+-- The next step of an erasure: first it searches for the records and erases one after another, then their events, then stored responses;
+-- then it searches again, because other requests may have written meanwhile. When nothing is found, it is done and forgets the person.
 create function neoapi.advance_erasure(e neoapi.erasure, personal json) returns neoapi.erasure
     language plpgsql volatile as $$
 declare
     step record;
 begin
-    if e.phase = 'records' then
-        step := neoapi.erase_record(e, personal);
+    if e.phase = 'search' then
+        step := neoapi.search_records(e);
         e := step.e;
-        if not step.is_found then
-            e := case when e.given is null then neoapi.erase_rest(e) else e end;
-            e.phase := 'events';
-            e.target := 1;
-            e.position := '';
-        end if;
+        e.phase := 'records';
+    elsif e.phase = 'records' and e.target <= cardinality(e.targets) then
+        e := neoapi.erase_record(e, personal);
+    elsif e.phase = 'records' then
+        e := case when e.given is null then neoapi.erase_rest(e) else e end;
+        e.phase := 'events';
+        e.target := 1;
+        e.position := '';
     elsif e.phase = 'events' then
-        step := neoapi.erase_events(e.organization_id, array[e.targets[e.target]], personal, e.position, 500);
-        e := neoapi.add_count(e, 'events', step.erased);
-        e.position := coalesce(step.position, e.position);
-        if step.examined < 500 then
-            e.target := e.target + 1;
-            e.position := '';
-        end if;
-        if e.target > cardinality(e.targets) then
-            e.phase := 'responses';
-        end if;
+        e := neoapi.erase_target_events(e, personal);
+        e.phase := case when e.target > cardinality(e.targets) then 'responses' else 'events' end;
     else
         step := neoapi.erase_responses(e, personal);
         e := step.e;
         if not step.has_more then
-            e.position := '';
-            e.phase := case when exists (
-                select from neoapi.erasure_records(e) r
-                where r.is_deleted or exists (select from neoapi.unerased_records(e.organization_id, array[r.id])))
-                then 'records' else 'done' end;
+            step := neoapi.search_records(e);
+            e := step.e;
+            e.phase := case when step.has_more then 'records' else 'done' end;
         end if;
     end if;
     if e.phase = 'done' then

@@ -251,12 +251,13 @@ def test_writes_of_the_person_meanwhile_are_erased_or_come_after(own_api, instan
 
 
 def test_an_interrupted_erasure_is_completed_by_the_job(own_api, instance, person):
-    """The request has ended after its first step."""
+    """The request has ended after its first steps: it has searched, and erased the record."""
     party = ok(own_api.post("parties", person.party()), 201)["id"]
     organization, = own_api.credential.organizations
     id = "ers_" + "0" * 10 + uuid.uuid4().hex[:16]
     instance.sql("select neoapi.begin_erasure(%s, 'tnt', %s, %s, 'nbr', null)", organization, id, json.dumps({"email": person.email}))
-    instance.sql("select neoapi.erasure_step(%s, %s, '{}')", organization, id)
+    for _ in range(2):
+        instance.sql("select neoapi.erasure_step(%s, %s, '{}')", organization, id)
     refused(own_api.get("parties/" + party), 404, "not_found.party")
     instance.sql("update neoapi.job set due_at = now() where name = 'erase'")
     eventually(lambda: instance.sql("select completed_at is not null from neoapi.erasure where id = %s", id) == [(True,)], "it is complete")
@@ -338,6 +339,20 @@ def test_conversations_are_erased_and_an_opt_out_stays_in_force(org):
     assert org.conversations() == [] and find(org.api, phone=person.phone)["records"] == []
     again = ok(org.api.post("leads", person.lead()), 201)["id"]
     refused(org.start(again), 409, "conflict.opted_out")
+
+
+def test_a_conversation_that_begins_after_the_search_is_erased_with_its_lead(org):
+    person = Person()
+    lead = ok(org.api.post("leads", person.lead()), 201)["id"]
+    organization, id = org.api.credential.organizations[0], "ers_" + "0" * 10 + uuid.uuid4().hex[:16]
+    with contextlib.closing(psycopg2.connect(org.instance.dsn)) as connection, connection.cursor() as cursor:
+        cursor.execute("select neoapi.begin_erasure(%s, 'tnt', %s, %s, 'nbr', null)", [organization, id, json.dumps({"phone": person.phone[1:]})])
+        cursor.execute("select (neoapi.erasure_step(%s, %s, '{}')).targets", [organization, id])
+        assert cursor.fetchone() == ([lead],)
+        org.begin(lead)
+        connection.commit()
+    counts = erase(org.api, phone=person.phone)["counts"]
+    assert (counts["leads"], counts["conversations"]) == (1, 1) and leftovers(org.instance, person.words) == []
 
 
 # ---------------------------------------------------------------- files
