@@ -161,6 +161,14 @@ neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const ne
     return rows->count ? NULL : neo_call_not_found(call, call->external_id);
 }
 
+neo_problem *neo_call_return_row(neo_call *call, neo_pg_status status, const neo_rows *rows, neo_result *result)
+{
+    neo_problem *problem = neo_call_check_found(call, status, rows);
+    if (!problem)
+        *result = (neo_result){.status = call->match.operation->status, .body = neo_rows_text(rows, 0, 0)};
+    return problem;
+}
+
 /* ---------------------------------------------------------------- replies */
 
 neo_plain_reply neo_call_later_reply(neo_call *call, int status, int seconds, const char *text)

@@ -108,6 +108,8 @@ void neo_call_find_duplicate(neo_call *call, neo_pg *pg, const neo_rows *failed,
                              neo_problem *problem);
 /* The problem of a statement that failed, or found no row (404); otherwise NULL. */
 neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const neo_rows *rows);
+/* The same. Without a problem sets *result to the operation's status, with the first column as the body. */
+neo_problem *neo_call_return_row(neo_call *call, neo_pg_status status, const neo_rows *rows, neo_result *result);
 /* 404 for the resource or subresource; `external_id` is what it was looked up by, or NULL if by its id. */
 neo_problem *neo_call_not_found(neo_call *call, const char *external_id);
 
@@ -141,6 +143,8 @@ void neo_call_count_unsigned(const neo_call *call, int cost);
 neo_allowance neo_call_check_portal(const neo_call *call, const char *portal);
 /* Counts such a post. */
 void neo_call_count_portal(const neo_call *call, const char *portal);
+/* The reply to a request that is neither GET nor HEAD, or exceeds the limit of its address; otherwise status 200. Counts it. */
+neo_plain_reply neo_call_admit_read(neo_call *call);
 /* The reply to a request that exceeds a limit of its address. */
 neo_plain_reply neo_call_limited_reply(neo_call *call, const neo_allowance *allowance);
 /* The seconds until requests that were refused pass if no others are sent; at least 1. */

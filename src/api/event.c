@@ -166,10 +166,7 @@ static neo_problem *read_event(neo_call *call, neo_result *result)
         return problem;
     neo_pg_status status = neo_event_read(pg, &call->actor, readable_types(call), call->match.id, call->pool, &rows);
     neo_call_release(call, pg);
-    problem = neo_call_check_found(call, status, &rows);
-    if (!problem)
-        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
-    return problem;
+    return neo_call_return_row(call, status, &rows, result);
 }
 
 const neo_operation neo_event_operations[] = {

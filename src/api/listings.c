@@ -206,15 +206,9 @@ static neo_plain_reply start(feed *f)
 static neo_plain_reply answer_feed(feed *f)
 {
     neo_call *call = &f->call;
-    const char *method = call->request->method;
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        neo_call_set_header(call, "Allow", "GET, HEAD");
-        return (neo_plain_reply){405, "method not allowed\n"};
-    }
-    neo_call_count(call, 1);
-    if (call->allowance.is_exceeded)
-        return neo_call_limited_reply(call, &call->allowance);
-    neo_plain_reply answer = authenticate(f);
+    neo_plain_reply answer = neo_call_admit_read(call);
+    if (answer.status == 200)
+        answer = authenticate(f);
     if (answer.status != 200)
         return answer;
     if (!call->request->can_stream) /* see neo_call_export */

@@ -250,14 +250,9 @@ static neo_text make_metadata(const neo_site *site, apr_pool_t *pool)
 
 static neo_plain_reply answer_metadata(neo_call *call)
 {
-    const char *method = call->request->method;
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        neo_call_set_header(call, "Allow", "GET, HEAD");
-        return (neo_plain_reply){405, "method not allowed\n"};
-    }
-    neo_call_count(call, 1);
-    if (call->allowance.is_exceeded)
-        return neo_call_limited_reply(call, &call->allowance);
+    neo_plain_reply refusal = neo_call_admit_read(call);
+    if (refusal.status != 200)
+        return refusal;
     if (strcmp(call->request->path, metadata_path(call->site, call->pool)) != 0)
         return (neo_plain_reply){404, "not found\n"};
     return (neo_plain_reply){200, make_metadata(call->site, call->pool).ptr};

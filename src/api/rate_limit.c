@@ -141,6 +141,17 @@ neo_plain_reply neo_call_limited_reply(neo_call *call, const neo_allowance *allo
     return neo_call_later_reply(call, 429, neo_allowance_wait(allowance), "too many requests\n");
 }
 
+neo_plain_reply neo_call_admit_read(neo_call *call)
+{
+    const char *method = call->request->method;
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+        neo_call_set_header(call, "Allow", "GET, HEAD");
+        return (neo_plain_reply){405, "method not allowed\n"};
+    }
+    neo_call_count(call, 1);
+    return call->allowance.is_exceeded ? neo_call_limited_reply(call, &call->allowance) : (neo_plain_reply){200, NULL};
+}
+
 static neo_problem *exceeded(neo_call *call, const neo_allowance *allowance, const char *detail)
 {
     return neo_call_try_later(call, NEO_RATE_LIMIT_EXCEEDED, neo_allowance_wait(allowance), detail);

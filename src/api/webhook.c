@@ -18,9 +18,9 @@ static neo_problem *rotate_secret(neo_call *call, neo_result *result)
     const char *sealed = neo_secret_seal(&call->site->keys, call->match.id, secret, call->pool);
     neo_pg_status status = neo_delivery_rotate(pg, &call->actor, call->match.id, sealed, call->pool, &rows);
     neo_call_release(call, pg);
-    problem = neo_call_check_found(call, status, &rows);
+    problem = neo_call_return_row(call, status, &rows, result);
     if (!problem)
-        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0), .secret = secret};
+        result->secret = secret;
     return problem;
 }
 
@@ -68,10 +68,7 @@ static neo_problem *read_delivery(neo_call *call, neo_result *result)
         return problem;
     neo_pg_status status = neo_delivery_read(pg, &call->actor, call->match.id, call->match.subresource_id, call->pool, &rows);
     neo_call_release(call, pg);
-    problem = neo_call_check_found(call, status, &rows);
-    if (!problem)
-        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
-    return problem;
+    return neo_call_return_row(call, status, &rows, result);
 }
 
 /* ---------------------------------------------------------------- new deliveries */

@@ -344,10 +344,7 @@ static neo_problem *mark_read(neo_call *call, neo_result *result)
         return problem;
     status = neo_whatsapp_mark_read(pg, &call->actor, call->match.id, &last, call->pool, &rows);
     neo_call_release(call, pg);
-    if ((problem = neo_call_check_found(call, status, &rows)))
-        return problem;
-    *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
-    return NULL;
+    return neo_call_return_row(call, status, &rows, result);
 }
 
 const neo_operation neo_whatsapp_operations[] = {

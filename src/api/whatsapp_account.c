@@ -178,10 +178,7 @@ static neo_problem *list_numbers(neo_call *call, neo_result *result)
         return problem;
     neo_pg_status status = neo_whatsapp_list_numbers(pg, &call->actor, call->pool, &rows);
     neo_call_release(call, pg);
-    if (status != NEO_PG_OK)
-        return neo_call_failed(call, status, NULL);
-    *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
-    return NULL;
+    return neo_call_return_row(call, status, &rows, result);
 }
 
 /* ---------------------------------------------------------------- usage */
@@ -211,10 +208,7 @@ static neo_problem *read_usage(neo_call *call, neo_result *result)
         return problem;
     neo_pg_status status = neo_whatsapp_usage(pg, &call->actor, from, to, call->pool, &rows);
     neo_call_release(call, pg);
-    if (status != NEO_PG_OK)
-        return neo_call_failed(call, status, NULL);
-    *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
-    return NULL;
+    return neo_call_return_row(call, status, &rows, result);
 }
 
 const neo_operation neo_whatsapp_account_operations[] = {
