@@ -119,7 +119,7 @@ const char *neo_admin_change(neo_pg *pg, const neo_noun *noun, const char *id, c
 }
 
 /* Why a credential was not rotated. */
-static const char *why_not_rotated(neo_pg *pg, const char *id, apr_pool_t *pool)
+static const char *explain_rotation(neo_pg *pg, const char *id, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *values[] = {id};
@@ -147,7 +147,7 @@ const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, in
     neo_secret_renew(secret, id, hash);
     const char *values[] = {id, neo_admin_hash_text(hash, pool), seconds, ends_previous ? "true" : "false"};
     const char *error = neo_admin_exec(pg, rotate_sql, 4, values, pool, &rows);
-    return error || rows.count ? error : why_not_rotated(pg, id, pool);
+    return error || rows.count ? error : explain_rotation(pg, id, pool);
 }
 
 /* ---------------------------------------------------------------- removing */
@@ -212,7 +212,7 @@ static const char *count_resources(neo_pg *pg, const char *id, neo_buf *reasons,
 }
 
 /* Why a row cannot be removed; NULL if it can. */
-static const char *why_not_removable(neo_pg *pg, const neo_noun *noun, const char *id, apr_pool_t *pool)
+static const char *find_obstacle(neo_pg *pg, const neo_noun *noun, const char *id, apr_pool_t *pool)
 {
     const char *error = NULL, *number = "0";
     neo_buf reasons;
@@ -295,7 +295,7 @@ static const char *remove_row(neo_pg *pg, const neo_noun *noun, const char *id, 
         error = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s and revoked_at is not null", clause), 1, values,
                                       pool, "it is not revoked; revoke it first");
     if (!error)
-        error = why_not_removable(pg, noun, id, pool);
+        error = find_obstacle(pg, noun, id, pool);
     for (apr_size_t i = 0; i < sizeof belongings / sizeof *belongings && !error; i++)
         if (belongings[i].noun == noun)
             error = neo_admin_exec(pg, belongings[i].sql, 1, values, pool, &rows);

@@ -28,7 +28,7 @@
 
 /* Whether an item that finds its resource by an external id may have the same resource as another item, which finds it by that
  * id, creates it or gives it that id. */
-static int finds(const neo_item *i, const neo_item *other)
+static int may_be_same(const neo_item *i, const neo_item *other)
 {
     const char *wanted = i->operation->external_id, *found = other->operation->external_id;
     if (!wanted || (found && strcmp(wanted, found) == 0))
@@ -39,7 +39,7 @@ static int finds(const neo_item *i, const neo_item *other)
 
 static int shares_external_id(const neo_item *a, const neo_item *b)
 {
-    return finds(a, b) || finds(b, a);
+    return may_be_same(a, b) || may_be_same(b, a);
 }
 
 static int has_external_id(const neo_work *w, neo_text current, const char *external_id)

@@ -191,7 +191,7 @@ static neo_plain_reply ignore_number(neo_call *call, const char *number, const u
 /* ---------------------------------------------------------------- items */
 
 /* The distinct phone_number_ids in the items, and the accounts of changes of those, ended by NULL. */
-static const char *const *numbers_in(const apr_array_header_t *items, apr_pool_t *pool)
+static const char *const *collect_numbers(const apr_array_header_t *items, apr_pool_t *pool)
 {
     apr_array_header_t *found = apr_array_make(pool, 4, sizeof(const char *));
     const char *last = "";
@@ -279,7 +279,7 @@ static neo_plain_reply record(neo_call *call, const apr_array_header_t *items, c
 {
     neo_rows numbers;
     int other;
-    const char *const *ids = numbers_in(items, call->pool);
+    const char *const *ids = collect_numbers(items, call->pool);
     neo_pg_status status = read_numbers(call, ids, &numbers);
     if (status != NEO_PG_OK)
         return neo_call_failed_reply(call, status);

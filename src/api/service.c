@@ -119,7 +119,7 @@ static neo_problem *prefer_not_found(neo_call *call, neo_problem *problem)
 /* ---------------------------------------------------------------- the responder */
 
 /* The representation with the secret at its field's position. */
-static neo_text with_secret(neo_call *call, neo_text body, const char *secret)
+static neo_text add_secret(neo_call *call, neo_text body, const char *secret)
 {
     const char *error;
     neo_json *all = neo_json_make_object(call->pool), *parsed = neo_json_parse(body, call->pool, &error);
@@ -150,7 +150,7 @@ static void respond_with_body(neo_call *call, const neo_result *result)
             return;
         }
     }
-    response->body = result->secret ? with_secret(call, result->body, result->secret) : result->body;
+    response->body = result->secret ? add_secret(call, result->body, result->secret) : result->body;
     response->media_type = result->media_type ? result->media_type : operation->media_type;
 }
 

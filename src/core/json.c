@@ -50,7 +50,7 @@ static apr_size_t string_length(const char *text, const char *end)
 }
 
 /* Replaces numbers that are too large for jansson by one that every field refuses, so that validation can name the field. */
-static neo_text with_large_numbers(neo_text text, apr_pool_t *pool)
+static neo_text replace_large_numbers(neo_text text, apr_pool_t *pool)
 {
     const char *c = text.ptr, *end = c + text.len;
     neo_buf out;
@@ -78,7 +78,7 @@ neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **error)
     if (!value)
         value = load(text, &cause);
     if (!value && json_error_code(&cause) == json_error_numeric_overflow)
-        value = load(with_large_numbers(text, pool), &cause);
+        value = load(replace_large_numbers(text, pool), &cause);
     if (value)
         return owned(value, pool);
     int code = json_error_code(&cause);

@@ -8,7 +8,7 @@
 #define ROW(name, id, level, meaning, fix) {id, NEO_LEVEL_##level, meaning, fix},
 const neo_message_row neo_messages[NEO_MESSAGES] = {NEO_MESSAGE_LIST(ROW)};
 
-static void to_stderr(const neo_message_row *row, void *context, const char *text)
+static void log_to_stderr(const neo_message_row *row, void *context, const char *text)
 {
     static const char *const names[NEO_LEVELS] = {"error", "error", "warning", "notice"};
     (void)context;
@@ -16,11 +16,11 @@ static void to_stderr(const neo_message_row *row, void *context, const char *tex
         fprintf(stderr, "%s: %s: %s: %s\n", names[row->level], row->id, text, row->fix);
 }
 
-static neo_log_sink current = to_stderr;
+static neo_log_sink current = log_to_stderr;
 
 void neo_log_to(neo_log_sink sink)
 {
-    current = sink ? sink : to_stderr;
+    current = sink ? sink : log_to_stderr;
 }
 
 void neo_log(neo_message message, void *context, const char *fmt, ...)

@@ -40,7 +40,7 @@ static char *run_apachectl(const neo_doctor_context *p, int *status)
 }
 
 /* Its messages without warnings. */
-static const char *errors_in(char *output, apr_pool_t *pool)
+static const char *keep_errors(char *output, apr_pool_t *pool)
 {
     const char *found = "";
     for (char *line; (line = strsep(&output, "\n"));)
@@ -72,7 +72,7 @@ void neo_doctor_read_httpd(neo_doctor_context *p)
         p->httpd_fix = "a2enmod neoapi && " RESTART;
     }
     if (status > 0 && !p->httpd_skipped)
-        p->httpd_error = errors_in(output, p->pool);
+        p->httpd_error = keep_errors(output, p->pool);
 }
 
 /* ---------------------------------------------------------------- the configuration */

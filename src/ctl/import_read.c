@@ -65,7 +65,7 @@ static int is_moved(const neo_import_job *job, const neo_json *body)
     return from && strcmp(from, job->organization) != 0;
 }
 
-static int lookup_for(chunk *c, const neo_resource *kind, const char *given, const char *external_id, neo_ms time)
+static int find_lookup(chunk *c, const neo_resource *kind, const char *given, const char *external_id, neo_ms time)
 {
     const char *key = apr_pstrcat(c->pool, kind->name, " ", given, NULL);
     int *index = given ? apr_hash_get(c->lookup_indexes, key, APR_HASH_KEY_STRING) : NULL;
@@ -86,7 +86,7 @@ static int lookup_for(chunk *c, const neo_resource *kind, const char *given, con
 static const char *collect_reference(void *data, const neo_resource *kind, const char *given)
 {
     if (!neo_id_is(given, kind->prefix))
-        lookup_for(data, kind, given, NULL, neo_now_ms());
+        find_lookup(data, kind, given, NULL, neo_now_ms());
     return given;
 }
 
@@ -122,7 +122,7 @@ static int set_line_id(chunk *c, line *l)
     }
     if (!created_at || !neo_ms_parse(created_at, &time))
         time = neo_now_ms();
-    l->lookup = lookup_for(c, l->kind, given, external_id, time);
+    l->lookup = find_lookup(c, l->kind, given, external_id, time);
     return 1;
 }
 

@@ -190,7 +190,7 @@ static const char *add_chunk(lead_import *i, neo_pg *pg, neo_text rows, apr_pool
     return run_on_rows(i, pg, add_sql, rows, id_block, pool, &made);
 }
 
-static const char *each_chunk(lead_import *i, neo_pg *pg, const char *what, step run_step)
+static const char *run_on_chunks(lead_import *i, neo_pg *pg, const char *what, step run_step)
 {
     apr_pool_t *pool;
     const char *error = NULL;
@@ -212,9 +212,9 @@ static const char *write_leads(lead_import *i, neo_pg *pg)
 {
     const char *error = neo_ctl_exec(i->ctl, pg, "begin");
     if (!error)
-        error = each_chunk(i, pg, "checked", check_chunk);
+        error = run_on_chunks(i, pg, "checked", check_chunk);
     if (!error && !i->problems)
-        error = each_chunk(i, pg, "written", add_chunk);
+        error = run_on_chunks(i, pg, "written", add_chunk);
     return error || i->problems ? error : neo_ctl_exec(i->ctl, pg, "commit"); /* closing the connection rolls back */
 }
 

@@ -164,7 +164,7 @@ static const char *set_base_url(cmd_parms *cmd, void *data, const char *url)
     return NULL;
 }
 
-static const char *without_slashes(const char *url, apr_pool_t *pool)
+static const char *strip_slashes(const char *url, apr_pool_t *pool)
 {
     char *copy = apr_pstrdup(pool, url);
     while (ends_with(copy, "/"))
@@ -177,7 +177,7 @@ static const char *set_docs_url(cmd_parms *cmd, void *data, const char *url)
     (void)data;
     if (!is_url(url))
         return "NeoAPIDocsURL must be a URL such as https://api.example.com/docs";
-    *text_member(cmd) = without_slashes(url, cmd->pool);
+    *text_member(cmd) = strip_slashes(url, cmd->pool);
     return NULL;
 }
 
@@ -186,7 +186,7 @@ static const char *set_trace_collector(cmd_parms *cmd, void *data, const char *u
     (void)data;
     if (!is_url(url) || strchr(url, '@'))
         return "NeoAPITraceCollector must be a URL such as http://127.0.0.1:4318";
-    *text_member(cmd) = without_slashes(url, cmd->pool);
+    *text_member(cmd) = strip_slashes(url, cmd->pool);
     return NULL;
 }
 
@@ -208,7 +208,7 @@ static const char *set_whatsapp_url(cmd_parms *cmd, void *data, const char *url)
     if (!is_url(url) || !(strncmp(url, "https://", 8) == 0 || is_this_host(url)))
         return "NeoAPIWhatsAppURL must be an https URL such as " WHATSAPP_URL
                "; http is accepted for 127.0.0.1, ::1 and localhost only";
-    *text_member(cmd) = without_slashes(url, cmd->pool);
+    *text_member(cmd) = strip_slashes(url, cmd->pool);
     return NULL;
 }
 

@@ -98,7 +98,7 @@ static void add_transitions(neo_buf *out, const neo_resource *resource)
 
 /* ---------------------------------------------------------------- the other rules */
 
-static const char *occasion(const neo_precondition *p, apr_pool_t *pool)
+static const char *describe_occasion(const neo_precondition *p, apr_pool_t *pool)
 {
     const char *names = p->names ? quote_names(p->names, pool) : "";
     switch (p->when) {
@@ -118,7 +118,7 @@ static void add_rules(neo_buf *out, const neo_resource *resource)
                       "<th>Source</th></tr></thead>\n<tbody>\n");
     for (const neo_precondition *p = resource->preconditions; p->check; p++) {
         neo_buf_puts(out, "<tr><td data-label=\"When\">");
-        neo_buf_html(out, occasion(p, out->pool));
+        neo_buf_html(out, describe_occasion(p, out->pool));
         neo_buf_puts(out, "</td><td data-label=\"Rule\">");
         neo_buf_html(out, p->doc);
         neo_buf_printf(

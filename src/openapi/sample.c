@@ -50,7 +50,7 @@ static const char *new_variable(maker *m, const char *name)
     return numbered(m, name, count);
 }
 
-static const char *in_braces(maker *m, const char *name)
+static const char *add_braces(maker *m, const char *name)
 {
     return apr_pstrcat(m->pool, "{", name, "}", NULL);
 }
@@ -64,7 +64,7 @@ static const char *create_resource(maker *m, const neo_resource *resource)
     add_step(m,
              (neo_sample_step){
                  .variable = name, .prefix = resource->prefix, .method = "POST", .path = resource->collection, .body = body});
-    return in_braces(m, name);
+    return add_braces(m, name);
 }
 
 static const char *look_up(maker *m, const char *name, const char *prefix, const char *path, int is_created)
@@ -73,7 +73,7 @@ static const char *look_up(maker *m, const char *name, const char *prefix, const
         m,
         (neo_sample_step){
             .variable = name, .prefix = prefix, .is_list = !is_created, .method = is_created ? "POST" : "GET", .path = path});
-    return in_braces(m, name);
+    return add_braces(m, name);
 }
 
 static const char *look_up_listed(maker *m, size_t i)
@@ -134,7 +134,7 @@ static neo_json *replace_ids(maker *m, neo_json *value)
 /* "{unique}", with another number for each resource of a sample. */
 static const char *new_unique(maker *m)
 {
-    return in_braces(m, numbered(m, "unique", ++m->unique_count));
+    return add_braces(m, numbered(m, "unique", ++m->unique_count));
 }
 
 /* With random digits instead of the last eight, or of those at the end: a telephone number stays one. */
@@ -238,13 +238,13 @@ static const char *operation_path(maker *m, const neo_reference_entry *entry)
         id = create_resource(m, entry->resource);
     path = apr_pstrcat(m->pool, apr_pstrmemdup(m->pool, path, (apr_size_t)(gap - path)), id, gap + strlen("{id}"), NULL);
     for (size_t i = 1; i < sizeof listed / sizeof *listed; i++)
-        if (strstr(path, in_braces(m, listed[i].name)) && !strstr(id, listed[i].name))
+        if (strstr(path, add_braces(m, listed[i].name)) && !strstr(id, listed[i].name))
             look_up_listed(m, i);
     return path;
 }
 
 /* A list without a limit would be long; what needs no credential needs an organization; a person must be named. */
-static const char *with_query(maker *m, const neo_reference_entry *entry, const char *path)
+static const char *add_query(maker *m, const neo_reference_entry *entry, const char *path)
 {
     unsigned int accepts = neo_operation_accepts(entry->operation, entry->resource);
     if (accepts & NEO_ACCEPTS_ORGANIZATION_ID) {
@@ -267,6 +267,6 @@ const apr_array_header_t *neo_sample_steps(const neo_reference *reference, const
     maker m = {.pool = pool, .steps = apr_array_make(pool, 4, sizeof(neo_sample_step)), .variables = apr_table_make(pool, 4)};
     const char *path = operation_path(&m, entry);
     neo_json *body = operation_body(&m, entry);
-    add_step(&m, (neo_sample_step){.method = entry->method, .path = with_query(&m, entry, path), .body = body});
+    add_step(&m, (neo_sample_step){.method = entry->method, .path = add_query(&m, entry, path), .body = body});
     return m.steps;
 }

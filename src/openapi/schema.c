@@ -54,7 +54,7 @@ static const char *nested_name(const maker *m, const neo_field *field)
 }
 
 /* The maker of a member or element. A list's element is never patched but sent whole, and an event has whole objects. */
-static maker inside(const maker *m, const neo_field *field)
+static maker make_inner(const maker *m, const neo_field *field)
 {
     maker within = *m;
     within.fields = field->fields;
@@ -128,7 +128,7 @@ static neo_json *number_schema(const maker *m, const neo_field *field)
 
 static neo_json *object_schema(const maker *m, const neo_field *field)
 {
-    maker within = inside(m, field);
+    maker within = make_inner(m, field);
     const char *name = nested_name(&within, field);
     add_object_schema(&within, name, NULL); /* the property describes it */
     return neo_openapi_ref(m->builder, "schemas", name);

@@ -44,7 +44,7 @@ int neo_lead_column_named(const char *heading)
 /* ---------------------------------------------------------------- telephone numbers */
 
 /* The digits without separators; NULL if there are other characters. */
-static char *bare(const char *text, apr_pool_t *pool)
+static char *strip_separators(const char *text, apr_pool_t *pool)
 {
     char *digits = apr_pstrdup(pool, text), *out = digits;
     for (; *text; text++)
@@ -72,7 +72,7 @@ static const char *check_brazilian(const char *digits)
 static const char *phone_digits(const char *text, apr_pool_t *pool, const char **digits)
 {
     int is_whole = *text == '+';
-    char *all = bare(text + is_whole, pool);
+    char *all = strip_separators(text + is_whole, pool);
     if (!all || !*all)
         return "must be a telephone number of digits, optionally with a leading + and spaces, dots, dashes and parentheses";
     if (!is_whole && strncmp(all, "00", 2) == 0) {
@@ -122,7 +122,7 @@ const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool)
 /* ---------------------------------------------------------------- a lead */
 
 /* Replaces white space, such as line breaks in a cell, by single spaces, and trims. */
-static const char *in_one_line(const char *text, apr_pool_t *pool)
+static const char *join_lines(const char *text, apr_pool_t *pool)
 {
     char *line = apr_palloc(pool, strlen(text) + 1), *out = line;
     for (; *text; text++)
@@ -455,7 +455,7 @@ int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *error[NEO_L
     int count = 0;
     for (int c = 0; c < NEO_LEAD_COLUMNS; c++) {
         const neo_field *field = neo_field_named(fields, headings[c].heading);
-        const char *value = values[c] ? in_one_line(values[c], pool) : "";
+        const char *value = values[c] ? join_lines(values[c], pool) : "";
         values[c] = *value ? field->normalize ? field->normalize(value, pool) : value : NULL;
         error[c] = values[c]                 ? neo_check(field, neo_json_make_string(values[c], pool), NULL, pool)
                    : headings[c].is_required ? "is required"

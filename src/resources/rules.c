@@ -192,7 +192,7 @@ const neo_read neo_deal_reads[] = {
 /* ---------------------------------------------------------------- reservations */
 
 /* What ends the reservation of the property. */
-static const char *how_to_release(const neo_rule_input *input, apr_pool_t *pool)
+static const char *describe_release(const neo_rule_input *input, apr_pool_t *pool)
 {
     const char *contract = neo_json_string_at(input->read[NEO_READ_RESERVATION], "contract_id");
     if (contract)
@@ -236,7 +236,7 @@ const char *neo_check_not_reserved(const neo_rule_input *input, apr_pool_t *pool
         "This %s is not possible: the property %s is %s, and the accepted proposal %s reserves it. Choose another "
         "property, or end that deal first: %s.%s",
         is_contract ? "contract" : "acceptance", neo_rule_related_id(input, &neo_property),
-        neo_json_string_at(input->read[NEO_READ_PROPERTY], "status"), reserving, how_to_release(input, pool),
+        neo_json_string_at(input->read[NEO_READ_PROPERTY], "status"), reserving, describe_release(input, pool),
         is_contract ? " If it is the same deal, send the proposal_id." : "");
 }
 
@@ -458,5 +458,5 @@ const char *neo_check_reservation(const neo_rule_input *input, apr_pool_t *pool)
         "the property cannot become %s, because the accepted proposal %s reserves it: it can be under_contract or "
         "%s. To change only other fields, leave the status as it is; a PATCH need not send it. To free the "
         "property, %s.",
-        neo_json_string_at(input->after, "status"), neo_json_string_at(reserving, "id"), done, how_to_release(input, pool));
+        neo_json_string_at(input->after, "status"), neo_json_string_at(reserving, "id"), done, describe_release(input, pool));
 }

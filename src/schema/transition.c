@@ -14,18 +14,18 @@ int neo_transition_sets(const neo_resource *resource, const neo_field *field)
 }
 
 /* Whether transitions lead from one status to the other. Those that set fields are not part of a cycle. */
-static int leads_to(const neo_resource *resource, const char *from, const char *to)
+static int can_lead_to(const neo_resource *resource, const char *from, const char *to)
 {
     int is_reached = strcmp(from, to) == 0;
     for (const neo_transition *t = resource->transitions; t->from && !is_reached; t++)
-        is_reached = strcmp(t->from, from) == 0 && leads_to(resource, t->to, to);
+        is_reached = strcmp(t->from, from) == 0 && can_lead_to(resource, t->to, to);
     return is_reached;
 }
 
 int neo_transition_has_set(const neo_resource *resource, const neo_field *field, const char *status)
 {
     for (const neo_transition *t = resource->transitions; t && t->from; t++)
-        if (t->timestamp_field && strcmp(t->timestamp_field, field->name) == 0 && leads_to(resource, t->to, status))
+        if (t->timestamp_field && strcmp(t->timestamp_field, field->name) == 0 && can_lead_to(resource, t->to, status))
             return 1;
     return 0;
 }

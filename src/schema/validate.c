@@ -35,7 +35,7 @@ static void add_field_error(walk *w, neo_code code, const place *at, const char 
 }
 
 /* A key as errors show it: its first 20 characters if it is long. */
-static const char *shown(const walk *w, const char *key)
+static const char *shorten_key(const walk *w, const char *key)
 {
     apr_size_t cut = 0;
     if (neo_utf8_length(key) <= 60)
@@ -67,7 +67,8 @@ static void check_member_names(walk *w, const neo_field *fields, neo_json *objec
         const char *key = neo_json_member_key(m);
         const neo_field *field = neo_field_named(fields, key);
         if (!field || field->flags & NEO_API_ONLY)
-            add_field_error(w, NEO_VALIDATION_UNKNOWN_FIELD, &(place){in, shown(w, key), 0}, "is not a field of this resource");
+            add_field_error(w, NEO_VALIDATION_UNKNOWN_FIELD, &(place){in, shorten_key(w, key), 0},
+                            "is not a field of this resource");
         else
             check_nested_names(w, field, neo_json_member_value(m), &(place){in, key, 0});
     }
@@ -77,7 +78,7 @@ static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object
 
 static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, const neo_json *beside, const place *at);
 
-static int is_there_before(const neo_json *list, const char *text)
+static int contains_text(const neo_json *list, const char *text)
 {
     for (apr_size_t i = 0; i < neo_json_size(list); i++)
         if (strcmp(neo_json_string(neo_json_at(list, i)), text) == 0)
@@ -93,7 +94,7 @@ static neo_json *clean_list(walk *w, const neo_field *field, const neo_json *lis
     for (apr_size_t i = 0; i < neo_json_size(list); i++) {
         place at = {in, NULL, i};
         neo_json *stored = clean_value(w, &element, neo_json_at(list, i), NULL, &at);
-        if (stored && field->type == NEO_REFERENCE_LIST && is_there_before(clean, neo_json_string(stored)))
+        if (stored && field->type == NEO_REFERENCE_LIST && contains_text(clean, neo_json_string(stored)))
             add_field_error(w, NEO_VALIDATION_FIELD_INVALID, &at, "must not repeat an earlier element");
         else if (stored)
             neo_json_append(clean, stored);
@@ -109,7 +110,7 @@ static neo_json *clean_map(walk *w, const neo_field *field, neo_json *map, const
         const char *key = neo_json_member_key(m), *message = neo_check_member(field, key, neo_json_member_value(m), w->pool);
         if (message)
             neo_problem_member(&w->problem, w->pool, NEO_VALIDATION_FIELD_INVALID, w->resource->name, format_path(at, w->pool),
-                               shown(w, key), message);
+                               shorten_key(w, key), message);
         else if (neo_json_get_kind(neo_json_member_value(m)) != NEO_JSON_NULL)
             neo_json_set(clean, key, neo_json_member_value(m));
     }

@@ -122,7 +122,7 @@ static const struct {
 };
 
 /* The provider quotes what it refuses. Removes the access token and, if `is_suspect`, anything that can be a token. */
-static const char *without_token(const char *text, const char *token, int is_suspect, apr_pool_t *pool)
+static const char *remove_token(const char *text, const char *token, int is_suspect, apr_pool_t *pool)
 {
     static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
     apr_size_t len = token && strlen(token) >= MIN_TOKEN_LEN ? strlen(token) : 0;
@@ -199,7 +199,7 @@ static int read_error(const neo_json *error, int http_status, const char *token,
     for (int i = 0; i < 3; i++) /* the token is removed before cutting, which could leave half of it */
         if (texts[i])
             *stored[i] =
-                neo_clip(without_token(texts[i], token, reply->verdict == NEO_VERDICT_FORBIDDEN, pool), MAX_TEXT, "", pool);
+                neo_clip(remove_token(texts[i], token, reply->verdict == NEO_VERDICT_FORBIDDEN, pool), MAX_TEXT, "", pool);
     reply->title = reply->title ? reply->title : "The provider gave no reason.";
     return 1;
 }
