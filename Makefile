@@ -1,8 +1,8 @@
 # mod_neoapi: `make` builds, `make demo` runs, `make check` tests. `make help` lists the rest.
 
-# Settings of this file are arguments of make (make unit SAN=1). A variable of the environment with the same name is something else, so
-# it is dropped; the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS) are taken from there, as everywhere, and those of the demo, whose names
-# are unlikely to be another's: make demo DEMO_PORT=9443 and DEMO_PORT=9443 make demo are the same.
+# Settings of this file are arguments of make (make unit SAN=1). Variables of the environment with the same names are dropped, because other
+# programs may use them. Exceptions are the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS), as everywhere, and those of the demo, whose names are
+# unlikely to be used by others: make demo DEMO_PORT=9443 and DEMO_PORT=9443 make demo are the same.
 SETTINGS := BUILD SAN COV APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE ARCHITECTURE RELEASES RELEASE_CHECKS DRY_RUN KEY REPOSITORY PACKAGES TRACKER SBOM DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
             DEMO_RECEIVER_PORT CLUSTER_PORT CLUSTER_NODES NODE FUZZ_RUNS RESOURCE BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES TORTURE_MINUTES TORTURE_SEED SOAK SOAK_MINUTES PREFIX DESTDIR
 $(foreach name,$(filter-out DEMO_%,$(SETTINGS)),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
@@ -59,7 +59,7 @@ GOALS := $(or $(MAKECMDGOALS),all)
 # NEOAPI_INSTALL=no prevents it, while the Debian package is built.
 needs := $(if $(filter no,$(NEOAPI_INSTALL)),,$(sort $(foreach goal,$(GOALS),$(NEEDS.$(goal)))))
 
-# It comes before everything that is built or run. It is phony and an order-only prerequisite, so that nothing is built again for it.
+# `packages` precedes everything that is built or run. It is phony and an order-only prerequisite, so that it causes no build.
 .PHONY: packages
 packages:
 ifneq ($(needs),)
@@ -192,7 +192,7 @@ $(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(BUILD)/diagram | packages
 	@mkdir -p $(@D)
 	@sh src/docs/pack.sh '$(VERSION)' '$(BUILD)/diagram' '$@'
 
-# Prints the tables of transitions, for the diagrams of the documentation. It takes what it needs of the tables.
+# Prints the tables of transitions, for the diagrams of the documentation.
 $(BUILD)/diagram: $(BUILD)/obj/src/docs/diagram.o $(BUILD)/libtables.a
 	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -258,8 +258,8 @@ check-manuals: all manuals
 
 # ---------------------------------------------------------------- the tests
 
-# PYTEST_ARGS chooses some of them: '-k pagination -x', or a file such as tests/e2e/test_lists.py. They wait much of their time, so several processes run them, each with
-# servers of its own, module by module. Those that measure times (marked "alone") come after them, one after the other.
+# PYTEST_ARGS chooses some of them: '-k pagination -x', or a file such as tests/e2e/test_lists.py. They mostly wait, so several processes run
+# them, each with servers of its own, file by file. Tests that measure times (marked "alone") follow, one after the other.
 # 5: no test was chosen, which is no failure.
 PYTEST_PROCESSES ?= 4
 MPM    ?= event
@@ -414,12 +414,11 @@ tidy: $(GEN) ## check the C sources with clang-tidy (.clang-tidy says what for)
 ANALYZER := -fanalyzer -Wno-analyzer-null-argument -Wno-analyzer-null-dereference
 ANALYZED := $(patsubst %.c,$(BUILD)/analyzer/%.o,$(LIB_SRC) $(MOD_SRC) $(CTL_SRC))
 
-# Memory that pthread_setspecific and CURLOPT_OPENSOCKETDATA keep, and that of an answer, which its
-# request frees.
+# Memory that pthread_setspecific and CURLOPT_PRIVATE keep, and that of an answer, which its request frees.
 $(addprefix $(BUILD)/analyzer/src/,core/crypto.o webhooks/sender.o api/create_queue.o): ANALYZER += -Wno-analyzer-malloc-leak
 # gcc 14 takes two parameters with the same argument for one.
 $(BUILD)/analyzer/src/schema/transition.o: ANALYZER += -Wno-analyzer-deref-before-check
-# It keeps the descriptors of closed standard streams occupied.
+# main() keeps the descriptors of closed standard streams occupied.
 $(BUILD)/analyzer/src/ctl/main.o: ANALYZER += -Wno-analyzer-fd-leak
 
 .PHONY: analyze
@@ -431,7 +430,7 @@ $(BUILD)/analyzer/%.o: %.c | packages $(SQL_H)
 
 # ---------------------------------------------------------------- SQL
 
-# It prints the generated statements.
+# The program that prints the generated statements.
 INTERCEPTED := neo_sql_make neo_statement_make neo_pg_run
 $(BUILD)/statements: LDFLAGS += $(INTERCEPTED:%=-Wl,--wrap=%)
 $(BUILD)/statements: $(BUILD)/obj/tests/golden/print.o $(LIB)
@@ -465,7 +464,7 @@ $(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
 
 # ---------------------------------------------------------------- fuzz
 
-# What is fed to libFuzzer, and what it is made of; built by clang with its sanitizers, beside everything else.
+# The fuzzers and their objects, which clang builds with its sanitizers in a folder of their own.
 FUZZERS   := request body cursor import csv url response callback reply portal
 FUZZ      := $(BUILD)/fuzz
 FUZZ_OBJ  := $(LIB_SRC:%.c=$(FUZZ)/obj/%.o) $(GEN:%.c=$(FUZZ)/obj/%.o) $(FUZZ)/obj/src/ctl/import_read.o
@@ -484,7 +483,7 @@ oss-fuzz-check: ## build the fuzzers with the script and the flags of OSS-Fuzz, 
 fuzz: $(FUZZERS:%=$(FUZZ)/%) ## fuzz the parsers of untrusted input, with the sanitizers (FUZZ_RUNS=10000000)
 	@NEOAPI_FUZZ_RUNS='$(FUZZ_RUNS)' sh tests/fuzz/fuzz.sh run '$(FUZZ)' $(FUZZERS)
 
-# With the objects of the other tests with sanitizers, so that no compilation of the library is for this alone.
+# It uses the objects of the other tests with sanitizers, so that the library is not compiled for it alone.
 ifeq ($(SAN),1)
 fuzz-check: $(FUZZERS:%=$(BUILD)/replay/%)
 	@sh tests/fuzz/fuzz.sh check '$(BUILD)/replay' $(FUZZERS)
