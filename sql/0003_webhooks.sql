@@ -853,6 +853,9 @@ begin
         return;
     end if;
     perform neoapi.check_event_epoch();
+    insert into neoapi.setting as s (name, value) -- for neoapi.subject_traces_kept
+        values ('delivery_days', greatest(delivery_days, 1)::text), ('event_days', greatest(event_days, delivery_days, 1)::text)
+        on conflict (name) do update set value = excluded.value where s.value <> excluded.value;
     -- A process keeps its plans. One that was made for a queue of few pages would read all of a long one until its statistics are
     -- collected, so the queue always has some (see its vacuum_truncate).
     if pg_relation_size('neoapi.webhook_queue') < 4000000 then

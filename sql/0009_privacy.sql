@@ -197,19 +197,23 @@ create function neoapi.subject_records(organization text, person json)
         order by l.id, l.is_deleted, array_position(array['exact', 'normalized', 'linked'], l.match), l.field
     $$;
 
--- How many rows of the event log, of deliveries and of stored responses are about these records.
-create function neoapi.subject_traces(organization text, ids text[], out events bigint, out deliveries bigint, out responses bigint)
+-- How many rows of the event log, of deliveries and of stored responses are about these records, and when the last of them were made;
+-- of stored responses, when the last one expires.
+create function neoapi.subject_traces(organization text, ids text[], out events bigint, out deliveries bigint, out responses bigint,
+                                      out last_event timestamptz, out last_delivery timestamptz, out last_expiry timestamptz)
     language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
     everything text[] := ids || array(
         select m.id from neoapi.whatsapp_message m where m.organization_id = organization and m.conversation_id = any (ids));
-    found text[] := array(select e.id from neoapi.event e where e.organization_id = organization and e.resource_id = any (everything));
+    found text[];
 begin
-    events := cardinality(found);
-    select count(*) into deliveries from neoapi.webhook_subscription s
+    select count(*), max(e.created_at), coalesce(array_agg(e.id), '{}') into events, last_event, found
+    from neoapi.event e where e.organization_id = organization and e.resource_id = any (everything);
+    select count(*), max(d.created_at) into deliveries, last_delivery from neoapi.webhook_subscription s
     join neoapi.webhook_delivery d on d.organization_id = s.organization_id and d.subscription_id = s.id and d.event_id = any (found)
     where s.organization_id = organization;
-    select count(distinct (k.credential_id, k.key)) into responses -- joined, as a search for each id would be quadratic
+    select count(distinct (k.credential_id, k.key)), max(k.expires_at) -- joined, as a search for each id would be quadratic
+    into responses, last_expiry
     from neoapi.idempotency_key k cross join lateral string_to_table(k.response_body, '"') t (word) join unnest(ids) i (id) on i.id = t.word
     where k.organization_id = organization;
 end $$;
@@ -808,20 +812,37 @@ begin
             'consent', coalesce(data->'consent', to_json(data->>'lgpd_consent_at'))),
         'kept', json_build_object(
             'until', kept.kept_until,
+            'because', kept.because,
+            'months', case when kept.because is null then months end,
             'why', case when kept.because is not null then 'Lei 13.709, art. 16, I: ' || array_to_string(kept.because, ', ')
                         when months is not null then format('Until %s months after the last contact, by the organization''s rule', months)
                         else 'Until it is deleted or erased' end)));
 end $$;
 
--- The answer of POST /subjects/export.
+-- Until when the traces are kept, by the periods that the job "cleanup" applies.
+create function neoapi.subject_traces_kept(organization text, ids text[]) returns json
+    language sql stable security definer set search_path = pg_catalog, pg_temp
+    as $$
+        select json_strip_nulls(json_build_object(
+            'events', json_build_object('days', e.days, 'until', (t.last_event at time zone 'UTC')::date + e.days),
+            'deliveries', json_build_object('days', d.days, 'until', (t.last_delivery at time zone 'UTC')::date + d.days),
+            'stored_responses', json_build_object('days', 1, 'until', (t.last_expiry at time zone 'UTC')::date)))
+        from neoapi.subject_traces(organization, ids) t,
+             (select s.value::int as days from neoapi.setting s where s.name = 'event_days') e,
+             (select s.value::int as days from neoapi.setting s where s.name = 'delivery_days') d
+    $$;
+
+-- The answer of POST /subjects/export. Its size is limited, because it is in memory as a whole: `history` has the latest 10,000 events.
 create function neoapi.export_subject(organization text, person json) returns json
     language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
+    max_history constant int := 10000;
     found constant json := neoapi.find_subject(organization, person);
     ids text[];
+    all_ids text[];
 begin
     select coalesce(array_agg(r->>'id'), '{}') into ids from json_array_elements(found->'records') r;
-    ids := ids || array(select m.id from neoapi.whatsapp_message m where m.organization_id = organization and m.conversation_id = any (ids));
+    all_ids := ids || array(select m.id from neoapi.whatsapp_message m where m.organization_id = organization and m.conversation_id = any (ids));
     return json_build_object(
         'generated_at', neoapi.format_timestamp(now()),
         'organization', (select o.name from neoapi.organization o where o.id = organization),
@@ -830,14 +851,16 @@ begin
                     from json_array_elements(found->'records') r),
         'roles', found->'roles',
         'restricted', found->'restricted',
-        'recipients', neoapi.subject_recipients(organization, ids),
+        'recipients', neoapi.subject_recipients(organization, all_ids),
         'history', (select coalesce(json_agg(json_build_object(
                         'id', h.id, 'type', h.type, 'resource_id', h.resource_id, 'created_at', neoapi.format_timestamp(h.created_at),
                         'actor_id', h.actor) order by h.id), '[]')
-                    from (select e.* from neoapi.event e where e.organization_id = organization and e.resource_id = any (ids)
-                          order by e.id desc limit 1000) h),
+                    from (select e.* from neoapi.event e where e.organization_id = organization and e.resource_id = any (all_ids)
+                          order by e.id desc limit max_history) h),
+        'history_omitted', greatest((found->>'events')::bigint - max_history, 0),
         'counts', json_build_object('events', found->'events', 'deliveries', found->'deliveries', 'stored_responses', found->'stored_responses',
-                                    'opt_outs', found->'opt_outs', 'rejected_leads', found->'rejected_leads'));
+                                    'opt_outs', found->'opt_outs', 'rejected_leads', found->'rejected_leads'),
+        'kept', neoapi.subject_traces_kept(organization, ids));
 end $$;
 
 -- ---------------------------------------------------------------- retention
@@ -929,6 +952,6 @@ end $$;
 
 revoke execute on function neoapi.subject_matches, neoapi.subject_records, neoapi.subject_traces, neoapi.find_subject, neoapi.party_retention,
     neoapi.erasure_step, neoapi.erasure_json, neoapi.begin_erasure, neoapi.erasure_preview, neoapi.release_restricted, neoapi.subject_recipients,
-    neoapi.subject_record, neoapi.export_subject, neoapi.retention_due, neoapi.run_retention from public;
+    neoapi.subject_record, neoapi.subject_traces_kept, neoapi.export_subject, neoapi.retention_due, neoapi.run_retention from public;
 grant execute on function neoapi.find_subject, neoapi.erasure_step, neoapi.erasure_json, neoapi.begin_erasure, neoapi.erasure_preview,
     neoapi.release_restricted, neoapi.export_subject, neoapi.run_retention to :runtime;

@@ -75,6 +75,12 @@ def count(module_instance, table, column, value):
     return module_instance.sql(f"select count(*) from neoapi.{table} where {column} = %s", value)[0][0]
 
 
+def test_the_export_of_a_person_says_how_long_the_logs_are_kept(module_instance, admin):
+    run_jobs(module_instance, "cleanup")
+    kept = ok(admin.post("subjects/export", {"email": "ana@example.com"}))["kept"]
+    assert kept == {"events": {"days": 8}, "deliveries": {"days": 7}, "stored_responses": {"days": 1}}
+
+
 def test_partitions_of_future_days_are_created_in_advance(module_instance):
     """Midnight can come at any time: the names are those of a day before the jobs run."""
     wanted = {kind: [name_of(module_instance, kind, days) for days in range(4)] for kind in ("delivery", "attempt")}

@@ -416,9 +416,23 @@ def test_an_export_is_the_whole_answer_to_the_person(own_api, instance, admin_fa
         assert (origin["created_by"], origin["source"], origin["consent"]) == (lead["created_by"], "site", consent)
         assert records[party["id"]]["kept"] == {"why": "Until it is deleted or erased"}
         assert [one["type"] for one in answer["history"]] == ["lead.created", "party.created", "lead.updated"]
+        assert answer["history_omitted"] == 0
+        last = instance.sql("select (max(created_at) at time zone 'UTC')::date + 30 from neoapi.event where organization_id = %s", organization)
+        assert answer["kept"] == {"events": {"days": 30, "until": last[0][0].isoformat()}, "deliveries": {"days": 30},
+                                  "stored_responses": {"days": 1}}
     page = subprocess.run([instance.env["NEOAPI_CTL"], "subject", "export", "--organization", organization, "--email", person.email, "--html"],
                           capture_output=True, text=True, check=True, timeout=TIMEOUT_S).stdout
     assert page.startswith("<!doctype html>") and person.name in page and person.cpf in page
+
+
+def test_an_export_says_how_many_earlier_events_it_leaves_out(own_api, instance, person):
+    lead = ok(own_api.post("leads", person.lead()), 201)["id"]
+    organization, = own_api.credential.organizations
+    instance.sql("insert into neoapi.event (organization_id, type, resource_id, created_at, payload, actor)"
+                 " select %s, 'lead.updated', %s, now(), '{}', 'test' from generate_series(1, 10001)", organization, lead)
+    answer = ok(own_api.post("subjects/export", {"email": person.email}))
+    assert (len(answer["history"]), answer["history_omitted"], answer["counts"]["events"]) == (10_000, 2, 10_002)
+    assert {one["type"] for one in answer["history"]} == {"lead.updated"}
 
 
 def test_administrators_find_and_erase_a_person(own_api, instance, admin_factory, person):
