@@ -298,7 +298,9 @@ create table neoapi.webhook_queue (
     subscription_id text collate "C" not null,
     number          int not null default 1, -- of the next attempt
     due_at          timestamptz not null,
-    claim           bigint, -- of the courier that sends it: claim_owner.id << 32 and a random number; results of an older claim are discarded
+    -- Of the courier that sends it: claim_owner.id << 32 and a random even number, plus 1 if the next one of its resource was claimed with it.
+    -- Results of an older claim are discarded.
+    claim           bigint,
     resource_id     text collate "C", -- of a subscription with ordering; null otherwise, and for webhook.test
     changed_at      timestamptz,      -- the resource's updated_at in the event, which orders the deliveries with a resource_id
     primary key (subscription_id, id)
@@ -314,7 +316,8 @@ create function neoapi.webhook_changed_at(payload text, at timestamptz) returns 
 
 -- A delivery that waits for an earlier one of its resource can be parked: due_at is 'infinity', so that claims do not read it again and
 -- again. A claim parks it only while it holds a lock on an earlier one (see outbox.sql). The earlier one is therefore deleted afterwards,
--- and this trigger, whose statement has a snapshot of its own, sees what was parked. It makes the first delivery that is left due.
+-- and this trigger, whose statement has a snapshot of its own, sees what was parked. It makes the first delivery that is left due. If that
+-- has the claim of the deleted one, it is not parked.
 create function neoapi.webhook_queue_pass_on() returns trigger language plpgsql as $$
 begin
     update neoapi.webhook_queue q set due_at = now()
@@ -325,7 +328,7 @@ begin
     return null;
 end $$;
 create trigger pass_on after delete on neoapi.webhook_queue
-    for each row when (old.resource_id is not null) execute function neoapi.webhook_queue_pass_on();
+    for each row when (old.resource_id is not null and (old.claim & 1 = 1) is not true) execute function neoapi.webhook_queue_pass_on();
 
 -- A payload, or the former values, reduced to the `fields` of a subscription. The ids and the version are always included.
 create function neoapi.webhook_limited(object text, fields json) returns text

@@ -17,7 +17,7 @@ void neo_claim_owner_start(void);
 /* The number of this process: positive, random. */
 int neo_claim_owner(void);
 
-/* A new number for a claim of this process. */
+/* A new, even number for a claim of this process. */
 long long neo_claim_owner_new_claim(void);
 
 /* Registers this process in the database, so that others can free its claims. */

@@ -25,6 +25,9 @@ typedef struct neo_in_flight_delivery {
     int is_failing;                            /* the subscription's previous attempt failed */
     int success_is_news;                       /* see neo_due_delivery */
     int frees_next;                            /* see neo_due_delivery */
+    int is_waiting;                            /* until the delivery that it follows was recorded */
+    const neo_due_delivery *follower;          /* see neo_due_delivery */
+    neo_claimed *claimed;                      /* in use by the delivery; NULL if it has no follower and is none */
     struct neo_in_flight_delivery *batch_next; /* the next one in the same request; NULL for the last one */
     int is_follower;                           /* not the first one in its request */
     char host[NEO_HOST_SIZE];                  /* the receiver's */
@@ -47,7 +50,7 @@ void neo_in_flight_init(neo_in_flight *in_flight, void *owner, int max, int per_
 int neo_in_flight_first_limit(const neo_in_flight *in_flight, int is_failing);
 
 /* Adds a claimed delivery, to the request of `previous` if that is not NULL. */
-neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_due_delivery *due, long long claim,
+neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_due_delivery *due, neo_claimed *claimed,
                                           neo_in_flight_delivery *previous);
 
 /* Removes a delivery, frees its memory, and adapts its subscription's limit, once for a request. */
@@ -58,5 +61,10 @@ void neo_in_flight_pause(neo_in_flight *in_flight, const neo_due_delivery *due, 
 
 /* Sets the request's loads, one for each queue. */
 void neo_in_flight_fill_request(neo_in_flight *in_flight, neo_claim_request *request, apr_pool_t *pool);
+
+/* True if the claim may have left due deliveries because a limit was reached: the total, or that of one subscription, including
+ * what was in flight before. */
+NEO_MUSTCHECK int neo_in_flight_is_at_limit(const neo_in_flight *in_flight, const neo_claim_request *request,
+                                            const neo_due_delivery *due, int count);
 
 #endif

@@ -37,8 +37,29 @@ typedef struct neo_due_delivery {
     int is_masked;               /* the subscription has `is_masked` */
     int batch_items;             /* the greatest number of deliveries in a request; 0: each has its own, which is no batch */
     const char *thin_resource;   /* the id of the event's resource, if the subscription has a thin payload; else NULL */
-    int delay;                   /* milliseconds until it may be sent, because of max_per_second; at most 250 */
+    int max_per_second;          /* 0 if unlimited */
+    double delay;                /* milliseconds until it may be sent, because of max_per_second; at most 250 */
+    int has_follower;            /* the next one of the resource has the same claim */
+    const char *follows;         /* the id of the one that has this one as follower; else NULL */
+    struct neo_due_delivery *follower; /* may be sent when this one was recorded; NULL if there is none */
 } neo_due_delivery;
+
+/* What a claim returned. It is kept while deliveries of it may still be sent. */
+typedef struct neo_claimed {
+    apr_pool_t *pool; /* its own */
+    int uses;
+    long long number; /* of neo_claim_owner_new_claim */
+    neo_ms at;        /* neo_steady_ms, before the claim */
+} neo_claimed;
+
+/* Has one use. */
+neo_claimed *neo_claimed_make(apr_pool_t *parent);
+
+/* Ends a use, and with the last one destroys it. */
+void neo_claimed_drop(neo_claimed *claimed);
+
+/* The claim of one of its deliveries. */
+NEO_MUSTCHECK long long neo_claimed_number(const neo_claimed *claimed, const neo_due_delivery *due);
 
 /* A claimed delivery that is not sent now, because the plan does not allow it until then. */
 typedef struct neo_deferred_delivery {
@@ -74,7 +95,8 @@ typedef struct neo_pending_query {
 } neo_pending_query;
 
 /* Claims due deliveries of as many subscriptions as possible. neo_outbox_claimed returns them by subscription, in the order of
- * the claim, and adds to `waits` the milliseconds (int) until deliveries that a limit has held back may be claimed. */
+ * the claim, with their followers, and adds to `waits` the milliseconds (int) until deliveries that a limit has held back may
+ * be claimed. */
 neo_pending_query neo_outbox_claim(neo_pg *pg, const neo_claim_request *request, apr_pool_t *pool);
 NEO_MUSTCHECK neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_due_delivery **due,
                                                int *count, apr_array_header_t *waits);
@@ -95,9 +117,9 @@ typedef struct neo_outcome {
     int http_status;     /* 0 if there was no response */
     const char *error;   /* NULL if there was a response */
     const char *excerpt; /* the beginning of the response, well-formed UTF-8; NULL if there is none */
-    const char *end;     /* "success" or "failed"; NULL: another attempt follows */
-    double delay;        /* seconds until that attempt */
-    int frees_next;      /* as in neo_due_delivery */
+    const char *end; /* "success" or "failed"; NULL: another attempt follows; "released": was not sent, and is due at once */
+    double delay;    /* seconds until that attempt */
+    int frees_next;  /* as in neo_due_delivery */
 } neo_outcome;
 
 /* How a subscription's receiver behaves. */
@@ -115,7 +137,8 @@ typedef struct neo_health_change {
 
 /* Records attempts, removes deliveries that have ended from the queue and reschedules the others. Also records `changes`, at
  * most one for each subscription, except of subscriptions that are locked. neo_outbox_completed returns a row for each recorded
- * change: the subscription, and the reason if it was made inactive. */
+ * change: the subscription, and the reason if it was made inactive. Further rows have, in the third column, the position (from
+ * 1) of an outcome whose follower may be sent. */
 neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, const neo_health_change *changes,
                                       int change_count, apr_pool_t *pool);
 NEO_MUSTCHECK neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_rows *rows);

@@ -12,7 +12,7 @@
 
 /* The decrypted secrets and keys of a subscription; initialized with zeros. */
 typedef struct neo_webhook_secrets {
-    const neo_due_delivery *due;          /* one of the subscription's deliveries */
+    const char *subscription;
     const char *secret;                   /* NULL if it, the key or a header cannot be decrypted with any key of the key file */
     const char *previous;                 /* NULL if there is none */
     const char *headers[NEO_OWN_HEADERS]; /* the subscription's, as "Name: value" */
@@ -22,7 +22,7 @@ typedef struct neo_webhook_secrets {
 } neo_webhook_secrets;
 
 /* Decrypts the secrets of the delivery's subscription, unless `secrets` has them already: a claim's deliveries are grouped by
- * subscription. */
+ * subscription. Clears `pool`, which has nothing else. */
 void neo_webhook_open_secrets(neo_webhook_secrets *secrets, const neo_keys *keys, const neo_due_delivery *due,
                               apr_pool_t *pool);
 

@@ -6,8 +6,7 @@
 
 #define MAX_BATCH_BYTES 1000000 /* the payloads of a request; many servers refuse bodies of more than a mebibyte */
 
-/* Returns 0 if the plan's hourly limit allows the delivery now, otherwise the time from which it does. */
-static neo_ms deferred_until(const neo_courier_host *host, const neo_due_delivery *due)
+neo_ms neo_deferred_until(const neo_courier_host *host, const neo_due_delivery *due)
 {
     char hostname[NEO_HOST_SIZE];
     if (!due->per_hour)
@@ -31,18 +30,19 @@ static int count_fitting(const neo_due_delivery *due, int count)
     return fit;
 }
 
-static void add_request(neo_admission *admission, neo_in_flight *in_flight, long long claim, const neo_due_delivery *due,
-                        int count)
+static void add_request(neo_in_flight *in_flight, neo_claimed *claimed, const neo_due_delivery *due, int count,
+                        apr_array_header_t *outgoing)
 {
-    neo_in_flight_delivery *first = neo_in_flight_add(in_flight, due, claim, NULL), *last = first;
+    neo_in_flight_delivery *first = neo_in_flight_add(in_flight, due, claimed, NULL), *last = first;
     for (int i = 1; i < count; i++)
-        last = neo_in_flight_add(in_flight, &due[i], claim, last);
-    admission->outgoing[admission->outgoing_count++] = (neo_webhook_request){due, count, first};
+        last = neo_in_flight_add(in_flight, &due[i], claimed, last);
+    APR_ARRAY_PUSH(outgoing, neo_webhook_request) = (neo_webhook_request){due, count, first};
 }
 
 /* The claim counted requests of `batch_items` deliveries for the subscription's limits. If the payloads of such a request
  * exceed MAX_BATCH_BYTES, it is sent with fewer deliveries, and the rest is released: another claim counts its requests. */
-static void divide(neo_admission *admission, neo_in_flight *in_flight, long long claim, const neo_due_delivery *due, int count)
+static void divide(neo_admission *admission, neo_in_flight *in_flight, neo_claimed *claimed, const neo_due_delivery *due,
+                   int count, apr_array_header_t *outgoing)
 {
     int at = 0, is_counted = 1;
     for (int wanted, fit; at < count && is_counted; at += fit) {
@@ -50,31 +50,31 @@ static void divide(neo_admission *admission, neo_in_flight *in_flight, long long
         wanted = wanted < count - at ? wanted : count - at;
         fit = count_fitting(&due[at], wanted);
         is_counted = fit == wanted;
-        add_request(admission, in_flight, claim, &due[at], fit);
+        add_request(in_flight, claimed, &due[at], fit, outgoing);
     }
     for (; at < count; at++)
-        admission->released[admission->released_count++] =
-            (neo_outcome){.id = due[at].id, .claim = claim, .subscription = due[at].subscription};
+        APR_ARRAY_PUSH(admission->released, neo_outcome) =
+            (neo_outcome){.id = due[at].id, .claim = claimed->number, .subscription = due[at].subscription};
 }
 
-void neo_admit(neo_admission *admission, const neo_courier_host *host, neo_in_flight *in_flight, long long claim,
-               const neo_due_delivery *due, int count, neo_ms pause_until, apr_pool_t *pool)
+void neo_admit(neo_admission *admission, const neo_courier_host *host, neo_in_flight *in_flight, neo_claimed *claimed,
+               const neo_due_delivery *due, int count, neo_ms pause_until, apr_array_header_t *outgoing)
 {
     *admission = (neo_admission){
-        .outgoing = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *admission->outgoing),
-        .deferred = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *admission->deferred),
-        .released = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *admission->released),
+        .deferred = apr_array_make(claimed->pool, 0, sizeof(neo_deferred_delivery)),
+        .released = apr_array_make(claimed->pool, 0, sizeof(neo_outcome)),
     };
     for (int at = 0, run; at < count; at += run) {
         int admitted = 0;
         neo_ms until = 0;
         run = neo_outbox_run(&due[at], count - at);
-        while (admitted < run && !(until = deferred_until(host, &due[at + admitted])))
+        while (admitted < run && !(until = neo_deferred_until(host, &due[at + admitted])))
             admitted++;
-        divide(admission, in_flight, claim, &due[at], admitted);
+        divide(admission, in_flight, claimed, &due[at], admitted, outgoing);
         if (admitted < run)
             neo_in_flight_pause(in_flight, &due[at], pause_until);
         for (int i = admitted; i < run; i++)
-            admission->deferred[admission->deferred_count++] = (neo_deferred_delivery){&due[at + i], until};
+            for (const neo_due_delivery *one = &due[at + i]; one; one = one->follower)
+                APR_ARRAY_PUSH(admission->deferred, neo_deferred_delivery) = (neo_deferred_delivery){one, until};
     }
 }

@@ -14,15 +14,16 @@ typedef struct neo_webhook_request {
 } neo_webhook_request;
 
 typedef struct neo_admission {
-    neo_webhook_request *outgoing;
-    neo_deferred_delivery *deferred; /* not yet allowed by the plan */
-    neo_outcome *released;           /* due again at once */
-    int outgoing_count, deferred_count, released_count;
+    apr_array_header_t *deferred; /* of neo_deferred_delivery: not yet allowed by the plan, and their followers */
+    apr_array_header_t *released; /* of neo_outcome: due again at once */
 } neo_admission;
 
-/* Adds those that are sent to `in_flight`. A subscription with deferred deliveries is paused until neo_steady_ms is
- * `pause_until`, so that its queue does not delay the claims of others. */
-void neo_admit(neo_admission *admission, const neo_courier_host *host, neo_in_flight *in_flight, long long claim,
-               const neo_due_delivery *due, int count, neo_ms pause_until, apr_pool_t *pool);
+/* Returns 0 if the plan's hourly limit allows the delivery now, and counts it; otherwise the time from which it is allowed. */
+NEO_MUSTCHECK neo_ms neo_deferred_until(const neo_courier_host *host, const neo_due_delivery *due);
+
+/* Adds those that are sent to `in_flight`, and their requests to `outgoing`. A subscription with deferred deliveries is paused
+ * until neo_steady_ms is `pause_until`, so that its queue does not delay the claims of others. */
+void neo_admit(neo_admission *admission, const neo_courier_host *host, neo_in_flight *in_flight, neo_claimed *claimed,
+               const neo_due_delivery *due, int count, neo_ms pause_until, apr_array_header_t *outgoing);
 
 #endif

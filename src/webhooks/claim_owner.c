@@ -56,7 +56,7 @@ long long neo_claim_owner_new_claim(void)
 {
     unsigned int number;
     neo_random(&number, sizeof number);
-    return (long long)owner << 32 | number;
+    return (long long)owner << 32 | (number & ~1u);
 }
 
 neo_pg_status neo_claim_owner_register(neo_pg *pg, apr_pool_t *pool)

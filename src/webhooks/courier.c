@@ -10,6 +10,7 @@
 
 #include "admission.h"
 #include "core/log.h"
+#include "followers.h"
 #include "results.h"
 #include "webhooks/claim_owner.h"
 #include "webhooks/in_flight.h"
@@ -44,12 +45,13 @@ struct neo_courier {
     neo_pending_query pending;
     int query, last_query;
 
-    apr_pool_t *claim_pool;      /* has the deliveries in `outgoing` */
-    apr_pool_t *next_claim_pool; /* that of the claim in progress */
+    neo_claimed *claimed;      /* the last one */
+    neo_claimed *next_claimed; /* in progress */
     neo_claim_request request;
-    neo_webhook_request *outgoing; /* requests; from next_outgoing on not sent yet */
-    int outgoing_count, next_outgoing;
+    apr_array_header_t *outgoing; /* of neo_webhook_request; from next_outgoing on not sent yet */
+    int next_outgoing;
     neo_webhook_secrets secrets;
+    apr_pool_t *secrets_pool, *body_pool; /* of one subscription and of one request */
 
     neo_results result_batches[2], *collected;
     neo_results *recording; /* empty, in progress, or waiting for a retry */
@@ -87,7 +89,6 @@ static void count_attempt(const neo_courier *c, const neo_in_flight_delivery *de
         neo_usage_add(metrics->usage,
                       &(neo_usage_key){delivery->organization, delivery->subscription, NEO_USAGE_DELIVERY, NULL},
                       &(neo_usage_counts){.requests = 1, .refusals = !is_success});
-    count_in_flight(c, -1);
 }
 
 /* `baton` is the first delivery of the request. */
@@ -96,11 +97,14 @@ static void on_sent(void *baton, const neo_send_result *result)
     for (neo_in_flight_delivery *delivery = baton, *next; delivery; delivery = next) {
         neo_courier *c = delivery->owner;
         next = delivery->batch_next;
-        neo_results_add(c->collected, delivery, result, c->settings.delays, c->settings.attempts);
+        int is_followed = neo_results_add(c->collected, delivery, result, c->settings.delays, c->settings.attempts);
+        if (is_followed)
+            neo_followers_wait(&c->in_flight, c->collected, delivery);
         count_attempt(c, delivery, result);
+        count_in_flight(c, is_followed - 1);
         neo_span_exporter_attempt(c->settings.exporter, delivery, result);
         c->sent -= delivery->is_sent;
-        c->finished_count += !delivery->is_follower;
+        c->finished_count += !delivery->is_follower && !is_followed;
         neo_in_flight_remove(&c->in_flight, delivery, neo_send_is_success(result));
     }
 }
@@ -133,17 +137,23 @@ static void start_record(neo_courier *c)
 static void finish_record(neo_courier *c)
 {
     neo_rows rows;
+    int count_before = c->in_flight.count;
     neo_pg_status status = neo_outbox_completed(c->pg, c->pending, c->scratch, &rows);
     if (status == NEO_PG_OK) {
         neo_results_set_timers(c->recording, &c->timers);
         neo_results_log_deactivated(&rows);
+        neo_followers_continue(&c->in_flight, c->recording, &rows, &c->host, !c->is_drained && !c->stop, c->collected,
+                               c->outgoing);
     }
     if (status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT && status != NEO_PG_SCHEMA) {
-        if (status != NEO_PG_OK)
+        if (status != NEO_PG_OK) {
+            neo_followers_forget(&c->in_flight, c->recording);
             neo_log(NEO_LOG_NOT_RECORDED, NULL, "%d delivery attempts could not be recorded", c->recording->outcomes->nelts);
+        }
         neo_results_clear(c->recording, RESULT_BATCH);
         c->next_record = 0;
     }
+    count_in_flight(c, c->in_flight.count - count_before);
 }
 
 /* ---------------------------------------------------------------- claims */
@@ -151,24 +161,25 @@ static void finish_record(neo_courier *c)
 /* Milliseconds until the delivery may be sent. */
 static int remaining_delay(const neo_courier *c, const neo_due_delivery *due)
 {
-    neo_ms left = c->claimed_at + due->delay - neo_steady_ms();
+    neo_ms left = c->claimed_at + (neo_ms)(due->delay + 0.5) - neo_steady_ms();
     return due->delay && left > 0 ? (int)left : 0;
 }
 
 static void send_request(neo_courier *c, const neo_webhook_request *request)
 {
+    apr_pool_t *pool = c->body_pool;
     const neo_due_delivery *due = request->due;
     const char *headers[NEO_WEBHOOK_HEADERS + NEO_OWN_HEADERS + 1];
-    neo_webhook_open_secrets(&c->secrets, &c->settings.keys, due, c->claim_pool);
+    apr_pool_clear(pool);
+    neo_webhook_open_secrets(&c->secrets, &c->settings.keys, due, c->secrets_pool);
     if (c->secrets.secret) {
-        neo_text body = neo_webhook_body(due, request->count, c->settings.base_url, c->claim_pool);
+        neo_text body = neo_webhook_body(due, request->count, c->settings.base_url, pool);
         int delay = remaining_delay(c, due);
-        neo_webhook_sign(neo_webhook_id(due, request->count, c->claim_pool), body, &c->secrets, neo_now_ms() + delay,
-                         c->claim_pool, headers);
+        neo_webhook_sign(neo_webhook_id(due, request->count, pool), body, &c->secrets, neo_now_ms() + delay, pool, headers);
         memcpy(headers + NEO_WEBHOOK_HEADERS, c->secrets.headers, sizeof c->secrets.headers);
         int count = NEO_WEBHOOK_HEADERS + c->secrets.header_count;
         if (*request->delivery->trace)
-            headers[count++] = apr_pstrcat(c->claim_pool, "traceparent: ", request->delivery->trace, NULL);
+            headers[count++] = apr_pstrcat(pool, "traceparent: ", request->delivery->trace, NULL);
         int is_sent = neo_sender_post(c->sender, due->url, headers, count, body, delay, request->delivery);
         for (neo_in_flight_delivery *d = request->delivery; d && is_sent; d = d->batch_next) {
             d->is_sent = 1;
@@ -192,46 +203,19 @@ static void start_claim(neo_courier *c)
     neo_timers_expire(&c->timers, now);
     if (!acquire_for(c, QUERY_CLAIM))
         return;
-    apr_pool_clear(c->next_claim_pool);
+    c->next_claimed = neo_claimed_make(c->pool);
     c->request = (neo_claim_request){
         .lease = 2 * c->settings.timeout + LEASE_MARGIN_S,
         .max = c->settings.concurrency - c->in_flight.requests,
         .per_subscription = c->settings.per_subscription,
         .cursor = c->cursor,
-        .claim = neo_claim_owner_new_claim(),
+        .claim = c->next_claimed->number,
         .parks = now >= c->next_park,
     };
     if (c->request.parks)
         c->next_park = now + PARK_IDLE_MS;
-    neo_in_flight_fill_request(&c->in_flight, &c->request, c->next_claim_pool);
-    c->pending = neo_outbox_claim(c->pg, &c->request, c->next_claim_pool);
-}
-
-/* The state of a delivery's subscription at the time of the claim. */
-static neo_subscription_load find_load(const neo_courier *c, const neo_due_delivery *due)
-{
-    for (int i = 0; i < c->request.load_count; i++)
-        if (strcmp(c->request.loads[i].subscription, due->subscription) == 0)
-            return c->request.loads[i];
-    return (neo_subscription_load){.limit = neo_in_flight_first_limit(&c->in_flight, due->is_failing)};
-}
-
-/* True if the claim may have left due deliveries because a limit was reached: the total, or that of one subscription, including
- * what was in flight before. */
-static int is_at_limit(const neo_courier *c, const neo_due_delivery *due, int count)
-{
-    if (count == c->request.max)
-        return 1;
-    for (int i = 0; i < c->request.load_count; i++)
-        if (c->request.loads[i].limit && c->request.loads[i].count >= c->request.loads[i].limit)
-            return 1;
-    for (int at = 0, run; at < count; at += run) {
-        neo_subscription_load load = find_load(c, &due[at]);
-        run = neo_outbox_run(&due[at], count - at);
-        if (neo_outbox_requests(&due[at], run) + load.count >= load.limit)
-            return 1;
-    }
-    return 0;
+    neo_in_flight_fill_request(&c->in_flight, &c->request, c->next_claimed->pool);
+    c->pending = neo_outbox_claim(c->pg, &c->request, c->next_claimed->pool);
 }
 
 /* The next claim starts after the last claimed subscription, so that all are served. Skipping subscriptions without due
@@ -250,19 +234,15 @@ static void advance_cursor(neo_courier *c, const char *last, neo_ms now)
 static void admit_claimed(neo_courier *c, const neo_due_delivery *due, int count)
 {
     neo_admission admission;
-    neo_admit(&admission, &c->host, &c->in_flight, c->request.claim, due, count, neo_steady_ms() + PAUSE_S * 1000,
-              c->claim_pool);
-    c->outgoing = admission.outgoing;
-    c->outgoing_count = admission.outgoing_count;
-    c->next_outgoing = 0;
-    int failed = 0;
-    if (admission.deferred_count && neo_outbox_defer(c->pg, c->request.claim, admission.deferred, admission.deferred_count,
-                                                     PAUSE_S, c->claim_pool) != NEO_PG_OK)
-        failed += admission.deferred_count;
-    if (admission.released_count &&
-        neo_outbox_release(c->pg, admission.released, admission.released_count, c->claim_pool) != NEO_PG_OK)
-        failed += admission.released_count;
-    if (admission.deferred_count + admission.released_count)
+    neo_admit(&admission, &c->host, &c->in_flight, c->claimed, due, count, neo_steady_ms() + PAUSE_S * 1000, c->outgoing);
+    int failed = 0, deferred = admission.deferred->nelts, released = admission.released->nelts;
+    if (deferred && neo_outbox_defer(c->pg, c->request.claim, (const neo_deferred_delivery *)admission.deferred->elts, deferred,
+                                     PAUSE_S, c->claimed->pool) != NEO_PG_OK)
+        failed += deferred;
+    if (released &&
+        neo_outbox_release(c->pg, (const neo_outcome *)admission.released->elts, released, c->claimed->pool) != NEO_PG_OK)
+        failed += released;
+    if (deferred + released)
         c->next_poll = 0; /* they may have taken the places of others that are due */
     if (failed)
         neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d claimed deliveries could not be released", failed);
@@ -272,10 +252,13 @@ static void finish_claim(neo_courier *c)
 {
     neo_due_delivery *due;
     int count;
-    apr_pool_t *pool = c->next_claim_pool;
+    apr_pool_t *pool = c->next_claimed->pool;
     apr_array_header_t *waits = apr_array_make(pool, 4, sizeof(int));
-    if (neo_outbox_claimed(c->pg, c->pending, pool, &due, &count, waits) != NEO_PG_OK)
+    neo_pg_status status = neo_outbox_claimed(c->pg, c->pending, pool, &due, &count, waits);
+    neo_claimed_drop(status == NEO_PG_OK ? c->claimed : c->next_claimed);
+    if (status != NEO_PG_OK)
         return;
+    c->claimed = c->next_claimed;
     c->claimed_at = neo_steady_ms();
     for (int i = 0; i < count; i++) {
         if (due[i].is_ordered)
@@ -285,14 +268,12 @@ static void finish_claim(neo_courier *c)
     }
     for (int i = 0; i < waits->nelts; i++)
         neo_timers_add(&c->timers, c->claimed_at + APR_ARRAY_IDX(waits, i, int));
-    c->next_claim_pool = c->claim_pool;
-    c->claim_pool = pool;
-    c->secrets = (neo_webhook_secrets){0};
+    c->secrets.subscription = NULL;
     int count_before = c->in_flight.count;
     admit_claimed(c, due, count);
     count_in_flight(c, c->in_flight.count - count_before);
     c->cursor[0] = '\0';
-    c->has_more = is_at_limit(c, due, count);
+    c->has_more = neo_in_flight_is_at_limit(&c->in_flight, &c->request, due, count);
     if (count && count == c->request.max)
         advance_cursor(c, due[count - 1].subscription, neo_steady_ms());
 }
@@ -338,13 +319,19 @@ static neo_ms time_to_claim(const neo_courier *c)
     return neo_later(neo_earlier(at, time_to_poll(c, free_slots)), c->last_claim + CLAIM_INTERVAL_MS);
 }
 
+/* Whether there are requests that can be sent at once. */
+static int has_outgoing(const neo_courier *c)
+{
+    return c->next_outgoing < c->outgoing->nelts;
+}
+
 static neo_ms time_to_record(const neo_courier *c)
 {
     if (c->recording->outcomes->nelts)
         return c->next_record;
     if (c->collected->outcomes->nelts == 0)
         return NEVER;
-    int is_batch = c->collected->outcomes->nelts >= RESULT_BATCH || c->in_flight.count == 0;
+    int is_batch = c->collected->outcomes->nelts >= RESULT_BATCH || (c->sent == 0 && !has_outgoing(c));
     return neo_later(is_batch ? 0 : c->collected->first + RESULT_BATCH_DELAY_MS, c->next_record);
 }
 
@@ -363,14 +350,13 @@ static void start_query(neo_courier *c, neo_ms now)
 /* A claim's response is received only when the previous claim's deliveries are sent. */
 static int can_finish_query(const neo_courier *c)
 {
-    return c->query != QUERY_NONE && (c->query != QUERY_CLAIM || c->next_outgoing == c->outgoing_count) &&
-           neo_pg_is_answered(c->pg);
+    return c->query != QUERY_NONE && (c->query != QUERY_CLAIM || !has_outgoing(c)) && neo_pg_is_answered(c->pg);
 }
 
 /* Milliseconds until the next statement is due. */
 static int wait_time(const neo_courier *c, neo_ms now)
 {
-    if (c->next_outgoing < c->outgoing_count)
+    if (has_outgoing(c))
         return 0;
     if (c->query != QUERY_NONE)
         return can_finish_query(c) ? 0 : 1000;
@@ -386,8 +372,10 @@ static void run_once(neo_courier *c)
     if (c->query == QUERY_NONE)
         start_query(c, neo_steady_ms());
     /* In small batches, so that responses of the database and of receivers do not wait. */
-    for (int i = 0; i < SEND_BATCH && c->next_outgoing < c->outgoing_count; i++)
-        send_request(c, &c->outgoing[c->next_outgoing++]);
+    for (int i = 0; i < SEND_BATCH && has_outgoing(c); i++)
+        send_request(c, &APR_ARRAY_IDX(c->outgoing, c->next_outgoing++, neo_webhook_request));
+    if (!has_outgoing(c))
+        c->next_outgoing = c->outgoing->nelts = 0;
     int wait = neo_span_exporter_work(c->settings.exporter, wait_time(c, neo_steady_ms()));
     neo_sender_work(c->sender, wait, c->pg ? neo_pg_socket(c->pg) : -1);
 }
@@ -396,18 +384,18 @@ static void run_once(neo_courier *c)
 static void release_in_flight(neo_courier *c, int unsent)
 {
     neo_results released;
-    int count = c->in_flight.count;
-    neo_results_init(&released, c->pool, count);
+    int count_before = c->in_flight.count;
+    neo_results_init(&released, c->pool, count_before);
     for (neo_in_flight_delivery *delivery = c->in_flight.first, *next; delivery; delivery = next) {
         next = delivery->next;
-        if (unsent && delivery->is_sent)
+        if (unsent && (delivery->is_sent || delivery->is_waiting))
             continue;
-        (void)neo_results_add_unsent(&released, delivery);
+        neo_results_add_unsent(&released, delivery);
         neo_in_flight_remove(&c->in_flight, delivery, 1);
     }
     const neo_outcome *outcomes = (const neo_outcome *)released.outcomes->elts;
     int released_count = released.outcomes->nelts;
-    count_in_flight(c, -released_count);
+    count_in_flight(c, c->in_flight.count - count_before);
     neo_pg *pg = released_count ? c->host.acquire(c->host.context) : NULL;
     if (released_count && (!pg || neo_outbox_release(pg, outcomes, released_count, c->scratch) != NEO_PG_OK))
         neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d claimed deliveries could not be released", released_count);
@@ -422,7 +410,7 @@ static void shut_down(neo_courier *c)
     neo_ms grace = c->stop == NEO_COURIER_STOP_GRACEFULLY ? (c->settings.timeout + 1) * 1000LL : SHUTDOWN_GRACE_MS;
     neo_ms until = neo_steady_ms() + grace;
     finish_query(c);
-    c->next_outgoing = c->outgoing_count;
+    c->next_outgoing = c->outgoing->nelts;
     release_in_flight(c, 1);
     while ((c->in_flight.count || c->query != QUERY_NONE || time_to_record(c) != NEVER) && neo_steady_ms() < until)
         run_once(c);
@@ -471,8 +459,10 @@ neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_co
     c->host = *host;
     c->pool = pool;
     apr_pool_create(&c->scratch, pool);
-    apr_pool_create(&c->claim_pool, pool);
-    apr_pool_create(&c->next_claim_pool, pool);
+    apr_pool_create(&c->secrets_pool, pool);
+    apr_pool_create(&c->body_pool, pool);
+    c->claimed = neo_claimed_make(pool);
+    c->outgoing = apr_array_make(pool, settings->concurrency, sizeof(neo_webhook_request));
     neo_results_init(&c->result_batches[0], pool, RESULT_BATCH);
     neo_results_init(&c->result_batches[1], pool, RESULT_BATCH);
     c->collected = &c->result_batches[0];

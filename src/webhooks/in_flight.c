@@ -84,14 +84,14 @@ static void keep_or_drop(neo_in_flight *in_flight, subscription_queue *idle)
         drop(in_flight, other);
 }
 
-neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_due_delivery *due, long long claim,
+neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_due_delivery *due, neo_claimed *claimed,
                                           neo_in_flight_delivery *previous)
 {
     neo_in_flight_delivery *d = calloc(1, sizeof *d);
     if (!d)
         abort();
     d->owner = in_flight->owner;
-    d->claim = claim;
+    d->claim = neo_claimed_number(claimed, due);
     d->number = due->number;
     d->is_failing = due->is_failing;
     d->success_is_news = due->success_is_news;
@@ -104,6 +104,11 @@ neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_du
     apr_cpystrn(d->id, due->id, sizeof d->id);
     apr_cpystrn(d->organization, due->organization, sizeof d->organization);
     apr_cpystrn(d->subscription, due->subscription, sizeof d->subscription);
+    d->follower = due->follower;
+    if (due->follower || due->follows) {
+        d->claimed = claimed;
+        claimed->uses++;
+    }
     d->link = &in_flight->first;
     d->next = in_flight->first;
     if (d->next)
@@ -133,6 +138,8 @@ void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *deli
     if (delivery->next)
         delivery->next->link = delivery->link;
     in_flight->count--;
+    if (delivery->claimed)
+        neo_claimed_drop(delivery->claimed);
     free(delivery);
 }
 
@@ -167,4 +174,31 @@ void neo_in_flight_fill_request(neo_in_flight *in_flight, neo_claim_request *req
     }
     request->loads = loads;
     request->load_count = in_flight->queues->nelts;
+}
+
+/* The state of a delivery's subscription at the time of the claim. */
+static neo_subscription_load find_load(const neo_in_flight *in_flight, const neo_claim_request *request,
+                                       const neo_due_delivery *due)
+{
+    for (int i = 0; i < request->load_count; i++)
+        if (strcmp(request->loads[i].subscription, due->subscription) == 0)
+            return request->loads[i];
+    return (neo_subscription_load){.limit = neo_in_flight_first_limit(in_flight, due->is_failing)};
+}
+
+int neo_in_flight_is_at_limit(const neo_in_flight *in_flight, const neo_claim_request *request, const neo_due_delivery *due,
+                              int count)
+{
+    if (count == request->max)
+        return 1;
+    for (int i = 0; i < request->load_count; i++)
+        if (request->loads[i].limit && request->loads[i].count >= request->loads[i].limit)
+            return 1;
+    for (int at = 0, run; at < count; at += run) {
+        neo_subscription_load load = find_load(in_flight, request, &due[at]);
+        run = neo_outbox_run(&due[at], count - at);
+        if (neo_outbox_requests(&due[at], run) + load.count >= load.limit)
+            return 1;
+    }
+    return 0;
 }

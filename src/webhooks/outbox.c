@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "pg/pg.h"
+#include "webhooks/claim_owner.h"
 #include "webhooks/outbox.sql.h"
 
 enum {
@@ -29,6 +30,8 @@ enum {
     HEADERS,
     FREES_NEXT,
     IS_ORDERED,
+    HAS_FOLLOWER,
+    FOLLOWS,
     ITEMS,
     MAX_PER_SECOND,
     FIRST_IN,
@@ -47,11 +50,31 @@ enum { DEFERRED_COLUMNS = 4 };
 
 /* ---------------------------------------------------------------- claiming */
 
+neo_claimed *neo_claimed_make(apr_pool_t *parent)
+{
+    apr_pool_t *pool;
+    apr_pool_create(&pool, parent);
+    neo_claimed *claimed = apr_palloc(pool, sizeof *claimed);
+    *claimed = (neo_claimed){pool, 1, neo_claim_owner_new_claim(), neo_steady_ms()};
+    return claimed;
+}
+
+void neo_claimed_drop(neo_claimed *claimed)
+{
+    if (--claimed->uses == 0)
+        apr_pool_destroy(claimed->pool);
+}
+
+long long neo_claimed_number(const neo_claimed *claimed, const neo_due_delivery *due)
+{
+    return claimed->number + due->has_follower;
+}
+
 enum { LOAD_SUBSCRIPTIONS, LOAD_COUNTS, LOAD_LIMITS, LOAD_COLUMNS };
 
 static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
 {
-    const char *items = neo_rows_value(rows, row, ITEMS);
+    const char *items = neo_rows_value(rows, row, ITEMS), *per_second = neo_rows_value(rows, row, MAX_PER_SECOND);
     *due = (neo_due_delivery){
         .id = neo_rows_value(rows, row, ID),
         .organization = neo_rows_value(rows, row, ORGANIZATION),
@@ -74,8 +97,12 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .frees_next = neo_rows_is_true(rows, row, FREES_NEXT),
         .headers = neo_rows_value(rows, row, HEADERS),
         .is_ordered = neo_rows_is_true(rows, row, IS_ORDERED),
+        .has_follower = neo_rows_is_true(rows, row, HAS_FOLLOWER),
+        .follows = neo_rows_value(rows, row, FOLLOWS),
         .is_masked = neo_rows_is_true(rows, row, IS_MASKED),
         .batch_items = items ? atoi(items) : 0,
+        .max_per_second = per_second ? atoi(per_second) : 0,
+        .delay = per_second ? strtod(neo_rows_value(rows, row, FIRST_IN), NULL) : 0,
         .thin_resource = neo_rows_value(rows, row, THIN_RESOURCE),
     };
 }
@@ -94,14 +121,13 @@ int neo_outbox_requests(const neo_due_delivery *due, int count)
 }
 
 /* Spreads `count` deliveries of a subscription with max_per_second, and adds when its next one may be claimed. */
-static void set_delays(const neo_rows *rows, int row, neo_due_delivery *due, int count, apr_array_header_t *waits)
+static void set_delays(neo_due_delivery *due, int count, apr_array_header_t *waits)
 {
-    const char *per_second = neo_rows_value(rows, row, MAX_PER_SECOND);
-    if (!per_second)
+    if (!due->max_per_second)
         return;
-    double interval = 1000.0 / atoi(per_second), first = strtod(neo_rows_value(rows, row, FIRST_IN), NULL);
+    double interval = 1000.0 / due->max_per_second, first = due->delay;
     for (int i = 0; i < count; i++)
-        due[i].delay = (int)(first + (neo_outbox_requests(due, i + 1) - 1) * interval + 0.5);
+        due[i].delay = first + (neo_outbox_requests(due, i + 1) - 1) * interval;
     APR_ARRAY_PUSH(waits, int) = (int)(first + neo_outbox_requests(due, count) * interval) - PACE_MARGIN_MS;
 }
 
@@ -138,6 +164,23 @@ neo_pending_query neo_outbox_claim(neo_pg *pg, const neo_claim_request *request,
     return send_query(pg, &claim_sql, apr_pmemdup(pool, &values, sizeof values));
 }
 
+/* Followers come after what they follow, unless the latter has no event any more; then their lease expires. */
+static void read_claimed(const neo_rows *rows, apr_pool_t *pool, neo_due_delivery *due, int *count, apr_array_header_t *waits)
+{
+    neo_due_delivery *last = NULL;
+    for (int row = 0; row < rows->count; row++) {
+        const char *wait = neo_rows_value(rows, row, WAIT), *follows = neo_rows_value(rows, row, FOLLOWS);
+        if (wait)
+            APR_ARRAY_PUSH(waits, int) = atoi(wait);
+        else if (!follows)
+            read_due(rows, row, last = &due[(*count)++]);
+        else if (last && strcmp(last->id, follows) == 0) {
+            last->follower = apr_palloc(pool, sizeof *last);
+            read_due(rows, row, last = last->follower);
+        }
+    }
+}
+
 neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_due_delivery **due, int *count,
                                  apr_array_header_t *waits)
 {
@@ -147,16 +190,10 @@ neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_pending_query query, apr_pool_t
     if (status != NEO_PG_OK)
         return status;
     *due = apr_palloc(pool, (apr_size_t)(rows.count + 1) * sizeof **due);
-    for (int row = 0; row < rows.count; row++) {
-        const char *wait = neo_rows_value(&rows, row, WAIT);
-        if (wait)
-            APR_ARRAY_PUSH(waits, int) = atoi(wait);
-        else
-            read_due(&rows, row, &(*due)[(*count)++]);
-    }
+    read_claimed(&rows, pool, *due, count, waits);
     for (int at = 0, run; at < *count; at += run) {
         run = neo_outbox_run(*due + at, *count - at);
-        set_delays(&rows, at, *due + at, run, waits);
+        set_delays(*due + at, run, waits);
     }
     return status;
 }

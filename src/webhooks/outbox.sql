@@ -39,12 +39,14 @@ async_commit as materialized (
     select set_config('synchronous_commit', 'off', true) as off,
         pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ({claim}::bigint >> 32)::int) as locked),
 due as materialized (
-    select d.at, d.id, d.is_ordered, o.id as subscription, o.free_slots, o.url, o.secret, o.previous, o.private_key, o.previous_key, o.failing,
+    select row_number() over () as rank, d.at, d.id, d.resource_id, d.changed_at, o.takes_followers and d.number = 1 as takes_followers, o.id as subscription, o.free_slots, o.url, o.secret, o.previous, o.private_key, o.previous_key, o.failing,
         o.success_is_news, o.per_hour, o.include, o.payload, o.fields, o.is_masked, o.headers, o.max_per_second, o.max_in_flight, o.items
     from (select * from later union all select * from earlier) queue,
     -- The subscription, if it is active, and how many more of its deliveries may be in flight; negative: milliseconds until one may be.
     lateral (
         select s.id, s.url, s.secret, s.include, s.payload, s.fields, s.is_masked, s.max_per_second, s.max_in_flight, s.items,
+            s.ordering = 'resource' and s.failing_since is null and coalesce(s.max_per_second, s.max_in_flight, s.items) is null
+                and s.updated_at < now() - interval '3 seconds' as takes_followers,
             case when s.headers is not null then (
                 select json_object_agg(h.name, h.value)::text from neoapi.webhook_header h
                 where h.organization_id = s.organization_id and h.subscription_id = s.id) end as headers,
@@ -82,7 +84,7 @@ due as materialized (
             where s.organization_id = queue.organization and s.id = queue.id and s.is_active and s.paused_until > now() is not true
             limit 1) b) s) o
     left join lateral (
-        select q.ctid as at, q.id, q.resource_id is not null as is_ordered
+        select q.ctid as at, q.id, q.number, q.resource_id, q.changed_at
         from neoapi.webhook_queue q
         where q.subscription_id = o.id and q.due_at <= now()
             -- The first one of its resource, if the subscription has ordering. Whoever sees a change of a resource sees the earlier
@@ -100,15 +102,36 @@ due as materialized (
                     and l.classid = (hashtext('neoapi.claim_owner')::bigint & x'ffffffff'::bigint)::oid))
         order by q.due_at limit greatest(o.free_slots, 0) for update of q skip locked) d on o.free_slots > 0
     where queue.due_at <= now() and (d.at is not null or o.free_slots < 0) and (select off from async_commit) is not null limit {max}::int),
+-- What follows a claimed delivery of its resource is claimed with it, as far as it can be locked. The courier sends each when the one
+-- before it was recorded (see `complete`).
+next as materialized (
+    select due.id as first, n.at, n.position
+    from due, lateral (
+        select q.ctid as at, row_number() over (order by q.changed_at, q.id) as position
+        from neoapi.webhook_queue q
+        where q.subscription_id = due.subscription and q.resource_id = due.resource_id and (q.changed_at, q.id) > (due.changed_at, due.id)
+        order by q.changed_at, q.id limit 7) n
+    where due.takes_followers),
+free as materialized (
+    select q.ctid as at, q.id
+    from neoapi.webhook_queue q
+    where q.ctid = any (array(select next.at from next)) and q.claim is null and (q.due_at <= now() or q.due_at = 'infinity')
+    for update of q skip locked),
+followers as materialized (
+    select f.id, f.at, f.first, f.position, lag(f.id, 1, f.first) over (partition by f.first order by f.position) as previous
+    from (select free.id, next.at, next.first, next.position, row_number() over (partition by next.first order by next.position) as rank
+          from next join free on free.at = next.at) f
+    where f.rank = f.position),
 -- If {parks}: due deliveries that wait for an earlier one of their resource become due when that is deleted, see webhook_queue_pass_on.
--- One that another process claims or deletes at the moment is skipped; so what waits for it is not parked.
+-- One that another process claims or deletes at the moment is skipped; so what waits for it is not parked. Neither is what comes after
+-- one that is due: it is claimed with that, or parked afterwards. One that has a follower is no reason, because its deletion makes nothing due.
 parked as (
     update neoapi.webhook_queue q set due_at = 'infinity'
     where {parks}::boolean and q.ctid = any (array(
         select b.at
         from neoapi.webhook_subscription s,
         lateral (
-            select q.ctid as at, q.id, q.resource_id, q.changed_at
+            select q.ctid as at, q.id, q.resource_id, q.changed_at, q.due_at
             from neoapi.webhook_queue q
             where q.subscription_id = s.id and q.due_at <= now() and q.claim is null and exists (
                 select from neoapi.webhook_queue e
@@ -116,10 +139,11 @@ parked as (
                     and (e.changed_at, e.id) < (q.changed_at, q.id))
             order by q.due_at limit 500 for update of q skip locked) b,
         lateral (
-            select from neoapi.webhook_queue e
+            select e.due_at from neoapi.webhook_queue e
             where e.subscription_id = s.id and e.resource_id = b.resource_id and (e.changed_at, e.id) < (b.changed_at, b.id)
+                and (e.claim & 1 = 1) is not true
             order by e.changed_at, e.id limit 1 for key share of e skip locked) earlier
-        where {parks}::boolean and s.ordering = 'resource' and s.is_active))),
+        where {parks}::boolean and s.ordering = 'resource' and s.is_active and earlier.due_at > b.due_at))),
 -- The requests of a subscription with max_per_second follow each other at equal intervals, whichever processes send them.
 paced as (
     update neoapi.webhook_pace p set next_at = greatest(p.next_at, now()) + n.count * interval '1 second' / n.max_per_second
@@ -131,9 +155,11 @@ paced as (
         extract(epoch from p.next_at - n.count * interval '1 second' / n.max_per_second - now()) * 1000 as first_in),
 -- The rows are locked, so their ctid cannot change.
 taken as (
-    update neoapi.webhook_queue q set due_at = now() + make_interval(secs => {lease}::int), claim = {claim}::bigint
-    where q.ctid = any (array(select due.at from due))
-    returning q.id, q.organization_id, q.subscription_id, q.number)
+    update neoapi.webhook_queue q
+    set due_at = now() + make_interval(secs => {lease}::int),
+        claim = {claim}::bigint + (q.resource_id is not null and q.id in (select f.previous from followers f))::int
+    where q.ctid = any (array(select due.at from due union all select f.at from followers f))
+    returning q.id, q.organization_id, q.subscription_id, q.number, q.claim)
 -- Two look-ups in primary keys for each delivery. The order and the range, which has one id, prevent the use of another index with
 -- the same columns: while a new day's partitions have no statistics, the planner may prefer one that has others between them, and each
 -- look-up would read all entries of the subscription.
@@ -148,13 +174,16 @@ from (
         concat(case when 'changed' = any (due.include) then ',"changed":' || array_to_json(e.changed) end,
            case when 'previous' = any (due.include) then ',"previous":' || neoapi.webhook_limited(e.previous::text, due.fields) end) as changes,
         due.headers,
-        due.max_in_flight is not null or due.is_ordered as frees_next, due.is_ordered, due.items, due.max_per_second,
+        due.max_in_flight is not null or due.resource_id is not null as frees_next, due.resource_id is not null as is_ordered,
+        t.claim & 1 = 1 as has_follower, f.previous as follows, due.items, due.max_per_second,
         case when due.max_per_second is not null
              then (select p.first_in from paced p where p.subscription_id = t.subscription_id) end as first_in,
         due.private_key, due.previous_key, nullif(substr(e.request_id, 32), '') as trace, due.is_masked,
         case when due.payload = 'thin' then e.resource_id end as thin_resource
     from taken t
-    join due on due.id = t.id,
+    join (select due.id, due.id, 0, null from due union all select f.id, f.first, f.position, f.previous from followers f)
+        as f (id, first, position, previous) on f.id = t.id
+    join due on due.id = f.first,
     lateral (
         select d.event_id, d.event_type, d.event_at
         from neoapi.webhook_delivery d
@@ -165,9 +194,9 @@ from (
         from neoapi.event l
         where l.organization_id = t.organization_id and l.id between h.event_id and h.event_id and l.created_at = h.event_at
         order by l.id limit 1) e
-    order by t.subscription_id <= {cursor}, t.subscription_id, t.id) claimed
+    order by due.rank, f.position) claimed
 union all
-select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
+select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
 from due where at is null;
 
 -- Records attempts; {ids} to {delays} are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless
@@ -175,16 +204,20 @@ from due where at is null;
 -- {health_organizations} to {pauses} are changes of subscriptions' health, at most one for each; a success is one once a minute, a pause is
 -- the seconds for which the receiver asked to wait, or 0. Returns those whose health
 -- changed, with the reason if it was made inactive. A success ends the display of the plan's limit, unless a delivery waits for the
--- next few seconds, as those of `defer` do.
+-- next few seconds, as those of `defer` do. A delivery whose outcome is `released` was not sent and is due at once.
+--
+-- Also returns the positions of deliveries that have ended, if the next one of the resource has the same claim and may be sent: the
+-- subscription still wants it, and was not changed since the claim read it, at most two seconds ago (see followers.c); another second
+-- is for differences of clocks.
 --
 -- The rows are locked in the order of their ids first, so that two statements that take several rows of the queue do not deadlock. The order in which a `delete` locks them is the planner's choice.
 -- write: complete
 with done as materialized (
     select o.id collate "C" as id, claim, organization, subscription collate "C" as subscription, number, started, duration, http_status, error, excerpt,
-        outcome, delay
+        outcome, delay, position
     from unnest({ids}::text[], {claims}::bigint[], {subscriptions}::text[], {organizations}::text[], {numbers}::int[], {starts}::timestamptz[], {durations}::int[], {statuses}::int[],
-        {errors}::text[], {excerpts}::text[], {outcomes}::text[], {delays}::float8[])
-        as o (id, claim, subscription, organization, number, started, duration, http_status, error, excerpt, outcome, delay)),
+        {errors}::text[], {excerpts}::text[], {outcomes}::text[], {delays}::float8[]) with ordinality
+        as o (id, claim, subscription, organization, number, started, duration, http_status, error, excerpt, outcome, delay, position)),
 claimed as materialized (
     select from neoapi.webhook_queue q
     join done o on q.subscription_id = o.subscription and q.id = o.id and (q.claim = o.claim or q.claim is null and q.number = o.number)
@@ -192,14 +225,14 @@ claimed as materialized (
 locked as materialized (select count(*) > 0 as any_claimed from claimed),
 ended as (
     delete from neoapi.webhook_queue q using done o
-    where o.outcome is not null and (select any_claimed from locked)
+    where o.outcome <> 'released' and (select any_claimed from locked)
         and q.subscription_id = o.subscription and q.id = o.id and (q.claim = o.claim or q.claim is null and q.number = o.number)
-    returning q.id, o.claim),
+    returning q.id, o.claim, o.organization, o.subscription, o.position, q.claim & 1 = 1 as has_follower),
 retried as (
     update neoapi.webhook_queue q
-    set number = o.number + 1, claim = null, due_at = now() + make_interval(secs => o.delay)
+    set number = o.number + (o.outcome is null)::int, claim = null, due_at = now() + make_interval(secs => o.delay)
     from done o
-    where o.outcome is null and (select any_claimed from locked)
+    where coalesce(o.outcome, 'released') = 'released' and (select any_claimed from locked)
         and q.subscription_id = o.subscription and q.id = o.id and (q.claim = o.claim or q.claim is null and q.number = o.number)
     returning q.id, o.claim),
 recorded as (
@@ -208,7 +241,7 @@ recorded as (
          outcome)
     select o.organization, o.id, o.subscription, o.number, o.started, o.duration, o.http_status, o.error, o.excerpt, o.outcome
     from done o
-    where (o.id, o.claim) in (select id, claim from ended union all select id, claim from retried)),
+    where o.outcome is distinct from 'released' and (o.id, o.claim) in (select id, claim from ended union all select id, claim from retried)),
 -- A subscription that another transaction has locked is left out: the next attempt reports its health again. The queue is locked
 -- first, so that no subscription is locked while this waits for a delivery.
 changed as materialized (
@@ -223,27 +256,36 @@ changed as materialized (
         as h (organization, subscription, health, pause)
     join neoapi.webhook_subscription s on s.organization_id = h.organization and s.id = h.subscription
     where (select any_claimed from locked) is not null
-    for no key update of s skip locked)
-update neoapi.webhook_subscription s
-set failing_since = case c.health when 'ok' then null
-                                  when 'failing' then coalesce(s.failing_since, date_trunc('milliseconds', now()))
-                                  else s.failing_since end,
-    last_success_at = case when c.health = 'ok' then date_trunc('milliseconds', now()) else s.last_success_at end,
-    limited_until = case when not c.ends_limit then s.limited_until end,
-    paused_until = coalesce(c.pause, case when c.health <> 'ok' or s.paused_until > now() then s.paused_until end),
-    is_announced = c.health <> 'ok' and (s.is_announced or s.is_active and c.reason is not null),
-    is_active = s.is_active and c.reason is null,
-    updated_at = case when s.is_active and c.reason is not null
-                      then greatest(now(), s.updated_at + interval '1 millisecond') else s.updated_at end,
-    disabled_reason = case when s.is_active then c.reason else s.disabled_reason end
-from changed c
-where s.organization_id = c.organization_id and s.id = c.id
-and (c.pause is not null
-     or c.health = 'ok' and (s.failing_since is not null or s.is_announced or c.ends_limit or s.paused_until <= now()
-                          or s.last_success_at > now() - interval '1 minute' is not true)
-     or c.health = 'failing' and s.failing_since is null
-     or s.is_active and c.reason is not null)
-returning s.id, c.reason;
+    for no key update of s skip locked),
+updated as (
+    update neoapi.webhook_subscription s
+    set failing_since = case c.health when 'ok' then null
+                                      when 'failing' then coalesce(s.failing_since, date_trunc('milliseconds', now()))
+                                      else s.failing_since end,
+        last_success_at = case when c.health = 'ok' then date_trunc('milliseconds', now()) else s.last_success_at end,
+        limited_until = case when not c.ends_limit then s.limited_until end,
+        paused_until = coalesce(c.pause, case when c.health <> 'ok' or s.paused_until > now() then s.paused_until end),
+        is_announced = c.health <> 'ok' and (s.is_announced or s.is_active and c.reason is not null),
+        is_active = s.is_active and c.reason is null,
+        updated_at = case when s.is_active and c.reason is not null
+                          then greatest(now(), s.updated_at + interval '1 millisecond') else s.updated_at end,
+        disabled_reason = case when s.is_active then c.reason else s.disabled_reason end
+    from changed c
+    where s.organization_id = c.organization_id and s.id = c.id
+    and (c.pause is not null
+         or c.health = 'ok' and (s.failing_since is not null or s.is_announced or c.ends_limit or s.paused_until <= now()
+                              or s.last_success_at > now() - interval '1 minute' is not true)
+         or c.health = 'failing' and s.failing_since is null
+         or s.is_active and c.reason is not null)
+    returning s.id, c.reason)
+select id, reason, null as position from updated
+union all
+select null, null, e.position
+from ended e
+join neoapi.webhook_subscription s on s.organization_id = e.organization and s.id = e.subscription
+where e.has_follower and s.is_active and s.health = 'healthy' and s.paused_until > now() is not true
+and s.updated_at < now() - interval '3 seconds'
+and not exists (select from changed c where c.id = s.id and c.health <> 'ok');
 
 -- Notes at most {max} subscriptions that have failed for ten minutes, which adds the event webhook.failing. Returns their number.
 -- write: announce_failing
@@ -279,7 +321,7 @@ with deferred as materialized (
     from unnest({ids}::text[], {organizations}::text[], {subscriptions}::text[], {until}::timestamptz[]) as o (id, organization, subscription, until)),
 claimed as materialized (
     select q.ctid as at from neoapi.webhook_queue q
-    join deferred o on q.subscription_id = o.subscription and q.id = o.id and q.claim = {claim}::bigint
+    join deferred o on q.subscription_id = o.subscription and q.id = o.id and q.claim between {claim}::bigint and {claim}::bigint + 1
     for update of q skip locked),
 released as (
     update neoapi.webhook_queue q set due_at = now() + make_interval(secs => {seconds}::int), claim = null

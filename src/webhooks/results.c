@@ -14,6 +14,7 @@ void neo_results_clear(neo_results *results, int max)
     apr_pool_clear(results->pool);
     results->outcomes = apr_array_make(results->pool, max, sizeof(neo_outcome));
     results->health_changes = apr_array_make(results->pool, 8, sizeof(neo_health_change));
+    results->followers = apr_array_make(results->pool, 8, sizeof(neo_follower));
 }
 
 void neo_results_init(neo_results *results, apr_pool_t *parent, int max)
@@ -59,7 +60,7 @@ static void set_health_change(neo_results *results, const neo_outcome *o, const 
         (neo_health_change){o->organization, o->subscription, health, pause};
 }
 
-neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_delivery *delivery)
+static neo_outcome *add_outcome(neo_results *results, const neo_in_flight_delivery *delivery)
 {
     neo_outcome *o = &APR_ARRAY_PUSH(results->outcomes, neo_outcome);
     *o = (neo_outcome){
@@ -68,22 +69,45 @@ neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_de
         .subscription = apr_pstrdup(results->pool, delivery->subscription),
         .claim = delivery->claim,
         .number = delivery->number,
-        .frees_next = delivery->frees_next,
+        .frees_next = delivery->frees_next && !delivery->follower,
     };
     if (results->outcomes->nelts == 1)
         results->first = neo_steady_ms();
     return o;
 }
 
+/* They become due at once, and wait for `delivery` if it has not ended. */
+static void release_followers(neo_results *results, const neo_in_flight_delivery *delivery)
+{
+    for (const neo_due_delivery *due = delivery->follower; due; due = due->follower)
+        APR_ARRAY_PUSH(results->outcomes, neo_outcome) = (neo_outcome){
+            .id = apr_pstrdup(results->pool, due->id),
+            .organization = apr_pstrdup(results->pool, due->organization),
+            .subscription = apr_pstrdup(results->pool, due->subscription),
+            .claim = neo_claimed_number(delivery->claimed, due),
+            .number = due->number,
+            .end = "released",
+            .frees_next = 1,
+        };
+}
+
+void neo_results_add_unsent(neo_results *results, const neo_in_flight_delivery *delivery)
+{
+    neo_outcome *o = add_outcome(results, delivery);
+    o->end = "released";
+    o->frees_next = 1;
+    release_followers(results, delivery);
+}
+
 /* The error does not show the subscriber whether a name exists in this host's network. */
-void neo_results_add(neo_results *results, const neo_in_flight_delivery *delivery, const neo_send_result *result,
-                     const int *delays, int count)
+int neo_results_add(neo_results *results, const neo_in_flight_delivery *delivery, const neo_send_result *result,
+                    const int *delays, int count)
 {
     const char *error = result->error;
     int is_last = delivery->number >= count, pause = requested_pause(result);
     int has_no_address = error && (strcmp(error, "blocked_address") == 0 || strcmp(error, "name_not_resolved") == 0);
     neo_health health = NEO_HEALTH_OK;
-    neo_outcome *o = neo_results_add_unsent(results, delivery);
+    neo_outcome *o = add_outcome(results, delivery);
     o->started = result->started;
     o->duration = result->duration;
     o->http_status = result->http_status;
@@ -97,6 +121,10 @@ void neo_results_add(neo_results *results, const neo_in_flight_delivery *deliver
         o->delay = is_last ? 0 : delay_after(delays[delivery->number], pause, result->jitter);
     }
     set_health_change(results, o, delivery, health, pause, is_last);
+    int is_end = o->end != NULL; /* more outcomes may move `o` */
+    if (!is_end)
+        release_followers(results, delivery);
+    return is_end && delivery->follower != NULL;
 }
 
 void neo_results_log_deactivated(const neo_rows *rows)

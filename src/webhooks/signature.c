@@ -36,9 +36,10 @@ static neo_signer *open_signer(const neo_keys *keys, const neo_due_delivery *due
 
 void neo_webhook_open_secrets(neo_webhook_secrets *secrets, const neo_keys *keys, const neo_due_delivery *due, apr_pool_t *pool)
 {
-    if (secrets->due && strcmp(secrets->due->subscription, due->subscription) == 0)
+    if (secrets->subscription && strcmp(secrets->subscription, due->subscription) == 0)
         return;
-    *secrets = (neo_webhook_secrets){.due = due,
+    apr_pool_clear(pool);
+    *secrets = (neo_webhook_secrets){.subscription = apr_pstrdup(pool, due->subscription),
                                      .secret = open_secret(keys, due, due->secret, pool),
                                      .previous = open_secret(keys, due, due->previous_secret, pool),
                                      .signer = open_signer(keys, due, due->private_key, pool),

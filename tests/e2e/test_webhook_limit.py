@@ -7,8 +7,8 @@ import pytest
 from client import Api, moment, ok
 from receiver import Receiver
 from wait import eventually
-from webhook_fixtures import (HERE, admin, deliveries, module_admin_factory, module_instance, receiver,  # noqa: F401 (fixtures)
-                              subscribe)
+from webhook_fixtures import (HERE, admin, deliveries, hold, module_admin_factory, module_instance, receiver,  # noqa: F401 (fixtures)
+                              resume, subscribe)
 
 CONF = HERE
 LEASE_S = 45  # of a claim
@@ -70,6 +70,21 @@ def test_a_subscription_shows_the_limit_until_it_is_raised(limited, receiver, mo
     raise_limit(limited, module_admin_factory)
     eventually(lambda: len(receiver.arrivals) == BATCH, "all deliveries", LEASE_S / 2)
     eventually(lambda: not limited_until(), "no limit is shown")
+
+
+def test_deliveries_of_a_resource_that_are_claimed_together_count_singly(limited, receiver, module_admin_factory, module_instance):
+    subscription = subscribe(limited, receiver.url, "broker.*", ordering="resource")
+    hold(module_instance, subscription)
+    broker = limited.broker()
+    for number in range(LIMIT + 2):
+        ok(limited.patch("brokers/" + broker["id"], json={"name": f"N{number}"}))
+    resume(module_instance, subscription)
+    eventually(lambda: ok(limited.get("webhooks/" + subscription["id"])).get("limited_until"), "limited_until")
+    assert len(receiver.arrivals) == LIMIT
+    raise_limit(limited, module_admin_factory)
+    eventually(lambda: len(receiver.arrivals) == LIMIT + 3, "all deliveries", LEASE_S / 2)
+    received = [one.json["payload"]["updated_at"] for one in receiver.arrivals]
+    assert received == sorted(set(received))
 
 
 def ids_of(receiver):

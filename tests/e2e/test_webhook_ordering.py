@@ -3,6 +3,7 @@
 of the same resource."""
 
 import contextlib
+import itertools
 import os
 import random
 import signal
@@ -18,8 +19,8 @@ from client import Api, ok, wrong_fields
 from httpd import Httpd
 from receiver import Receiver, status
 from wait import eventually, together
-from webhook_fixtures import (HERE, activate, admin, deliveries, module_admin_factory, module_instance, queued,  # noqa: F401
-                              receiver, recover, subscribe)
+from webhook_fixtures import (HERE, activate, admin, deliveries, hold, module_admin_factory, module_instance, queued,  # noqa: F401
+                              receiver, recover, resume, subscribe)
 
 DELAYS = [0, 1, 1, 1, 1]
 CONF = HERE + f"NeoAPIWebhookRetryDelays {' '.join(map(str, DELAYS))}\nNeoAPIWebhookTimeout 2\n"
@@ -140,11 +141,106 @@ def test_many_changes_of_a_broken_record_are_parked_and_sent_in_order(admin, rec
     assert names == [f"N{n}" for n in range(100, 160)]
 
 
+def children(parent):
+    return [int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
 def kill_child(parent):
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    with contextlib.suppress(ProcessLookupError):
-        if children:
-            os.kill(int(random.choice(children)), signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError, IndexError):
+        os.kill(random.choice(children(parent)), signal.SIGKILL)
+
+
+CHANGES = 6
+TOGETHER = "select count(*) from neoapi.webhook_queue where subscription_id = %s group by claim >> 1"
+EARLIER = "select count(*) from neoapi.webhook_queue where resource_id = %s and changed_at < %s::timestamptz"
+
+
+@pytest.fixture
+def claimed_together(admin, receiver, module_instance):
+    """A function that makes CHANGES changes of a broker, whose deliveries the next claim takes together. It returns the broker and the
+    subscription when the receiver has the first one. `then(number, handler, arrival)` responds to each request, numbered from 0."""
+    def make(then):
+        first, responds, numbers = threading.Event(), threading.Event(), itertools.count()
+
+        def behave(handler, arrival):
+            number = next(numbers)
+            if number == 0:
+                first.set()
+                responds.wait(30)
+            then(number, handler, arrival)
+        broker = admin.broker()
+        receiver.behave(behave)
+        subscription = ordered(admin, receiver.url)
+        hold(module_instance, subscription)
+        rename(admin, broker, *range(CHANGES))
+        resume(module_instance, subscription)
+        assert first.wait(30)
+        assert module_instance.sql(TOGETHER, subscription["id"]) == [(CHANGES,)]
+        responds.set()
+        return broker, subscription
+    return make
+
+
+def names(receiver):
+    return [one.json["payload"]["name"] for one in receiver.arrivals]
+
+
+def test_each_is_sent_when_the_one_before_was_recorded(receiver, claimed_together, module_instance):
+    pending = []
+
+    def count_earlier(_, handler, arrival):
+        payload = arrival.json["payload"]
+        pending.append(module_instance.sql(EARLIER, payload["id"], payload["updated_at"])[0][0])
+        behaviours.ok(handler, arrival)
+    _, subscription = claimed_together(count_earlier)
+    eventually(lambda: queued(module_instance, subscription) == 0, "an empty queue")
+    assert pending == [0] * CHANGES and names(receiver) == [f"N{n}" for n in range(CHANGES)]
+
+
+def test_a_failure_holds_up_what_was_claimed_with_it(receiver, claimed_together, module_instance):
+    def fail_once(number, handler, arrival):
+        status(500 if number == 2 else 204)(handler, arrival)
+    _, subscription = claimed_together(fail_once)
+    eventually(lambda: queued(module_instance, subscription) == 0, "an empty queue")
+    assert names(receiver) == ["N0", "N1", "N2", "N2", *(f"N{n}" for n in range(3, CHANGES))]
+
+
+def test_a_change_of_the_subscription_applies_to_what_was_claimed_before(admin, receiver, claimed_together, module_instance):
+    with Receiver() as other:
+        def move(number, handler, arrival):
+            if number == 1:
+                subscription, = ok(admin.get("webhooks"))["items"]
+                ok(admin.patch("webhooks/" + subscription["id"], json={"url": other.url}))
+            behaviours.ok(handler, arrival)
+        _, subscription = claimed_together(move)
+        eventually(lambda: queued(module_instance, subscription) == 0, "an empty queue")
+        assert names(receiver) == ["N0", "N1"] and names(other) == [f"N{n}" for n in range(2, CHANGES)]
+
+
+def test_nothing_that_was_claimed_is_sent_after_a_deactivation(admin, receiver, claimed_together, module_instance):
+    def end(number, handler, arrival):
+        if number == 1:
+            subscription, = ok(admin.get("webhooks"))["items"]
+            activate(admin, subscription, False)
+        behaviours.ok(handler, arrival)
+    _, subscription = claimed_together(end)
+    eventually(lambda: module_instance.sql("select count(*) from neoapi.webhook_queue where subscription_id = %s and claim is null",
+                                           subscription["id"]) == [(CHANGES - 2,)], "the others are released")
+    assert names(receiver) == ["N0", "N1"]
+    activate(admin, subscription)
+    eventually(lambda: queued(module_instance, subscription) == 0, "an empty queue")
+    assert names(receiver) == [f"N{n}" for n in range(CHANGES)]
+
+
+def test_what_a_killed_process_has_claimed_keeps_the_order(receiver, claimed_together, module_instance):
+    """The one that was in flight is sent again before those that follow it."""
+    def be_killed(number, handler, arrival):
+        for child in children(module_instance.pid) if number == 2 else []:
+            os.kill(child, signal.SIGKILL)
+        behaviours.ok(handler, arrival)
+    _, subscription = claimed_together(be_killed)
+    eventually(lambda: queued(module_instance, subscription) == 0, "an empty queue", 120)
+    assert names(receiver) == ["N0", "N1", "N2", "N2", *(f"N{n}" for n in range(3, CHANGES))]
 
 
 def test_two_hosts_and_killed_processes_keep_the_order(admin, second, module_instance):

@@ -125,6 +125,17 @@ def queued(instance, subscription=None):
                         *[subscription and subscription["id"]] * 2)[0][0]
 
 
+def hold(instance, subscription):
+    """Deliveries of the subscription wait, until `resume`."""
+    instance.sql("update neoapi.webhook_subscription set paused_until = now() + interval '1 hour' where id = %s", subscription["id"])
+
+
+def resume(instance, subscription):
+    """The subscription's last change is old enough for several deliveries of a resource to be claimed together."""
+    instance.sql("update neoapi.webhook_subscription set paused_until = null, updated_at = updated_at - interval '1 minute'"
+                 " where id = %s", subscription["id"])
+
+
 def add_pending_deliveries(instance, subscription, count):
     """Adds deliveries of today to the history and to the queue, where the newest is due first."""
     instance.sql("""with made as (select neoapi.webhook_min_id(current_date) as first),

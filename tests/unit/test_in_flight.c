@@ -20,6 +20,7 @@ static const neo_subscription_load *load_of(neo_in_flight *in_flight, apr_pool_t
 TEST(a_pause_ends_with_the_lowest_limit)
 {
     neo_in_flight in_flight;
+    neo_claimed claimed = {.uses = 1};
     neo_in_flight_init(&in_flight, NULL, 16, PER_SUBSCRIPTION, *state);
     neo_in_flight_pause(&in_flight, &due, neo_steady_ms() + 60000);
     assert_int_equal(load_of(&in_flight, *state)->limit, 0);
@@ -27,6 +28,26 @@ TEST(a_pause_ends_with_the_lowest_limit)
     assert_non_null(load_of(&in_flight, *state));
     assert_int_equal(load_of(&in_flight, *state)->limit, NEO_MIN_PER_SUBSCRIPTION);
     for (int i = NEO_MIN_PER_SUBSCRIPTION; i < PER_SUBSCRIPTION; i++)
-        neo_in_flight_remove(&in_flight, neo_in_flight_add(&in_flight, &due, 1, NULL), 1);
+        neo_in_flight_remove(&in_flight, neo_in_flight_add(&in_flight, &due, &claimed, NULL), 1);
     assert_null(load_of(&in_flight, *state));
+}
+
+TEST(a_claim_is_kept_for_its_followers)
+{
+    neo_in_flight in_flight;
+    neo_claimed *claimed = neo_claimed_make(*state);
+    neo_due_delivery follower = due, first = due;
+    follower.follows = first.id;
+    first.has_follower = 1;
+    first.follower = &follower;
+    neo_in_flight_init(&in_flight, NULL, 16, PER_SUBSCRIPTION, *state);
+    neo_in_flight_delivery *sent = neo_in_flight_add(&in_flight, &first, claimed, NULL);
+    assert_int_equal(sent->claim, claimed->number + 1);
+    assert_ptr_equal(sent->follower, &follower);
+    neo_in_flight_delivery *next = neo_in_flight_add(&in_flight, &follower, claimed, NULL);
+    assert_int_equal(next->claim, claimed->number);
+    neo_claimed_drop(claimed);
+    neo_in_flight_remove(&in_flight, sent, 1);
+    assert_int_equal(claimed->uses, 1);
+    neo_in_flight_remove(&in_flight, next, 1);
 }
