@@ -70,22 +70,27 @@ neo_json *neo_openapi_event_sample(const neo_event_type *type, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- requests */
 
-static void add_delivery_post(const neo_openapi_builder *builder, neo_json *webhooks, const neo_event_type *type)
+/* `name`: of what is sent; `id`: of the operation, in the style of a type of event; `schema`: of the body. */
+static void add_delivery_post(const neo_openapi_builder *builder, neo_json *webhooks, const char *name, const char *id,
+                              const char *summary, const char *schema)
 {
     apr_pool_t *pool = builder->pool;
     neo_json *item = neo_json_make_object(pool), *post = neo_openapi_template(builder, "deliveryPost", NULL);
-    neo_json *content = neo_openapi_content(builder, neo_openapi_fill(builder, "{Resource}Event", type->payload));
-    neo_json_set_string(post, "summary", type->summary, pool);
-    neo_json_set_string(post, "operationId", apr_pstrcat(pool, "on", neo_openapi_camel_case(type->name, pool), NULL), pool);
-    neo_json_set(neo_json_get(neo_json_get(post, "requestBody"), "content"), "application/json", content);
+    neo_json_set_string(post, "summary", summary, pool);
+    neo_json_set_string(post, "operationId", apr_pstrcat(pool, "on", neo_openapi_camel_case(id, pool), NULL), pool);
+    neo_json_set(neo_json_get(neo_json_get(post, "requestBody"), "content"), "application/json",
+                 neo_openapi_content(builder, schema));
     neo_json_set(item, "post", post);
-    neo_json_set(webhooks, type->name, item);
+    neo_json_set(webhooks, name, item);
 }
 
 neo_json *neo_openapi_webhooks(const neo_openapi_builder *builder)
 {
     neo_json *webhooks = neo_json_make_object(builder->pool);
     for (const neo_event_type *t = neo_event_types; t->name; t++)
-        add_delivery_post(builder, webhooks, t);
+        add_delivery_post(builder, webhooks, t->name, t->name, t->summary,
+                          neo_openapi_fill(builder, "{Resource}Event", t->payload));
+    add_delivery_post(builder, webhooks, "thin", "thin.event", "A thin delivery, of any event", "ThinEvent");
+    add_delivery_post(builder, webhooks, "batch", "event.batch", "A batch of deliveries", "EventBatch");
     return webhooks;
 }

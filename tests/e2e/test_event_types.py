@@ -22,8 +22,13 @@ def public(module_instance):
 
 
 @pytest.fixture
-def types(public):
-    return {one["type"]: one for one in ok(public.get("event-types"))["items"]}
+def catalogue(public):
+    return ok(public.get("event-types"))
+
+
+@pytest.fixture
+def types(catalogue):
+    return {one["type"]: one for one in catalogue["items"]}
 
 
 def validator(schema):
@@ -58,6 +63,16 @@ def test_each_example_is_valid_and_another_type_is_not(types):
         assert one["example"]["event_type"] == name
         for changes in ({"event_type": "broker.renamed"}, {"payload": {}}, {"created_at": 5}):
             assert not valid.is_valid({**copy.deepcopy(one["example"]), **changes}), (name, changes)
+
+
+def test_a_thin_delivery_is_as_described(admin, receiver, catalogue):
+    subscribe(admin, receiver.url, "broker.created", payload="thin")
+    admin.broker()
+    sent, = (one.json for one in receiver.wait_for(1))
+    for thin in (sent, catalogue["thin"]["example"]):
+        validator(closed(catalogue["thin"]["schema"])).validate(thin)
+        for member in ("event_type", "resource_id"):
+            assert not validator(catalogue["thin"]["schema"]).is_valid({**thin, member: None})
 
 
 def test_a_schema_describes_every_member_of_a_delivery(admin, receiver, types):
