@@ -122,8 +122,8 @@ LIB_SRC  := $(sort $(wildcard $(LIBRARY:%=src/%/*.c)))
 MOD_SRC  := mod_neoapi.c $(sort $(wildcard src/httpd/*.c))
 CTL_SRC  := $(sort $(wildcard src/ctl/*.c))
 CTL_GEN  := $(BUILD)/gen/site_script.c $(BUILD)/gen/site_template.c
-GEN      := $(BUILD)/gen/migrations.c $(BUILD)/gen/docs.c $(BUILD)/gen/report_style.c $(BUILD)/gen/openapi_json_text.c \
-            $(BUILD)/gen/openapi_introduction.c
+GEN      := $(BUILD)/gen/migrations.c $(BUILD)/gen/docs.c $(BUILD)/gen/report_style.c $(BUILD)/gen/subject_style.c \
+            $(BUILD)/gen/openapi_json_text.c $(BUILD)/gen/openapi_introduction.c
 SQL_H    := $(patsubst src/%.sql,$(BUILD)/gen/%.sql.h,$(wildcard src/*/*.sql))
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 
@@ -178,6 +178,7 @@ $(SQL_H): $(BUILD)/gen/%.sql.h: src/%.sql sql/embed.sh
 
 # Other texts, too: the constant neo_NAME has the file EMBED.NAME.
 EMBED.report_style         := src/status/status.css
+EMBED.subject_style        := src/resources/subject_page.css
 EMBED.openapi_json_text    := src/openapi/document.json
 EMBED.openapi_introduction := src/openapi/introduction.md
 EMBED.site_script          := src/ctl/site.sh

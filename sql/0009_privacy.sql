@@ -847,7 +847,7 @@ begin
         'generated_at', neoapi.format_timestamp(now()),
         'organization', (select o.name from neoapi.organization o where o.id = organization),
         'person', person,
-        'records', (select coalesce(json_agg((r::jsonb || neoapi.subject_record(organization, r->>'id')::jsonb)::json), '[]')
+        'records', (select coalesce(json_agg((left(r::text, -1) || ',' || substr(neoapi.subject_record(organization, r->>'id')::text, 2))::json), '[]')
                     from json_array_elements(found->'records') r),
         'roles', found->'roles',
         'restricted', found->'restricted',

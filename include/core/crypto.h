@@ -29,6 +29,9 @@ void neo_random(void *out, apr_size_t len);
 
 void neo_sha256(const void *data, apr_size_t len, unsigned char out[NEO_SHA256_SIZE]);
 
+/* The Content-Security-Policy of a page that has this style, and otherwise only images in itself. */
+const char *neo_style_policy(const char *style, apr_pool_t *pool);
+
 /* SHA-256 over several pieces, each preceded by its length, so that different lists of pieces never have the same input. */
 void neo_sha256_pieces(const neo_text *pieces, int count, unsigned char out[NEO_SHA256_SIZE]);
 

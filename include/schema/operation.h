@@ -61,6 +61,13 @@ typedef enum neo_only {
     NEO_ONLY_WITH_EXTERNAL_ID,
 } neo_only;
 
+/* A page for people instead of JSON. `make` returns a NULL pointer if the body is not JSON. `style` is the page's only style;
+ * it has no scripts. */
+typedef struct neo_html_page {
+    neo_text (*make)(neo_text body, apr_pool_t *pool);
+    const char *style;
+} neo_html_page;
+
 typedef struct neo_operation {
     const char *method;
     const char *path; /* below the base URL; {collection} is each resource's, the other names are of ids */
@@ -80,6 +87,7 @@ typedef struct neo_operation {
     const neo_resource *body;     /* the fields of the body, if not the resource's; otherwise NULL */
     const char *schema;           /* the schema of success in the OpenAPI document; NULL: the resource's */
     const char *media_type;       /* the media type of success; NULL if there is no body */
+    const neo_html_page *page;    /* what a request with Accept: text/html gets; NULL: JSON, too */
     unsigned long long problems;  /* NEO_PROBLEM_BIT of its own error codes; neo_operation_problems adds the common ones */
     const char *tag;              /* in the OpenAPI document; NULL: the resource's */
     const char *verb; /* the verb in the operationId: "create" gives createBroker; without {collection} the whole operationId.

@@ -331,6 +331,11 @@ NEO_MUSTCHECK neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo
 NEO_MUSTCHECK neo_pg_status neo_call_check_change(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_change *row,
                                                   neo_problem **refusal, neo_rows *rows);
 
+/* ---------------------------------------------------------------- page.c */
+
+/* Replaces the body of the response by the operation's page if the client prefers HTML to JSON. */
+void neo_call_show_page(neo_call *call);
+
 /* ---------------------------------------------------------------- deprecation.c */
 
 /* Sets Deprecation, Sunset and Link if the request uses a deprecated operation or field. */

@@ -152,6 +152,8 @@ static void respond_with_body(neo_call *call, const neo_result *result)
     }
     response->body = result->secret ? add_secret(call, result->body, result->secret) : result->body;
     response->media_type = result->media_type ? result->media_type : operation->media_type;
+    if (operation->page)
+        neo_call_show_page(call);
 }
 
 /* The query and the body are not kept: they can have personal data. */

@@ -6,6 +6,7 @@
 
 #include "call.h"
 #include "core/clock.h"
+#include "resources/subject_page.h"
 #include "schema/validate.h"
 #include "sql/audit.h"
 
@@ -142,13 +143,13 @@ const neo_operation neo_subject_operations[] = {
      .body = &neo_subject,
      .media_type = "application/json",
      .problems = PERSON_PROBLEMS,
+     .page = &neo_subject_page,
      .schema = "SubjectExport",
      .tag = "Subjects",
      .verb = "exportSubject",
      .summary = "Export the data of a person",
      .doc = "The answer to the person (Lei 13.709, art. 19): every record in full, where it comes from, which subscriptions "
-            "got it, and "
-            "until when it is kept. `neoapictl subject export --html` makes a page of it.",
+            "got it, and until when it is kept. With `Accept: text/html` it is a page in Portuguese, to be sent to the person.",
      .answer = "All data of the person."},
     {.method = "POST",
      .path = "subjects/erase",

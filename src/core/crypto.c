@@ -120,6 +120,16 @@ void neo_sha256(const void *data, apr_size_t len, unsigned char out[NEO_SHA256_S
         abort();
 }
 
+const char *neo_style_policy(const char *style, apr_pool_t *pool)
+{
+    unsigned char digest[NEO_SHA256_SIZE];
+    neo_sha256(style, strlen(style), digest);
+    return apr_psprintf(pool,
+                        "default-src 'none'; style-src 'sha256-%s'; img-src data:; base-uri 'none'; form-action 'none'; "
+                        "frame-ancestors 'none'",
+                        neo_base64(digest, sizeof digest, pool));
+}
+
 void neo_sha256_pieces(const neo_text *pieces, int count, unsigned char out[NEO_SHA256_SIZE])
 {
     EVP_MD_CTX *ctx = own_context()->digest;

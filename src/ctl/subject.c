@@ -8,6 +8,7 @@
 #include "ctl/output.h"
 #include "ctl/session.h"
 #include "resources/list.h"
+#include "resources/subject_page.h"
 #include "schema/validate.h"
 
 /* The person that the options name, validated like a request's. */
@@ -68,63 +69,17 @@ static neo_ctl_exit find(neo_ctl *ctl)
 
 /* ---------------------------------------------------------------- export */
 
-static void add_escaped(neo_buf *out, const char *text)
-{
-    for (; *text; text++)
-        if (*text == '<')
-            neo_buf_puts(out, "&lt;");
-        else if (*text == '&')
-            neo_buf_puts(out, "&amp;");
-        else
-            neo_buf_putc(out, *text);
-}
-
-/* Objects and lists are nested lists. */
-static void add_html(neo_buf *out, const neo_json *value, apr_pool_t *pool)
-{
-    neo_json_kind kind = neo_json_get_kind(value);
-    if (kind == NEO_JSON_OBJECT) {
-        neo_buf_puts(out, "<dl>");
-        for (void *m = neo_json_first((neo_json *)value); m; m = neo_json_next((neo_json *)value, m)) {
-            neo_buf_printf(out, "<dt>%s</dt><dd>", neo_json_member_key(m));
-            add_html(out, neo_json_member_value(m), pool);
-            neo_buf_puts(out, "</dd>");
-        }
-        neo_buf_puts(out, "</dl>\n");
-    } else if (kind == NEO_JSON_ARRAY) {
-        neo_buf_puts(out, "<ul>");
-        for (apr_size_t i = 0; i < neo_json_size(value); i++) {
-            neo_buf_puts(out, "<li>");
-            add_html(out, neo_json_at(value, i), pool);
-            neo_buf_puts(out, "</li>\n");
-        }
-        neo_buf_puts(out, "</ul>");
-    } else
-        add_escaped(out, kind == NEO_JSON_STRING ? neo_json_string(value) : neo_json_text(value, pool).ptr);
-}
-
-static void print_page(const neo_ctl *ctl, const neo_json *value)
-{
-    neo_buf out;
-    neo_buf_init(&out, ctl->pool, 65536);
-    neo_buf_puts(&out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Personal data</title><style>"
-                       "body{font-family:sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}dt{font-weight:bold}"
-                       "li{border-top:1px solid #ccc;padding:.5rem 0}</style></head><body>\n<h1>Personal data</h1>\n");
-    add_html(&out, value, ctl->pool);
-    neo_buf_puts(&out, "</body></html>\n");
-    fwrite(out.ptr, 1, out.len, stdout);
-}
-
 static neo_ctl_exit export(neo_ctl *ctl)
 {
     neo_json *value = NULL;
     const char *error = read_with(ctl, neo_subject_export, &value);
     if (error)
         return neo_ctl_fail(ctl, "%s", error);
+    neo_text out = neo_json_text(value, ctl->pool);
     if (neo_ctl_value(ctl, "html"))
-        print_page(ctl, value);
-    else
-        puts(neo_json_text(value, ctl->pool).ptr);
+        out = neo_subject_page.make(out, ctl->pool);
+    fwrite(out.ptr, 1, out.len, stdout);
+    putchar('\n');
     return (error = neo_ctl_flush(ctl)) ? neo_ctl_fail(ctl, "%s", error) : NEO_CTL_OK;
 }
 
@@ -165,7 +120,8 @@ static neo_ctl_exit erase(neo_ctl *ctl)
 /* clang-format on */
 
 static const neo_parameter find_options[] = {PERSON, {0}};
-static const neo_parameter export_options[] = {PERSON, {"html", NEO_KIND_FLAG, 0, NULL, "print a page instead of JSON"}, {0}};
+static const neo_parameter export_options[] = {
+    PERSON, {"html", NEO_KIND_FLAG, 0, NULL, "print a page in Portuguese, to be sent to the person, instead of JSON"}, {0}};
 static const neo_parameter erase_options[] = {
     PERSON, {"dry-run", NEO_KIND_FLAG, 0, NULL, "show what would be erased and erase nothing"}, {0}};
 

@@ -171,6 +171,15 @@ static const char *answer_schema(const neo_openapi_builder *builder, const neo_o
 
 /* ---------------------------------------------------------------- responses */
 
+/* {"schema": {"type": "string"}} */
+static neo_json *page_content(apr_pool_t *pool)
+{
+    neo_json *content = neo_json_make_object(pool), *schema = neo_json_make_object(pool);
+    neo_json_set_string(schema, "type", "string", pool);
+    neo_json_set(content, "schema", schema);
+    return content;
+}
+
 static neo_json *make_success(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
                               int status)
 {
@@ -192,6 +201,8 @@ static neo_json *make_success(const neo_openapi_builder *builder, const neo_oper
         neo_json_set(content, apr_pstrmemdup(pool, operation->media_type, strcspn(operation->media_type, ";")),
                      resource ? neo_openapi_content(builder, answer_schema(builder, operation, resource))
                               : neo_openapi_template(builder, operation->verb, NULL));
+        if (operation->page)
+            neo_json_set(content, "text/html", page_content(pool));
         neo_json_set(success, "content", content);
     }
     return success;

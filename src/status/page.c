@@ -19,12 +19,7 @@
 
 const char *neo_report_policy(apr_pool_t *pool)
 {
-    unsigned char digest[NEO_SHA256_SIZE];
-    neo_sha256(neo_report_style, strlen(neo_report_style), digest);
-    return apr_psprintf(pool,
-                        "default-src 'none'; style-src 'sha256-%s'; img-src data:; base-uri 'none'; form-action 'none'; "
-                        "frame-ancestors 'none'",
-                        neo_base64(digest, sizeof digest, pool));
+    return neo_style_policy(neo_report_style, pool);
 }
 
 /* ---------------------------------------------------------------- parts */

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data of a person: what GET /subjects finds, and that nothing is left after POST /subjects/erase."""
 
+import base64
 import contextlib
+import hashlib
+import html
 import json
 import os
 import secrets
@@ -420,9 +423,35 @@ def test_an_export_is_the_whole_answer_to_the_person(own_api, instance, admin_fa
         last = instance.sql("select (max(created_at) at time zone 'UTC')::date + 30 from neoapi.event where organization_id = %s", organization)
         assert answer["kept"] == {"events": {"days": 30, "until": last[0][0].isoformat()}, "deliveries": {"days": 30},
                                   "stored_responses": {"days": 1}}
-    page = subprocess.run([instance.env["NEOAPI_CTL"], "subject", "export", "--organization", organization, "--email", person.email, "--html"],
-                          capture_output=True, text=True, check=True, timeout=TIMEOUT_S).stdout
-    assert page.startswith("<!doctype html>") and person.name in page and person.cpf in page
+
+
+def test_the_page_of_an_export_is_readable_and_escaped(own_api, instance, admin_factory, factory, person):
+    """By the API and by neoapictl."""
+    name = person.name + " <script>alert(1)</script> & `x`"
+    lead = ok(own_api.post("leads", person.lead(name=name, source="referral")), 201)["id"]
+    party = ok(own_api.post("parties", person.party(marital_status="single")), 201)["id"]
+    contract = factory.contract(parties=[{"party_id": party, "role": "buyer"}, *factory.signed("sale")[:1]])["id"]
+    answer = own_api.post("subjects/export", {"email": person.email}, headers={"Accept": "text/html"})
+    organization, = own_api.credential.organizations
+    by_command = subprocess.run([instance.env["NEOAPI_CTL"], "subject", "export", "--organization", organization, "--email", person.email, "--html"],
+                                capture_output=True, text=True, check=True, timeout=TIMEOUT_S).stdout
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8" and "Accept," in answer.headers["Vary"] + ","
+    style = base64.b64encode(hashlib.sha256(answer.text.split("<style>")[1].split("</style>")[0].encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'sha256-{style}'" in answer.headers["Content-Security-Policy"]
+    for page in answer.text, by_command:
+        assert page.startswith("<!doctype html>") and html.escape(name, quote=False) in page and "<script" not in page
+        for part in (person.cpf, lead, party, contract, "<dt>Estado civil</dt><dd>solteiro</dd>", "<dt>Fonte</dt><dd>indicação</dd>",
+                     "Até que seja excluído, ou apagado a seu pedido.", "<h2>Histórico</h2>", "Nenhum sistema recebeu dados", "30 dias", "contato: criação", "<td>Parte</td>"):
+            assert part in page, part
+
+
+@pytest.mark.parametrize("accept, is_page", [
+    ("text/html", True), ("text/html,application/xhtml+xml,*/*;q=0.8", True), ("TEXT/*", True), ("application/json;q=0.5, text/html", True),
+    ("application/json", False), ("*/*", False), ("text/html, application/json", False), ("text/html; q=0.2, */*", False), ("text/html;q=0", False)])
+def test_the_page_is_for_clients_that_prefer_it(own_api, accept, is_page):
+    answer = own_api.post("subjects/export", {"email": "ana@example.com"}, headers={"Accept": accept})
+    assert answer.status_code == 200 and answer.headers["Content-Type"].startswith("text/html" if is_page else "application/json")
+    refused(own_api.post("subjects/export", {}, headers={"Accept": accept}), 400, "validation.subject.document_number_required")
 
 
 def test_an_export_says_how_many_earlier_events_it_leaves_out(own_api, instance, person):
