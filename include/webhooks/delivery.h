@@ -12,7 +12,7 @@
 NEO_MUSTCHECK neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *answer,
                                               const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
 
-/* Reads a delivery in full; no row if it does not exist. */
+/* Reads a delivery in full, and whether its subscription is_masked; no row if it does not exist. The payload is not masked. */
 NEO_MUSTCHECK neo_pg_status neo_delivery_read(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *id,
                                               apr_pool_t *pool, neo_rows *rows);
 

@@ -4,6 +4,7 @@
 #include "core/json.h"
 #include "core/secret.h"
 #include "list.h"
+#include "resources/mask.h"
 #include "schema/validate.h"
 #include "webhooks/delivery.h"
 
@@ -59,6 +60,21 @@ static neo_problem *list_deliveries(neo_call *call, neo_result *result)
     return problem ? problem : neo_list_with(call, fetch_deliveries, result);
 }
 
+/* Masks the payload of a delivery as the courier does. Returns false if it cannot. */
+static int mask_payload(neo_text *delivery, apr_pool_t *pool)
+{
+    const char *error;
+    neo_json *parsed = neo_json_parse(*delivery, pool, &error), *payload = neo_json_get(parsed, "payload");
+    if (payload) {
+        neo_text masked = neo_json_text(payload, pool);
+        if (!neo_mask_text(&masked, NULL, NEO_SCOPES_MASKED, pool))
+            return 0;
+        neo_json_set(parsed, "payload", neo_json_parse(masked, pool, &error));
+        *delivery = neo_json_text(parsed, pool);
+    }
+    return parsed != NULL;
+}
+
 static neo_problem *read_delivery(neo_call *call, neo_result *result)
 {
     neo_pg *pg;
@@ -68,7 +84,10 @@ static neo_problem *read_delivery(neo_call *call, neo_result *result)
         return problem;
     neo_pg_status status = neo_delivery_read(pg, &call->actor, call->match.id, call->match.subresource_id, call->pool, &rows);
     neo_call_release(call, pg);
-    return neo_call_return_row(call, status, &rows, result);
+    problem = neo_call_return_row(call, status, &rows, result);
+    if (!problem && neo_rows_is_true(&rows, 0, 1) && !mask_payload(&result->body, call->pool))
+        problem = neo_problem_internal(call->pool);
+    return problem;
 }
 
 /* ---------------------------------------------------------------- new deliveries */
@@ -242,7 +261,7 @@ const neo_operation neo_webhook_operations[] = {
      .schema = "DeliveryDetail",
      .verb = "getDelivery",
      .summary = "Get a delivery",
-     .doc = "With its payload and attempts.",
+     .doc = "With its payload, masked if the subscription is, and attempts.",
      .answer = "The delivery."},
     {.method = "POST",
      .path = "webhooks/{id}/deliveries/{delivery_id}/retry",

@@ -67,8 +67,10 @@ stored_key as (
     from answer where {key}::uuid is not null)
 select answer, recovered from answer;
 
+-- Also whether the payload is sent masked.
 -- read: read
-select neoapi.webhook_delivery_detail(t)
+select neoapi.webhook_delivery_detail(t), (
+    select s.is_masked from neoapi.webhook_subscription s where s.organization_id = t.organization_id and s.id = t.subscription_id)
 from neoapi.webhook_delivery t
 where t.organization_id = {organization} and t.subscription_id = {subscription} and t.id = {id};
 

@@ -504,6 +504,10 @@ def test_deliveries_of_a_masked_subscription_are_masked(planted, masked, receive
     for api in masked, planted.api:
         shown = detail(api, full, deliveries(api, full)[0])
         assert (MASK in json.dumps(shown)) is (api is masked)
+        for one in deliveries(planted.api, ours):
+            answer = api.get(f"webhooks/{ours['id']}/deliveries/{one['id']}")
+            sent, = [arrival.json for arrival in receiver.arrivals if arrival.path == "/masked" and arrival.json["id"] == one["id"]]
+            assert ok(answer)["payload"] == sent["payload"] and not planted.found_in(answer)
 
 
 def test_the_response_of_a_receiver_is_not_shown(planted, masked, receiver):  # noqa: F811
