@@ -3,7 +3,7 @@
 """Fault injection test: torture.py MINUTES
 
 Clients write through two httpd instances on one database, and receivers verify the signatures of deliveries, while nemesis.py injects
-faults. Then checker.py compares acknowledged writes, stored rows and received deliveries. Prints a table; the exit status is 1 if a
+faults, and erasures.py erases persons. Then checker.py compares acknowledged writes, stored rows and received deliveries. Prints a table; the exit status is 1 if a
 check has failed. NEOAPI_TORTURE_SEED repeats a sequence of faults."""
 
 import contextlib
@@ -26,6 +26,7 @@ from checker import ATTEMPT_TIMEOUT_S, Checker, Consumer  # noqa: E402
 from client import Api, ok  # noqa: E402
 from contest import Contest, contenders_of  # noqa: E402
 from deployment import sanitizer_settings  # noqa: E402
+from erasures import Erasures  # noqa: E402
 from httpd import Httpd  # noqa: E402
 from nemesis import Nemesis  # noqa: E402
 from preload import FullDisk, ShiftedClock  # noqa: E402
@@ -125,7 +126,8 @@ def run(minutes, seed):
             [admin, Api(second, admin.credential)] * WRITERS)]
         contests = [Contest(instance, key, contenders_of((instance, second), key, end)) for key in (factory.key(), factory.key())]
         nemesis = Nemesis(instance, second, clock, disk, random.Random(seed))
-        writers_and_contenders = [*writers, *(one for contest in contests for one in contest.contenders)]
+        erasures = Erasures((instance, second), factory.key(), end)
+        writers_and_contenders = [*writers, *(one for contest in contests for one in contest.contenders), *erasures.erasers]
         for one in writers_and_contenders:
             one.start()
         nemesis.run(minutes * 60)
@@ -143,6 +145,7 @@ def run(minutes, seed):
         checker = Checker(instance, writers, consumers, nemesis.faults, admin.credential.organizations[0])
         for contest in contests:
             contest.check(checker)
+        erasures.check(checker)
         groups = AdminPages(instance).samples()
         statements, rows, repeated = (int(groups[f"neoapi_create_{name}_total"]) for name in ("statements", "rows", "rows_repeated"))
         checker.add_count("creates in shared statements or alone", rows)
