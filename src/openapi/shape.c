@@ -60,7 +60,7 @@ static neo_json *sample_patch(const neo_resource *resource, apr_pool_t *pool)
     for (const neo_field *f = resource->fields; f->name; f++) {
         if (!(f->flags & NEO_SERVER))
             written = f;
-        if (f->flags & (NEO_SERVER | NEO_REQUIRED | NEO_NOT_IN_EXAMPLE) || f->default_value)
+        if (f->flags & (NEO_SERVER | NEO_REQUIRED) || f->default_value)
             continue;
         if (!last && f->example)
             neo_json_set(patch, (first = f)->name, neo_openapi_json(pool, "%s", f->example));
