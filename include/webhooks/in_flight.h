@@ -22,6 +22,7 @@ typedef struct neo_in_flight_delivery {
     long long claim;
     int number;
     int is_sent;
+    int is_delayed;                            /* until its time comes, because of max_per_second */
     int is_failing;                            /* the subscription's previous attempt failed */
     int success_is_news;                       /* see neo_due_delivery */
     int frees_next;                            /* see neo_due_delivery */
@@ -56,8 +57,19 @@ neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_du
 /* Removes a delivery, frees its memory, and adapts its subscription's limit, once for a request. */
 void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *delivery, int is_success);
 
+/* Removes a delivery that was not sent, and frees its memory. */
+void neo_in_flight_drop(neo_in_flight *in_flight, neo_in_flight_delivery *delivery);
+
 /* Pauses claims for the delivery's subscription until neo_steady_ms is `until`; then its limit is the lowest one. */
 void neo_in_flight_pause(neo_in_flight *in_flight, const neo_due_delivery *due, neo_ms until);
+
+/* Notes that a delivery that was added waits for its time. The loads leave out as many of them as the limit allows in flight,
+ * so that a process that is delayed for some time has claimed enough requests. */
+void neo_in_flight_delay(neo_in_flight *in_flight, neo_in_flight_delivery *delivery);
+
+/* Whether the limit allows a delayed delivery now that its time has come. If not, the loads have all of them for ten seconds.
+ */
+NEO_MUSTCHECK int neo_in_flight_start(neo_in_flight *in_flight, neo_in_flight_delivery *delivery);
 
 /* Sets the request's loads, one for each queue. */
 void neo_in_flight_fill_request(neo_in_flight *in_flight, neo_claim_request *request, apr_pool_t *pool);

@@ -18,11 +18,12 @@ typedef struct neo_sender neo_sender;
 void neo_sender_prepare(void);
 
 typedef struct neo_sender_settings {
-    const neo_guard *guard; /* NULL: for a URL that the administrator configured */
-    int timeout;            /* seconds for an attempt */
-    int max;                /* attempts in flight, and connections kept open */
-    int allows_http;        /* otherwise http URLs are not sent to */
-    const char *ca_bundle;  /* a file with CA certificates; NULL: libcurl's default */
+    const neo_guard *guard;        /* NULL: for a URL that the administrator configured */
+    int timeout;                   /* seconds for an attempt */
+    int max;                       /* attempts in flight, and connections kept open */
+    int allows_http;               /* otherwise http URLs are not sent to */
+    const char *ca_bundle;         /* a file with CA certificates; NULL: libcurl's default */
+    int (*may_start)(void *baton); /* called before a delayed request is sent; if false, it is not, and `baton` is forgotten */
 } neo_sender_settings;
 
 /* The result of an attempt. */

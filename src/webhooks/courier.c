@@ -109,6 +109,23 @@ static void on_sent(void *baton, const neo_send_result *result)
     }
 }
 
+/* Releases a request whose time has come while the receiver has as many as the limit allows. */
+static int may_start(void *baton)
+{
+    neo_in_flight_delivery *delivery = baton;
+    neo_courier *c = delivery->owner;
+    if (neo_in_flight_start(&c->in_flight, delivery))
+        return 1;
+    for (neo_in_flight_delivery *next; delivery; delivery = next) {
+        next = delivery->batch_next;
+        neo_results_add_unsent(c->collected, delivery);
+        c->sent--;
+        count_in_flight(c, -1);
+        neo_in_flight_drop(&c->in_flight, delivery);
+    }
+    return 0;
+}
+
 static int acquire_for(neo_courier *c, int query)
 {
     c->pg = c->host.acquire(c->host.context);
@@ -181,6 +198,8 @@ static void send_request(neo_courier *c, const neo_webhook_request *request)
         if (*request->delivery->trace)
             headers[count++] = apr_pstrcat(pool, "traceparent: ", request->delivery->trace, NULL);
         int is_sent = neo_sender_post(c->sender, due->url, headers, count, body, delay, request->delivery);
+        if (is_sent && delay > 0)
+            neo_in_flight_delay(&c->in_flight, request->delivery);
         for (neo_in_flight_delivery *d = request->delivery; d && is_sent; d = d->batch_next) {
             d->is_sent = 1;
             c->sent++;
@@ -391,7 +410,7 @@ static void release_in_flight(neo_courier *c, int unsent)
         if (unsent && (delivery->is_sent || delivery->is_waiting))
             continue;
         neo_results_add_unsent(&released, delivery);
-        neo_in_flight_remove(&c->in_flight, delivery, 1);
+        neo_in_flight_drop(&c->in_flight, delivery);
     }
     const neo_outcome *outcomes = (const neo_outcome *)released.outcomes->elts;
     int released_count = released.outcomes->nelts;
@@ -454,6 +473,7 @@ neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_co
         .max = settings->concurrency,
         .allows_http = settings->allows_http,
         .ca_bundle = settings->ca_bundle,
+        .may_start = may_start,
     };
     c->settings = *settings;
     c->host = *host;

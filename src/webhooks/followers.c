@@ -42,12 +42,12 @@ void neo_followers_continue(neo_in_flight *in_flight, neo_results *recorded, con
             continue;
         }
         neo_results_add_unsent(collected, follower->delivery);
-        neo_in_flight_remove(in_flight, follower->delivery, 1);
+        neo_in_flight_drop(in_flight, follower->delivery);
     }
 }
 
 void neo_followers_forget(neo_in_flight *in_flight, neo_results *lost)
 {
     for (int i = 0; i < lost->followers->nelts; i++)
-        neo_in_flight_remove(in_flight, APR_ARRAY_IDX(lost->followers, i, neo_follower).delivery, 1);
+        neo_in_flight_drop(in_flight, APR_ARRAY_IDX(lost->followers, i, neo_follower).delivery);
 }

@@ -8,10 +8,13 @@
 
 #define MAX_IDLE 64 /* subscriptions whose lowered limit is kept while nothing of theirs is in flight */
 #define WEIGHT   8  /* each result counts for an eighth of the failure rate, as in TCP's average of round-trip times */
+#define SLOW_MS  10000
 
 typedef struct {
     char subscription[NEO_ID_SIZE];
     int requests, limit;
+    int delayed;         /* requests, until their time comes */
+    neo_ms slow_until;   /* the receiver was too slow for the delayed requests; 0 if it was not */
     double failure_rate; /* that of the recent attempts */
     neo_ms paused_until; /* 0 if it is not paused */
 } subscription_queue;
@@ -127,9 +130,16 @@ neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_du
 
 void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *delivery, int is_success)
 {
+    if (!delivery->is_follower)
+        adapt(in_flight, find_queue(in_flight, delivery->subscription), is_success);
+    neo_in_flight_drop(in_flight, delivery);
+}
+
+void neo_in_flight_drop(neo_in_flight *in_flight, neo_in_flight_delivery *delivery)
+{
     if (!delivery->is_follower) {
         subscription_queue *q = find_queue(in_flight, delivery->subscription);
-        adapt(in_flight, q, is_success);
+        q->delayed -= delivery->is_delayed;
         if (--q->requests == 0)
             keep_or_drop(in_flight, q);
         in_flight->requests--;
@@ -164,13 +174,39 @@ static void end_pauses(neo_in_flight *in_flight)
     }
 }
 
+void neo_in_flight_delay(neo_in_flight *in_flight, neo_in_flight_delivery *delivery)
+{
+    find_queue(in_flight, delivery->subscription)->delayed++;
+    delivery->is_delayed = 1;
+}
+
+int neo_in_flight_start(neo_in_flight *in_flight, neo_in_flight_delivery *delivery)
+{
+    subscription_queue *q = find_queue(in_flight, delivery->subscription);
+    if (q->requests - q->delayed >= q->limit) {
+        q->slow_until = neo_steady_ms() + SLOW_MS;
+        return 0;
+    }
+    q->delayed--;
+    delivery->is_delayed = 0;
+    return 1;
+}
+
+/* Those that count for the limit. */
+static int count_requests(const subscription_queue *q)
+{
+    int uncounted = q->delayed < q->limit ? q->delayed : q->limit;
+    return neo_steady_ms() < q->slow_until ? q->requests : q->requests - uncounted;
+}
+
 void neo_in_flight_fill_request(neo_in_flight *in_flight, neo_claim_request *request, apr_pool_t *pool)
 {
     end_pauses(in_flight);
     neo_subscription_load *loads = apr_palloc(pool, (apr_size_t)(in_flight->queues->nelts + 1) * sizeof *loads);
     for (int i = 0; i < in_flight->queues->nelts; i++) {
         const subscription_queue *q = &APR_ARRAY_IDX(in_flight->queues, i, subscription_queue);
-        loads[i] = (neo_subscription_load){apr_pstrdup(pool, q->subscription), q->requests, q->paused_until ? 0 : q->limit};
+        loads[i] =
+            (neo_subscription_load){apr_pstrdup(pool, q->subscription), count_requests(q), q->paused_until ? 0 : q->limit};
     }
     request->loads = loads;
     request->load_count = in_flight->queues->nelts;

@@ -164,7 +164,9 @@ static void start_delayed(neo_sender *sender)
     while (sender->delayed && sender->delayed->start_at <= neo_steady_ms()) {
         transfer *t = sender->delayed;
         sender->delayed = t->next;
-        if (!start_transfer(sender, t)) {
+        if (!sender->settings.may_start(t->baton))
+            recycle(t);
+        else if (!start_transfer(sender, t)) {
             sender->done(t->baton, &(neo_send_result){.error = "not_sent", .started = t->started});
             recycle(t);
         }

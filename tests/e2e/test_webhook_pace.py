@@ -3,6 +3,7 @@
 
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,8 @@ from wait import eventually
 from webhook_fixtures import (HERE, activate, admin, attempted, deliveries, module_admin_factory, module_instance, queued,  # noqa: F401
                               receiver, subscribe, until)
 
-CONF = HERE + "NeoAPIWebhookRetryDelays 0 1 1 2 2\nNeoAPIWebhookTimeout 5\n"
+PER_SUBSCRIPTION = 8
+CONF = HERE + f"NeoAPIWebhookRetryDelays 0 1 1 2 2\nNeoAPIWebhookTimeout 5\nNeoAPIWebhookPerSubscription {PER_SUBSCRIPTION}\n"
 HOUR_S = 3600
 FIELDS = {"max_per_second": (1, 1000), "max_in_flight": (1, 512)}
 
@@ -97,6 +99,22 @@ def test_a_subscription_gets_no_more_requests_at_a_time_than_it_wants(admin, sec
         create(api, 20)
     receiver.wait_for(40)
     assert crowd.peak == limit
+
+
+def children(pid):
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def test_a_slow_receiver_gets_no_more_requests_at_a_time_than_a_fast_one(admin, second, receiver, module_instance):
+    """Although a process claims requests before their time."""
+    count = 150
+    crowd = Crowd(slowly(0.3))
+    receiver.behave(crowd)
+    subscription = subscribe(admin, receiver.url, "broker.*", max_per_second=1000)
+    processes = len(children(module_instance.pid) + children(second.process.pid))
+    create(admin, count)
+    eventually(lambda: queued(module_instance, subscription) == 0, "an empty queue")
+    assert len(receiver.arrivals) == count and crowd.peak <= PER_SUBSCRIPTION * processes
 
 
 def test_both_limits_hold_together_and_can_be_removed(admin, receiver, module_instance):

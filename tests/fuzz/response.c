@@ -47,7 +47,7 @@ static neo_sender *sender_of(apr_pool_t *pool)
         guard = neo_guard_make(kept);
         EXPECT(!neo_guard_allow(guard, "127.0.0.1", kept));
     }
-    return neo_sender_make(&(neo_sender_settings){guard, 5, 1, 1, NULL}, check_result, pool);
+    return neo_sender_make(&(neo_sender_settings){guard, 5, 1, 1, NULL, NULL}, check_result, pool);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -51,3 +51,24 @@ TEST(a_claim_is_kept_for_its_followers)
     assert_int_equal(claimed->uses, 1);
     neo_in_flight_remove(&in_flight, next, 1);
 }
+
+TEST(delayed_deliveries_do_not_count_unless_the_receiver_is_slow)
+{
+    neo_in_flight in_flight;
+    neo_claimed claimed = {.uses = 1};
+    neo_in_flight_delivery *delayed[PER_SUBSCRIPTION];
+    neo_in_flight_init(&in_flight, NULL, 64, PER_SUBSCRIPTION, *state);
+    for (int i = 0; i < PER_SUBSCRIPTION; i++)
+        neo_in_flight_delay(&in_flight, delayed[i] = neo_in_flight_add(&in_flight, &due, &claimed, NULL));
+    assert_int_equal(load_of(&in_flight, *state)->count, 0);
+    for (int i = 0; i < PER_SUBSCRIPTION; i++)
+        assert_true(neo_in_flight_start(&in_flight, delayed[i]));
+    assert_int_equal(load_of(&in_flight, *state)->count, PER_SUBSCRIPTION);
+    neo_in_flight_delivery *last = neo_in_flight_add(&in_flight, &due, &claimed, NULL);
+    neo_in_flight_delay(&in_flight, last);
+    assert_int_equal(load_of(&in_flight, *state)->count, PER_SUBSCRIPTION);
+    assert_false(neo_in_flight_start(&in_flight, last));
+    assert_int_equal(load_of(&in_flight, *state)->count, PER_SUBSCRIPTION + 1);
+    neo_in_flight_drop(&in_flight, last);
+    assert_int_equal(load_of(&in_flight, *state)->count, PER_SUBSCRIPTION);
+}
