@@ -15,7 +15,7 @@ CASES = {"clean": (0, 0), "1 % refused": (100, 0), "1 % slow": (0, 100), "both":
 GOAL = 1.3  # maximum time with 1 % refused, relative to the clean run
 
 
-def seconds_of(bench, one_refused_in, one_slow_in):
+def measure_seconds(bench, one_refused_in, one_slow_in):
     d, receiver = bench.deployment, UnevenReceiver(one_refused_in, one_slow_in)
     receiver.up()
     try:
@@ -38,7 +38,7 @@ def errors(bench):
     print(f"\nerrors: seconds of {DELIVERIES:,} deliveries to a receiver that answers after 20 ms", flush=True)
     for number in range(1, bench.rounds + 1):
         for name, (refused, slow) in CASES.items():
-            runs[name].append(seconds_of(bench, refused, slow))
+            runs[name].append(measure_seconds(bench, refused, slow))
         print(f"  {number:<3}", *(f"{name}: {seconds[-1]:.1f}" for name, seconds in runs.items()), sep="   ", flush=True)
     for name in list(CASES)[1:]:
         ratio = median(one / clean for one, clean in zip(runs[name], runs["clean"]))

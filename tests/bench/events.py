@@ -44,7 +44,7 @@ def without_events(statement):
         "(select count(*) from queued_deliveries)", "0")
 
 
-def script_of(bench, name, statement):
+def make_script(bench, name, statement):
     """The statement as a script of pgbench: with values instead of parameters, and a new id for each create."""
     organization, moment = bench.deployment.organizations[0], id_bound(time.time())[4:14]
     number = "lpad(to_hex(:number::bigint), 16, '0')"
@@ -103,8 +103,8 @@ def compare_creates(bench, case, files):
 
 def creates(bench):
     deployment, statement = bench.deployment, logged_create(bench.deployment)
-    files = {"with": script_of(bench, "with-events", statement),
-             "without": script_of(bench, "without-events", without_events(statement))}
+    files = {"with": make_script(bench, "with-events", statement),
+             "without": make_script(bench, "without-events", without_events(statement))}
     is_active = f"update neoapi.webhook_subscription set is_active = %s where organization_id = '{deployment.organizations[0].id}'"
     for case, active in (("no subscription", "false"), ("one subscription", "true")):
         deployment.sql(is_active % active)

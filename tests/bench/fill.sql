@@ -41,12 +41,12 @@ create temporary table word on commit drop as select
         with ordinality as d (digit, at)) as base32;
 
 -- The n-th of so many moments.
-create function pg_temp.ms_of(n bigint, many bigint) returns bigint language sql stable as $$
+create function pg_temp.spread_ms(n bigint, many bigint) returns bigint language sql stable as $$
     select (extract(epoch from date_trunc('day', now()) - interval '730 days') * 1000)::bigint + n * (730::bigint * 86400000 / many)
 $$;
 
 -- An id is the moment in 10 digits of base32, and 16 random digits; hexadecimal ones will do.
-create function pg_temp.id_of(prefix text, ms bigint, n bigint, base32 text[]) returns text language sql immutable as $$
+create function pg_temp.make_id(prefix text, ms bigint, n bigint, base32 text[]) returns text language sql immutable as $$
     select prefix || base32[(ms >> 45 & 31) + 1] || base32[(ms >> 40 & 31) + 1] || base32[(ms >> 35 & 31) + 1]
         || base32[(ms >> 30 & 31) + 1] || base32[(ms >> 25 & 31) + 1] || base32[(ms >> 20 & 31) + 1]
         || base32[(ms >> 15 & 31) + 1] || base32[(ms >> 10 & 31) + 1] || base32[(ms >> 5 & 31) + 1]
@@ -56,7 +56,7 @@ $$;
 insert into neoapi.broker (organization_id, id, tenant_id, name, creci, document_number, email, phone, bank_account, visibility,
                            created_at, updated_at, created_by, updated_by)
 select o.organization_id,
-       pg_temp.id_of('brk_', ms, n, w.base32),
+       pg_temp.make_id('brk_', ms, n, w.base32),
        o.tenant_id,
        given || ' ' || family || ' ' || w.families[1 + mod(n / 43, 43)],
        format('CRECI-%s %s-F', w.states[1 + mod(n, 8)], lpad(n::text, 7, '0')),
@@ -72,7 +72,7 @@ select o.organization_id,
        moment, moment, o.credential_id, o.credential_id
 from word w, generate_series(0, :brokers - 1) as g (n)
      join owner o on o.number = mod(n, (select count(*) from owner)),
-     lateral (select pg_temp.ms_of(n, :brokers)) as t (ms),
+     lateral (select pg_temp.spread_ms(n, :brokers)) as t (ms),
      lateral (select to_timestamp(ms / 1000.0), w.givens[1 + mod(hashint4(n) & 65535, 48)],
                   w.families[1 + mod(hashint4(n + 1) & 65535, 43)], w.banks[1 + mod(n, 5)]) as s (moment, given, family, bank),
      lateral (select translate(lower(given || '.' || family), 'áãâéêíóôõúç ', 'aaaeeiooouc.') || n || '@example.com') as e (email)
@@ -102,7 +102,7 @@ insert into neoapi.property (organization_id, id, tenant_id, code, title, transa
                              total_area, bedrooms, suites, bathrooms, parking_spaces, broker_id, exclusive, accepts_financing,
                              features, external_id, created_at, updated_at, created_by, updated_by)
 select o.organization_id,
-       pg_temp.id_of('prp_', ms, n, w.base32),
+       pg_temp.make_id('prp_', ms, n, w.base32),
        o.tenant_id,
        format('AP-%s', lpad(n::text, 7, '0')),
        format('%s de %s quartos em %s', noun, rooms, p.neighborhood),
@@ -123,7 +123,7 @@ select o.organization_id,
        format('crm-%s', n), moment, moment, o.credential_id, o.credential_id
 from word w cross join generate_series(0, :properties - 1) as g (n)
      join owner o on o.number = mod(n, (select count(*) from owner))
-     cross join lateral (select pg_temp.ms_of(n, :properties), hashint4(n) & 2147483647, hashint4(n + :properties) & 2147483647)
+     cross join lateral (select pg_temp.spread_ms(n, :properties), hashint4(n) & 2147483647, hashint4(n + :properties) & 2147483647)
          as t (ms, h, i)
      cross join lateral (select to_timestamp(ms / 1000.0), 1 + mod(i / 3200, 5), 35 + mod(i, 200),
                   (array['sale', 'sale', 'rent', 'sale_rent'])[1 + mod(i / 200, 4)],

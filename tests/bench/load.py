@@ -63,7 +63,7 @@ class Comparison:
                   f"{httpd:.0f} µs in the web server, {db:.0f} µs in PostgreSQL", flush=True)
 
 
-def file_of(deployment, name):
+def request_file(deployment, name):
     return deployment.place / f"{name}.requests"
 
 
@@ -74,7 +74,7 @@ class Load:
         self.deployment = deployment
         self.rows, self.connections = rows, connections
         self.url = f"http://127.0.0.1:{deployment.port}"
-        self.file = file_of(deployment, name)
+        self.file = request_file(deployment, name)
         self.file.touch(mode=0o600)
         self.file.write_text("".join(line + "\n" for line in lines))
 
@@ -111,7 +111,7 @@ def compare(name, loads, pairs, seconds, check):
 
 def alternate(deployment, one, other, rounds):
     """The ratio of the second load's response time to the first one's, and both (medians, microseconds): see turns.c."""
-    command = [deployment.build / "bench/turns", str(deployment.port), str(rounds), *(file_of(deployment, name) for name in (one, other))]
+    command = [deployment.build / "bench/turns", str(deployment.port), str(rounds), *(request_file(deployment, name) for name in (one, other))]
     out = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
     took = json.loads(out.removeprefix("RESULT "))
     return took["other"] / took["one"], took["one"], took["other"]

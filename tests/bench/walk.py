@@ -38,7 +38,7 @@ def one_walk(bench, organization, collection, limit):
     return times
 
 
-def walk_of(bench, part, collection):
+def measure_walk(bench, part, collection):
     organization = bench.deployment.organizations[ORGANIZATIONS // 2]
     limit = ROWS[collection] // ORGANIZATIONS // PAGES
     print(f"\n{part}: {PAGES} pages of {limit} {collection}, {WALKS} times", flush=True)
@@ -53,8 +53,8 @@ def walk_of(bench, part, collection):
 
 
 def walk(bench):
-    walk_of(bench, "walk", "brokers")
+    measure_walk(bench, "walk", "brokers")
 
 
 def deep(bench):
-    walk_of(bench, "deep", "properties")
+    measure_walk(bench, "deep", "properties")

@@ -89,7 +89,7 @@ class Load:
             return SentRequest(kind, name, str(uuid.uuid4()) if kind == "keyed" else None)
         return SentRequest(kind if known[0] else "list")
 
-    def bytes_of(self, sent, known=(None,)):
+    def make_bytes(self, sent, known=(None,)):
         if sent.kind == "list":
             return message(self.api, "GET", "brokers?limit=3")
         if sent.kind == "read":
@@ -99,7 +99,7 @@ class Load:
 
     def _send(self, sent, connection, known):
         """Sends a request and records the result. Returns the connection for the next one, or None."""
-        data, sent.began, answer = self.bytes_of(sent, known), time.monotonic(), None
+        data, sent.began, answer = self.make_bytes(sent, known), time.monotonic(), None
         try:
             connection, answer = self._exchange(sent, data, connection)
         except (Closed, Broken, ConnectionRefusedError, TimeoutError, *CONNECTION_LOST) as wrong:
@@ -161,7 +161,7 @@ class Load:
         unsure = [sent for sent in self.creates() if sent.key and sent.status != 201]
         for sent in unsure:
             with RawConnection(self.api) as connection:
-                again = connection.send(self.bytes_of(sent)).answer()
+                again = connection.send(self.make_bytes(sent)).answer()
             assert again.status_code == 201, again.content
             sent.id = again.json()["id"]
         rows = self.rows()

@@ -267,10 +267,10 @@ def test_a_revocation_without_a_notification_takes_effect(new_instance):
 
 
 def test_the_access_log_has_the_credential_and_the_request_id(instance, api, anonymous, principals):
-    def line_of(response):
+    def await_line(response):
         id = response.headers["X-Request-ID"]
         found = eventually(lambda: [line for line in instance.access_log.splitlines() if line.endswith(id)], "a line of " + id)
         return found[0]
 
-    assert f" {principals.admin.id} " in line_of(api.get("me"))
-    assert " - " in line_of(anonymous.get("me")) and " 401 " in line_of(anonymous.get("me"))
+    assert f" {principals.admin.id} " in await_line(api.get("me"))
+    assert " - " in await_line(anonymous.get("me")) and " 401 " in await_line(anonymous.get("me"))

@@ -13,7 +13,7 @@ DEALS = ["proposals", "contracts", "documents"]
 NO_TIMES = {"id": "", "created_at": "", "updated_at": ""}
 
 
-def status_of(own_api, collection, id):
+def read_status(own_api, collection, id):
     return ok(own_api.get(f"{collection}/{id}"))["status"]
 
 
@@ -91,7 +91,7 @@ def test_operations_see_the_effects_of_earlier_ones(own_api, factory, queued_eve
     assert done[1]["error"]["code"] == "conflict.property_unavailable"
     assert done[0]["resource"]["decided_at"]
     for one in (first, third):
-        assert status_of(own_api, "properties", one["property_id"]) == "under_contract"
+        assert read_status(own_api, "properties", one["property_id"]) == "under_contract"
     events = queued_events()[before:]
     assert sorted(event for event, _ in events) == ["property.updated"] * 2 + ["proposal.updated"] * 3
     assert {payload["id"] for event, payload in events if event == "property.updated"} == {
@@ -101,8 +101,8 @@ def test_operations_see_the_effects_of_earlier_ones(own_api, factory, queued_eve
 def test_a_proposal_can_change_its_property_and_be_accepted_at_once(own_api, factory):
     proposal, property = factory.proposal(status="submitted"), factory.offered()
     results(send(own_api, update(proposal, property_id=property["id"], status="accepted"), collection="proposals"), 200)
-    assert status_of(own_api, "properties", property["id"]) == "under_contract"
-    assert status_of(own_api, "properties", proposal["property_id"]) == "active"
+    assert read_status(own_api, "properties", property["id"]) == "under_contract"
+    assert read_status(own_api, "properties", proposal["property_id"]) == "active"
 
 
 def test_a_contract_passes_all_statuses_in_a_batch(own_api, factory):
@@ -115,7 +115,7 @@ def test_a_contract_passes_all_statuses_in_a_batch(own_api, factory):
     assert codes(done) == [None, None, "conflict.not_deletable", None, "conflict.property_unavailable",
                            "conflict.reason_required", None]
     assert done[1]["resource"]["signed_at"] and done[6]["resource"]["terminated_at"]
-    assert status_of(own_api, "properties", one["property_id"]) == "active"
+    assert read_status(own_api, "properties", one["property_id"]) == "active"
 
 
 def test_an_atomic_batch_rolls_back_its_effects(own_api, factory, queued_events):
@@ -127,7 +127,7 @@ def test_an_atomic_batch_rolls_back_its_effects(own_api, factory, queued_events)
     assert problem["detail"].startswith("operations[1]: ")
     assert [failure["error"]["code"] for failure in problem["failures"]] == [
         "conflict.property_unavailable", "validation.proposal.amount_invalid"]
-    assert status_of(own_api, "properties", first["property_id"]) == "active" and queued_events() == before
+    assert read_status(own_api, "properties", first["property_id"]) == "active" and queued_events() == before
 
 
 def test_a_repeated_batch_has_its_effects_once(own_api, factory, queued_events):
@@ -164,9 +164,9 @@ def test_batches_and_single_writes_of_deals_do_not_deadlock(own_api, instance, f
         done = together(lambda: accept(made), lambda: accept(made[::-1]), lambda: accept(made[::2]), lambda: accept(made[1::2]),
                         lambda: single(made[0]), lambda: single(made[-1]), lambda: single(made[4]), lambda: single(made[5]))
         assert {status for statuses in done for status in statuses} <= {200, 409}
-        states = [status_of(own_api, "proposals", one["id"]) for one in made]
+        states = [read_status(own_api, "proposals", one["id"]) for one in made]
         assert [sorted(states[n:n + 2]) for n in range(0, 10, 2)] == [["accepted", "submitted"]] * 5
-        assert {status_of(own_api, "properties", id) for id in properties} == {"under_contract"}
+        assert {read_status(own_api, "properties", id) for id in properties} == {"under_contract"}
     assert deadlocks(instance) == before
 
 
@@ -178,6 +178,6 @@ def test_one_contract_of_concurrent_batches_becomes_active(own_api, factory):
         done = together(*[lambda some=some: ok(send(own_api.with_(), *(update(one, status="active") for one in some),
                                                     collection="contracts")) for some in (made, made[::-1]) * 2])
         assert {result["status"] for answer in done for result in answer["results"]} <= {200, 409}
-        states = [status_of(own_api, "contracts", one["id"]) for one in made]
+        states = [read_status(own_api, "contracts", one["id"]) for one in made]
         assert [sorted(states[n:n + 2]) for n in range(0, 6, 2)] == [["active", "pending_signature"]] * 3
-        assert {status_of(own_api, "properties", id) for id in properties} == {"sold"}
+        assert {read_status(own_api, "properties", id) for id in properties} == {"sold"}

@@ -104,7 +104,7 @@ class Model(RuleBasedStateMachine):
         made = self.factory.offered(transaction_type=type, status=status, external_id=unique())
         self.add(made, self.properties, type=type, body=given(made))
 
-    def deal_of(self, property):
+    def find_deal(self, property):
         deals = [one for one in self.contracts
                  if one["property"] is property and one["status"] == "active" and one["kind"] in DEALS]
         assert len(deals) <= 1
@@ -135,7 +135,7 @@ class Model(RuleBasedStateMachine):
         return Result(ok(send(self.api, operation, collection="properties"))["results"][0])
 
     def set_status(self, property, form, status):
-        deal, reserving, code = self.deal_of(property), self.reserving(property), None
+        deal, reserving, code = self.find_deal(property), self.reserving(property), None
         if status != property["status"] and deal and status != DEALS[deal["kind"]]:
             code = "conflict.contract_active"
         elif status != property["status"] and reserving and status not in (
@@ -303,7 +303,7 @@ class Model(RuleBasedStateMachine):
         elif status in ("cancelled", "terminated") and not has_reason:
             code = "conflict.reason_required"
         elif status == "active" and kind in DEALS and (
-                self.is_reserved_for_another(property, proposal if refers else None) or self.deal_of(property)):
+                self.is_reserved_for_another(property, proposal if refers else None) or self.find_deal(property)):
             code = "conflict.property_unavailable"
         body = {"kind": kind, "property_id": property["id"], "amount": 100, "start_date": "2019-01-01", "end_date": LAST_DAY,
                 "parties": self.parties(kind, is_complete, is_signed), "status": status, **PAST,
@@ -380,7 +380,7 @@ class Model(RuleBasedStateMachine):
             return "conflict.reason_required"
         if status == "active" and one["kind"] in DEALS and (
                 property["status"] not in ("active", "under_contract", DEALS[one["kind"]] if one["proposal"] else None)
-                or self.deal_of(property)
+                or self.find_deal(property)
                 or self.is_reserved_for_another(property, one["proposal"], but=one)):
             return "conflict.property_unavailable"
         return None

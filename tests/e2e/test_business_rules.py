@@ -31,7 +31,7 @@ def patch(api, resource, **fields):
     return api.patch(f"{path}/{resource['id']}", json=fields)
 
 
-def status_of(api, property):
+def read_status(api, property):
     return ok(api.get("properties/" + property["id"]))["status"]
 
 
@@ -66,7 +66,7 @@ def test_a_proposal_is_accepted_until_its_last_day_in_sao_paulo(own_api, factory
     late = factory.proposal(status="submitted", valid_until=day(-1))
     detail = refused(patch(own_api, late, status="accepted"), 409, "conflict.proposal_expired")["detail"]
     assert day(-1) in detail and day(0) in detail
-    assert status_of(own_api, {"id": late["property_id"]}) == "active"
+    assert read_status(own_api, {"id": late["property_id"]}) == "active"
     ok(patch(own_api, factory.proposal(status="submitted", valid_until=day(1)), status="accepted"))
 
 
@@ -75,7 +75,7 @@ def test_acceptance_needs_an_active_property(own_api, factory, status):
     property = factory.offered(status=status)
     made = factory.proposal(property_id=property["id"], status="submitted")
     detail = refused(patch(own_api, made, status="accepted"), 409, "conflict.property_unavailable")["detail"]
-    assert property["id"] in detail and status in detail and status_of(own_api, property) == status
+    assert property["id"] in detail and status in detail and read_status(own_api, property) == status
 
 
 # ---------------------------------------------------------------- contracts
@@ -155,9 +155,9 @@ def test_only_drafts_can_be_deleted_and_endings_need_a_reason(own_api, factory):
 def test_the_end_of_a_contract_changes_its_property(own_api, factory, kind, ending):
     property = factory.offered()
     made = contract(factory, kind, property, "pending_signature", "active")
-    assert status_of(own_api, property) == {"sale": "sold", "rental": "rented"}[kind]
+    assert read_status(own_api, property) == {"sale": "sold", "rental": "rented"}[kind]
     ok(patch(own_api, made, status=ending, termination_reason="x" if ending == "terminated" else None))
-    assert status_of(own_api, property) == PROPERTY_AFTER[kind, ending]
+    assert read_status(own_api, property) == PROPERTY_AFTER[kind, ending]
 
 
 def test_cancelling_the_last_contract_of_a_proposal_frees_the_property(own_api, factory):
@@ -165,9 +165,9 @@ def test_cancelling_the_last_contract_of_a_proposal_frees_the_property(own_api, 
     proposal = factory.accepted(property_id=property["id"])
     first, second = (contract(factory, "sale", property, proposal_id=proposal["id"]) for _ in range(2))
     ok(patch(own_api, first, status="cancelled", termination_reason="x"))
-    assert status_of(own_api, property) == "under_contract"
+    assert read_status(own_api, property) == "under_contract"
     ok(patch(own_api, second, status="cancelled", termination_reason="x"))
-    assert status_of(own_api, property) == "active"
+    assert read_status(own_api, property) == "active"
     ok(patch(own_api, factory.proposal(property_id=property["id"], status="submitted"), status="accepted"))
 
 
@@ -184,9 +184,9 @@ def test_a_failed_deal_does_not_leave_the_property_under_contract(own_api, facto
     assert [one["status"] for one in results["results"]] == [204, 409]
     assert results["results"][1]["error"]["code"] == "conflict.not_deletable"
     problem = refused(own_api.delete("contracts/" + made[2]["id"]), 409, "conflict.not_deletable")
-    assert "cancelled" in problem["detail"] and status_of(own_api, property) == "under_contract"
+    assert "cancelled" in problem["detail"] and read_status(own_api, property) == "under_contract"
     ok(patch(own_api, made[2], status="cancelled", termination_reason="x"))
-    assert status_of(own_api, property) == "active"
+    assert read_status(own_api, property) == "active"
 
 
 @pytest.mark.parametrize("kind, deal, status", [("purchase", "sale", "sold"), ("rental", "rental", "rented")])
@@ -200,7 +200,7 @@ def test_a_deal_whose_property_has_its_status_already_can_be_concluded(own_api, 
     made = contract(factory, deal, property, "pending_signature", "active", proposal_id=proposal["id"])
     assert ok(own_api.get("properties/" + property["id"])) == before
     ok(patch(own_api, made, status="terminated", termination_reason="x"))
-    assert status_of(own_api, property) == "active"
+    assert read_status(own_api, property) == "active"
 
 
 def test_a_second_contract_does_not_become_active(own_api, factory):
@@ -227,7 +227,7 @@ def test_a_property_does_not_contradict_its_active_contract(own_api, factory, ki
     operations = [{"method": "update", "id": property["id"], "data": data} for data in ({"status": "on_hold"}, {"title": "x"})]
     results = ok(own_api.post("properties/batch", json={"operations": operations}))["results"]
     assert [one["status"] for one in results] == [409, 200] and results[0]["error"]["code"] == "conflict.contract_active"
-    assert status_of(own_api, property) == kept
+    assert read_status(own_api, property) == kept
     ok(patch(own_api, made, status="completed"))
     ok(patch(own_api, property, status="withdrawn"))
 
@@ -263,7 +263,7 @@ def test_an_accepted_proposal_reserves_the_property_until_its_contract_ends(own_
     made = contract(factory, "sale", property, proposal_id=first["id"])
     assert made["id"] in refused(patch(own_api, property, status="active"), 409, "conflict.property_reserved")["detail"]
     ok(patch(own_api, made, status="cancelled", termination_reason="Desistência"))
-    assert status_of(own_api, property) == "active"
+    assert read_status(own_api, property) == "active"
     ok(patch(own_api, property, status="on_hold"))
     ok(patch(own_api, property, status="active"))
     ok(patch(own_api, second, status="accepted"))
@@ -319,7 +319,7 @@ def test_one_of_concurrent_acceptances_succeeds(own_api, factory, rounds):
         states = sorted(ok(own_api.get("proposals/" + one["id"]))["status"] for one in made)
         assert states == ["accepted", "submitted"] and codes(answers) <= {"conflict.property_unavailable"}
         assert {answer.status_code for answer in answers} == {200, 409}
-        assert status_of(own_api, {"id": made[0]["property_id"]}) == "under_contract"
+        assert read_status(own_api, {"id": made[0]["property_id"]}) == "under_contract"
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
@@ -345,7 +345,7 @@ def test_a_feed_does_not_undo_a_concurrent_acceptance(own_api, factory, rounds):
                               lambda api, made: patch(api, made[1][1], status="accepted"), feed, batch):
         states = sorted(ok(own_api.get("proposals/" + one["id"]))["status"] for one in made[1])
         assert states in (["accepted", "submitted"], ["submitted", "submitted"])
-        assert (status_of(own_api, made[0]) == "under_contract") == ("accepted" in states)
+        assert (read_status(own_api, made[0]) == "under_contract") == ("accepted" in states)
         assert {answer.status_code for answer in answers} <= {200, 409}
 
 
@@ -359,7 +359,7 @@ def test_one_of_a_concurrent_acceptance_and_withdrawal_succeeds(own_api, factory
         assert {answer.status_code for answer in answers} == {200, 409}
         assert [answer.status_code == 200 for answer in answers] == [
             won == status for status in ["accepted", "withdrawn"] * (CLIENTS // 2)]
-        assert status_of(own_api, {"id": made["property_id"]}) == {"accepted": "under_contract", "withdrawn": "active"}[won]
+        assert read_status(own_api, {"id": made["property_id"]}) == {"accepted": "under_contract", "withdrawn": "active"}[won]
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
@@ -375,7 +375,7 @@ def test_one_of_two_concurrent_contracts_becomes_active(own_api, factory, rounds
         states = sorted(ok(own_api.get("contracts/" + one["id"]))["status"] for one in made)
         assert states == ["active", "pending_signature"] and codes(answers) <= {"conflict.property_unavailable"}
         assert {answer.status_code for answer in answers} == {200, 409}
-        assert status_of(own_api, {"id": made[0]["property_id"]}) == "sold"
+        assert read_status(own_api, {"id": made[0]["property_id"]}) == "sold"
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)

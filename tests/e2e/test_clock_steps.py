@@ -41,7 +41,7 @@ def host(instance, clock):
         yield httpd
 
 
-def time_of(id):
+def id_time(id):
     """The time in an id, in seconds."""
     return sum(BASE32.index(digit) * 32 ** place for place, digit in enumerate(reversed(id[4:14]))) / 1000
 
@@ -53,7 +53,7 @@ def create(host, own_api):
         answer = requests.post(host.url + "brokers", json={"name": "A"}, verify=host.ca, timeout=TIMEOUT_S,
                                headers={"X-API-Key": own_api.credential.secret, "Connection": "close"})
         assert answer.status_code == 201, answer.text
-        return [at - time.time() for at in (time_of(answer.json()["id"]), moment(answer.json()["created_at"]))]
+        return [at - time.time() for at in (id_time(answer.json()["id"]), moment(answer.json()["created_at"]))]
     return one
 
 

@@ -55,7 +55,7 @@ def ctl(module_instance):
     return Ctl(module_instance)
 
 
-def warnings_of(ctl):
+def read_warnings(ctl):
     code, out, err = ctl.run("--json", "status")
     assert code in (0, 3) and not err, (code, out, err)
     return json.loads(out)["warnings"]
@@ -103,7 +103,7 @@ def fill(api):
 
 def test_a_full_disk_is_reported_and_writes_were_not_executed(module_instance, api, pages, ctl, disk):
     await_health(pages, "?write", None)
-    assert not warnings_of(ctl) and pages.samples()["neoapi_database_accepts_writes"] == 1
+    assert not read_warnings(ctl) and pages.samples()["neoapi_database_accepts_writes"] == 1
     disk.set(FullDisk.GROWTH)
     try:
         is_logged(module_instance, not_executed(fill(api), 60), "NEO0212")
@@ -111,14 +111,14 @@ def test_a_full_disk_is_reported_and_writes_were_not_executed(module_instance, a
         assert pages.health() == (200, "ready\n") and api.get("brokers").status_code == 200
         assert pages.counters()["WriteError"] == FULL and FULL in pages.page().text
         assert pages.samples()["neoapi_database_accepts_writes"] == 0
-        assert any(line.startswith(FULL) and "df" in line for line in warnings_of(ctl))
+        assert any(line.startswith(FULL) and "df" in line for line in read_warnings(ctl))
         row = failed_checks(ctl)["writes"]
         assert row["found"].startswith(FULL) and "df" in row["fix"], row
     finally:
         disk.set(0)
     await_health(pages, "?write", None)
     assert api.post("brokers", {"name": "Ana"}).status_code == 201
-    assert not warnings_of(ctl) and "WriteError" not in pages.counters()
+    assert not read_warnings(ctl) and "WriteError" not in pages.counters()
 
 
 def test_the_probe_leaves_nothing_behind(module_instance, pages):
@@ -153,7 +153,7 @@ def test_used_up_connections_are_reported(module_instance, api, pages, ctl):
     with contextlib.ExitStack() as stack, restarted_without_connections(module_instance):
         for one in use_up_connections(module_instance, stack)[-8:]:
             one.close()
-        assert any("connections are in use" in line and "max_connections" in line for line in warnings_of(ctl))
+        assert any("connections are in use" in line and "max_connections" in line for line in read_warnings(ctl))
         use_up_connections(module_instance, stack)
         module_instance.command("start-httpd")
         is_logged(module_instance, not_executed(api.with_().post("brokers", {"name": "Ana"}), 5), "NEO0213")

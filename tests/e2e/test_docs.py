@@ -25,7 +25,7 @@ def assets(anonymous):
     return sorted({url for path in (*PAGES, OPERATION) for url in page_of(anonymous, path).loaded})
 
 
-def policy_of(response):
+def parse_policy(response):
     rules = [rule.split() for rule in response.headers["Content-Security-Policy"].split(";")]
     assert len({rule[0] for rule in rules}) == len(rules)
     return {rule[0]: rule[1:] for rule in rules}
@@ -76,7 +76,7 @@ def test_an_unknown_page_is_not_found(anonymous, api):
 
 @pytest.mark.parametrize("path", PAGES)
 def test_the_content_security_policy_is_strict(anonymous, path):
-    policy = policy_of(anonymous.get(path))
+    policy = parse_policy(anonymous.get(path))
     assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == policy["frame-ancestors"] == ["'none'"]
     assert policy["style-src"] == policy["script-src"] == ["'self'"]
     assert policy["connect-src"] == policy["img-src"] == ["'self'"]

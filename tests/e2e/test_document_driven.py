@@ -293,7 +293,7 @@ def query(values):
     return "?" + "&".join(f"{name}={written(value)}" for name, value in values.items()) if values else ""
 
 
-def items_of(response):
+def read_items(response):
     """The items of a page or an export."""
     if response.headers["Content-Type"] == NDJSON:
         return [json.loads(line) for line in response.content.splitlines()]
@@ -314,7 +314,7 @@ def test_lists_accept_described_parameters_and_end(document, sample_orgs):
             url, seen = target.path() + query(asked), []
             for _ in range(3):
                 answer = target.ask(path=url)
-                items = items_of(answer)
+                items = read_items(answer)
                 seen += [one["id"] for one in items]
                 assert len(set(seen)) == len(seen), (asked, seen)
                 if answer.headers["Content-Type"] == NDJSON:
@@ -329,7 +329,7 @@ def test_lists_accept_described_parameters_and_end(document, sample_orgs):
         wrong.append(explore(operation, queries(generator, parameters), check, 4 * EXAMPLES))
         for parameter in parameters:
             def check_one(value):
-                found = items_of(target.ask(path=target.path() + query({parameter["name"]: value})))
+                found = read_items(target.ask(path=target.path() + query({parameter["name"]: value})))
                 if "enum" in parameter["schema"].get("items", {}):
                     shown = [item.get(parameter["name"], value[0]) for item in found]
                     assert all(any(fnmatchcase(str(one).lower() if isinstance(one, bool) else one, asked) for asked in value) for one in shown), (value, found)

@@ -36,7 +36,7 @@ def make(*args, **env):
     return subprocess.run(["make", "-C", ROOT, *args], env={**outer, **env}, capture_output=True, text=True, timeout=TIMEOUT_S)
 
 
-def commands_of(target, **env):
+def list_commands(target, **env):
     """The commands of make for a target without existing files."""
     done = make("-B", "-n", target, **env)
     assert done.returncode == 0, done.stderr
@@ -47,12 +47,12 @@ def commands_of(target, **env):
 def test_the_environment_does_not_change_make(target):
     assert OF_MAKE >= {"BUILD", "SAN", "MPM", "BENCH"}
     others = {name for name in OF_MAKE | SETTINGS if not name.startswith("DEMO_")}
-    assert commands_of(target) == commands_of(target, **dict.fromkeys(others, "nonsense"))
+    assert list_commands(target) == list_commands(target, **dict.fromkeys(others, "nonsense"))
 
 
 def test_the_settings_of_the_demo_are_also_read_from_the_environment():
     for name in ("DEMO_PORT", "DEMO_RETRY_DELAYS", "DEMO_CONF"):
-        assert f"NEOAPI_{name}='7 8'" in commands_of("demo", **{name: "7 8"})
+        assert f"NEOAPI_{name}='7 8'" in list_commands("demo", **{name: "7 8"})
     assert "NEOAPI_DEMO_PORT='9'" in make("-B", "-n", "demo", "DEMO_PORT=9", DEMO_PORT="8").stdout
 
 
@@ -74,18 +74,18 @@ def test_packages_are_installed_by_a_target_before_anything_is_built(tmp_path, t
 @pytest.mark.parametrize("file", ["mod_neoapi.so", "neoapictl"])
 def test_the_build_is_hardened(file):
     """Full RELRO, stack protector, _FORTIFY_SOURCE and control-flow protection."""
-    def output_of(*command):
+    def read_output(*command):
         return subprocess.run([*command, BUILD / file], capture_output=True, text=True, check=True).stdout
 
-    sections = output_of("readelf", "-W", "-d", "-l", "-s")
+    sections = read_output("readelf", "-W", "-d", "-l", "-s")
     for wanted in ("GNU_RELRO", "NOW", "__stack_chk_fail", "__vsnprintf_chk"):
         assert wanted in sections, wanted
     if platform.machine() == "x86_64":
-        assert "endbr64" in output_of("objdump", "-d", "--no-show-raw-insn", "-j", ".text")
+        assert "endbr64" in read_output("objdump", "-d", "--no-show-raw-insn", "-j", ".text")
 
 
 def test_the_build_can_be_made_without_optimization_or_with_the_callers_fortification():
-    assert "FORTIFY" not in commands_of("all", CFLAGS="-O0 -g") and "-U_FORTIFY" not in commands_of("all", CPPFLAGS="-D_FORTIFY_SOURCE=3")
+    assert "FORTIFY" not in list_commands("all", CFLAGS="-O0 -g") and "-U_FORTIFY" not in list_commands("all", CPPFLAGS="-D_FORTIFY_SOURCE=3")
 
 
 def read_by_shell(text):

@@ -30,7 +30,7 @@ def new_events(own_api, instance):
     return new
 
 
-def summary_of(event):
+def summarize(event):
     return event["type"], event["resource_id"], event["changed"], event["previous"]
 
 
@@ -45,7 +45,7 @@ def test_each_write_is_recorded_with_its_author_request_and_values(own_api, new_
     answers += [own_api.patch(path, json={"name": "B", "phone": "2", "creci": "1", "bank_account": {"bank_code": "341"}}),
                 own_api.put(path, json={"name": "B", "creci": "1"}), own_api.delete(path)]
     log = new_events()
-    assert [summary_of(event) for event in log] == [
+    assert [summarize(event) for event in log] == [
         ("broker.created", made["id"], None, None),
         ("broker.updated", made["id"], ["name", "creci", "phone", "bank_account"], {"name": "A", "creci": None}),
         ("broker.updated", made["id"], ["email", "phone", "bank_account"], {"email": "a@example.com"}),
@@ -77,9 +77,9 @@ def test_an_effect_is_an_event_of_the_other_resource_in_the_same_transaction(own
     ok(own_api.patch("proposals/" + proposal["id"], json={"status": "accepted"}))
     log = {event["type"]: event for event in new_events()}
     assert set(log) == {"proposal.updated", "property.updated"}
-    assert summary_of(log["proposal.updated"])[1:] == (proposal["id"], ["status", "decided_at"],
+    assert summarize(log["proposal.updated"])[1:] == (proposal["id"], ["status", "decided_at"],
                                                       {"status": "submitted", "decided_at": None})
-    assert summary_of(log["property.updated"])[1:] == (property["id"], ["status"], {"status": property["status"]})
+    assert summarize(log["property.updated"])[1:] == (property["id"], ["status"], {"status": property["status"]})
     assert len({(event["request_id"], event["id"][:TRANSACTION]) for event in log.values()}) == 1
 
 
@@ -90,7 +90,7 @@ def test_a_batch_is_one_transaction_whose_events_are_in_its_order(own_api, new_e
     assert ok(answer)["succeeded"] == 5
     log = new_events()
     third = log[2]["resource_id"]
-    assert [summary_of(event) for event in log] == [
+    assert [summarize(event) for event in log] == [
         ("broker.updated", two["id"], ["name"], {"name": "2"}), ("broker.updated", one["id"], ["name"], {"name": "1"}),
         ("broker.created", third, None, None), ("broker.deleted", two["id"], None, None),
         ("broker.updated", one["id"], ["name"], {"name": "1b"})]
@@ -170,4 +170,4 @@ def test_a_lock_of_the_row_does_not_hide_a_concurrent_change(own_api, instance, 
     with closing(psycopg2.connect(instance.admin_dsn)) as connection:
         _, answer = together(lambda: change(connection), replace)
     assert ok(answer)["name"] == "A" and answer.json()["updated_at"] > made["updated_at"]
-    assert summary_of(new_events()[-1]) == ("broker.updated", made["id"], ["name"], {"name": "B"})
+    assert summarize(new_events()[-1]) == ("broker.updated", made["id"], ["name"], {"name": "B"})

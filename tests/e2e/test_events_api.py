@@ -7,7 +7,7 @@ import psycopg2
 import pytest
 from client import Api, ok, refused
 from event_log import await_log_end
-from test_events import summary_of
+from test_events import summarize
 
 NOWHERE = "evt_" + "0" * 26
 
@@ -171,7 +171,7 @@ def test_an_event_appears_when_all_earlier_transactions_have_ended(own_api, inst
         assert own_api.walk("events")[0]["id"] > stopped
     await_log_end(instance)
     event, = follower()
-    assert event["resource_id"] == made["id"] and summary_of({**event, "changed": None, "previous": None})[0] == "broker.created"
+    assert event["resource_id"] == made["id"] and summarize({**event, "changed": None, "previous": None})[0] == "broker.created"
 
 
 def test_a_page_of_few_matching_events_examines_only_some(own_api, instance, follower):

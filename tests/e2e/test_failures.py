@@ -82,7 +82,7 @@ def at(api, address):
     return api.with_(url=f"https://{address}:{api.instance.port}/public/v1/")
 
 
-def count_of(api):
+def count_brokers(api):
     organization, = api.credential.organizations
     return api.instance.sql("select count(*) from neoapi.broker where organization_id = %s", organization)[0][0]
 
@@ -222,7 +222,7 @@ def test_a_statement_that_waits_for_a_lock_times_out(module_api):
         began = time.monotonic()
         refused(at(module_api, "127.0.0.3").post("brokers", {"name": "Waits"}), 503, "internal.statement_timeout")
         assert time.monotonic() - began < REQUEST_TIMEOUT_S
-    assert count_of(module_api) == 0
+    assert count_brokers(module_api) == 0
 
 
 def test_more_requests_at_once_than_connections_are_all_answered(module_instance, module_api):
@@ -239,7 +239,7 @@ def test_more_requests_at_once_than_connections_are_all_answered(module_instance
     with locked_brokers(module_instance) as unlock:
         found = together(unlock_when_all_connections_wait, *create)
     assert found[1:] == [201] * 40
-    assert count_of(module_api) == 41
+    assert count_brokers(module_api) == 41
 
 
 def test_requests_do_not_wait_long_for_a_connection(module_instance, module_api):
@@ -254,7 +254,7 @@ def test_requests_do_not_wait_long_for_a_connection(module_instance, module_api)
     codes = [answer.json()["code"] for answer in answers]
     assert set(codes) <= {"internal.unavailable", "internal.statement_timeout"} and "internal.unavailable" in codes
     assert {(answer.status_code, answer.headers["Retry-After"]) for answer in answers} == {(503, "5")}
-    assert "NEO0208" in module_instance.error_log[before:] and count_of(module_api) == 1
+    assert "NEO0208" in module_instance.error_log[before:] and count_brokers(module_api) == 1
 
 
 # ---------------------------------------------------------------- credentials
@@ -390,7 +390,7 @@ def test_a_body_that_does_not_end_gets_408(module_instance, module_api, headers,
         raw.send(message(slow, "POST", "brokers", headers, start))
         refused(check_response(drip(raw, piece), "POST"), 408, "validation.request_timeout")
         assert raw.is_ended()
-    assert count_of(module_api) == 0
+    assert count_brokers(module_api) == 0
 
 
 @pytest.mark.parametrize("header, piece", [(("Content-Length", 1_000_000), b"x" * 200),

@@ -81,7 +81,7 @@ def unknown_id(id):
     return id[:-5] + ("zzzzz" if id[-5:] != "zzzzz" else "yyyyy")
 
 
-def request_of(operation, sample_org):
+def make_request(operation, sample_org):
     """The body and headers that a request needs."""
     body = None
     if operation.bodies:
@@ -112,7 +112,7 @@ def test_an_id_in_a_path_is_unknown_to_others(document, owner, other_org):
             ids = [pair[0] if is_foreign else pair[1] for is_foreign, *pair in zip(foreign, theirs, own)]
             other = [unknown_id(one) if is_foreign else one for is_foreign, one in zip(foreign, ids)]
             for more in ({}, {"If-Match": "*"}, {"If-None-Match": "*"}, {"Idempotency-Key": str(uuid.uuid4())}):
-                sent = request_of(operation, other_org)
+                sent = make_request(operation, other_org)
                 sent["headers"].update(more)
                 answers = [other_org.api.request(operation.method.upper(), operation.at(one), **sent) for one in (ids, other)]
                 assert answers[0].status_code == 404, (operation, ids, answers[0].text)
@@ -122,7 +122,7 @@ def test_an_id_in_a_path_is_unknown_to_others(document, owner, other_org):
 
 def test_a_foreign_id_is_a_404_whatever_else_is_wrong_with_the_request(document, owner, other_org):
     for operation in with_path_ids(document):
-        path, sent = operation.at(owner.paths[operation]), request_of(operation, other_org)
+        path, sent = operation.at(owner.paths[operation]), make_request(operation, other_org)
         errors = [{"params": {"unknown": "1"}}, {"headers": {**sent["headers"], "Idempotency-Key": "x"}}]
         if ("query", "limit") in operation.parameters:
             errors += [{"params": {"limit": "0"}}, {"params": {"cursor": "x"}}]
@@ -138,7 +138,7 @@ def test_a_key_of_another_tenant_cannot_select_the_organization(document, owner,
     for operation in document.operations:
         if ("header", "X-Organization-ID") not in operation.parameters:
             continue
-        sent = request_of(operation, other_org)
+        sent = make_request(operation, other_org)
         answers = []
         for organization in (there, unknown_id(there)):
             sent["headers"]["X-Organization-ID"] = organization
@@ -228,7 +228,7 @@ def lists(document):
     return [one for one in document.operations if one.method == "get" and ("query", "cursor") in one.parameters]
 
 
-def values_of(owner, parameter):
+def own_values(owner, parameter):
     """The owner's values for a parameter: all ids if it accepts ids, and some values of fields with its name."""
     own = [owner.ids[prefix] for prefix in owner.document.collections.values()]  # ids of all lists
     ids = [id for some in own for id in some] if ids_in(parameter.get("example")) else []
@@ -242,7 +242,7 @@ def test_filters_find_no_resources_of_other_organizations(document, owner, other
         for (where, name), parameter in operation.parameters.items():
             if where != "query":
                 continue
-            ids, texts = values_of(owner, parameter)
+            ids, texts = own_values(owner, parameter)
             for value in ids:
                 assert ok(other_org.api.get(path, params={name: value}))["items"] == [], (operation, name)
                 tried += 1
@@ -350,7 +350,7 @@ def timed_requests(document, owner, other_org, watch):
     """For every request with an id: its name, ids, and a function that sends it with an id and returns the duration."""
     for operation in with_path_ids(document):
         own = other_org.fill(operation)
-        sent = request_of(operation, other_org)["data"]
+        sent = make_request(operation, other_org)["data"]
         prefix = operation.prefix_of(operation.path_ids[-1])
         ids = [owner.paths[operation][-1]] if len(own) > 1 or not prefix else owner.ids[prefix]
         yield str(operation), ids, lambda id, operation=operation, own=own, sent=sent: watch.seconds(
@@ -361,7 +361,7 @@ def timed_requests(document, owner, other_org, watch):
                 watch.seconds(400, "POST", operation.at([]), json.dumps(put(body, path, id)))
     for operation in lists(document):
         for (where, name), parameter in operation.parameters.items():
-            ids, _ = values_of(owner, parameter) if where == "query" else ([], [])
+            ids, _ = own_values(owner, parameter) if where == "query" else ([], [])
             if ids:
                 at = operation.at(other_org.fill(operation))
                 yield f"{operation}?{name}", ids, lambda id, at=at, name=name: watch.seconds(200, "GET", f"{at}?{name}={id}")

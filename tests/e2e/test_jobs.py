@@ -40,13 +40,13 @@ def partitions(module_instance, kind):
                                                   " where inhparent = %s::regclass", f"neoapi.webhook_{kind}")}
 
 
-def name_of(module_instance, kind, days):
+def partition_name(module_instance, kind, days):
     return f"webhook_{kind}_{module_instance.sql('select ' + DAY, days)[0][0]}"
 
 
 def make_partition(module_instance, kind, days):
     """Returns its name, which is another one after midnight."""
-    name = name_of(module_instance, kind, days)
+    name = partition_name(module_instance, kind, days)
     module_instance.sql(f"create table neoapi.{name} partition of neoapi.webhook_{kind}"
                         f" for values from (neoapi.webhook_min_id(current_date + %s)) to (neoapi.webhook_min_id(current_date + %s))",
                         days, days + 1)
@@ -83,7 +83,7 @@ def test_the_export_of_a_person_says_how_long_the_logs_are_kept(module_instance,
 
 def test_partitions_of_future_days_are_created_in_advance(module_instance):
     """Midnight can come at any time: the names are those of a day before the jobs run."""
-    wanted = {kind: [name_of(module_instance, kind, days) for days in range(4)] for kind in ("delivery", "attempt")}
+    wanted = {kind: [partition_name(module_instance, kind, days) for days in range(4)] for kind in ("delivery", "attempt")}
     run_jobs(module_instance)
     for kind, names in wanted.items():
         assert set(names) <= partitions(module_instance, kind)
@@ -175,7 +175,7 @@ def test_only_expired_idempotency_keys_are_removed(module_instance, admin):
 @pytest.mark.parametrize("lock", ["neoapi.cleanup", "neoapi.maintain_partitions"])
 def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiver, lock):
     """While another process holds the lock, deliveries are sent and nothing is removed."""
-    dropped = name_of(module_instance, "attempt", 3)
+    dropped = partition_name(module_instance, "attempt", 3)
     assert admin.post("brokers", json={"name": "Ana"}, headers={"Idempotency-Key": str(uuid.uuid4())}).status_code == 201
     connection = psycopg2.connect(module_instance.admin_dsn)
     try:

@@ -55,7 +55,7 @@ def admin(portal_instance):
     return AdminFactory(portal_instance)
 
 
-def feed_of(admin, organization):
+def create_feed(admin, organization):
     """A new feed: {id, secret}."""
     return admin.ctl("listings", "create", "ZAP", "--organization", organization, "--contact", "Imobiliária Boa & Bela",
                      "--email", "contato@boa.example.com", "--phone", "(11) 3450-4646")
@@ -68,7 +68,7 @@ class Portal:
         self.key = admin.key()
         self.api = Api(instance, self.key)
         self.make = ResourceFactory(self.api)
-        self.feed = feed_of(admin, self.key.organizations[0])
+        self.feed = create_feed(admin, self.key.organizations[0])
         self.root = f"https://localhost:{instance.port}/listings/"
         self.session = requests.Session()
         self.session.verify, self.session.trust_env = str(instance.ca), False
@@ -304,7 +304,7 @@ def test_a_large_feed_needs_little_memory(portal_instance, big):
 
 
 def test_a_feed_has_one_reader_at_a_time(portal_instance, admin, big):
-    other = feed_of(admin, big.key.organizations[0])
+    other = create_feed(admin, big.key.organizations[0])
     with SlowExport(big.api, "../../listings/" + big.feed["secret"]) as slow:
         assert slow.status == 200
         answer = big.get()
@@ -316,7 +316,7 @@ def test_a_feed_has_one_reader_at_a_time(portal_instance, admin, big):
 
 
 def test_a_revocation_ends_a_feed_in_progress(portal_instance, admin, big):
-    feed = feed_of(admin, big.key.organizations[0])
+    feed = create_feed(admin, big.key.organizations[0])
     with SlowExport(big.api, "../../listings/" + feed["secret"]) as slow:
         admin.ctl("listings", "revoke", feed["id"])
         with pytest.raises(Broken):

@@ -146,13 +146,13 @@ def planted(module_instance, module_admin_factory, document):  # noqa: F811
     return Planted(document, Api(module_instance, module_admin_factory.key()))
 
 
-def scopes_of(document):
+def list_scopes(document):
     return document.schemas["Scope"]["enum"]
 
 
 def masked_scopes(document):
     """All scopes, but to read only those that are masked, if there are such."""
-    every = scopes_of(document)
+    every = list_scopes(document)
     return [one for one in every if not (one.endswith(":read") and one + "_masked" in every)]
 
 
@@ -162,14 +162,14 @@ def masked(module_instance, module_admin_factory, document, planted):  # noqa: F
     return Api(module_instance, module_admin_factory.key(organization, scopes=masked_scopes(document)))
 
 
-def id_of(planted, collection):
+def first_id(planted, collection):
     return planted.org.ids[planted.document.collections[collection]][0]
 
 
 def has_no_masked_scope(operation):
     """Of what only org_admin may read."""
     scope = re.search(r"Needs the scope `(\w+):", operation.spec["description"])
-    return scope is not None and scope.group(1) + ":read_masked" not in scopes_of(operation.document)
+    return scope is not None and scope.group(1) + ":read_masked" not in list_scopes(operation.document)
 
 
 def is_binary(operation):
@@ -217,7 +217,7 @@ def test_no_operation_reads_a_masked_value(planted, masked):
 
 def test_masked_strings_have_a_mask_and_other_values_are_absent(document, planted, masked):
     for collection in document.collections:
-        path = f"{collection}/{id_of(planted, collection)}"
+        path = f"{collection}/{first_id(planted, collection)}"
         if planted.sensitive(collection):
             planted.renew(collection)
         full, seen = ok(planted.api.get(path)), ok(masked.get(path))

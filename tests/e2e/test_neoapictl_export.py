@@ -65,7 +65,7 @@ def everything(api):
     return answers, lists
 
 
-def lines_of(text):
+def parse_lines(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -75,7 +75,7 @@ def file_with(tmp_path, *rows):
     return str(path)
 
 
-def rows_of(instance, organization):
+def count_rows(instance, organization):
     """The number of an organization's rows by table."""
     tables = [name for name, in instance.sql(
         "select a.attrelid::regclass::text from pg_attribute a join pg_class c on c.oid = a.attrelid"
@@ -91,7 +91,7 @@ def rows_of(instance, organization):
 
 def test_an_export_has_a_header_and_every_row_as_the_api_returns_it(full_org_api, ctl):
     text = ctl.ok("export", organization_of(full_org_api))
-    head, *rows = lines_of(text)
+    head, *rows = parse_lines(text)
     kinds = [next(iter(row)) for row in rows]
     assert kinds == sorted(kinds, key=ORDER.index) and set(kinds) == set(ORDER) - TESTED_ELSEWHERE
     assert head["export"]["format"] == 1 and head["export"]["organization"]["id"] == organization_of(full_org_api)
@@ -105,7 +105,7 @@ def test_an_export_has_a_header_and_every_row_as_the_api_returns_it(full_org_api
 def test_export_and_purge_list_the_rows_that_an_export_leaves_out(full_org_api, ctl, instance, tmp_path):
     organization, path = organization_of(full_org_api), str(tmp_path / "all.ndjson")
     nothing = {"whatsapp_number": 0}
-    assert lines_of(ctl.ok("export", organization))[0]["export"]["left_out"] == nothing
+    assert parse_lines(ctl.ok("export", organization))[0]["export"]["left_out"] == nothing
     assert "Not in the file" not in ctl.ok("export", organization, "--output", path)
     number = add_number(instance, organization)
     instance.sql(
@@ -115,7 +115,7 @@ def test_export_and_purge_list_the_rows_that_an_export_leaves_out(full_org_api, 
     said = ctl.ok("export", organization, "--output", path)
     assert "Not in the file: whatsapp_number 1." in said
     with open(path) as file:
-        head, *rows = lines_of(file.read())
+        head, *rows = parse_lines(file.read())
     assert head["export"]["left_out"] == {"whatsapp_number": 1}
     assert [kind for row in rows for kind in row
             if kind in TESTED_ELSEWHERE] == ["whatsapp_opt_out", "whatsapp_conversation"]
@@ -148,7 +148,7 @@ def test_an_export_is_a_consistent_snapshot(full_org_api, ctl):
         late = full_org_api.broker()["id"]
         rest = export.stdout.read()
     assert export.returncode == 0 and first.startswith('{"export":')
-    assert document in [row["document"] for row in lines_of(rest) if "document" in row]
+    assert document in [row["document"] for row in parse_lines(rest) if "document" in row]
     assert late not in rest and "changed meanwhile" not in rest
 
 
@@ -205,7 +205,7 @@ def test_purged_data_is_restored_unchanged_by_an_import(full_org_api, ctl, admin
     ctl.ok("export", organization, "--output", path)
     ctl.ok("purge", "tenant", tenant, "--yes")
     assert full_org_api.get("me").status_code == 401
-    assert rows_of(instance, organization) == {}
+    assert count_rows(instance, organization) == {}
     for table in ("credential", "app_user", "organization"):
         assert instance.sql(f"select count(*) from neoapi.{table} where tenant_id = %s", tenant) == [(0,)]
     assert ctl.json("tenant", "create", "Back", "--id", tenant, "--plan", admin_factory.plenty) == {"id": tenant}
@@ -264,7 +264,7 @@ def test_purge_shows_a_summary_and_needs_the_typed_name(full_org_api, ctl):
     assert code == 1 and "nothing was removed" in said and "broker" in said and name in said
     ok(full_org_api.get("me"))
     assert ctl.on_terminal("purge", "tenant", tenant, typed=name)[0] == 0
-    assert full_org_api.get("me").status_code == 401 and rows_of(full_org_api.instance, organization) == {}
+    assert full_org_api.get("me").status_code == 401 and count_rows(full_org_api.instance, organization) == {}
     assert "no such tenant" in ctl.refused("purge", "tenant", tenant, "--yes")
 
 
@@ -274,7 +274,7 @@ def test_purge_of_one_organization_keeps_others_and_their_tokens(full_org_api, c
     token = Api(instance, admin_factory.token(admin_factory.user(tenant), organization, neighbour), neighbour)
     kept = token.broker()
     ctl.ok("purge", "organization", organization, "--yes")
-    assert full_org_api.get("me").status_code == 401 and rows_of(instance, organization) == {}
+    assert full_org_api.get("me").status_code == 401 and count_rows(instance, organization) == {}
     assert ok(token.get(f"brokers/{kept['id']}")) == kept
     assert ok(token.get("me"))["allowed_organization_ids"] == [neighbour]
 
@@ -367,14 +367,14 @@ def test_purge_continues_when_foreign_references_are_removed(full_org_api, ctl, 
     try:
         instance.sql("insert into public.hold values (%s, %s)", organization, full_org_api.broker()["id"])
         with ctl.start("purge", "organization", organization, "--yes") as purge:
-            eventually(lambda: purge.poll() is not None or "neoapi.party" not in rows_of(instance, organization),
+            eventually(lambda: purge.poll() is not None or "neoapi.party" not in count_rows(instance, organization),
                        "its first pass")
             instance.sql("delete from public.hold")  # dropping the table could deadlock with the purge
             said = purge.communicate(timeout=TIMEOUT_S)
         assert purge.returncode == 0, said
     finally:
         instance.sql("drop table if exists public.hold")
-    assert rows_of(instance, organization) == {}
+    assert count_rows(instance, organization) == {}
 
 
 @contextlib.contextmanager
@@ -419,7 +419,7 @@ def test_purge_and_import_exclude_each_other(full_org_api, ctl, instance, tmp_pa
     ok(full_org_api.get("me"))
     with purge_that_waits(ctl, full_org_api, "organization", organization) as purge:
         assert "is running" in ctl.refused("import", path, "--organization", organization)
-    assert purge.returncode == 0 and rows_of(instance, organization) == {}
+    assert purge.returncode == 0 and count_rows(instance, organization) == {}
 
 
 def test_purge_fails_if_foreign_references_remain(full_org_api, ctl, instance):

@@ -249,7 +249,7 @@ class Tail:
         return out.splitlines()
 
 
-def attempts_of(lines):
+def read_attempts(lines):
     return [(row["event_type"], row["attempt"], row["result"], row["http_status"]) for row in map(json.loads, lines)]
 
 
@@ -264,7 +264,7 @@ def test_tail_prints_every_later_attempt_once(ctl, admin, receiver):
     ok(admin.delete(path), 204)
     until(admin, subscription, "failed")
     lines = tail.end()
-    assert attempts_of(lines) == [("broker.created", 1, "retry", 503), ("broker.created", 2, "success", 204),
+    assert read_attempts(lines) == [("broker.created", 1, "retry", 503), ("broker.created", 2, "success", 204),
                                   ("broker.deleted", 1, "retry", 500), ("broker.deleted", 2, "failed", 500)]
     assert before["id"] not in "".join(lines)
     assert all(json.loads(line)["subscription_id"] == subscription["id"] for line in lines)

@@ -76,7 +76,7 @@ def request_token(api, key, **more):
     return api.post("oauth/token", data={name: value for name, value in form.items() if value is not None})
 
 
-def token_of(api, key, **more):
+def get_token(api, key, **more):
     answer = request_token(api, key, **more)
     assert answer.status_code == 200, answer.text
     return answer.json()["access_token"]
@@ -224,7 +224,7 @@ def test_a_token_can_have_fewer_scopes_than_its_key(site, anonymous, factory, or
 def test_events_and_exports_follow_the_scopes_of_the_token(site, anonymous, key):
     own = Api(site, key)
     ok(own.post("brokers", json={"name": "Ana"}), 201)
-    api = with_token(site, token_of(anonymous, key, scope="parties:read"))
+    api = with_token(site, get_token(anonymous, key, scope="parties:read"))
     assert ok(api.get("events"))["items"] == [] != ok(own.get("events"))["items"]
     refused(api.get("brokers/export"), 403, "forbidden.insufficient_permissions")
 
@@ -232,14 +232,14 @@ def test_events_and_exports_follow_the_scopes_of_the_token(site, anonymous, key)
 def test_a_token_is_of_its_organization_only(site, anonymous, factory, key):
     other = factory.key()
     broker = Api(site, other).broker()
-    api = with_token(site, token_of(anonymous, key))
+    api = with_token(site, get_token(anonymous, key))
     refused(api.get("brokers/" + broker["id"]), 404, "not_found.broker")
     refused(api.get("brokers", headers={"X-Organization-ID": other.organizations[0]}), 403, "forbidden.organization")
 
 
 def test_x_api_key_comes_first(site, anonymous, factory, key):
     other = factory.key()
-    api = with_token(site, token_of(anonymous, key), credential=other)
+    api = with_token(site, get_token(anonymous, key), credential=other)
     assert ok(api.get("me"))["principal_id"] == other.id
     refused(api.get("me", headers={"X-API-Key": "nonsense"}), 401, INVALID)
 
@@ -261,7 +261,7 @@ def test_a_revocation_ends_tokens_at_once_on_all_hosts(site, anonymous, factory,
     urls = [site.url, f"https://127.0.0.2:{site.port}/public/v1/"]
     for _ in range(3):
         key = factory.key(organization)
-        token = token_of(anonymous, key)
+        token = get_token(anonymous, key)
         assert codes(site, token, urls) == {200}
         factory.revoke(key)
         assert codes(site, token, urls) == {REVOKED}
@@ -269,7 +269,7 @@ def test_a_revocation_ends_tokens_at_once_on_all_hosts(site, anonymous, factory,
 
 def test_a_revocation_ends_a_wait_with_a_token(site, anonymous, factory, organization):
     key = factory.key(organization)
-    api = with_token(site, token_of(anonymous, key))
+    api = with_token(site, get_token(anonymous, key))
     position = api.get("events", params={"order": "asc", "after": "now"}).headers["X-Events-Position"]
     revoked, waited = together(
         lambda: time.sleep(0.3) or factory.revoke(key),
@@ -280,7 +280,7 @@ def test_a_revocation_ends_a_wait_with_a_token(site, anonymous, factory, organiz
 
 def test_a_replaced_secret_ends_its_tokens(site, anonymous, factory, organization):
     key, ctl = factory.key(organization), Ctl(site)
-    old = with_token(site, token_of(anonymous, key))
+    old = with_token(site, get_token(anonymous, key))
     first = ctl.json("key", "rotate", key.id, "--grace", "3600")["secret"]
     ok(old.get("me"))  # the old secret is valid for an hour
     ok(anonymous.post("oauth/token", data={"grant_type": "client_credentials", "client_id": key.id, "client_secret": first}))
@@ -290,7 +290,7 @@ def test_a_replaced_secret_ends_its_tokens(site, anonymous, factory, organizatio
 
 def test_a_token_is_refused_from_another_network(site, anonymous, factory, organization):
     key = factory.key(organization)
-    api = with_token(site, token_of(anonymous, key))
+    api = with_token(site, get_token(anonymous, key))
     factory.ctl("key", "change", key.id, "--allowed-networks", "203.0.113.0/24")
     refused(api.get("me"), 403, "forbidden.network")
 
@@ -300,7 +300,7 @@ def test_a_token_is_refused_from_another_network(site, anonymous, factory, organ
 
 @pytest.fixture
 def claims(anonymous, key):
-    return json.loads(unpacked(token_of(anonymous, key).split(".")[1]))
+    return json.loads(unpacked(get_token(anonymous, key).split(".")[1]))
 
 
 def test_the_signature_is_that_of_the_derived_key(site, claims):
@@ -344,7 +344,7 @@ def test_the_claims_of_another_tenants_key_need_its_secret(site, anonymous, fact
 
 
 def test_a_changed_or_cut_token_is_refused(site, anonymous, key):
-    token = token_of(anonymous, key)
+    token = get_token(anonymous, key)
     head, body, signature = token.split(".")
     wider = packed(unpacked(body).replace(b"brokers:read", b"brokers:wide"))
     last = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -363,9 +363,9 @@ def test_a_changed_or_cut_token_is_refused(site, anonymous, key):
 def test_a_token_is_for_one_base_url(site, key):
     there = f"https://127.0.0.3:{site.port}/public/v1/"
     other = Api(site, url=there)
-    assert codes(site, token_of(Api(site), key), [there]) == {INVALID}
-    assert codes(site, token_of(other, key), [site.url]) == {INVALID}
-    assert codes(site, token_of(other, key), [there]) == {200}
+    assert codes(site, get_token(Api(site), key), [there]) == {INVALID}
+    assert codes(site, get_token(other, key), [site.url]) == {INVALID}
+    assert codes(site, get_token(other, key), [there]) == {200}
 
 
 def test_challenges_name_both_ways(site, anonymous):
@@ -402,14 +402,14 @@ def test_the_metadata_leads_to_the_token_endpoint(site, anonymous, key):
 
 
 def test_tokens_of_a_former_key_stay_valid_and_the_new_key_signs(site, anonymous, key):
-    old = token_of(anonymous, key)
+    old = get_token(anonymous, key)
     file = site.state / "neoapi.key"
     former = file.read_text()
     file.write_text(base64.b64encode(hashlib.sha256(b"new").digest()).decode() + "\n" + former)
     site.command("graceful")
     try:
         ok(with_token(site, old).get("me"))
-        new = token_of(Api(site), key)
+        new = get_token(Api(site), key)
         assert new == signed_again(site, new) and ok(with_token(site, new).get("me"))["principal_id"] == key.id
     finally:
         file.write_text(former)

@@ -183,7 +183,7 @@ def test_the_description_marks_operations_without_authentication(document):
 # ---------------------------------------------------------------- examples and responses
 
 
-def examples_of(document):
+def list_examples(document):
     for path, method, operation in operations(document):
         bodies = [operation["requestBody"]] if "requestBody" in operation else []
         for holder in [*bodies, *operation["responses"].values()]:
@@ -196,7 +196,7 @@ def examples_of(document):
 
 
 def test_the_examples_conform_to_their_schemas(document):
-    found = list(examples_of(document))
+    found = list(list_examples(document))
     assert len(found) > 10
     for _, value, schema in found:
         assert_conforms(document, value, schema)

@@ -45,7 +45,7 @@ def live(api):
     return answers
 
 
-def payload_of(broker):
+def expected_payload(broker):
     return {name: broker[name] for name in PAYLOAD if name in broker}
 
 
@@ -57,8 +57,8 @@ def test_every_write_queues_an_event_with_exactly_eight_fields(own_api, instance
     created, changed, replaced = live(own_api)
     delivered = deliveries(instance, subscription)
     assert [event for event, _ in delivered] == LIFE
-    deleted = {**payload_of(replaced), "updated_at": delivered[-1][1]["updated_at"]}
-    assert [payload for _, payload in delivered] == [payload_of(created), payload_of(changed), payload_of(replaced), deleted]
+    deleted = {**expected_payload(replaced), "updated_at": delivered[-1][1]["updated_at"]}
+    assert [payload for _, payload in delivered] == [expected_payload(created), expected_payload(changed), expected_payload(replaced), deleted]
     assert deleted["updated_at"] > replaced["updated_at"]
     assert list(delivered[0][1]) == PAYLOAD
 

@@ -32,25 +32,25 @@ def other_factory(instance, principals):
     return ResourceFactory(Api(instance, principals.other))
 
 
-def steps_of(path):
+def split_path(path):
     return [int(step) if step.isdigit() else step for step in re.findall(r"[a-z_]+|\d+", path)]
 
 
 def put(body, path, value):
     """A copy of the body with another value at the path."""
-    first, *rest = steps_of(path) if isinstance(path, str) else path
+    first, *rest = split_path(path) if isinstance(path, str) else path
     if isinstance(body, list):
         return [(put(one, rest, value) if rest else value) if n == first else one for n, one in enumerate(body)]
     return {**body, first: put(body[first], rest, value) if rest else value}
 
 
 def get(body, path):
-    for step in steps_of(path):
+    for step in split_path(path):
         body = body[step]
     return body
 
 
-def code_of(collection, path, what):
+def error_code(collection, path, what):
     field = re.sub(r"\[\d+\]", "", path).replace(".", "_")
     return f"validation.{NAMES[collection]}.{field}_{what}"
 
@@ -61,7 +61,7 @@ def code_of(collection, path, what):
 @every_reference
 def test_a_reference_to_a_missing_resource_is_named_by_its_path(factory, own_api, collection, path, target):
     body = put(factory.full(collection), path, PREFIXES[target] + UNKNOWN_ULID)
-    code = code_of(collection, path, "not_found")
+    code = error_code(collection, path, "not_found")
     assert wrong_fields(own_api.post(collection, json=body)) == {path: code}
     made = factory.create(collection)
     for write in (own_api.put, own_api.patch):
@@ -73,7 +73,7 @@ def test_a_reference_to_a_missing_resource_is_named_by_its_path(factory, own_api
 @every_reference
 def test_a_reference_to_another_organizations_resource_is_not_found(factory, own_api, other_factory, collection, path, target):
     body = put(factory.full(collection), path, other_factory.create(target)["id"])
-    assert wrong_fields(own_api.post(collection, json=body)) == {path: code_of(collection, path, "not_found")}
+    assert wrong_fields(own_api.post(collection, json=body)) == {path: error_code(collection, path, "not_found")}
 
 
 @every_reference
@@ -89,7 +89,7 @@ def test_a_malformed_id_is_refused(factory, own_api, collection, path, target, w
         return
     at = wrong_fields(response)
     assert set(at) <= {path, re.sub(r"\[\d+\]$", "", path)}, at
-    assert set(at.values()) <= {code_of(collection, path, "invalid"), code_of(collection, path, "required")}, at
+    assert set(at.values()) <= {error_code(collection, path, "invalid"), error_code(collection, path, "required")}, at
 
 
 def test_an_id_of_a_kind_that_the_type_does_not_name_is_refused(factory, own_api):
@@ -114,7 +114,7 @@ def test_all_missing_references_are_named_at_once(factory, own_api):
     body["commission"] = {"splits": [{"broker_id": broker, "bps": 10000}]}
     wrong = ["property_id", "proposal_id", "parties[0].party_id", "parties[2].party_id", "commission.splits[0].broker_id"]
     response = own_api.post("contracts", json=body)
-    assert wrong_fields(response) == {path: code_of("contracts", path, "not_found") for path in wrong}
+    assert wrong_fields(response) == {path: error_code("contracts", path, "not_found") for path in wrong}
     assert response.json()["code"] == "validation.failed"
 
 
@@ -317,7 +317,7 @@ def by_external_id(api, target, id):
 @every_reference
 def test_a_reference_can_be_an_external_id(factory, own_api, collection, path, target):
     body = factory.full(collection)
-    id, first = get(body, path), steps_of(path)[0]
+    id, first = get(body, path), split_path(path)[0]
     reference = by_external_id(own_api, target, id)
     sent = put(body, path, reference)
     made = ok(own_api.post(collection, json=sent), 201)
@@ -335,7 +335,7 @@ def test_a_reference_can_be_an_external_id(factory, own_api, collection, path, t
 def test_an_unknown_external_id_is_refused_like_an_unknown_id(factory, own_api, other_factory, collection, path, target):
     other = other_factory.create(target, external_id=unique())["external_id"]
     body, made = factory.full(collection), factory.create(collection)
-    code, messages = code_of(collection, path, "not_found"), []
+    code, messages = error_code(collection, path, "not_found"), []
     for reference in (PREFIXES[target] + UNKNOWN_ULID, {"external_id": unique()}, {"external_id": other}):
         sent = put(body, path, reference)
         answers = [own_api.post(collection, json=sent), own_api.put(f"{collection}/{made['id']}", json=sent),

@@ -156,7 +156,7 @@ def httpd_on_database(instance, httpd):
 
 
 @pytest.fixture
-def key_of():
+def create_key():
     def new(database):
         tenant = database.json("tenant", "create", "T")["id"]
         organization = database.json("organization", "create", "O", "--tenant", tenant)["id"]
@@ -172,9 +172,9 @@ def works(api):
         return False
 
 
-def test_httpd_starts_without_a_schema_and_works_once_it_exists(httpd_on_database, new_database, key_of):
+def test_httpd_starts_without_a_schema_and_works_once_it_exists(httpd_on_database, new_database, create_key):
     assert new_database.setup()[0] == 0
-    key = key_of(new_database)
+    key = create_key(new_database)
     new_database.sql("alter schema neoapi rename to kept")
     httpd = httpd_on_database(new_database.name).start()
     response = httpd.api(key).get("brokers")
@@ -184,12 +184,12 @@ def test_httpd_starts_without_a_schema_and_works_once_it_exists(httpd_on_databas
     eventually(lambda: works(httpd.api(key)), "it works as soon as the schema is there")
 
 
-def test_httpd_starts_with_an_old_schema_and_works_once_it_is_migrated(httpd_on_database, new_database, key_of,
+def test_httpd_starts_with_an_old_schema_and_works_once_it_is_migrated(httpd_on_database, new_database, create_key,
                                                                        tmp_path):
     """The newer version renames a table to the name that its module uses."""
     newer = NextVersion(tmp_path, ("rename", "alter table neoapi.broker_before rename to broker;\n"))
     assert new_database.setup()[0] == 0
-    key = key_of(new_database)
+    key = create_key(new_database)
     new_database.sql("alter table neoapi.broker rename to broker_before")
     httpd = httpd_on_database(new_database.name,
                               ("LoadModule neoapi_module .*", f'LoadModule neoapi_module "{newer.module}"')).start()
@@ -201,11 +201,11 @@ def test_httpd_starts_with_an_old_schema_and_works_once_it_is_migrated(httpd_on_
     httpd.api(key).broker()
 
 
-def test_a_database_created_after_the_start_is_found(httpd_on_database, new_database, key_of):
+def test_a_database_created_after_the_start_is_found(httpd_on_database, new_database, create_key):
     httpd = httpd_on_database(new_database.name).start()
     refused(httpd.api("nbr_" + "0" * 26 + "_" + "0" * 49).get("me"), 401, "unauthorized.invalid_credential")
     assert new_database.setup()[0] == 0
-    key = key_of(new_database)
+    key = create_key(new_database)
     eventually(lambda: works(httpd.api(key)), "it works as soon as the database is there")
 
 

@@ -16,7 +16,7 @@ CONF = FAST
 EVENTS = ["webhook.failing", "webhook.disabled", "webhook.recovered"]
 
 
-def health_of(api, subscription):
+def read_health(api, subscription):
     """The subscription's health, without the members that every subscription has."""
     found = ok(api.get("webhooks/" + subscription["id"]))
     return {name: found[name] for name in ("health", "last_success_at", "failing_since", "disabled_at", "disabled_reason")
@@ -24,8 +24,8 @@ def health_of(api, subscription):
 
 
 def until(api, subscription, health):
-    eventually(lambda: health_of(api, subscription)["health"] == health, f"a subscription that is {health}")
-    found = health_of(api, subscription)
+    eventually(lambda: read_health(api, subscription)["health"] == health, f"a subscription that is {health}")
+    found = read_health(api, subscription)
     assert all(re.fullmatch(MOMENT, value) for name, value in found.items() if name.endswith(("_at", "_since")))
     return found
 
@@ -37,10 +37,10 @@ def fail_since(instance, subscription, interval):
 
 def test_the_health_follows_the_last_attempt(admin, receiver, module_instance):
     subscription = subscribe(admin, receiver.url)
-    assert health_of(admin, subscription) == {"health": "healthy"} and subscription["health"] == "healthy"
+    assert read_health(admin, subscription) == {"health": "healthy"} and subscription["health"] == "healthy"
     admin.broker()
-    eventually(lambda: "last_success_at" in health_of(admin, subscription), "a success")
-    assert set(health_of(admin, subscription)) == {"health", "last_success_at"}
+    eventually(lambda: "last_success_at" in read_health(admin, subscription), "a success")
+    assert set(read_health(admin, subscription)) == {"health", "last_success_at"}
     before = row_of(module_instance, subscription, "xmin::text, updated_at")
     admin.broker()
     eventually(lambda: queued(module_instance, subscription) == 0, "another success")

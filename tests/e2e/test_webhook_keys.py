@@ -26,7 +26,7 @@ def public(module_instance):
     return Api(module_instance)
 
 
-def key_of(text):
+def load_key(text):
     prefix, _, encoded = text.partition("_")
     assert prefix == "whpk"
     return Ed25519PublicKey.from_public_bytes(base64.b64decode(encoded, validate=True))
@@ -50,12 +50,12 @@ def is_signed(key, arrival):
     return False
 
 
-def path_of(subscription, action=""):
+def webhook_path(subscription, action=""):
     return f"webhooks/{subscription['id']}{action}"
 
 
 def rotated(api, subscription, hours, **more):
-    return ok(api.post(path_of(subscription, "/rotate-key"), json={"overlap_hours": hours}, **more))
+    return ok(api.post(webhook_path(subscription, "/rotate-key"), json={"overlap_hours": hours}, **more))
 
 
 def jwks(public, organization):
@@ -72,7 +72,7 @@ def organization_of(api):
 def test_a_delivery_has_an_asymmetric_signature_beside_the_others(admin, receiver):
     subscription = subscribe(admin, receiver.url, **WITH_KEY)
     assert subscription["asymmetric_signature"] == "ed25519"
-    key = key_of(subscription["public_key"])
+    key = load_key(subscription["public_key"])
     admin.broker(name="Íris Conceição")
     arrival, = receiver.wait_for(1)
     assert kinds(arrival) == ["v1", "v1a"] and arrival.headers["x-webhook-signature"]
@@ -91,24 +91,24 @@ def test_without_the_option_deliveries_and_subscriptions_are_as_before(admin, re
 
 def test_the_option_is_switched_on_and_off_and_keeps_its_key(admin, receiver):
     subscription = subscribe(admin, receiver.url)
-    on = ok(admin.patch(path_of(subscription), json=WITH_KEY))
-    assert is_signed(key_of(on["public_key"]), receive_test_delivery(admin, receiver, subscription))
-    off = ok(admin.patch(path_of(subscription), json={"asymmetric_signature": None}))
+    on = ok(admin.patch(webhook_path(subscription), json=WITH_KEY))
+    assert is_signed(load_key(on["public_key"]), receive_test_delivery(admin, receiver, subscription))
+    off = ok(admin.patch(webhook_path(subscription), json={"asymmetric_signature": None}))
     assert "asymmetric_signature" not in off and off["public_key"] == on["public_key"]
     assert kinds(receive_test_delivery(admin, receiver, subscription)) == ["v1"]
-    again = ok(admin.put(path_of(subscription), json={"url": receiver.url, "events": ["*"], **WITH_KEY, "public_key": "whpk_forged"}))
+    again = ok(admin.put(webhook_path(subscription), json={"url": receiver.url, "events": ["*"], **WITH_KEY, "public_key": "whpk_forged"}))
     assert again["public_key"] == on["public_key"]
-    assert is_signed(key_of(on["public_key"]), receive_test_delivery(admin, receiver, subscription))
-    unchanged = ok(admin.patch(path_of(subscription), json=WITH_KEY))
+    assert is_signed(load_key(on["public_key"]), receive_test_delivery(admin, receiver, subscription))
+    unchanged = ok(admin.patch(webhook_path(subscription), json=WITH_KEY))
     assert unchanged == again
-    refused(admin.patch(path_of(subscription), json={"asymmetric_signature": "rsa"}), 400,
+    refused(admin.patch(webhook_path(subscription), json={"asymmetric_signature": "rsa"}), 400,
             "validation.webhook.asymmetric_signature_invalid")
 
 
 def test_each_subscription_has_its_own_key(admin, receiver):
     one, other = (subscribe(admin, receiver.url, "broker.deleted", **WITH_KEY) for _ in range(2))
     arrival = receive_test_delivery(admin, receiver, one)
-    assert is_signed(key_of(one["public_key"]), arrival) and not is_signed(key_of(other["public_key"]), arrival)
+    assert is_signed(load_key(one["public_key"]), arrival) and not is_signed(load_key(other["public_key"]), arrival)
 
 
 # ---------------------------------------------------------------- rotation
@@ -119,8 +119,8 @@ def test_during_the_overlap_both_keys_verify(admin, receiver, module_instance, p
     now = rotated(admin, subscription, 168)
     assert now["previous_public_key"] == subscription["public_key"] != now["public_key"]
     assert abs(moment(now["previous_public_key_until"]) - moment(now["updated_at"]) - 7 * 86400) < 60
-    assert now["updated_at"] > subscription["updated_at"] and ok(admin.get(path_of(subscription))) == now
-    old, new = (key_of(one["public_key"]) for one in (subscription, now))
+    assert now["updated_at"] > subscription["updated_at"] and ok(admin.get(webhook_path(subscription))) == now
+    old, new = (load_key(one["public_key"]) for one in (subscription, now))
     arrival = receive_test_delivery(admin, receiver, subscription)
     assert kinds(arrival) == ["v1", "v1a", "v1a"] and is_signed(old, arrival) and is_signed(new, arrival)
     assert len(jwks(public, organization_of(admin)).json()["keys"]) == 2
@@ -137,15 +137,15 @@ def test_without_an_overlap_the_former_key_is_not_used_any_more(admin, receiver)
     now = rotated(admin, subscription, 0)
     assert not {"previous_public_key", "previous_public_key_until"} & set(now)
     arrival = receive_test_delivery(admin, receiver, subscription)
-    assert kinds(arrival) == ["v1", "v1a"] and is_signed(key_of(now["public_key"]), arrival)
+    assert kinds(arrival) == ["v1", "v1a"] and is_signed(load_key(now["public_key"]), arrival)
 
 
 def test_a_repeated_rotation_with_the_same_idempotency_key_rotates_once(admin):
     subscription = subscribe(admin, "https://crm.example.com/", **WITH_KEY)
     headers = {"Idempotency-Key": str(uuid.uuid4())}
     first = rotated(admin, subscription, 24, headers=headers)
-    repeated = admin.post(path_of(subscription, "/rotate-key"), json={"overlap_hours": 24}, headers=headers)
-    assert repeated.headers["Idempotent-Replayed"] == "true" and ok(repeated) == first == ok(admin.get(path_of(subscription)))
+    repeated = admin.post(webhook_path(subscription, "/rotate-key"), json={"overlap_hours": 24}, headers=headers)
+    assert repeated.headers["Idempotent-Replayed"] == "true" and ok(repeated) == first == ok(admin.get(webhook_path(subscription)))
 
 
 def test_the_first_key_can_be_made_before_it_is_used(admin, receiver):
@@ -153,24 +153,24 @@ def test_the_first_key_can_be_made_before_it_is_used(admin, receiver):
     made = rotated(admin, subscription, 24)
     assert "previous_public_key" not in made
     assert kinds(receive_test_delivery(admin, receiver, subscription)) == ["v1"]
-    assert ok(admin.patch(path_of(subscription), json=WITH_KEY))["public_key"] == made["public_key"]
+    assert ok(admin.patch(webhook_path(subscription), json=WITH_KEY))["public_key"] == made["public_key"]
 
 
 @pytest.mark.parametrize("body, code", [({}, "required"), ({"overlap_hours": 169}, "invalid"), ({"overlap_hours": -1}, "invalid"),
                                         ({"overlap_hours": "24"}, "invalid")])
 def test_the_overlap_is_at_most_seven_days(admin, body, code):
     subscription = subscribe(admin, "https://crm.example.com/", **WITH_KEY)
-    refused(admin.post(path_of(subscription, "/rotate-key"), json=body), 400, f"validation.webhook.overlap_hours_{code}")
-    assert ok(admin.get(path_of(subscription)))["public_key"] == subscription["public_key"]
+    refused(admin.post(webhook_path(subscription, "/rotate-key"), json=body), 400, f"validation.webhook.overlap_hours_{code}")
+    assert ok(admin.get(webhook_path(subscription)))["public_key"] == subscription["public_key"]
 
 
 def test_a_rotation_needs_the_scope_and_the_subscription(admin, module_admin_factory, module_instance):
     subscription = subscribe(admin, "https://crm.example.com/", **WITH_KEY)
     organization = organization_of(admin)
     viewer = Api(module_instance, module_admin_factory.key(organization, role="org_viewer"))
-    refused(viewer.post(path_of(subscription, "/rotate-key"), json={"overlap_hours": 0}), 403, "forbidden.insufficient_permissions")
+    refused(viewer.post(webhook_path(subscription, "/rotate-key"), json={"overlap_hours": 0}), 403, "forbidden.insufficient_permissions")
     stranger = Api(module_instance, module_admin_factory.key())
-    refused(stranger.post(path_of(subscription, "/rotate-key"), json={"overlap_hours": 0}), 404, "not_found.webhook")
+    refused(stranger.post(webhook_path(subscription, "/rotate-key"), json={"overlap_hours": 0}), 404, "not_found.webhook")
 
 
 # ---------------------------------------------------------------- public keys
@@ -204,7 +204,7 @@ def test_the_key_set_has_the_used_keys_of_one_organization_only(admin, public, m
     assert jwks(public, organization_of(admin)).json() == {"keys": []}
     mine = subscribe(admin, "https://crm.example.com/", **WITH_KEY)
     off = subscribe(admin, "https://crm.example.com/", **WITH_KEY)
-    ok(admin.patch(path_of(off), json={"asymmetric_signature": None}))
+    ok(admin.patch(webhook_path(off), json={"asymmetric_signature": None}))
     found, = jwks(public, organization_of(admin)).json()["keys"]
     assert base64.urlsafe_b64decode(found["x"] + "=") == base64.b64decode(mine["public_key"].removeprefix("whpk_"))
     assert jwks(public, "org_" + "0" * 26).json() == {"keys": []}
@@ -225,11 +225,11 @@ def test_a_private_key_is_encrypted_and_useless_in_another_column_or_row(admin, 
     assert "whsk_" not in stored and b"whsk_" not in base64.urlsafe_b64decode(stored + "==")
     for column, value in (("private_key", secret), ("private_key", row_of(module_instance, other, "private_key")[0])):
         module_instance.sql(f"update neoapi.webhook_subscription set {column} = %s where id = %s", value, one["id"])
-        ok(admin.post(path_of(one, "/test")), 201)
+        ok(admin.post(webhook_path(one, "/test")), 201)
     assert receive_test_delivery(admin, receiver, other).json["payload"]["subscription_id"] == other["id"]
     assert {arrival.json["payload"]["subscription_id"] for arrival in receiver.arrivals} == {other["id"]}
     module_instance.sql("update neoapi.webhook_subscription set private_key = %s where id = %s", stored, one["id"])
-    assert is_signed(key_of(one["public_key"]), receive_test_delivery(admin, receiver, one))
+    assert is_signed(load_key(one["public_key"]), receive_test_delivery(admin, receiver, one))
 
 
 def test_a_stored_response_has_no_private_key_and_an_export_neither(admin, module_instance):

@@ -47,8 +47,8 @@ def test_deliveries_beyond_the_limit_wait_and_delay_no_others(limited, admin, re
         assert deliveries(admin, neighbour)[0]["status"] == "success"
         raise_limit(limited, module_admin_factory)
         for one in (receiver, other_port):
-            eventually(lambda one=one: len(ids_of(one)) == BATCH + 1, "nothing is lost")
-            assert len(ids_of(one)) == len(set(ids_of(one)))
+            eventually(lambda one=one: len(received_ids(one)) == BATCH + 1, "nothing is lost")
+            assert len(received_ids(one)) == len(set(received_ids(one)))
 
 
 def raise_limit(api, factory):
@@ -87,5 +87,5 @@ def test_deliveries_of_a_resource_that_are_claimed_together_count_singly(limited
     assert received == sorted(set(received))
 
 
-def ids_of(receiver):
+def received_ids(receiver):
     return [one.event_id for one in receiver.arrivals if one.path != "/neighbour"]

@@ -208,11 +208,11 @@ def second_httpd(own_instance, tmp_path):
         yield httpd
 
 
-def children_of(process):
+def list_children(process):
     return [int(pid) for pid in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
-def sockets_of(pids):
+def list_sockets(pids):
     found = {}
     for pid in pids:
         for link in Path(f"/proc/{pid}/fd").iterdir():
@@ -223,7 +223,7 @@ def sockets_of(pids):
 
 def processes_at(ports, pids):
     """The processes that have connections from these local ports."""
-    owners, found = sockets_of(pids), set()
+    owners, found = list_sockets(pids), set()
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         words = line.split()
         if int(words[1].partition(":")[2], 16) in ports:
@@ -244,7 +244,7 @@ def test_two_servers_share_the_deliveries_without_duplicates(own_instance, admin
         arrivals = receiver.arrivals
         ports = {arrival.port for arrival in arrivals}
         for parent in (own_instance.pid, second_httpd.process.pid):
-            assert processes_at(ports, children_of(parent)), "one server has delivered nothing"
+            assert processes_at(ports, list_children(parent)), "one server has delivered nothing"
     count = 2 * (DELIVERIES // subscriptions) * subscriptions
     assert len(arrivals) == len({arrival.id for arrival in arrivals}) == count
     check_all_succeeded(own_instance, count)

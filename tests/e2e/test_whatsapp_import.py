@@ -69,14 +69,14 @@ def add_again(org, number):
                    given=f"access_token={number.token}\napp_secret={number.secret}\n")["id"]
 
 
-def lead_of(org, phone):
+def find_lead(org, phone):
     return next(lead["id"] for lead in org.leads() if lead["phone"] == phone)
 
 
 def assert_stopped(org, phone=PHONE, **more):
     """The lead has opted out, and no message is sent."""
     before = len(org.meta.sends)
-    refused(org.start(lead_of(org, phone), **more), 409, "conflict.opted_out")
+    refused(org.start(find_lead(org, phone), **more), 409, "conflict.opted_out")
     assert len(org.meta.sends) == before
 
 
@@ -127,7 +127,7 @@ def test_an_opt_out_survives_a_purge_and_an_import(org, file):
     import_file(org, file)
     assert_stopped(org)
     assert [one["opted_out_at"] is not None for one in org.conversations()] == [True, False]
-    assert not org.begin(lead_of(org, OTHER), 200)[0]["created"]
+    assert not org.begin(find_lead(org, OTHER), 200)[0]["created"]
 
 
 @pytest.mark.parametrize("first", ["the number", "the import"])
@@ -166,9 +166,9 @@ def test_an_opt_out_applies_in_another_deployment(org, second_instance, second_a
     assert {lead["phone"] for lead in there.leads()} == {PHONE, OTHER}
     assert not {lead["id"] for lead in there.leads()} & {lead["id"] for lead in org.leads()}
     assert_stopped(there)
-    there.begin(lead_of(there, OTHER))
+    there.begin(find_lead(there, OTHER))
     there.notify(text("VOLTAR", PHONE))
-    there.begin(lead_of(there, PHONE), 200)
+    there.begin(find_lead(there, PHONE), 200)
 
 
 # ---------------------------------------------------------------- conversations
@@ -247,7 +247,7 @@ def test_conversations_move_to_another_deployment(org, second_instance, second_a
 
     assert without_ids(read_all(there)) == without_ids(before)
     assert_stopped(there, OTHER)
-    there.begin(lead_of(there, PHONE), 200)
+    there.begin(find_lead(there, PHONE), 200)
     assert len(read_all(there)) == len(before)
 
 
@@ -340,7 +340,7 @@ def test_an_old_resume_does_not_end_a_newer_opt_out_after_an_import(org, file):
     org.notify(preference("resume", PHONE, at=now - 60))
     assert_stopped(org)
     org.notify(preference("resume", PHONE, at=now - 10))
-    org.begin(lead_of(org, PHONE), 200)
+    org.begin(find_lead(org, PHONE), 200)
 
 
 def test_a_resume_ends_an_imported_opt_out_without_a_new_message(org, file):
@@ -418,7 +418,7 @@ def test_opt_outs_are_separate_for_each_organization(org, module_instance, modul
     neighbour.lead()
     org.lead()
     import_lines(org, stop())
-    neighbour.begin(lead_of(neighbour, PHONE))
+    neighbour.begin(find_lead(neighbour, PHONE))
 
 
 def test_an_erased_contact_is_deleted_completely(org, file):
@@ -428,14 +428,14 @@ def test_an_erased_contact_is_deleted_completely(org, file):
     import_lines(org, stop(OTHER))
     assert len(opt_outs(export(org, file))) == 2
     for phone in (PHONE, OTHER):
-        org.ctl("lead", "remove", lead_of(org, phone), "--with-conversations")
+        org.ctl("lead", "remove", find_lead(org, phone), "--with-conversations")
     assert opt_outs(export(org, file)) == []
 
 
 def test_removing_a_lead_keeps_its_opt_out(org):
     org.lead()
     import_lines(org, stop())
-    org.ctl("lead", "remove", lead_of(org, PHONE))
+    org.ctl("lead", "remove", find_lead(org, PHONE))
     org.lead()
     assert_stopped(org)
 

@@ -129,7 +129,7 @@ def test_conversations_are_filtered_by_unread_messages_and_open_windows(org):
     refused(org.api.get("whatsapp/conversations?unread=yes"), 400, "validation.parameter_invalid")
 
 
-def ids_of(org, **params):
+def list_ids(org, **params):
     return [one["id"] for one in conversations(org, **params)["items"]]
 
 
@@ -142,23 +142,23 @@ def test_conversations_are_found_by_the_contact_and_the_texts_of_messages(org, m
     ok(org.send(ids["Caio"], text="A churrasqueira é nova."), 201)
     for q, expected in (("joao ara", ["João Araújo"]), ("CHURRASQ", ["Caio", "João Araújo"]), ("100% a", ["Bia"]), ("1_0%", []),
                         (OTHERS[1][-6:], ["Bia"]), ("caio", ["Caio"]), ("churrascaria", [])):
-        assert ids_of(org, q=q) == [ids[name] for name in expected], q
-    assert ids_of(org, q="churrasqueira", unread="true", limit=1) == [ids["Caio"]]
-    assert ids_of(org, q="churrasqueira", sort="created_at", window_open="true") == [ids["João Araújo"], ids["Caio"]]
+        assert list_ids(org, q=q) == [ids[name] for name in expected], q
+    assert list_ids(org, q="churrasqueira", unread="true", limit=1) == [ids["Caio"]]
+    assert list_ids(org, q="churrasqueira", sort="created_at", window_open="true") == [ids["João Araújo"], ids["Caio"]]
     refused(org.api.get("whatsapp/conversations?q=ol"), 400, "validation.parameter_invalid")
     stranger = WhatsAppOrg(org.instance, module_admin_factory, meta)
-    assert ids_of(stranger, q="churrasqueira") == []
+    assert list_ids(stranger, q="churrasqueira") == []
 
 
 def test_an_edited_text_is_found_and_a_deleted_one_is_not(org):
     first = text("Sábado de manhã", PHONE)
     org.notify(first)
-    id, = ids_of(org, q="manhã")
+    id, = list_ids(org, q="manhã")
     org.notify(message("edit", PHONE, content={"original_message_id": first["id"],
                                                "message": {"type": "text", "text": {"body": "Domingo à tarde"}}}))
-    assert (ids_of(org, q="manhã"), ids_of(org, q="tarde")) == ([], [id])
+    assert (list_ids(org, q="manhã"), list_ids(org, q="tarde")) == ([], [id])
     org.notify(message("revoke", PHONE, content={"original_message_id": first["id"]}))
-    assert ids_of(org, q="tarde") == []
+    assert list_ids(org, q="tarde") == []
 
 
 def test_conversations_are_filtered_by_the_status_of_their_lead(org):
@@ -169,8 +169,8 @@ def test_conversations_are_filtered_by_the_status_of_their_lead(org):
     org.notify(text("Oi", OTHERS[2]))
     first, second = ids
     ok(org.api.patch(f"leads/{second}", {"status": "contacted"}))
-    assert ids_of(org, lead_status="contacted") == [ids[second]] and ids_of(org, lead_status="lost") == []
-    assert ids_of(org, lead_status="contacted,new") == [ids[second], ids[first]]
+    assert list_ids(org, lead_status="contacted") == [ids[second]] and list_ids(org, lead_status="lost") == []
+    assert list_ids(org, lead_status="contacted,new") == [ids[second], ids[first]]
     refused(org.api.get("whatsapp/conversations?lead_status=busy"), 400, "validation.parameter_invalid")
 
 
@@ -287,13 +287,13 @@ def test_a_conversation_is_assigned_to_a_broker(org):
             for name, creci in (("Ana", "SP-1"), ("Beto", "SP-2"))]
     org.notify(text("Olá", OTHERS[0]))
     org.notify(text("Olá", OTHERS[1]))
-    other, id = ids_of(org)[::-1]
-    assert ids_of(org, assigned="false") == [id, other] and ids_of(org, assigned="true") == []
+    other, id = list_ids(org)[::-1]
+    assert list_ids(org, assigned="false") == [id, other] and list_ids(org, assigned="true") == []
     for value, expected in ((made[0], made[0]), ({"external_id": "SP-2"}, made[1])):
         answer = ok(patched(org, id, {"broker_id": value}))
         assert answer["broker_id"] == expected and conversation(org, id) == answer
-        assert (ids_of(org, assigned="true"), ids_of(org, assigned="false")) == ([id], [other])
-        assert ids_of(org, broker_id=f"{expected},{UNKNOWN}") == ids_of(org, assigned="true,false", broker_id=expected) == [id]
+        assert (list_ids(org, assigned="true"), list_ids(org, assigned="false")) == ([id], [other])
+        assert list_ids(org, broker_id=f"{expected},{UNKNOWN}") == list_ids(org, assigned="true,false", broker_id=expected) == [id]
     org.notify(text("PARAR", OTHERS[1]))
     assert events(org.instance, org.organization)[-1]["payload"]["broker_id"] == made[1]
     before = conversation(org, id)
@@ -302,10 +302,10 @@ def test_a_conversation_is_assigned_to_a_broker(org):
                 broker_id="validation.conversation.broker_id_not_found")
     assert patched(org, id, {"broker_id": id}).json()["code"] == "validation.conversation.broker_id_invalid"
     assert conversation(org, id) == before
-    assert "broker_id" not in ok(patched(org, id, {"broker_id": None})) and ids_of(org, assigned="true") == []
+    assert "broker_id" not in ok(patched(org, id, {"broker_id": None})) and list_ids(org, assigned="true") == []
     ok(patched(org, id, {"broker_id": made[1]}))
     assert org.api.delete(f"brokers/{made[1]}").status_code == 204
-    assert "broker_id" not in conversation(org, id) and ids_of(org, assigned="false") == [id, other]
+    assert "broker_id" not in conversation(org, id) and list_ids(org, assigned="false") == [id, other]
 
 
 def test_another_organizations_broker_is_unknown(org, module_admin_factory, meta):
@@ -321,7 +321,7 @@ def test_merged_conversations_have_a_broker_of_them(org, assigned):
     now, ids = int(time.time()), []
     for name, phone, ago in zip(assigned, OTHERS, (300, 60)):
         org.notify(text("Olá", phone, at=now - ago))
-        ids.append(ids_of(org)[0])
+        ids.append(list_ids(org)[0])
         if name:
             broker = ok(org.api.post("brokers", {"name": name, "creci": name}), 201)["id"]
             ok(patched(org, ids[-1], {"broker_id": broker}))

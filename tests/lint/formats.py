@@ -21,7 +21,7 @@ def arguments(content, start):
     return ""
 
 
-def complaints_of(path, content):
+def find_complaints(path, content):
     for call in CALL.finditer(content):
         for text in STRING.findall(arguments(content, call.end())):
             found = MODIFIER.search(text)
@@ -35,7 +35,7 @@ def main():
     wrong, count = [], 0
     for path in tree.files(root, ".c", ".h"):
         count += 1
-        wrong += complaints_of(path, tree.text(root, path))
+        wrong += find_complaints(path, tree.text(root, path))
     tree.report(wrong, f"{count} files")
 
 

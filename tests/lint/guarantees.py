@@ -42,7 +42,7 @@ def is_test(root, name):
     return re.search(rf"^def {re.escape(function) or 'test_'}{'[(]' if function else ''}", tree.text(root, path), re.MULTILINE) is not None
 
 
-def complaints_of(root, path, number, cell):
+def find_complaints(root, path, number, cell):
     names = NAME.findall(cell)
     if not names:
         yield f"{path}:{number}: the guarantee names no test"
@@ -55,7 +55,7 @@ def main():
     root = tree.root()
     found = [(TEXT, *row) for row in rows(tree.text(root, TEXT))]
     own = [(COMPARISON, *row) for row in own_rows(tree.text(root, COMPARISON))]
-    wrong = [complaint for row in found + own for complaint in complaints_of(root, *row)]
+    wrong = [complaint for row in found + own for complaint in find_complaints(root, *row)]
     if not found:
         wrong.append(f"{TEXT}: no table begins with {HEADING}")
     if not own:

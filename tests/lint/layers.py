@@ -26,7 +26,7 @@ OUTSIDE = re.compile(r"tests/bench/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
-def layer_of(path):
+def find_layer(path):
     """The layer of a file, or None if there is no such layer. Tests use the library; the fuzzers also parts of neoapictl."""
     if path.parts[0] in ("src", "include"):
         return path.parts[1] if len(path.parts) > 2 and path.parts[1] in LAYERS else None
@@ -35,7 +35,7 @@ def layer_of(path):
     return "httpd" if str(path) == "mod_neoapi.c" else "tests"
 
 
-def rank_of(layer):
+def find_rank(layer):
     return LAYERS.get(layer, max(LAYERS.values()) - 1)
 
 
@@ -54,12 +54,12 @@ def check_own(path, header):
         if header.parent != path.parent and not header.parts[0] == path.parts[0] == "tests":
             return f"{header} is private to {header.parent}/"
         return None
-    layer, other = layer_of(path), layer_of(header)
+    layer, other = find_layer(path), find_layer(header)
     if other is None:
         return f"{header} belongs to no layer"
-    if rank_of(other) > rank_of(layer):
+    if find_rank(other) > find_rank(layer):
         return f"{layer} must not include {header}: {other} is a higher layer"
-    if rank_of(other) == rank_of(layer) and other != layer and layer != "tests":
+    if find_rank(other) == find_rank(layer) and other != layer and layer != "tests":
         return f"{layer} must not include {header}: {other} is the same layer"
     return None
 
@@ -69,18 +69,18 @@ def is_statements(root, path, name):
     return name == f"{path.parent.name}/{path.stem}.sql.h" and (root / path.with_suffix(".sql")).is_file()
 
 
-def library_of(name):
+def find_library(name):
     return next((library for library in LIBRARIES if re.fullmatch(library[1], name)), None)
 
 
-def complaints_of(root, path):
+def find_complaints(root, path):
     content = tree.text(root, path) or ""
-    if layer_of(path) is None:
+    if find_layer(path) is None:
         yield f"{path}: belongs to no layer; the layers are {', '.join(LAYERS)}"
         return
     for match in INCLUDE.finditer(content):
         name, place = match.group(1), f"{path}:{content.count(chr(10), 0, match.start(1)) + 1}"
-        header, library = own_header(root, path, name), library_of(name)
+        header, library = own_header(root, path, name), find_library(name)
         wrong = None
         if header:
             wrong = check_own(path, header)
@@ -98,7 +98,7 @@ def main():
     paths = [p for p in tree.files(root, ".c", ".h") if not OUTSIDE.match(str(p))]
     wrong = []
     for path in paths:
-        wrong += complaints_of(root, path)
+        wrong += find_complaints(root, path)
     tree.report(wrong, f"{len(paths)} files in {len(LAYERS)} layers")
 
 

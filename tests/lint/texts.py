@@ -15,7 +15,7 @@ FORBIDDEN = (
 )
 
 
-def complaints_of(path, content):
+def find_complaints(path, content):
     for number, line in enumerate(content.splitlines(), 1):
         for what, pattern in FORBIDDEN:
             found = re.search(pattern, line)
@@ -30,7 +30,7 @@ def main():
         content = tree.text(root, path)
         if content is not None:
             count += 1
-            wrong += complaints_of(path, content)
+            wrong += find_complaints(path, content)
     tree.report(wrong, f"{count} files")
 
 

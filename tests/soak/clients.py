@@ -43,12 +43,12 @@ class Record:
     retries: int = 0
 
 
-def host_of(url, ca):
+def make_host(url, ca):
     return SimpleNamespace(url=url, ca=ca, generation=0, restarted_at=0)
 
 
-def api_of(url, ca, secret):
-    return Api(host_of(url, ca), SimpleNamespace(secret=secret))
+def make_api(url, ca, secret):
+    return Api(make_host(url, ca), SimpleNamespace(secret=secret))
 
 
 class Client:
@@ -126,7 +126,7 @@ class Client:
 
 
 def run_client(results, end, url, ca, secret, number):
-    results.send(Client(api_of(url, ca, secret), number, end).run())
+    results.send(Client(make_api(url, ca, secret), number, end).run())
 
 
 # ---------------------------------------------------------------- hostile
@@ -160,7 +160,7 @@ def slow_client(api, connect, end):
 
 def run_slow_clients(results, end, urls, ca, secret):
     os.nice(LOW_PRIORITY)
-    kinds = itertools.cycle(itertools.product([slow_handshake, slow_headers, slow_body], [api_of(url, ca, secret) for url in urls]))
+    kinds = itertools.cycle(itertools.product([slow_handshake, slow_headers, slow_body], [make_api(url, ca, secret) for url in urls]))
     threads = [threading.Thread(target=slow_client, args=(api, connect, end)) for connect, api in itertools.islice(kinds, SLOW_CLIENTS)]
     for thread in threads:
         thread.start()
@@ -181,7 +181,7 @@ HOSTILE = [behave for behave, _ in ENDLESS.values()] + [hang, drip, slowly(3), r
 def run_hostile_receivers(results, end, url, ca, secret):
     """An organization whose events go to all these receivers."""
     os.nice(LOW_PRIORITY)
-    api = api_of(url, ca, secret)
+    api = make_api(url, ca, secret)
     client = Client(api, "hostile", end)
     with contextlib.ExitStack() as stack:
         receivers = [stack.enter_context(Receiver(behave)) for behave in HOSTILE]
@@ -200,7 +200,7 @@ def run_hostile_receivers(results, end, url, ca, secret):
 def run_contenders(results, end, urls, ca, keys):
     """Creates with duplicates of each other in several organizations. The result is a list of records for each of the keys."""
     os.nice(LOW_PRIORITY)
-    all = [contenders_of([host_of(url, ca) for url in urls], key, end) for key in keys]
+    all = [contenders_of([make_host(url, ca) for url in urls], key, end) for key in keys]
     for contender in itertools.chain(*all):
         contender.start()
     for contender in itertools.chain(*all):

@@ -61,10 +61,10 @@ class Processes:
 
     def stop(self):
         self.end.set()
-        return [self.record_of(*one) for one in self.started]
+        return [self.receive_record(*one) for one in self.started]
 
     @staticmethod
-    def record_of(process, results):
+    def receive_record(process, results):
         assert results.poll(4 * clients.REQUEST_TIMEOUT_S), "a process does not end"
         record = results.recv()  # EOFError if it failed
         process.join(clients.REQUEST_TIMEOUT_S)

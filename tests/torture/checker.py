@@ -82,7 +82,7 @@ class Consumer:
             attempt.answered_at = now
 
 
-def is_version_of(payload, row):
+def is_version(payload, row):
     """Whether the fields of a payload have the values of the row."""
     return None not in (payload, row) and payload.items() <= row.items()
 
@@ -143,7 +143,7 @@ class Checker:
         wrong = [id for id, name in self.renamed.items() if stored.get(id, {}).get("name") != name]
         self.expect_none("acknowledged changes that are not stored", wrong)
         wrong = [(consumer.name, id) for consumer in self.consumers for id in stored.keys() | consumer.copy.keys()
-                 if not is_version_of(consumer.copy.get(id), stored.get(id))]
+                 if not is_version(consumer.copy.get(id), stored.get(id))]
         self.expect_none("receivers' copies that differ from the table", wrong)
         limit = time.time() + CLOCK_TOLERANCE_S
         future = [text for _, _, text in rows if any(moment(json.loads(text)[field]) > limit for field in TIMESTAMP_FIELDS)]

@@ -221,7 +221,7 @@ def check_template(given, templates):
     require(found, 132001, f"template name ({given['name']}) does not exist in {language['code']}")
     require(found[0]["status"] != "PAUSED", 132015, "the template is paused")
     require(found[0]["status"] == "APPROVED", 132016, "the template is disabled")
-    wanted, parameters = list(expected_parameters(found[0])), list(parameters_of(given))
+    wanted, parameters = list(expected_parameters(found[0])), list(read_parameters(given))
     for part in ("header", "body", "button"):
         ours, theirs = ([one[1:] for one in both if one[0] == part] for both in (parameters, wanted))
         require(len(ours) == len(theirs), 132000,
@@ -242,7 +242,7 @@ def expected_parameters(found):
                 yield "button", button["type"].lower(), str(index)
 
 
-def parameters_of(given):
+def read_parameters(given):
     """The parameters that a message has, as expected_parameters has them."""
     components = given.get("components", [])
     require(isinstance(components, list), 100, "components must be an array")
