@@ -503,7 +503,7 @@ create index whatsapp_identity_preference on neoapi.whatsapp_identity (conversat
 create index whatsapp_identity_lead on neoapi.whatsapp_identity (conversation_id) where kind = 'lead';
 create index whatsapp_identity_lead_id on neoapi.whatsapp_identity (lead_id) where lead_id is not null;
 
--- Which row counts if two are of the same second.
+-- Decides which row counts if two have the same second: the one with the higher rank.
 create function neoapi.whatsapp_identity_rank(kind text) returns int
     language sql immutable strict parallel safe
     return array_position(array['lead', 'sent', 'seen', 'returned', 'left', 'joined'], kind);
@@ -529,9 +529,9 @@ create function neoapi.whatsapp_phone_period(organization text, number text, key
                            and i.boundary > moment), 'infinity')
     $$;
 
--- The conversations of the other rows that share the row's link, user id or period; without null. One lookup for each, because
+-- The conversations of other rows with the same link, user id or period; without null. Each is looked up by a query of its own, because
 -- PostgreSQL then uses its index whatever the table's statistics are.
-create function neoapi.whatsapp_conversations_of(i neoapi.whatsapp_identity) returns text[]
+create function neoapi.whatsapp_related_conversations(i neoapi.whatsapp_identity) returns text[]
     language plpgsql stable as $$
 declare
     period record;
@@ -570,8 +570,8 @@ begin
       and greatest(opt_out.opted_out_at, opt_out.preference_at) > coalesce(x.imported_stop_last, '-infinity');
 end $$;
 
--- Since when the contact has opted out, which is its earliest stop since its last resume, and the time of its last stop or resume,
--- by the identities with ids up to `known`; null: by all.
+-- Returns since when the contact has opted out, which is its earliest stop after its last resume, and the time of its last stop or
+-- resume. Only identities with ids up to `known` count; null: all.
 create function neoapi.whatsapp_preference(c neoapi.whatsapp_conversation, known bigint, out opted_out_at timestamptz,
                                            out preference_at timestamptz)
     language sql stable
@@ -587,14 +587,14 @@ create function neoapi.whatsapp_preference(c neoapi.whatsapp_conversation, known
         from resumed r left join sent s on s.preference = 'stop' and s.at >= coalesce(r.at, '-infinity') group by r.at
     $$;
 
--- The contact's state, as its rows say: the phone and the user id that it has now, its name and lead, and whether it has opted out.
+-- The contact's state by its rows: the phone and the user id that it has now, its name and lead, and whether it has opted out.
 create function neoapi.whatsapp_contact_state(c neoapi.whatsapp_conversation, out wa_id text, out bsuid text, out name text,
                                               out lead_id text, out opted_out_at timestamptz, out preference_at timestamptz)
     language plpgsql stable as $$
 declare
     latest neoapi.whatsapp_identity;
 begin
-    -- A phone that a lead has counts only if the provider has named none.
+    -- A lead's phone counts only if the provider has reported none.
     for latest in
         select i.* from neoapi.whatsapp_identity i
         where i.organization_id = c.organization_id and i.conversation_id = c.id and i.phone is not null
@@ -658,9 +658,9 @@ create function neoapi.whatsapp_unread_count(organization text, conversation tex
           and m.occurred_at > coalesce(last_read_at, '-infinity')
     $$;
 
--- The contacts that the rows of these conversations are: of each the rows, their conversations, whether one of them is a lead's,
--- and whether the contact is known by more than what the provider returned for a message to somebody else. There are few distinct
--- combinations of period, user id and link, whatever the number of rows.
+-- Groups the identities of these conversations by contact. Returns for each contact its rows, their conversations, whether one of the
+-- rows is a lead's, and whether the contact is known by more than what the provider returned for a message to somebody else. Rows
+-- with the same period, user id and link are one unit: there are few units, whatever the number of rows.
 create function neoapi.whatsapp_contacts_in(organization text, conversations text[])
     returns table (members bigint[], origins text[], has_lead boolean, is_contact boolean)
     language sql stable
@@ -685,8 +685,8 @@ create function neoapi.whatsapp_contacts_in(organization text, conversations tex
         group by k.root order by bool_or(u.is_contact) desc, bool_or(u.has_lead) desc, min(u.first), min(m.id)
     $$;
 
--- Gives one contact's rows to one of the conversations that they were in and that is not taken, or else to a new one, which
--- inherits from all of them. One from which messages were sent is preferred, because clients know its id.
+-- Moves the rows of one contact to one of their conversations that is not taken, preferably one from which messages were sent, because
+-- clients know its id. If all are taken, moves them to a new one. The chosen conversation inherits from all of them.
 create function neoapi.whatsapp_assign(organization text, members bigint[], origins text[], taken text[], has_lead boolean,
                                        split_id text) returns text
     language plpgsql volatile as $$
@@ -724,8 +724,8 @@ begin
     return chosen;
 end $$;
 
--- Merges and splits conversations so that each has the rows and messages of one contact. `split_id` is the id for a new one; one
--- boundary splits one contact.
+-- Merges and splits conversations so that each has the rows and messages of one contact. `split_id` is the id for a new conversation;
+-- one is enough, because a boundary splits only one contact.
 create function neoapi.whatsapp_regroup(organization text, conversations text[], split_id text) returns void
     language plpgsql volatile as $$
 declare
@@ -808,7 +808,7 @@ begin
     loop -- until the conversation is locked: neoapictl can remove it
         select o.* into known from neoapi.whatsapp_identity o
         where o.organization_id = i.organization_id and o.number_id = i.number_id and o.source = i.source;
-        holders := case when known.id is null then neoapi.whatsapp_conversations_of(i) else array[known.conversation_id] end;
+        holders := case when known.id is null then neoapi.whatsapp_related_conversations(i) else array[known.conversation_id] end;
         exit when cardinality(holders) = 0;
         perform from neoapi.whatsapp_conversation c where c.organization_id = i.organization_id and c.id = holders[1] for update;
         exit when found;
@@ -827,7 +827,7 @@ begin
         is_split := exists (select from neoapi.whatsapp_identity o
             where o.organization_id = i.organization_id and o.number_id = i.number_id and o.phone = i.phone and o.id <> i.id
               and case i.kind when 'left' then o.at >= i.boundary else o.at < i.boundary end);
-        holders := neoapi.whatsapp_conversations_of(i) || array(select distinct o.conversation_id from neoapi.whatsapp_identity o
+        holders := neoapi.whatsapp_related_conversations(i) || array(select distinct o.conversation_id from neoapi.whatsapp_identity o
             where o.organization_id = i.organization_id and o.number_id = i.number_id and o.phone = i.phone);
     end if;
     if is_split or i.conversation_id <> any (holders) then
@@ -859,7 +859,7 @@ begin
     i.wa_id := m.recipient_wa_id;
     i.phone := neoapi.whatsapp_phone_key(i.wa_id);
     i.bsuid := m.recipient_bsuid;
-    if cardinality(neoapi.whatsapp_conversations_of(i)) = 0 then
+    if cardinality(neoapi.whatsapp_related_conversations(i)) = 0 then
         return; -- another contact has the phone since, from whom nothing is known
     end if;
     perform neoapi.whatsapp_add_identity(i, m.conversation_id, null);
