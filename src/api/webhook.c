@@ -92,13 +92,8 @@ static neo_problem *read_delivery(neo_call *call, neo_result *result)
 
 /* ---------------------------------------------------------------- new deliveries */
 
-static neo_pg_status test(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
-{
-    (void)baton;
-    return neo_delivery_make(pg, &call->actor, call->idempotency, call->match.id, NULL, call->pool, rows);
-}
-
-static neo_pg_status retry(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
+/* Repeats the delivery in the path, or without one sends a test. */
+static neo_pg_status make_delivery(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
 {
     (void)baton;
     return neo_delivery_make(pg, &call->actor, call->idempotency, call->match.id, call->match.subresource_id, call->pool, rows);
@@ -130,14 +125,9 @@ static neo_problem *deliver(neo_call *call, const neo_idempotent *operation, neo
     return problem;
 }
 
-static neo_problem *test_subscription(neo_call *call, neo_result *result)
+static neo_problem *test_or_retry(neo_call *call, neo_result *result)
 {
-    return deliver(call, &(neo_idempotent){.write = test}, result);
-}
-
-static neo_problem *retry_delivery(neo_call *call, neo_result *result)
-{
-    return deliver(call, &(neo_idempotent){.write = retry}, result);
+    return deliver(call, &(neo_idempotent){.write = make_delivery}, result);
 }
 
 static neo_problem *recover_deliveries(neo_call *call, neo_result *result)
@@ -206,7 +196,7 @@ const neo_operation neo_webhook_operations[] = {
      .answer = "The keys."},
     {.method = "POST",
      .path = "webhooks/{id}/test",
-     .run = test_subscription,
+     .run = test_or_retry,
      .access = NEO_ACCESS_WRITE,
      .accepts = NEO_ACCEPTS_IDEMPOTENCY_KEY,
      .status = 201,
@@ -265,7 +255,7 @@ const neo_operation neo_webhook_operations[] = {
      .answer = "The delivery."},
     {.method = "POST",
      .path = "webhooks/{id}/deliveries/{delivery_id}/retry",
-     .run = retry_delivery,
+     .run = test_or_retry,
      .access = NEO_ACCESS_WRITE,
      .accepts = NEO_ACCEPTS_IDEMPOTENCY_KEY,
      .status = 201,
