@@ -297,7 +297,7 @@ static void put_value(neo_buf *out, const char *name, const neo_json *value)
 /* A table with the members `columns` of each object of a list. */
 static void put_table(neo_buf *out, const neo_json *list, const char *const *columns)
 {
-    neo_buf_puts(out, "<div class=\"table\"><table><thead><tr>");
+    neo_buf_puts(out, "<div class=\"table\" tabindex=\"0\"><table><thead><tr>");
     for (const char *const *c = columns; *c; c++)
         neo_buf_printf(out, "<th scope=\"col\">%s</th>", translate(names, *c));
     neo_buf_puts(out, "</tr></thead>\n<tbody>\n");
@@ -439,10 +439,11 @@ static void put_section(neo_buf *out, size_t i, const neo_json *list)
 static void put_periods(neo_buf *out, const neo_json *export)
 {
     const neo_json *counts = neo_json_get(export, "counts"), *kept = neo_json_get(export, "kept");
-    neo_buf_puts(out,
-                 "<h2>Outros vestígios e prazos</h2>\n<div class=\"table\"><table><thead><tr><th scope=\"col\">O quê</th>"
-                 "<th scope=\"col\">Quantos</th><th scope=\"col\">Guardado por</th><th scope=\"col\">Os seus, até</th></tr>"
-                 "</thead>\n<tbody>\n");
+    neo_buf_puts(
+        out,
+        "<h2>Outros vestígios e prazos</h2>\n<div class=\"table\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">O quê</th>"
+        "<th scope=\"col\">Quantos</th><th scope=\"col\">Guardado por</th><th scope=\"col\">Os seus, até</th></tr>"
+        "</thead>\n<tbody>\n");
     for (void *m = counts ? neo_json_first((neo_json *)counts) : NULL; m; m = neo_json_next((neo_json *)counts, m)) {
         const neo_json *period = kept ? neo_json_get(kept, neo_json_member_key(m)) : NULL;
         const neo_json *days = period ? neo_json_get(period, "days") : NULL;

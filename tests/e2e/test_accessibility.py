@@ -7,6 +7,7 @@ pytest.importorskip("selenium", reason="python3-selenium is not installed")
 
 from accessibility import axe, violations  # noqa: E402, F401 (fixtures)
 from browser import THEMES, browser  # noqa: E402, F401 (a fixture among them)
+from factories import ADDRESS, cpf  # noqa: E402
 from pages import OPERATION, PAGES  # noqa: E402
 
 pytestmark = pytest.mark.unsanitized
@@ -20,6 +21,16 @@ def themed(request, browser):
 @pytest.mark.parametrize("path", [*PAGES, OPERATION, "docs/listBrokers", "docs/batchContracts"])
 def test_a_page_has_no_violations(browser, themed, violations, anonymous, path):
     browser.open(anonymous.url + path)
+    assert violations() == []
+
+
+def test_the_page_for_a_person_has_no_violations(browser, themed, violations, own_api, factory, tmp_path):
+    party = factory.party(email="marina@example.com", document_number=cpf(), address=ADDRESS)["id"]
+    factory.lead(party_id=party)
+    factory.contract(parties=[{"party_id": party, "role": "buyer"}, *factory.signed("sale")[:1]])
+    page = tmp_path / "page.html"
+    page.write_text(own_api.post("subjects/export", {"email": "marina@example.com"}, headers={"Accept": "text/html"}).text)
+    browser.open(page.as_uri())
     assert violations() == []
 
 
