@@ -179,7 +179,7 @@ static void finish_record(neo_courier *c)
 static int remaining_delay(const neo_courier *c, const neo_due_delivery *due)
 {
     neo_ms left = c->claimed_at + (neo_ms)(due->delay + 0.5) - neo_steady_ms();
-    return due->delay && left > 0 ? (int)left : 0;
+    return due->delay > 0 && left > 0 ? (int)left : 0;
 }
 
 static void send_request(neo_courier *c, const neo_webhook_request *request)
