@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).parents[1] / "e2e"))
 from clients import Changer, Client, Creator, Follower, Reader, Revoked, Webhooks  # noqa: E402
 from faults import FAULTS, Cluster, in_private_network, machines, replace  # noqa: E402
 from history import Request, check_keys, check_log, check_registers  # noqa: E402
-from next_version import NEXT, NextVersion  # noqa: E402
+from next_version import NEXT, WEBSITE, NextVersion  # noqa: E402
 
 RECOVERY_S, STEADY_S, BROKERS = 60, 5, 4
 UNCONFIRMED_S = 15  # for which a host that has not confirmed a revocation may accept the key
@@ -143,7 +143,7 @@ def upgrade(cluster, webhooks):
     wrong."""
     place, program = cluster.directory / "newer", Path(cluster.env()["NEOAPI_CTL"])
     place.mkdir()
-    newer = NextVersion(place, ("next", NEXT), has_website=True)
+    newer = NextVersion(place, ("next", NEXT), edits=[WEBSITE])
     load = Load(cluster, webhooks)
     replace(program, "exec '.*?'", f"exec '{newer.ctl}'")
     cluster.neoapictl("migrate")

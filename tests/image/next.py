@@ -7,7 +7,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
-from next_version import NEXT, NextVersion  # noqa: E402
+from next_version import NEXT, WEBSITE, NextVersion  # noqa: E402
 
 
 def main():
@@ -17,7 +17,7 @@ def main():
         former.unlink()
     with tempfile.TemporaryDirectory() as place:
         place = pathlib.Path(place)
-        made, tree = NextVersion(place, ("next", NEXT), has_website=True), place / "tree"
+        made, tree = NextVersion(place, ("next", NEXT), edits=[WEBSITE]), place / "tree"
         subprocess.run(["dpkg-deb", "-R", deb, tree], check=True)
         subprocess.run(["install", "-m", "755", made.ctl, tree / "usr/bin/neoapictl"], check=True)
         subprocess.run(["install", "-m", "644", made.module, tree / "usr/lib/apache2/modules/mod_neoapi.so"], check=True)
