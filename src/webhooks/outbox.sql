@@ -128,22 +128,25 @@ followers as materialized (
 parked as (
     update neoapi.webhook_queue q set due_at = 'infinity'
     where {parks}::boolean and q.ctid = any (array(
-        select b.at
-        from neoapi.webhook_subscription s,
-        lateral (
-            select q.ctid as at, q.id, q.resource_id, q.changed_at, q.due_at
-            from neoapi.webhook_queue q
-            where q.subscription_id = s.id and q.due_at <= now() and q.claim is null and exists (
-                select from neoapi.webhook_queue e
-                where e.subscription_id = q.subscription_id and e.resource_id = q.resource_id
-                    and (e.changed_at, e.id) < (q.changed_at, q.id))
-            order by q.due_at limit 500 for update of q skip locked) b,
-        lateral (
-            select e.due_at from neoapi.webhook_queue e
-            where e.subscription_id = s.id and e.resource_id = b.resource_id and (e.changed_at, e.id) < (b.changed_at, b.id)
-                and (e.claim & 1 = 1) is not true
-            order by e.changed_at, e.id limit 1 for key share of e skip locked) earlier
-        where {parks}::boolean and s.ordering = 'resource' and s.is_active and earlier.due_at > b.due_at))),
+        select w.ctid from neoapi.webhook_queue w
+        where w.due_at <= now() and w.claim is null and w.ctid = any (array(
+            select b.at
+            from neoapi.webhook_subscription s,
+            lateral (
+                select q.ctid as at, q.id, q.resource_id, q.changed_at, q.due_at
+                from neoapi.webhook_queue q
+                where q.subscription_id = s.id and q.due_at <= now() and q.claim is null and exists (
+                    select from neoapi.webhook_queue e
+                    where e.subscription_id = q.subscription_id and e.resource_id = q.resource_id
+                        and (e.changed_at, e.id) < (q.changed_at, q.id))
+                order by q.due_at limit 500) b,
+            lateral (
+                select e.due_at from neoapi.webhook_queue e
+                where e.subscription_id = s.id and e.resource_id = b.resource_id and (e.changed_at, e.id) < (b.changed_at, b.id)
+                    and (e.claim & 1 = 1) is not true
+                order by e.changed_at, e.id limit 1 for key share of e skip locked) earlier
+            where {parks}::boolean and s.ordering = 'resource' and s.is_active and earlier.due_at > b.due_at))
+        for update of w skip locked))),
 -- The requests of a subscription with max_per_second follow each other at equal intervals, whichever processes send them.
 paced as (
     update neoapi.webhook_pace p set next_at = greatest(p.next_at, now()) + n.count * interval '1 second' / n.max_per_second
