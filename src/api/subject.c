@@ -18,28 +18,25 @@
 static neo_json *person_in_query(neo_call *call)
 {
     neo_json *person = neo_json_make_object(call->pool);
-    for (const neo_filter *f = neo_subject_filters; f->name; f++) {
-        const char *value = apr_table_get(call->query, f->name);
-        if (value)
-            neo_json_set(person, f->name, neo_json_make_string(value, call->pool));
-    }
+    for (const neo_filter *f = neo_subject_filters; f->name; f++)
+        neo_json_set_string(person, f->name, apr_table_get(call->query, f->name), call->pool);
     return person;
 }
 
 typedef neo_pg_status reader(neo_pg *pg, const char *organization, const neo_json *person, apr_pool_t *pool, neo_rows *rows);
 
-/* {"parameters": ["email"]}: what named the person, without the values. */
+/* {"parameters": ["email"]}: which values the request gave, without them. */
 static const char *audit_details(const neo_json *person, apr_pool_t *pool)
 {
     neo_json *details = neo_json_make_object(pool), *names = neo_json_make_array(pool);
     for (const neo_filter *f = neo_subject_filters; f->name; f++)
         if (neo_json_get(person, f->name))
-            neo_json_append(names, neo_json_make_string(f->name, pool));
+            neo_json_append_string(names, f->name, pool);
     neo_json_set(details, "parameters", names);
     return neo_json_text(details, pool).ptr;
 }
 
-/* Nothing is returned that the audit log does not have. */
+/* Returns nothing if it cannot be added to the audit log. */
 static neo_problem *read_with(neo_call *call, reader *read, const char *action, const neo_json *person, neo_result *result)
 {
     neo_pg *pg;
@@ -51,10 +48,7 @@ static neo_problem *read_with(neo_call *call, reader *read, const char *action, 
     if (status == NEO_PG_OK)
         status = neo_audit_add(pg, &call->actor, action, NULL, NULL, audit_details(person, call->pool), call->pool, &added);
     neo_call_release(call, pg);
-    if (status != NEO_PG_OK)
-        return neo_call_failed(call, status, NULL);
-    *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
-    return NULL;
+    return neo_call_return_row(call, status, &rows, result);
 }
 
 static neo_problem *find_subject(neo_call *call, neo_result *result)
@@ -75,7 +69,7 @@ static neo_problem *export_subject(neo_call *call, neo_result *result)
 
 /* ---------------------------------------------------------------- erasing */
 
-/* Each step commits, so that a request which ends in between, whatever the reason, loses nothing. */
+/* Each step commits. So if the request ends in between, what was erased stays erased. */
 static neo_problem *erase(neo_call *call, neo_pg *pg, const neo_json *person, neo_rows *rows)
 {
     const char *id;
@@ -109,7 +103,9 @@ static neo_problem *erase_subject(neo_call *call, neo_result *result)
     return NULL;
 }
 
-#define PERSON_PROBLEMS (NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_REQUIRED) | NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_INVALID))
+#define ABOUT_A_PERSON                                                                                                         \
+    .status = 200, .resource = &neo_subject, .media_type = "application/json", .tag = "Subjects",                              \
+    .problems = NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_REQUIRED) | NEO_PROBLEM_BIT(NEO_VALIDATION_FIELD_INVALID)
 
 const neo_operation neo_subject_operations[] = {
     {.method = "GET",
@@ -117,35 +113,26 @@ const neo_operation neo_subject_operations[] = {
      .run = find_subject,
      .access = NEO_ACCESS_READ,
      .accepts = NEO_ACCEPTS_FILTERS,
-     .status = 200,
+     ABOUT_A_PERSON,
      .filters = neo_subject_filters,
-     .resource = &neo_subject,
-     .media_type = "application/json",
-     .problems = PERSON_PROBLEMS,
      .schema = "Subject",
-     .tag = "Subjects",
      .verb = "findSubject",
      .summary = "Find the data of a person",
      .doc =
-         "Every record of the organization about the person, with the field that matches: `exact`, `normalized` (another case "
-         "of "
-         "an e-mail address, a number with or without the ninth digit) or `linked` (another record refers to it). Nothing is "
-         "guessed from names. `deleted`: only the event log still has it. Also what an erasure has kept because the law "
-         "requires it. At least one parameter is required; each finds for itself.",
+         "Every record of the organization about the person, with the field that matches and how: `exact`, `normalized` "
+         "(another case of an e-mail address, a number with or without the ninth digit) or `linked` (another record refers to "
+         "it). Nothing is guessed from names. Of a record that is `deleted`, only the event log still has data. Also what an "
+         "erasure has kept because the law requires it. At least one parameter is required; each is searched for on its own.",
      .answer = "What the organization stores about the person."},
     {.method = "POST",
      .path = "subjects/export",
      .run = export_subject,
      .access = NEO_ACCESS_READ,
      .accepts = NEO_ACCEPTS_BODY,
-     .status = 200,
-     .resource = &neo_subject,
      .body = &neo_subject,
-     .media_type = "application/json",
-     .problems = PERSON_PROBLEMS,
+     ABOUT_A_PERSON,
      .page = &neo_subject_page,
      .schema = "SubjectExport",
-     .tag = "Subjects",
      .verb = "exportSubject",
      .summary = "Export the data of a person",
      .doc = "The answer to the person (Lei 13.709, art. 19): every record in full, where it comes from, which subscriptions "
@@ -156,20 +143,16 @@ const neo_operation neo_subject_operations[] = {
      .run = erase_subject,
      .access = NEO_ACCESS_WRITE,
      .accepts = NEO_ACCEPTS_BODY,
-     .status = 200,
-     .resource = &neo_subject,
      .body = &neo_subject,
-     .media_type = "application/json",
-     .problems = PERSON_PROBLEMS,
+     ABOUT_A_PERSON,
      .schema = "Erasure",
-     .tag = "Subjects",
      .verb = "eraseSubject",
      .summary = "Erase the data of a person",
      .doc =
          "Leads, conversations, messages and documents are deleted. So is a party to which no other record refers; otherwise "
-         "it "
-         "stays without personal data. Events, stored responses and rejected leads lose the personal data, too. What the law "
-         "obliges to keep is kept apart, and only `GET /subjects` shows it. Followers get `party.erased` and `lead.erased`.\n\n"
+         "it stays without personal data. Events, stored responses and rejected leads lose the personal data, too. What the "
+         "law obliges to keep is kept apart, and only `GET /subjects` shows it. Followers get `party.erased` and "
+         "`lead.erased`.\n\n"
          "A large erasure continues in the background: it is `running`. Repeat the request to see its state; this also "
          "erases what was written since.",
      .answer = "The erasure, or with `dry_run` what it would do."},

@@ -18,16 +18,14 @@ static const char *read_person(const neo_ctl *ctl, neo_json **person)
         {"document-number", "document_number"}, {"email", "email"}, {"phone", "phone"}, {NULL, NULL}};
     neo_json *given = neo_json_make_object(ctl->pool);
     for (int i = 0; options[i][0]; i++) {
-        const char *value = neo_ctl_value(ctl, options[i][0]);
-        if (value)
-            neo_json_set(given, options[i][1], neo_json_make_string(value, ctl->pool));
+        neo_json_set_string(given, options[i][1], neo_ctl_value(ctl, options[i][0]), ctl->pool);
     }
     const neo_problem *problem = neo_validate(&neo_subject, given, ctl->pool, person);
     return problem ? problem->detail : NULL;
 }
 
-/* The organization exists, and the person is valid; then *pg is open. */
-static const char *begin(const neo_ctl *ctl, neo_json **person, neo_pg **pg, const char **tenant)
+/* Opens *pg, unless the organization does not exist or the person is invalid. */
+static const char *open_for_person(const neo_ctl *ctl, neo_json **person, neo_pg **pg, const char **tenant)
 {
     neo_rows rows;
     const char *organization = neo_ctl_value(ctl, "organization"), *error = read_person(ctl, person);
@@ -40,7 +38,7 @@ static const char *begin(const neo_ctl *ctl, neo_json **person, neo_pg **pg, con
     return NULL;
 }
 
-static const char *parsed(const neo_ctl *ctl, const neo_rows *rows, neo_json **value)
+static const char *parse_row(const neo_ctl *ctl, const neo_rows *rows, neo_json **value)
 {
     const char *error;
     *value = neo_json_parse(neo_rows_text(rows, 0, 0), ctl->pool, &error);
@@ -54,13 +52,13 @@ static const char *read_with(const neo_ctl *ctl, reader *read, neo_json **value)
     neo_pg *pg;
     neo_rows rows;
     neo_json *person;
-    const char *tenant, *error = begin(ctl, &person, &pg, &tenant);
+    const char *tenant, *error = open_for_person(ctl, &person, &pg, &tenant);
     if (!error && read(pg, neo_ctl_value(ctl, "organization"), person, ctl->pool, &rows) != NEO_PG_OK)
         error = rows.message;
-    return error ? error : parsed(ctl, &rows, value);
+    return error ? error : parse_row(ctl, &rows, value);
 }
 
-static neo_ctl_exit find(neo_ctl *ctl)
+static neo_ctl_exit find_person(neo_ctl *ctl)
 {
     neo_json *value = NULL;
     const char *error = read_with(ctl, neo_subject_find, &value);
@@ -69,7 +67,7 @@ static neo_ctl_exit find(neo_ctl *ctl)
 
 /* ---------------------------------------------------------------- export */
 
-static neo_ctl_exit export(neo_ctl *ctl)
+static neo_ctl_exit export_person(neo_ctl *ctl)
 {
     neo_json *value = NULL;
     const char *error = read_with(ctl, neo_subject_export, &value);
@@ -90,7 +88,8 @@ static const char *erase_all(const neo_ctl *ctl, neo_json **value)
     neo_pg *pg;
     neo_rows rows = {0};
     neo_json *person;
-    const char *id, *tenant, *organization = neo_ctl_value(ctl, "organization"), *error = begin(ctl, &person, &pg, &tenant);
+    const char *id, *tenant, *organization = neo_ctl_value(ctl, "organization"),
+                             *error = open_for_person(ctl, &person, &pg, &tenant);
     if (error)
         return error;
     const neo_actor actor = {tenant, organization, "neoapictl", "neoapictl", NULL, NULL, NULL};
@@ -101,10 +100,10 @@ static const char *erase_all(const neo_ctl *ctl, neo_json **value)
         status = neo_erasure_step(pg, organization, id, pool, &has_more);
     if (status == NEO_PG_OK)
         status = neo_erasure_read(pg, organization, id, ctl->pool, &rows);
-    return status == NEO_PG_OK ? parsed(ctl, &rows, value) : "the erasure stopped; run the same command again to resume";
+    return status == NEO_PG_OK ? parse_row(ctl, &rows, value) : "the erasure stopped; run the same command again to resume";
 }
 
-static neo_ctl_exit erase(neo_ctl *ctl)
+static neo_ctl_exit erase_person(neo_ctl *ctl)
 {
     neo_json *value = NULL;
     const char *error = neo_ctl_value(ctl, "dry-run") ? read_with(ctl, neo_subject_preview, &value) : erase_all(ctl, &value);
@@ -126,13 +125,12 @@ static const neo_parameter erase_options[] = {
     PERSON, {"dry-run", NEO_KIND_FLAG, 0, NULL, "show what would be erased and erase nothing"}, {0}};
 
 const neo_ctl_command neo_ctl_subject[] = {
-    {"subject", "find", "Find the data of a person.", NULL, NULL, find_options, find, NULL, 0},
+    {"subject", "find", "Find the data of a person.", NULL, NULL, find_options, find_person, NULL, 0},
     {"subject", "export", "Export the data of a person.",
-     "This is the answer that the person is entitled to (Lei 13.709, art. 19).", NULL, export_options, export, NULL, 0},
+     "This is the answer that the person is entitled to (Lei 13.709, art. 19).", NULL, export_options, export_person, NULL, 0},
     {"subject", "erase", "Erase the data of a person.",
-     "What the law obliges to keep is kept apart; see doc/privacy.md. This cannot be undone. If it is interrupted, the "
-     "server's job "
-     "\"erase\" continues it, and so does the same command.",
-     NULL, erase_options, erase, NULL, 0},
+     "What the law obliges to keep is kept apart; see doc/privacy.md. This cannot be undone. "
+     "If it is interrupted, the server's job \"erase\" continues it, and so does the same command.",
+     NULL, erase_options, erase_person, NULL, 0},
     {0},
 };
