@@ -24,7 +24,7 @@ typedef struct neo_in_flight_delivery {
     int is_sent;
     int is_delayed;                            /* until its time comes, because of max_per_second */
     int is_failing;                            /* the subscription's previous attempt failed */
-    int success_is_news;                       /* see neo_due_delivery */
+    int records_success;                       /* see neo_due_delivery */
     int frees_next;                            /* see neo_due_delivery */
     int is_waiting;                            /* until the delivery that it follows was recorded */
     const neo_due_delivery *follower;          /* see neo_due_delivery */

@@ -30,7 +30,7 @@ typedef struct neo_due_delivery {
     const char *private_key;     /* sealed; NULL if the subscription has no asymmetric signature */
     const char *previous_key;    /* sealed; NULL if there is none or it has expired */
     int is_failing;              /* the subscription's last attempt failed */
-    int success_is_news;         /* a success must be recorded: it changes the health, or the last one is over a minute old */
+    int records_success;         /* a success must be recorded: it changes the health, or the last one is over a minute old */
     int per_hour;                /* limit of the organization's deliveries to a host in an hour; 0 if unlimited */
     int frees_next;              /* another delivery may be claimed when this one has ended */
     int is_ordered;              /* the subscription has `ordering` */

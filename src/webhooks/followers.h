@@ -7,7 +7,7 @@
 #include "admission.h"
 #include "results.h"
 
-/* The follower of `delivery`, whose result was just added to `results`, takes its place in flight. */
+/* Replaces `delivery` in flight by its follower. The result of `delivery` was just added to `results`. */
 void neo_followers_wait(neo_in_flight *in_flight, neo_results *results, const neo_in_flight_delivery *delivery);
 
 /* When `recorded` was recorded, with these rows of neo_outbox_completed: adds the requests of its followers to `outgoing`.

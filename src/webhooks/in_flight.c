@@ -97,7 +97,7 @@ neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_du
     d->claim = neo_claimed_number(claimed, due);
     d->number = due->number;
     d->is_failing = due->is_failing;
-    d->success_is_news = due->success_is_news;
+    d->records_success = due->records_success;
     d->frees_next = due->frees_next;
     neo_receivers_host(due->url, d->host);
     if (due->trace) {

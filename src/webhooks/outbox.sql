@@ -39,10 +39,12 @@ async_commit as materialized (
     select set_config('synchronous_commit', 'off', true) as off,
         pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ({claim}::bigint >> 32)::int) as locked),
 due as materialized (
-    select row_number() over () as rank, d.at, d.id, d.resource_id, d.changed_at, o.takes_followers and d.number = 1 as takes_followers, o.id as subscription, o.free_slots, o.url, o.secret, o.previous, o.private_key, o.previous_key, o.failing,
-        o.success_is_news, o.per_hour, o.include, o.payload, o.fields, o.is_masked, o.headers, o.max_per_second, o.max_in_flight, o.items
+    select row_number() over () as rank, d.at, d.id, d.resource_id, d.changed_at,
+        o.takes_followers and d.number = 1 as takes_followers, o.id as subscription, o.free_slots, o.url, o.secret, o.previous,
+        o.private_key, o.previous_key, o.failing, o.records_success, o.per_hour, o.include, o.payload, o.fields, o.is_masked, o.headers,
+        o.max_per_second, o.max_in_flight, o.items
     from (select * from later union all select * from earlier) queue,
-    -- The subscription, if it is active, and how many more of its deliveries may be in flight; negative: milliseconds until one may be.
+    -- The subscription, if it is active, and how many more of its deliveries may be in flight. If negative: the milliseconds until one may be.
     lateral (
         select s.id, s.url, s.secret, s.include, s.payload, s.fields, s.is_masked, s.max_per_second, s.max_in_flight, s.items,
             s.ordering = 'resource' and s.failing_since is null and coalesce(s.max_per_second, s.max_in_flight, s.items) is null
@@ -57,7 +59,7 @@ due as materialized (
             s.failing_since is not null as failing,
             s.failing_since is not null or s.is_announced or s.limited_until is not null or s.paused_until is not null
                 or s.last_success_at > now() - interval '1 minute' is not true
-                as success_is_news,
+                as records_success,
             (select coalesce(p.deliveries_per_hour, 0) from neoapi.tenant t join neoapi.plan p on p.name = t.plan
                 where t.id = s.tenant_id) as per_hour,
             case when s.free = 0 then 0
@@ -78,7 +80,9 @@ due as materialized (
                 case when s.batch is not null then neoapi.webhook_request_items((s.batch->>'max_items')::int, (
                     select q.number from neoapi.webhook_queue q where q.subscription_id = queue.id order by q.due_at limit 1)) end as items,
                 queue.due_at + (s.batch->>'max_wait_ms')::int * interval '1 millisecond' as ready_at,
-                greatest(0, coalesce((select b.max - b.n from unnest({subscriptions}::text[], {counts}::int[], {limits}::int[]) as b (id, n, max) where b.id = queue.id),
+                greatest(0, coalesce(
+                    (select b.max - b.n from unnest({subscriptions}::text[], {counts}::int[], {limits}::int[]) as b (id, n, max)
+                     where b.id = queue.id),
                     case when s.failing_since is null then {per_subscription}::int else least({per_subscription}::int, 2) end)) as free
             from neoapi.webhook_subscription s
             where s.organization_id = queue.organization and s.id = queue.id and s.is_active and s.paused_until > now() is not true
@@ -87,8 +91,8 @@ due as materialized (
         select q.ctid as at, q.id, q.number, q.resource_id, q.changed_at
         from neoapi.webhook_queue q
         where q.subscription_id = o.id and q.due_at <= now()
-            -- The first one of its resource, if the subscription has ordering. Whoever sees a change of a resource sees the earlier
-            -- ones, which were committed before it could lock the resource.
+            -- With ordering only the first one of its resource. A statement that sees a change of a resource sees the earlier changes,
+            -- because they were committed before the later one could lock the resource.
             and (q.resource_id is null or not exists (
                 select from neoapi.webhook_queue e
                 where e.subscription_id = q.subscription_id and e.resource_id = q.resource_id
@@ -102,8 +106,8 @@ due as materialized (
                     and l.classid = (hashtext('neoapi.claim_owner')::bigint & x'ffffffff'::bigint)::oid))
         order by q.due_at limit greatest(o.free_slots, 0) for update of q skip locked) d on o.free_slots > 0
     where queue.due_at <= now() and (d.at is not null or o.free_slots < 0) and (select off from async_commit) is not null limit {max}::int),
--- What follows a claimed delivery of its resource is claimed with it, as far as it can be locked. The courier sends each when the one
--- before it was recorded (see `complete`).
+-- The next deliveries of the resource are claimed with the first one, up to one that cannot be locked. The courier sends each after the
+-- end of the one before it was recorded (see `complete`).
 next as materialized (
     select due.id as first, n.at, n.position
     from due, lateral (
@@ -122,9 +126,11 @@ followers as materialized (
     from (select free.id, next.at, next.first, next.position, row_number() over (partition by next.first order by next.position) as rank
           from next join free on free.at = next.at) f
     where f.rank = f.position),
--- If {parks}: due deliveries that wait for an earlier one of their resource become due when that is deleted, see webhook_queue_pass_on.
--- One that another process claims or deletes at the moment is skipped; so what waits for it is not parked. Neither is what comes after
--- one that is due: it is claimed with that, or parked afterwards. One that has a follower is no reason, because its deletion makes nothing due.
+-- If {parks}: due deliveries that wait for an earlier one of their resource are parked. They become due when that is deleted (see
+-- webhook_queue_pass_on). Not parked are deliveries that wait for one which
+-- - another process claims or deletes at the moment, because its row is locked;
+-- - is due, because they are claimed with it, or parked afterwards;
+-- - has a follower, because its deletion makes nothing due.
 parked as (
     update neoapi.webhook_queue q set due_at = 'infinity'
     where {parks}::boolean and q.ctid = any (array(
@@ -173,7 +179,7 @@ from (
     select t.id, t.organization_id, t.subscription_id, t.number, h.event_id, h.event_type,
         neoapi.format_timestamp(h.event_at) as created_at,
         case when due.fields is null then e.payload else neoapi.webhook_limited(e.payload, due.fields) end as payload,
-        due.url, due.secret, due.previous, due.failing, due.success_is_news, due.per_hour,
+        due.url, due.secret, due.previous, due.failing, due.records_success, due.per_hour,
         concat(case when 'changed' = any (due.include) then ',"changed":' || array_to_json(e.changed) end,
            case when 'previous' = any (due.include) then ',"previous":' || neoapi.webhook_limited(e.previous::text, due.fields) end) as changes,
         due.headers,
@@ -202,24 +208,27 @@ union all
 select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, -free_slots
 from due where at is null;
 
--- Records attempts; {ids} to {delays} are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless
--- no other process has claimed the delivery since: a crash of the database loses claims that were not flushed.
--- {health_organizations} to {pauses} are changes of subscriptions' health, at most one for each; a success is one once a minute, a pause is
--- the seconds for which the receiver asked to wait, or 0. Returns those whose health
--- changed, with the reason if it was made inactive. A success ends the display of the plan's limit, unless a delivery waits for the
--- next few seconds, as those of `defer` do. A delivery whose outcome is `released` was not sent and is due at once.
+-- Records attempts. {ids} to {delays} are arrays, one for each column. A delivery whose outcome is `released` was not sent and is due at
+-- once. Outcomes of claims that are no longer in force are ignored, unless no other process has claimed the delivery since: a crash of
+-- the database loses claims that were not flushed.
 --
--- Also returns the positions of deliveries that have ended, if the next one of the resource has the same claim and may be sent: the
--- subscription still wants it, and was not changed since the claim read it, at most two seconds ago (see followers.c); another second
--- is for differences of clocks.
+-- {health_organizations} to {pauses} are changes of subscriptions' health, at most one for each. A success is one once a minute. A pause
+-- is the seconds for which the receiver asked to wait, or 0. A success ends the display of the plan's limit, unless a delivery waits
+-- for the next few seconds, as those of `defer` do.
 --
--- The rows are locked in the order of their ids first, so that two statements that take several rows of the queue do not deadlock. The order in which a `delete` locks them is the planner's choice.
+-- Returns the subscriptions whose health changed, with the reason if one was made inactive. Also returns the positions of deliveries that
+-- have ended, if the next one of the resource has the same claim and may be sent: the subscription still wants it, and was not changed
+-- since the claim read it, at most two seconds ago (see followers.c). A third second is for differences between clocks.
+--
+-- The rows are first locked in the order of their ids, so that two statements that take several rows of the queue do not deadlock.
+-- Otherwise the planner would choose the order in which `delete` locks them.
 -- write: complete
 with done as materialized (
-    select o.id collate "C" as id, claim, organization, subscription collate "C" as subscription, number, started, duration, http_status, error, excerpt,
-        outcome, delay, position
-    from unnest({ids}::text[], {claims}::bigint[], {subscriptions}::text[], {organizations}::text[], {numbers}::int[], {starts}::timestamptz[], {durations}::int[], {statuses}::int[],
-        {errors}::text[], {excerpts}::text[], {outcomes}::text[], {delays}::float8[]) with ordinality
+    select o.id collate "C" as id, claim, organization, subscription collate "C" as subscription, number, started, duration, http_status,
+        error, excerpt, outcome, delay, position
+    from unnest({ids}::text[], {claims}::bigint[], {subscriptions}::text[], {organizations}::text[], {numbers}::int[],
+        {starts}::timestamptz[], {durations}::int[], {statuses}::int[], {errors}::text[], {excerpts}::text[], {outcomes}::text[],
+        {delays}::float8[]) with ordinality
         as o (id, claim, subscription, organization, number, started, duration, http_status, error, excerpt, outcome, delay, position)),
 claimed as materialized (
     select from neoapi.webhook_queue q
@@ -301,7 +310,7 @@ noted as (
     from due where s.organization_id = due.organization_id and s.id = due.id and not s.is_announced returning 1)
 select count(*) from noted;
 
--- Releases claimed deliveries. They are locked as above.
+-- Releases claimed deliveries. They are locked as by `complete`.
 -- write: release
 with done as materialized (
     select o.id collate "C" as id, o.claim, o.subscription collate "C" as subscription

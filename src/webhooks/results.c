@@ -43,7 +43,7 @@ static double delay_after(double delay, int pause, int jitter)
 static void set_health_change(neo_results *results, const neo_outcome *o, const neo_in_flight_delivery *delivery,
                               neo_health health, int pause, int is_last)
 {
-    int is_new = delivery->success_is_news;
+    int is_new = delivery->records_success;
     if (health != NEO_HEALTH_OK)
         is_new = !delivery->is_failing || is_last || health == NEO_HEALTH_GONE || pause;
     if (!is_new)
