@@ -120,7 +120,7 @@ def test_keys_of_signatures_are_encrypted_again(deployment):
     d.use(fresh)
     assert d.found()["found"] == "all 9 can be decrypted"
     arrival = d.deliver()
-    assert all(keys.is_signed(keys.key_of(one), arrival) for one in (first, second))
+    assert all(keys.is_signed(keys.load_key(one), arrival) for one in (first, second))
 
 
 def test_nothing_is_encrypted_until_every_process_of_httpd_has_the_key(deployment):

@@ -169,7 +169,7 @@ def test_a_batch_has_what_the_filters_select_masked_and_signed_with_the_key(admi
     arrival, = wait_for(receiver, 4)
     assert sorted(item["payload"]["id"] for item in arrival.json["deliveries"]) == sorted(2 * list(wanted))
     assert b"maria@example.com" not in arrival.body
-    assert keys.is_signed(keys.key_of(subscription["public_key"]), arrival)
+    assert keys.is_signed(keys.load_key(subscription["public_key"]), arrival)
     check_signatures(arrival, subscription["secret"])
 
 
