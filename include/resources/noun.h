@@ -44,6 +44,7 @@ typedef enum neo_parameter_kind {
     NEO_KIND_HOST,        /* a DNS name */
     NEO_KIND_PROVIDER_ID, /* an id at Meta: digits */
     NEO_KIND_BASE_URL,
+    NEO_KIND_COLLECTOR, /* the URL of a collector of traces */
     NEO_KIND_PORT,
     NEO_KIND_RANGES,   /* one or more address ranges */
     NEO_KIND_NETWORKS, /* networks in CIDR notation, which become an array */

@@ -47,6 +47,8 @@ static const neo_parameter serve_options[] = {
     {"webhook-allow-address", NEO_KIND_RANGES, 0, NULL, "NeoAPIWebhookAllowAddress"},
     {"webhook-allow-http", NEO_KIND_SWITCH, 0, "off", "NeoAPIWebhookAllowHTTP"},
     {"webhook-ca-bundle", NEO_KIND_FILE, 0, NULL, "NeoAPIWebhookCABundle"},
+    {"trace-collector", NEO_KIND_COLLECTOR, 0, NULL,
+     "NeoAPITraceCollector: the URL of an OpenTelemetry collector that receives spans by OTLP/HTTP"},
     MONITORING_PORT,
     {"monitoring-clients", NEO_KIND_RANGES, 0, "127.0.0.0/8 ::1",
      "the addresses that may read neoapi-status and neoapi-metrics"},

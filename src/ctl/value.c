@@ -96,6 +96,16 @@ static const char *check_base_url(const char *text, apr_pool_t *pool)
     return NULL;
 }
 
+/* Credentials would be in httpd's environment, and its configuration refuses them, too. */
+static const char *check_collector(const char *text, apr_pool_t *pool)
+{
+    const char *host = strncmp(text, "https://", 8) == 0 ? text + 8 : strncmp(text, "http://", 7) == 0 ? text + 7 : "";
+    (void)pool;
+    return *host && *host != '/' && strspn(host, "ABCDEFGHIJKLMNOPQRSTUVWXYZ" NAME_CHARACTERS ".~:/[]") == strlen(host)
+               ? NULL
+               : "must be a URL without a user or a query, such as http://127.0.0.1:4318";
+}
+
 /* As in httpd's Require ip and NeoAPIWebhookAllowAddress: 10.20.30.0/24 fd00::/64 127.0.0.1. */
 static const char *check_ranges(const char *text, apr_pool_t *pool)
 {
@@ -188,6 +198,7 @@ static const struct {
     [NEO_KIND_HOST] = {"NAME", .check = check_host_name},
     [NEO_KIND_PROVIDER_ID] = {"DIGITS", "must be 5 to 20 digits, as Meta shows it", 5, 20, .characters = "0123456789"},
     [NEO_KIND_BASE_URL] = {"URL", .check = check_base_url},
+    [NEO_KIND_COLLECTOR] = {"URL", .check = check_collector},
     [NEO_KIND_PORT] = {"PORT", "must be a port from 1024 to 65535", 1024, .max = 65535},
     [NEO_KIND_RANGES] = {"RANGES", .check = check_ranges},
     [NEO_KIND_NETWORKS] = {"NETWORKS", .check = check_networks},

@@ -15,6 +15,7 @@ import yaml
 from admin_factory import AdminFactory
 from client import Api
 from deployment import BUILD, ROOT, TIMEOUT_S
+from receiver import Receiver, status as respond
 from wait import eventually
 
 CTL = BUILD / "neoapictl"
@@ -47,6 +48,8 @@ REFUSED = [
     ("NEOAPI_WEBHOOK_TIMEOUT", "61", "must be a whole number from 1 to 60"),
     ("NEOAPI_WEBHOOK_CONCURRENCY", "-1", "must be a whole number from 0 to 4096"),
     ("NEOAPI_WEBHOOK_ALLOW_HTTP", "true", "must be one of on, off"),
+    *(("NEOAPI_TRACE_COLLECTOR", url, "must be a URL without a user or a query")
+      for url in ("127.0.0.1:4318", "http://", "http:///v1", "http://user:secret@127.0.0.1", "http://127.0.0.1/?x=1")),
     ("NEOAPI_LOG_LEVEL", "loud", "must be one of"),
     ("NEOAPI_RUN_DIR", "/nowhere", "is /nowhere, which the user"),
     ("NEOAPI_WEBHOOK_TIMOUT", "5", "is not a variable of neoapictl serve"),
@@ -205,10 +208,17 @@ class Served:
             process.wait(TIMEOUT_S)
 
 
+@pytest.fixture
+def collector():
+    with Receiver(respond(200, b"{}", Content_Type="application/json")) as one:
+        yield one
+
+
 @pytest.mark.unsanitized
-def test_httpd_runs_without_root_from_variables_alone(new_instance):
+def test_httpd_runs_without_root_from_variables_alone(new_instance, collector):
     instance = new_instance()
     served = Served(instance)
+    served.env["NEOAPI_TRACE_COLLECTOR"] = collector.url + "/"
     assert served.run("serve", "--check") == (0, "Syntax OK\n")
     assert served.run("health")[0] == 1
     with served.started() as process:
@@ -218,6 +228,7 @@ def test_httpd_runs_without_root_from_variables_alone(new_instance):
         assert api.get("me").status_code == 200
         assert api.session.get(served.url.replace("/public", "/.well-known/oauth-authorization-server/public").rstrip("/"),
                                timeout=TIMEOUT_S).json()["token_endpoint"] == served.url + "oauth/token"
+        eventually(lambda: any(b'"getPrincipal"' in one.body for one in collector.arrivals), "the request's span")
         for page, status in (("neoapi-metrics", 200), ("neoapi-status", 200), ("public/v1/me", 403), ("", 403)):
             with contextlib.closing(http.client.HTTPConnection("127.0.0.1", served.monitoring, timeout=TIMEOUT_S)) as connection:
                 connection.request("GET", "/" + page)
