@@ -62,8 +62,7 @@ const neo_operation neo_collection_operations[] = {
                  NEO_PROBLEM_BIT(NEO_CONFLICT_PRECONDITION_FAILED),
      .verb = "batch",
      .summary = "Create, update, upsert, merge and delete several {collection}",
-     .doc = "Up to 100 operations, in order, with the results and events of single requests. See Batches in "
-            "the introduction.",
+     .doc = "Up to 100 operations, in order, with the results and events of single requests.",
      .answer = "The results of the operations, in order."},
     {.method = "GET",
      .path = "{collection}/{id}",

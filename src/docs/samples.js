@@ -68,6 +68,17 @@ function addBar(box) {
     box.prepend(bar);
 }
 
+// A command that wraps breaks only at blanks; CSS cannot forbid breaks after hyphens.
+function keepWords(code) {
+    code.replaceChildren(...code.textContent.split(/(\s+)/).map((text) => {
+        if (!text.includes('-')) return text;
+        const word = document.createElement('span');
+        word.className = 'word';
+        word.textContent = text;
+        return word;
+    }));
+}
+
 // Not every browser lets the keyboard scroll a block that is wider than the page.
 const observer = new ResizeObserver((entries) => {
     for (const { target } of entries)
@@ -87,4 +98,5 @@ for (const sample of samples) {
     addBar(sample);
 }
 show(remembered());
+for (const code of document.querySelectorAll('.ways pre code')) keepWords(code);
 for (const block of document.querySelectorAll('.page pre')) observer.observe(block);

@@ -227,6 +227,9 @@ void neo_reference_article(neo_buf *out, const neo_reference *reference, const n
     neo_json *content = first ? neo_json_member_value(first) : NULL;
     add_text(out, "<h1>", entry_summary(entry), "</h1>\n");
     add_text(out, "<p>", neo_json_string_at(entry->described, "description"), "</p>\n");
+    neo_json *guide = neo_json_get(entry->described, "externalDocs");
+    add_text(out, "<p>See <a href=\"", neo_json_string_at(guide, "url"), "\">");
+    add_text(out, "", neo_json_string_at(guide, "description"), "</a>.</p>\n");
     neo_buf_printf(out, "<p class=\"endpoint\"><span class=\"method\">%s</span> <code>/%s</code></p>\n", entry->method,
                    entry->path);
     /* Samples and the form send JSON; the body of a request for a token is a form. */

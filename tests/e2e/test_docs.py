@@ -280,6 +280,13 @@ def test_the_page_of_an_operation_has_its_parameters_and_the_fields_of_bodies(an
         assert text in listed, text
 
 
+def test_the_page_of_a_batch_links_to_the_section_about_batches(anonymous, api):
+    section = anonymous.url + "docs/#batch"
+    described = api.description()["paths"]["/properties/batch"]["post"]
+    assert described["externalDocs"] == {"description": "Batches", "url": section}
+    assert section in page_of(anonymous, "docs/batchProperties").links and "batch" in page_of(anonymous, "docs/").ids
+
+
 def test_a_page_of_the_reference_is_small(anonymous):
     """Everything that a browser loads for it, with gzip where it is offered."""
     for path in ("docs/reference", "docs/batchProperties"):

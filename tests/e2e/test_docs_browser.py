@@ -65,6 +65,16 @@ def test_no_text_is_cut_off_on_a_wide_screen(browser, anonymous, path):
         assert browser.run(CUT_OFF) == [], language
 
 
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_commands_are_not_broken_within_a_word(browser, anonymous, size):
+    browser.set_theme(size)
+    browser.open(anonymous.url + "docs/ways#container-start")
+    browser.screenshot(E2E_DIR / "screenshots" / f"commands-{size[0]}.png")
+    words = browser.run("return [...document.querySelectorAll('pre .word')].map((e) => [e.textContent, e.getClientRects().length])")
+    assert len(words) > 20 and {text for text, count in words if count > 1} == set()
+    assert browser.run("return document.querySelector('#debian-start ~ .code code').textContent").startswith("runuser -u postgres -- neoapictl")
+
+
 def test_statuses_are_not_broken_on_a_phone(browser, anonymous):
     browser.set_theme(PHONE)
     browser.open(anonymous.url + "docs/rules")
