@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Creates what finds, keeps restricted and erases the data of a person (see doc/privacy.md).
+-- Creates the tables and functions that find, erase and keep apart the data of a person (see doc/privacy.md).
 --
--- A person is what a request names: a CPF or CNPJ, an e-mail address, a telephone number, normalized by the module:
--- {"document_number": …, "email": …, "phone": digits}. `personal` has the fields that erasure removes, by the prefix of ids:
--- {"pty_": ["name", …], …}; the module makes it from the marks in the tables of fields (src/sql/subject.c).
+-- `person` is what a request gives, normalized by the module: {"document_number": CPF or CNPJ, "email": …, "phone": digits}.
+-- `personal` has the fields that erasure removes, by the prefix of ids: {"pty_": ["name", …], …}. The module makes it from the marks in
+-- the tables of fields (src/sql/subject.c).
 --
 -- The runtime role calls the functions and has no privileges on the tables.
 
 -- ---------------------------------------------------------------- tables
 
--- What the law obliges to keep of an erased record, until a day; null: as long as the contract runs. The row of the record has nothing
--- of it, so that no list, filter, event or export shows it.
+-- Erased records that the law obliges to keep, until a day; null: as long as the contract runs. They are removed from the record's own
+-- row, so that no list, filter, event or export shows them.
 create table neoapi.restricted_record (
     organization_id text collate "C" not null,
     id              text collate "C" not null, -- of the party or document
@@ -29,13 +29,13 @@ create index restricted_record_email on neoapi.restricted_record (organization_i
 create index restricted_record_phone on neoapi.restricted_record (organization_id, phone_key) where phone_key is not null;
 create index restricted_record_due on neoapi.restricted_record (kept_until) where kept_until is not null;
 
--- Makes the hashes of what was erased. In the database, so that a restored one still knows them.
+-- The keys of hashes of erased contacts. They are in the database, so that the hashes are still valid after a restore.
 create table neoapi.privacy_key (
     organization_id text collate "C" primary key,
     key             bytea not null default uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
 );
 
--- Contacts whose opt-out was erased, for all numbers of the organization: none gets a message until it opts in again.
+-- Contacts whose opt-out was erased. None gets a message from any number of the organization until it opts in again.
 create table neoapi.whatsapp_erased_opt_out (
     organization_id text collate "C" not null,
     contact         bytea not null, -- see erased_contact
@@ -49,16 +49,16 @@ create table neoapi.erasure (
     id              text collate "C" not null check (id like 'ers\_%' and octet_length(id) = 30),
     tenant_id       text collate "C" not null,
     person          json,           -- null once it is complete, and of a retention rule
-    rule            text,           -- of a retention rule: its kind
-    given           text[],         -- and the records that it erases
-    fingerprint     bytea not null, -- a keyed hash of the person: the same one has one erasure in progress
+    rule            text,           -- the kind of the retention rule that began it; null: a request did
+    given           text[],         -- the records that the rule erases
+    fingerprint     bytea not null, -- a keyed hash of the person, who has at most one erasure in progress
     actor           text collate "C" not null,
     request_id      text,
     requested_at    timestamptz not null default now(),
     completed_at    timestamptz,
     targets         text[] not null default '{}', -- the records whose traces are erased
     phase           text not null default 'search' check (phase in ('search', 'records', 'events', 'responses', 'done')),
-    target          int not null default 1, -- the next one in `targets`, of the phases records and events
+    target          int not null default 1, -- the index in `targets` of the next one, in the phases records and events
     position        text not null default '',
     counts          jsonb not null default '{}',
     primary key (organization_id, id)
@@ -88,7 +88,7 @@ create function neoapi.erased_contact(organization text, contact text) returns b
           from neoapi.privacy_key k where k.organization_id = organization $$;
 revoke execute on function neoapi.erased_contact from public;
 
--- The function of 0004_whatsapp.sql, and the opt-outs of erased contacts.
+-- Replaces the function of 0004_whatsapp.sql: also finds the opt-outs of erased contacts.
 create or replace function neoapi.whatsapp_latest_opt_out(c neoapi.whatsapp_conversation) returns neoapi.whatsapp_opt_out
     language sql stable
     as $$
@@ -110,7 +110,7 @@ create or replace function neoapi.whatsapp_latest_opt_out(c neoapi.whatsapp_conv
 
 -- ---------------------------------------------------------------- finding
 
--- The forms of a number that are the same contact: as it is, and with or without the digit that whatsapp_phone_key removes.
+-- All forms of a contact's number: as it is, and with and without the digit that whatsapp_phone_key removes.
 create function neoapi.phone_forms(digits text) returns text[]
     language sql immutable strict parallel safe
     return array(select distinct f from unnest(array[digits, neoapi.whatsapp_phone_key(digits),
@@ -125,7 +125,7 @@ create function neoapi.mentions_person(content text, person json) returns boolea
             from (select case when content like 'base64:%' then encode(decode(substr(content, 8), 'base64'), 'escape') else content end as plain) p,
                  lateral (select p.plain, regexp_replace(p.plain, '[^0-9]', '', 'g') as digits) t);
 
--- The records about a person that have a value of it: how it matches, by which field. deleted: the log still has it.
+-- The records with a value of the person: in which field, and how it matches. is_deleted: only the event log still has the record.
 create function neoapi.subject_matches(organization text, person json)
     returns table (id text, field text, match text, is_deleted boolean)
     language sql stable security definer set search_path = pg_catalog, pg_temp
@@ -166,7 +166,7 @@ create function neoapi.subject_matches(organization text, person json)
         where e.organization_id = organization and e.type in ('party.deleted', 'lead.deleted')
     $$;
 
--- All records about a person: those that match, and those that refer to them or that they refer to as the same person (linked).
+-- All records about a person: those with a value of the person, and those that refer to them or to which they refer (linked).
 create function neoapi.subject_records(organization text, person json)
     returns table (id text, field text, match text, is_deleted boolean)
     language sql stable security definer set search_path = pg_catalog, pg_temp
@@ -197,8 +197,8 @@ create function neoapi.subject_records(organization text, person json)
         order by l.id, l.is_deleted, array_position(array['exact', 'normalized', 'linked'], l.match), l.field
     $$;
 
--- How many rows of the event log, of deliveries and of stored responses are about these records, and when the last of them were made;
--- of stored responses, when the last one expires.
+-- How many events, deliveries and stored responses are about these records. Also when the last event and delivery were created, and when
+-- the last stored response expires.
 create function neoapi.subject_traces(organization text, ids text[], out events bigint, out deliveries bigint, out responses bigint,
                                       out last_event timestamptz, out last_delivery timestamptz, out last_expiry timestamptz)
     language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -212,7 +212,7 @@ begin
     select count(*), max(d.created_at) into deliveries, last_delivery from neoapi.webhook_subscription s
     join neoapi.webhook_delivery d on d.organization_id = s.organization_id and d.subscription_id = s.id and d.event_id = any (found)
     where s.organization_id = organization;
-    select count(distinct (k.credential_id, k.key)), max(k.expires_at) -- joined, as a search for each id would be quadratic
+    select count(distinct (k.credential_id, k.key)), max(k.expires_at) -- a join, because a search for each id would be quadratic
     into responses, last_expiry
     from neoapi.idempotency_key k cross join lateral string_to_table(k.response_body, '"') t (word) join unnest(ids) i (id) on i.id = t.word
     where k.organization_id = organization;
@@ -265,7 +265,7 @@ end $$;
 
 -- ---------------------------------------------------------------- erasing JSON
 
--- The value without the personal fields of objects about these records: those with their id, and messages of their conversations.
+-- The value without the personal fields of the objects with these ids, and of messages of conversations with these ids.
 create function neoapi.without_person(value json, ids text[], personal json) returns json
     language plpgsql immutable as $$
 declare
@@ -333,9 +333,9 @@ end $$;
 
 -- ---------------------------------------------------------------- erasing records
 
--- Until when the law keeps a party, and because of which contracts and proposals; no row if it does not. Ten years after the end
--- (Código Civil, art. 205), which includes the five of tax law (CTN, art. 173 and 174) and of records against money laundering (Lei 9.613,
--- art. 10, § 2).
+-- Until when the law obliges to keep a party, and because of which contracts and proposals. No row if it does not. It is ten years after
+-- the end (Código Civil, art. 205), which include the five years of tax law (CTN, art. 173 and 174) and of records against money
+-- laundering (Lei 9.613, art. 10, § 2).
 create function neoapi.party_retention(organization text, party text) returns table (because text[], kept_until date)
     language sql stable security definer set search_path = pg_catalog, pg_temp
     as $$
@@ -354,7 +354,7 @@ create function neoapi.party_retention(organization text, party text) returns ta
         having count(*) > 0
     $$;
 
--- Adds the event of an erasure. `is_deleted`: the record is gone; otherwise it stays without what was erased.
+-- Adds the event of an erasure. `is_deleted`: the record was deleted; otherwise it stays without its personal fields.
 create function neoapi.add_erased_event(e neoapi.erasure, type text, id text, is_deleted boolean) returns bigint
     language sql volatile
     as $$
@@ -372,7 +372,7 @@ begin
     return e;
 end $$;
 
--- The opt-outs of a contact become hashes. Returns their number.
+-- Replaces the opt-outs of a contact by a hash. Returns their number.
 create function neoapi.erase_opt_outs(organization text, phone text, bsuid text, lead text) returns bigint
     language plpgsql volatile as $$
 declare
@@ -396,8 +396,8 @@ begin
     return gone;
 end $$;
 
--- Erases up to 200 messages of a conversation with their events, or, when there are none, the conversation. The number is locked only
--- for that, so that callbacks wait for milliseconds.
+-- Erases up to 200 messages of a conversation with their events, or the conversation if it has none. The number is locked only for the
+-- latter, so that callbacks wait for milliseconds at most.
 create function neoapi.erase_conversation(e neoapi.erasure, personal json, conversation text) returns neoapi.erasure
     language plpgsql volatile as $$
 declare
@@ -418,19 +418,19 @@ begin
     end if;
     select x.* into c from neoapi.whatsapp_conversation x where x.organization_id = e.organization_id and x.id = conversation;
     if not found then
-        return e; -- another erasure was faster
+        return e; -- another erasure has erased it
     end if;
     perform neoapi.whatsapp_lock_numbers(array[c.number_id]);
     perform from neoapi.whatsapp_conversation x where x.organization_id = e.organization_id and x.id = conversation for update;
     if exists (select from neoapi.whatsapp_message m where m.organization_id = e.organization_id and m.conversation_id = conversation) then
-        return e; -- one arrived meanwhile
+        return e; -- a message arrived meanwhile
     end if;
     e := neoapi.add_count(e, 'opt_outs', neoapi.erase_opt_outs(e.organization_id, c.contact_wa_id, c.contact_bsuid, c.lead_id));
     delete from neoapi.whatsapp_conversation x where x.organization_id = e.organization_id and x.id = conversation;
     return neoapi.add_count(e, 'conversations', 1);
 end $$;
 
--- Keeps a record apart, because a party with these contracts is kept. The first one stays: it has the data of the contract.
+-- Keeps a record apart, because of a party's contracts. If it is kept apart already, that one stays: it has the data of the contract.
 create function neoapi.restrict_record(organization text, record_id text, record text, p neoapi.party, because text[], kept_until date)
     returns void
     language sql volatile
@@ -481,7 +481,7 @@ begin
     select * into kept from neoapi.party_retention(e.organization_id, party);
     e := neoapi.erase_documents(e, personal, p, kept.because, kept.kept_until);
     if exists (select from neoapi.reference r where r.organization_id = e.organization_id and r.party_id = party and r.source_id like 'doc\_%') then
-        return e; -- there are more
+        return e; -- it has more documents
     end if;
     if kept.because is not null then
         perform neoapi.restrict_record(e.organization_id, p.id, p.representation, p, kept.because, kept.kept_until);
@@ -524,7 +524,7 @@ end $$;
 
 -- ---------------------------------------------------------------- steps
 
--- The records that are not erased yet, those first that refer to others.
+-- Those of the records that are not erased yet. Records that refer to others come first.
 create function neoapi.unerased_records(organization text, records text[]) returns setof text
     language sql stable
     as $$
@@ -538,7 +538,7 @@ create function neoapi.unerased_records(organization text, records text[]) retur
         order by r.turn, r.id
     $$;
 
--- The records that an erasure is about: those of the person, or those that its rule has chosen, with what belongs to them.
+-- The records that an erasure erases: those of the person, or those that its rule has chosen, with their conversations.
 create function neoapi.erasure_records(e neoapi.erasure) returns table (id text, is_deleted boolean)
     language sql stable
     as $$
@@ -549,8 +549,8 @@ create function neoapi.erasure_records(e neoapi.erasure) returns table (id text,
         select c.id, false from neoapi.whatsapp_conversation c where c.organization_id = e.organization_id and c.lead_id = any (e.given)
     $$;
 
--- Searches for the records of an erasure and adds them to its targets, those last that are not erased yet; the first of these is the
--- next target. Returns whether something is left to erase.
+-- Searches for the records of an erasure and adds them to its targets. Those that are not erased yet come last, and the first of them is
+-- the next target. Returns whether something is left to erase.
 create function neoapi.search_records(inout e neoapi.erasure, out has_more boolean)
     language plpgsql volatile as $$
 declare
@@ -564,8 +564,8 @@ begin
     e.target := cardinality(e.targets) - cardinality(unerased) + 1;
 end $$;
 
--- Erases one record, or a part of one: then it is the next one again. A lead can have a conversation that was begun after the search;
--- the next search finds both.
+-- Erases a record, or a part of it, after which it is still the next one. A lead whose conversation was begun after the search is not
+-- erased; the next search finds both.
 create function neoapi.erase_record(e neoapi.erasure, personal json) returns neoapi.erasure
     language plpgsql volatile as $$
 declare
@@ -579,7 +579,7 @@ begin
     return e;
 end $$;
 
--- What is no record: rejected leads of portals, and opt-outs without a conversation.
+-- Erases rejected leads of portals, and opt-outs without a conversation.
 create function neoapi.erase_rest(e neoapi.erasure) returns neoapi.erasure
     language plpgsql volatile as $$
 declare
@@ -591,7 +591,7 @@ begin
     return neoapi.add_count(e, 'opt_outs', neoapi.erase_opt_outs(e.organization_id, e.person->>'phone', null, null));
 end $$;
 
--- Erases the records in the next 200 stored responses. Returns whether there are more.
+-- Erases the personal fields of the records in the next 200 stored responses. Returns whether there are more.
 create function neoapi.erase_responses(inout e neoapi.erasure, personal json, out has_more boolean)
     language plpgsql volatile as $$
 declare
@@ -643,8 +643,9 @@ begin
     return e;
 end $$;
 
--- The next step of an erasure: first it searches for the records and erases one after another, then their events, then stored responses;
--- then it searches again, because other requests may have written meanwhile. When nothing is found, it is done and forgets the person.
+-- Does the next step of an erasure. It searches for the records and erases one after another, then their events, then stored responses.
+-- Then it searches again, because other requests may have written meanwhile. When nothing is found, it is complete, and the person is
+-- removed from it.
 create function neoapi.advance_erasure(e neoapi.erasure, personal json) returns neoapi.erasure
     language plpgsql volatile as $$
 declare
@@ -680,8 +681,8 @@ begin
     return e;
 end $$;
 
--- Does the next step of an erasure, after the one of another session, and returns it; null if it is complete. With null it is the oldest
--- one in progress that no other session works on; null if there is none.
+-- Does the next step of an erasure and returns it, or null if it is complete. If another session is at a step of it, waits for that.
+-- `organization` null: of the oldest erasure in progress for which no other session is at a step.
 create function neoapi.erasure_step(organization text, erasure text, personal json) returns neoapi.erasure
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -718,7 +719,7 @@ create function neoapi.erasure_json(organization text, erasure text) returns jso
         from neoapi.erasure e where e.organization_id = organization and e.id = erasure
     $$;
 
--- Begins an erasure and returns its id; or that of the same person which is in progress.
+-- Returns the id of a new erasure, or of that of the same person which is in progress.
 create function neoapi.begin_erasure(organization text, tenant text, new_id text, person json, actor text, request text) returns text
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -730,14 +731,14 @@ begin
                                                        neoapi.whatsapp_phone_key(person->>'phone')));
     insert into neoapi.erasure as x (organization_id, id, tenant_id, person, fingerprint, actor, request_id)
     values (organization, new_id, tenant, person, hash, actor, request)
-    on conflict (organization_id, fingerprint) where completed_at is null do update set actor = x.actor -- locks it, so it cannot end
+    on conflict (organization_id, fingerprint) where completed_at is null do update set actor = x.actor -- locks it, so that it cannot end
     returning x.id into begun;
     perform neoapi.audit_add('subject.erasure_begun', tenant, organization, 'erasure', begun,
         json_build_object('parameters', (select json_agg(k) from json_object_keys(person) k)));
     return begun;
 end $$;
 
--- What an erasure would do: what becomes of the parties, and what GET /subjects finds.
+-- What an erasure would do to the parties, and what GET /subjects finds.
 create function neoapi.erasure_preview(organization text, person json) returns json
     language sql stable security definer set search_path = pg_catalog, pg_temp
     as $$
@@ -757,7 +758,7 @@ create function neoapi.erasure_preview(organization text, person json) returns j
             'found', neoapi.find_subject(organization, person))
     $$;
 
--- Deletes what the law no longer keeps, and sets the day of what it keeps until a contract ended, since it has.
+-- Deletes records that the law no longer obliges to keep. If the contract of others has ended, sets until when they are kept.
 create function neoapi.release_restricted() returns void
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -769,7 +770,7 @@ end $$;
 
 -- ---------------------------------------------------------------- the answer to a person
 
--- Who got what about these records: subscriptions, their hosts, and the times of the first and the last delivery that arrived.
+-- The subscriptions that got events of these records: their hosts, and the times of the first and the last successful delivery.
 create function neoapi.subject_recipients(organization text, ids text[]) returns json
     language sql stable security definer set search_path = pg_catalog, pg_temp
     as $$
@@ -819,7 +820,7 @@ begin
                         else 'Until it is deleted or erased' end)));
 end $$;
 
--- Until when the traces are kept, by the periods that the job "cleanup" applies.
+-- Until when events, deliveries and stored responses are kept, by the periods of the job "cleanup".
 create function neoapi.subject_traces_kept(organization text, ids text[]) returns json
     language sql stable security definer set search_path = pg_catalog, pg_temp
     as $$
@@ -832,7 +833,7 @@ create function neoapi.subject_traces_kept(organization text, ids text[]) return
              (select s.value::int as days from neoapi.setting s where s.name = 'delivery_days') d
     $$;
 
--- The answer of POST /subjects/export. Its size is limited, because it is in memory as a whole: `history` has the latest 10,000 events.
+-- The answer of POST /subjects/export. `history` has only the latest 10,000 events, because the answer is in memory as a whole.
 create function neoapi.export_subject(organization text, person json) returns json
     language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -865,8 +866,8 @@ end $$;
 
 -- ---------------------------------------------------------------- retention
 
--- The records that a rule would erase now: leads without contact and not converted, and candidates, who are parties whose proposals were
--- all declined and to whom nothing else refers.
+-- At most `most` records that a rule would erase now: leads that are not converted and had no contact since; candidates, who are parties
+-- whose proposals were all declined and to which nothing else refers; or messages.
 create function neoapi.retention_due(organization text, rule_kind text, months int, most int) returns setof text
     language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -898,7 +899,7 @@ begin
     end if;
 end $$;
 
--- Deletes old messages with what events have of them. Their conversation stays. Returns their number.
+-- Deletes messages, and the personal fields of their events. Their conversations stay. Returns their number.
 create function neoapi.erase_messages(organization text, messages text[], personal json) returns bigint
     language plpgsql volatile as $$
 begin
@@ -910,8 +911,8 @@ begin
     return cardinality(messages);
 end $$;
 
--- Begins what a rule requires: an erasure of up to 100 records, or the deletion of 200 messages, of the rule that has not run for the
--- longest time. A rule waits for its erasure. Returns whether there may be more to do now.
+-- Runs the rule that was checked longest ago: begins an erasure of up to 100 records, or deletes up to 200 messages. A rule with an
+-- erasure in progress waits for its end. Returns false if no rule is due; otherwise there may be more to do.
 create function neoapi.run_retention(personal json) returns boolean
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
