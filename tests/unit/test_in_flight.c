@@ -71,4 +71,6 @@ TEST(delayed_deliveries_do_not_count_unless_the_receiver_is_slow)
     assert_int_equal(load_of(&in_flight, *state)->count, PER_SUBSCRIPTION + 1);
     neo_in_flight_drop(&in_flight, last);
     assert_int_equal(load_of(&in_flight, *state)->count, PER_SUBSCRIPTION);
+    for (int i = 0; i < PER_SUBSCRIPTION; i++)
+        neo_in_flight_remove(&in_flight, delayed[i], 1);
 }
