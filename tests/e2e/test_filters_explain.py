@@ -222,17 +222,20 @@ FEW, OTHER, RARE, FREQUENT = padded("brk_", "few"), padded("brk_", 77), padded("
 
 
 def add_deliveries(instance, subscription, most, count):
-    """Adds `count` deliveries of today. Ten have the event party.created, ten each status, and the rest the status `most`."""
+    """Adds `count` deliveries of today. Ten have the event party.created, ten each status, and the rest the status `most`. If all
+    events of the day had one type, the planner would expect no less of the index of all events than of that of types."""
     prefix = event_prefix(most)
     instance.sql("""with s as (select * from neoapi.webhook_subscription where id = %s),
         e as (insert into neoapi.event (organization_id, id, type, resource_id, created_at, actor, payload)
-            select s.organization_id, %s || lpad(n::text, 24, '0'), 'broker.created',
+            select s.organization_id, %s || lpad(n::text, 24, '0'),
+                case when n < 10 then 'party.created' else 'broker.' || (array['created', 'updated', 'deleted'])[1 + n %% 3] end,
                 case when n < 10 then %s else 'brk_' || lpad((n %% 4000)::text, 26, '0') end, now(), '', '{}' from s, generate_series(0, %s) n
             on conflict do nothing),
         d as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
             select s.organization_id, left(neoapi.webhook_min_id(current_date), 16) || right(s.id, 4) || lpad(n::text, 10, '0'), s.id,
                 %s || lpad(n::text, 24, '0'),
-                case when n < 10 then 'party.created' else 'broker.created' end, now(), now()
+                case when n < 10 then 'party.created' else 'broker.' || (array['created', 'updated', 'deleted'])[1 + n %% 3] end,
+                now(), now()
             from s, generate_series(0, %s) n returning *, right(id, 10)::int as n),
         f as (select d.*, case when n < 10000 and n %% 1000 < 3 then (array['pending', 'success', 'failed'])[n %% 1000 + 1] else %s end as status from d),
         q as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
