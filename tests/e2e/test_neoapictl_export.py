@@ -15,6 +15,7 @@ from psycopg2.extensions import make_dsn
 from client import Api, ok
 from ctl_instance import Ctl
 from factories import NAMES, ResourceFactory
+from openapi_doc import Document
 from admin_factory import Credential
 from wait import TIMEOUT_S, eventually
 
@@ -100,6 +101,37 @@ def test_an_export_has_a_header_and_every_row_as_the_api_returns_it(full_org_api
     answers, _ = everything(full_org_api)
     exported = {line[line.index(":") + 1:-1].encode() for line in text.splitlines()[1:] if not line.startswith('{"webhook"')}
     assert exported == {content for content, _ in answers.values()}
+
+
+# Every member of a subscription that is not the service's; payload `thin` excludes `fields` and `include`.
+SUBSCRIPTION = {"url": "https://127.0.0.1:9/x", "events": ["broker.*", "property.updated"], "is_active": False, "is_masked": True,
+                "filters": {"property": {"status": ["active"], "changed": ["sale_price"]}, "broker": {"changed": ["creci"]}},
+                "include": ["changed"], "payload": "full", "fields": ["name", "status"], "ordering": "resource",
+                "batch": {"max_items": 10, "max_wait_ms": 200}, "max_per_second": 20, "max_in_flight": 3,
+                "description": "Painel", "metadata": {"team": "a"}, "headers": {"X-Gateway-Token": "token-of-the-gateway"},
+                "asymmetric_signature": "ed25519"}
+
+
+def test_a_subscription_can_be_created_again_from_an_export(own_api, ctl, instance):
+    """An import skips subscriptions, because the file has neither their secrets nor the values of their headers."""
+    fields = [name for name, one in Document(instance).flat["WebhookInput"]["properties"].items() if not one.get("readOnly")]
+    assert set(SUBSCRIPTION) == set(fields)
+    made = [ok(own_api.post("webhooks", json=body), 201)
+            for body in (SUBSCRIPTION, {"url": SUBSCRIPTION["url"], "events": ["*"], "payload": "thin"})]
+    text = ctl.ok("export", organization_of(own_api))
+    exported = {row["webhook"]["id"]: row["webhook"] for row in parse_lines(text)[1:] if "webhook" in row}
+    assert SUBSCRIPTION["headers"]["X-Gateway-Token"] not in text
+    for one in made:
+        row = exported[one["id"]]
+        assert row == ok(own_api.get("webhooks/" + one["id"]))
+        body = {name: value for name, value in row.items() if name in fields}
+        if "headers" in body:
+            assert body["headers"] == {"X-Gateway-Token": "********"}
+            body["headers"] = SUBSCRIPTION["headers"]
+        again = ok(own_api.post("webhooks", json=body), 201)
+        assert {name: again[name] for name in body if name != "headers"} == {name: one[name] for name in body if name != "headers"}
+    assert {name: exported[made[0]["id"]][name] for name in SUBSCRIPTION if name != "headers"} == {
+        name: value for name, value in SUBSCRIPTION.items() if name != "headers"}
 
 
 def test_export_and_purge_list_the_rows_that_an_export_leaves_out(full_org_api, ctl, instance, tmp_path):

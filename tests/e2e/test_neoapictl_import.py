@@ -334,6 +334,28 @@ def test_an_import_queues_webhooks_only_on_request(own_api, import_rows):
     assert sorted(payloads) == ["Another", "Broker b1", "Broker b2"]
 
 
+def test_an_import_queues_only_what_filters_select(own_api, import_rows):
+    hooks = [ok(own_api.post("webhooks", json={"url": "https://127.0.0.1:9/x", "events": ["property.*"], **more,
+                                               "filters": {"property": {"status": ["active"], "changed": ["sale_price"]}}}), 201)["id"]
+             for more in ({}, {"payload": "thin", "ordering": "resource"}, {"fields": ["code"], "batch": {"max_items": 5, "max_wait_ms": 100}})]
+
+    def queued(**fields):
+        """Imports a property that matches and one that never does."""
+        import_rows(home(id="one", **fields), home(id="two", **{**fields, "code": "A-2", "status": "draft"}), options=["--send-webhooks"])
+        one, = (one["id"] for one in own_api.walk("properties") if one["code"] == "A-1")
+        for hook in hooks:
+            assert len(own_api.walk(f"webhooks/{hook}/deliveries", resource_id=one)) == len(own_api.walk(f"webhooks/{hook}/deliveries"))
+        found = [[one["event_type"] for one in own_api.walk(f"webhooks/{hook}/deliveries")] for hook in hooks]
+        assert found == found[:1] * 3
+        return found[0][::-1]
+
+    assert queued(status="active") == ["property.created"]
+    assert queued(status="active", title="Casa") == ["property.created"]
+    both = ["property.created", "property.updated"]
+    assert queued(status="on_hold", title="Casa", sale_price=90_000_000) == both  # it matched before
+    assert queued(status="on_hold", title="Casa", sale_price=80_000_000) == both
+
+
 def test_an_import_writes_the_event_log_unless_disabled(own_api, import_rows):
     organization = own_api.credential.organizations[0]
     import_rows(broker("b1"), broker("b2"))
