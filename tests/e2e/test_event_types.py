@@ -75,6 +75,26 @@ def test_a_thin_delivery_is_as_described(admin, receiver, catalogue):
             assert not validator(catalogue["thin"]["schema"]).is_valid({**thin, member: None})
 
 
+def test_thin_deliveries_of_all_resources_are_as_described(admin, receiver, catalogue):
+    """With a test, and as OpenAPI describes them, too."""
+    own = subscribe(admin, receiver.url, "*", "lead.*", payload="thin")
+    made, wanted = ResourceFactory(admin), {"webhook.test"}
+    for collection in NAMES:
+        path = f"{collection}/{made.create(collection)['id']}"
+        ok(admin.patch(path, json={"metadata": {"campaign": "inverno"}}))
+        wanted |= {f"{NAMES[collection]}.created", f"{NAMES[collection]}.updated"}
+    ok(admin.post(f"webhooks/{own['id']}/test"), 201)
+    eventually(lambda: wanted <= {one.json["event_type"] for one in receiver.arrivals}, "a delivery of each type")
+    document = admin.description()
+    body = document["webhooks"]["thin"]["post"]["requestBody"]["content"]["application/json"]
+    assert body["schema"] == {"$ref": "#/components/schemas/ThinEvent"}
+    described = document["components"]["schemas"]["ThinEvent"]
+    assert {name: catalogue["thin"]["schema"][name] for name in described} == described
+    strict = validator(closed(catalogue["thin"]["schema"]))
+    for one in receiver.arrivals:
+        strict.validate(one.json)
+
+
 def test_a_schema_describes_every_member_of_a_delivery(admin, receiver, types):
     """Creates, changes and deletes a resource of each kind, with every field."""
     made = ResourceFactory(admin)
