@@ -30,8 +30,8 @@ function reason(delivery) {
 
 const DISABLED = {
     owner: 'It was paused by a request.',
-    gone: 'It became inactive because the receiver responded with 410.',
-    failing: 'It became inactive because all attempts had failed for five days.',
+    gone: 'It is disabled because the receiver responded with 410 (gone).',
+    failing: 'It is disabled because all attempts had failed for five days.',
 };
 
 async function explainHealthy({ id, limited_until, paused_until, last_success_at, filters }, signal) {
@@ -60,18 +60,18 @@ async function explain(subscription, signal) {
     return subscription.health === 'disabled' ? DISABLED.failing : 'The last attempt failed.';
 }
 
-const HEALTHS = { healthy: 'good', failing: 'bad', disabled: 'off' };
+const HEALTHS = { healthy: 'good', failing: 'bad', disabled: 'bad' };
 
-function health(subscription) {
-    return badge(subscription.health, HEALTHS[subscription.health] ?? 'off');
+function health({ health: state, disabled_reason: reason, disabled_at: at }) {
+    return h('p', {}, badge(state, reason === 'owner' ? 'off' : HEALTHS[state] ?? 'off'), at && state === 'disabled' ? [' since ', time(at)] : '');
 }
 
 function subscriptionCard(subscription, signal) {
     const why = h('p', { class: 'why' }, '…');
     explain(subscription, signal).then((text) => { why.textContent = text; }, fail);
     return h('li', { class: 'card' },
-        h('h3', {}, h('a', { href: `#/webhooks/${subscription.id}` }, subscription.url)), health(subscription), why,
-        h('p', { class: 'dim' }, subscription.events.join(', ')));
+        h('h3', {}, h('a', { href: `#/webhooks/${subscription.id}` }, subscription.description ?? subscription.url)), health(subscription), why,
+        h('p', { class: 'dim' }, subscription.description ? `${subscription.url}: ` : '', subscription.events.join(', ')));
 }
 
 // ---------------------------------------------------------------- actions
@@ -103,13 +103,16 @@ function askRecovery(path, redraw) {
     dialog.addEventListener('close', redraw);
 }
 
-function askAddress(path, url) {
+function askAddress(path, { url, is_active }) {
     const address = h('input', { type: 'url', required: true, value: url, spellcheck: 'false' });
+    const name = h('input', { type: 'text', placeholder: 'X-Gateway-Token', spellcheck: 'false' });
+    const value = h('input', { type: 'text', spellcheck: 'false' });
     ask('Change the address', 'Deliveries that wait are sent there as well. What was missed before can be recovered.', 'Change', async () => {
-        await request(path, { method: 'PATCH', body: { url: address.value.trim() } });
-        say('The address is changed.');
+        const headers = name.value.trim() ? { [name.value.trim()]: value.value } : undefined;
+        await request(path, { method: 'PATCH', body: { url: address.value.trim(), headers } });
+        say(is_active ? 'The address is changed.' : 'The address is changed. Resume the subscription to send to it.');
         route();
-    }, field('Address', address));
+    }, field('Address', address), field('Further request header, if the receiver needs one', name), field('Its value', value));
 }
 
 const TEST_POLL_S = 0.5, MAX_TEST_POLLS = 30;
@@ -145,7 +148,7 @@ function actions(subscription, redraw, redrawList, signal) {
             redrawList();
             await redraw();
         }),
-        button('Change address …', () => askAddress(path, subscription.url)),
+        button('Change address …', () => askAddress(path, subscription)),
         button('Recover …', () => askRecovery(path, () => { redrawList(); redraw().catch(fail); })), pause,
         button('Rotate secret …', () => ask('Rotate the secret', 'The receiver must know the new secret within 24 hours.', 'Rotate', rotate)));
 }
@@ -187,7 +190,7 @@ async function subscriptionView(view, [id], signal) {
     const redraw = async () => {
         const { body } = await request(`webhooks/${id}`, { signal });
         const why = h('p', { class: 'why' }, await explain(body, signal));
-        head.replaceChildren(h('p', {}, health(body)), why,
+        head.replaceChildren(health(body), why,
             facts(['Events', body.events.join(', ')], ['Id', code(body.id)], ['Last success', body.last_success_at && time(body.last_success_at)],
                 ['Description', body.description], ['Filters', body.filters && code(JSON.stringify(body.filters))]),
             mayWrite('webhooks') ? actions(body, redraw, list.show, signal) : '');

@@ -243,6 +243,8 @@ def test_a_failing_receiver_is_found_and_its_events_are_recovered(browser, org, 
     browser.driver.back()
     press(browser, "Change address …")
     write(browser, "dialog input", receiver.url + "mended")
+    write(browser, "dialog input[placeholder='X-Gateway-Token']", "X-Gate")
+    write(browser, "dialog .field:last-of-type input", "open")
     press(browser, "Change", "dialog")
     shows(browser, receiver.url + "mended")
     press(browser, "Recover …")
@@ -250,7 +252,7 @@ def test_a_failing_receiver_is_found_and_its_events_are_recovered(browser, org, 
     shows(browser, "1 event is sent again.", css="dialog")
     press(browser, "Close", "dialog")
     arrival = eventually(lambda: [one for one in receiver.arrivals if one.path == "/mended"], "the event")[0]
-    assert arrival.json["payload"]["id"] == org.ana["id"]
+    assert arrival.json["payload"]["id"] == org.ana["id"] and arrival.headers["x-gate"] == "open"
 
 
 def test_a_subscription_is_tested_paused_resumed_and_rotated(browser, org, receiver):
