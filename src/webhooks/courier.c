@@ -175,11 +175,14 @@ static void finish_record(neo_courier *c)
 
 /* ---------------------------------------------------------------- claims */
 
-/* Milliseconds until the delivery may be sent. */
+/* Milliseconds until the delivery may be sent. With max_per_second it always waits, so that neo_in_flight_start compares it
+ * with what has started since the claim was requested. */
 static int remaining_delay(const neo_courier *c, const neo_due_delivery *due)
 {
     neo_ms left = c->claimed_at + (neo_ms)(due->delay + 0.5) - neo_steady_ms();
-    return due->delay > 0 && left > 0 ? (int)left : 0;
+    if (!due->max_per_second)
+        return 0;
+    return left > 1 ? (int)left : 1;
 }
 
 static void send_request(neo_courier *c, const neo_webhook_request *request)

@@ -49,8 +49,8 @@ class Crowd:
         self.then(self.leave(handler), arrival)
 
     def leave(self, handler):
-        """Counts the request as ended before the response is sent."""
-        send = handler.send_response
+        """Counts the request as ended before the response is sent. A handler serves all requests of its connection."""
+        send = type(handler).send_response.__get__(handler)
 
         def send_response(*args):
             with self.lock:
