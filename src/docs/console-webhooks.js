@@ -105,7 +105,7 @@ function askRecovery(path, redraw) {
 
 function askAddress(path, { url, is_active }) {
     const address = h('input', { type: 'url', required: true, value: url, spellcheck: 'false' });
-    const name = h('input', { type: 'text', placeholder: 'X-Gateway-Token', spellcheck: 'false' });
+    const name = h('input', { type: 'text', placeholder: 'Name', spellcheck: 'false' });
     const value = h('input', { type: 'text', spellcheck: 'false' });
     ask('Change the address', 'Deliveries that wait are sent there as well. What was missed before can be recovered.', 'Change', async () => {
         const headers = name.value.trim() ? { [name.value.trim()]: value.value } : undefined;
@@ -132,7 +132,7 @@ function actions(subscription, redraw, redrawList, signal) {
     const path = `webhooks/${subscription.id}`;
     const set = async (active) => {
         await request(path, { method: 'PATCH', body: { is_active: active } });
-        say(active ? 'Resumed.' : 'Paused.');
+        say(active ? 'Resumed. What waited is being sent; recover what happened meanwhile.' : 'Paused.');
         await redraw();
     };
     const pause = subscription.is_active
@@ -142,6 +142,7 @@ function actions(subscription, redraw, redrawList, signal) {
     const rotate = async () => secretOnce((await request(`${path}/rotate-secret`, { method: 'POST' })).body.secret);
     return h('div', { class: 'buttons' },
         button('Send test', async () => {
+            if (!subscription.is_active) return say('Resume the subscription first: nothing is sent while it is disabled.');
             const { body } = await request(`${path}/test`, { method: 'POST', isRepeatable: true });
             say('The test is being sent.');
             say(await testResult(`${path}/deliveries/${body.id}`, signal));

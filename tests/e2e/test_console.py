@@ -243,7 +243,7 @@ def test_a_failing_receiver_is_found_and_its_events_are_recovered(browser, org, 
     browser.driver.back()
     press(browser, "Change address …")
     write(browser, "dialog input", receiver.url + "mended")
-    write(browser, "dialog input[placeholder='X-Gateway-Token']", "X-Gate")
+    write(browser, "dialog input[placeholder='Name']", "X-Gate")
     write(browser, "dialog .field:last-of-type input", "open")
     press(browser, "Change", "dialog")
     shows(browser, receiver.url + "mended")
@@ -268,6 +268,8 @@ def test_a_subscription_is_tested_paused_resumed_and_rotated(browser, org, recei
     shows(browser, "It was paused by a request.", "Resume")
     eventually(lambda: browser.run("return document.activeElement.tagName") == "H2", "the focus where the view begins")
     assert not ok(org.get("webhooks/" + org.good["id"]))["is_active"]
+    press(browser, "Send test")
+    shows(browser, "Resume the subscription first", css="#said")
     press(browser, "Resume")
     shows(browser, "Nothing fails.")
     press(browser, "Rotate secret …")
