@@ -386,8 +386,8 @@ create function neoapi.webhook_request_items(max_items int, number int) returns 
 -- until the next one (20 if another process is claiming), or 0 if that is unknown.
 --
 -- plpgsql, because its statements have snapshots of their own: the count sees the claims of all processes that had the lock before.
--- Requests in flight are not stored. A claim's deliveries fill requests whose size depends on the number of the attempt; if a claim has
--- several sizes, the count assumes the smallest.
+-- Which deliveries share a request is not stored: it follows from the size of requests, which depends on the number of the attempt. If the
+-- deliveries of a claim have several sizes, the count assumes the smallest.
 create function neoapi.webhook_slots(subscription text, per_second bigint, in_flight bigint, max_items int, items int, free int) returns int
     language plpgsql as $$
 declare

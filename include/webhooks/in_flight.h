@@ -40,7 +40,7 @@ typedef struct neo_in_flight {
     int count;    /* deliveries */
     int requests; /* with at least one delivery each */
     int per_subscription;
-    apr_array_header_t *queues; /* subscriptions that are paused, or have deliveries in flight or a lowered limit */
+    apr_array_header_t *queues; /* of subscriptions that are paused, have deliveries in flight or a lowered limit */
     void *owner;
 } neo_in_flight;
 
@@ -63,19 +63,19 @@ void neo_in_flight_drop(neo_in_flight *in_flight, neo_in_flight_delivery *delive
 /* Pauses claims for the delivery's subscription until neo_steady_ms is `until`; then its limit is the lowest one. */
 void neo_in_flight_pause(neo_in_flight *in_flight, const neo_due_delivery *due, neo_ms until);
 
-/* Notes that a delivery that was added waits for its time. The loads leave out as many of them as the limit allows in flight,
- * so that a process that is delayed for some time has claimed enough requests. */
+/* Notes that a delivery which was added waits for its time. The loads do not count such deliveries, up to the limit of their
+ * subscription, so that a process whose next claim is late has enough of them. */
 void neo_in_flight_delay(neo_in_flight *in_flight, neo_in_flight_delivery *delivery);
 
-/* Whether the limit allows a delayed delivery now that its time has come. If not, the loads have all of them for ten seconds.
- */
+/* Whether the limit allows a delayed delivery now that its time has come. If not, the loads count all
+ * that wait for ten seconds. */
 NEO_MUSTCHECK int neo_in_flight_start(neo_in_flight *in_flight, neo_in_flight_delivery *delivery);
 
 /* Sets the request's loads, one for each queue. */
 void neo_in_flight_fill_request(neo_in_flight *in_flight, neo_claim_request *request, apr_pool_t *pool);
 
-/* True if the claim may have left due deliveries because a limit was reached: the total, or that of one subscription, including
- * what was in flight before. */
+/* True if the claim may have left due deliveries because a limit was reached, in total or of one subscription. Deliveries that
+ * were in flight before the claim count as well. */
 NEO_MUSTCHECK int neo_in_flight_is_at_limit(const neo_in_flight *in_flight, const neo_claim_request *request,
                                             const neo_due_delivery *due, int count);
 

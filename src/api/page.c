@@ -8,7 +8,7 @@
 #include "core/crypto.h"
 
 /* The weight of a media type in Accept: that of the most specific range which matches. */
-static double weight_of(const char *accept, const char *type, const char *any_subtype, apr_pool_t *pool)
+static double find_weight(const char *accept, const char *type, const char *any_subtype, apr_pool_t *pool)
 {
     const char *const ranges[] = {type, any_subtype, "*/*"};
     double weights[] = {-1, -1, -1};
@@ -32,8 +32,8 @@ void neo_call_show_page(neo_call *call)
     const neo_html_page *page = call->match.operation->page;
     const char *accept = neo_call_header(call, "Accept");
     neo_call_set_header(call, "Vary", "Accept");
-    if (!accept || weight_of(accept, "text/html", "text/*", call->pool) <=
-                       weight_of(accept, "application/json", "application/*", call->pool))
+    if (!accept || find_weight(accept, "text/html", "text/*", call->pool) <=
+                       find_weight(accept, "application/json", "application/*", call->pool))
         return;
     const neo_text made = page->make(call->response->body, call->pool);
     if (!made.ptr)

@@ -44,7 +44,7 @@ due as materialized (
         o.private_key, o.previous_key, o.failing, o.records_success, o.per_hour, o.include, o.payload, o.fields, o.is_masked, o.headers,
         o.max_per_second, o.max_in_flight, o.items
     from (select * from later union all select * from earlier) queue,
-    -- The subscription, if it is active, and how many more of its deliveries may be in flight. If negative: the milliseconds until one may be.
+    -- The subscription, if it is active. free_slots: how many more of its deliveries may be in flight; below 0, minus the milliseconds until one may.
     lateral (
         select s.id, s.url, s.secret, s.include, s.payload, s.fields, s.is_masked, s.max_per_second, s.max_in_flight, s.items,
             s.ordering = 'resource' and s.failing_since is null and coalesce(s.max_per_second, s.max_in_flight, s.items) is null

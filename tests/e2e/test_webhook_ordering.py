@@ -231,7 +231,7 @@ def test_nothing_that_was_claimed_is_sent_after_a_deactivation(admin, receiver, 
 
 
 def test_what_a_killed_process_has_claimed_keeps_the_order(receiver, claimed_together, module_instance):
-    """The one that was in flight is sent again before those that follow it."""
+    """The delivery that was being sent is sent again, before those that follow it."""
     def be_killed(number, handler, arrival):
         for child in children(module_instance.pid) if number == 2 else []:
             os.kill(child, signal.SIGKILL)
