@@ -68,7 +68,7 @@ class Listener:
         return eventually(found, f"{count} lines")
 
     def state(self):
-        path, = (self.place / ".local/state/neoapi-listen").iterdir()
+        path, = (self.place / ".local/state/neoapi-listen").glob("*.json")  # a state that is being written has another name
         return path, json.loads(path.read_text())
 
 
