@@ -36,15 +36,13 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     (void)ptemp;
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
         return OK;
-    /* 1. the error log */
     neo_log_to_httpd(main_server);
-    /* 2. the SQL statements that are generated from tables */
     neo_service_make_statements(pconf);
     neo_expiry_make_statements(pconf);
-    /* 3. the sites: keys, rate limiters, documents */
+    /* the sites: keys, rate limiters, documents */
     if (!neo_config_make_sites(main_server, pconf))
         return HTTP_INTERNAL_SERVER_ERROR;
-    /* 4. the metrics, and what hosts share of limits */
+    /* the metrics, and what hosts share of limits */
     for (const server_rec *s = main_server; s; s = s->next) {
         neo_site *site = neo_get_server_config(s)->site;
         if (!site)
@@ -87,6 +85,7 @@ static void start_host(apr_pool_t *pchild, server_rec *s, int number)
     config->site->create_queues =
         neo_create_queues_make(shared->metrics, shared->tuners + number % NEO_MAX_DATABASES * neo_resource_index(NULL),
                                (int)NEO_CONFIG_NUMBER(config, grouped_statements), pchild);
+    config->exporter = neo_span_thread_start(pchild, s);
     neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
     neo_job_thread_start(pchild, s, config->database, config->dispatcher);
@@ -135,6 +134,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
             config->reads = neo_read_pool_start(pchild, s, shared->reads);
             config->site->credential_cache = shared->site->credential_cache;
             config->site->create_queues = shared->site->create_queues;
+            config->exporter = shared->exporter;
             config->dispatcher = shared->dispatcher;
             config->event_waiters = shared->event_waiters;
         }

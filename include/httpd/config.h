@@ -47,9 +47,10 @@ typedef struct neo_server_config {
     apr_array_header_t *stop_texts; /* const char *: normalized texts */
     apr_array_header_t *roots;      /* const char *: the locations with NeoAPI On; each ends in a slash */
     neo_site *site;                 /* NULL if no location has NeoAPI On */
-    neo_database *database;         /* these five are created in each child process */
+    neo_database *database;         /* these six are created in each child process */
     neo_read_pool *reads;           /* NULL without NeoAPIReadDSN */
     neo_listener *listener;         /* NULL if another virtual host's is shared */
+    neo_span_exporter *exporter;    /* NULL without NeoAPITraceCollector */
     neo_dispatcher *dispatcher;     /* NULL if this host does not deliver */
     neo_event_waiters *event_waiters;
 } neo_server_config;

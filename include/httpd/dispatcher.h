@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Background threads of each child process: the dispatcher, which runs a courier, and one that runs the background jobs. */
+/* Background threads of each child process: the dispatcher, which runs a courier, one that exports spans, and one that runs the
+ * background jobs. */
 #ifndef NEO_HTTPD_DISPATCHER_H
 #define NEO_HTTPD_DISPATCHER_H
 
@@ -8,13 +9,14 @@
 
 typedef struct neo_dispatcher neo_dispatcher;
 
+/* Starts the thread that exports spans, which ends before `pchild` is destroyed. Call it before the others are started: they
+ * end first then, and their last spans are sent. Returns NULL without NeoAPITraceCollector. */
+neo_span_exporter *neo_span_thread_start(apr_pool_t *pchild, server_rec *server);
+
 /* Starts the thread, which ends before `pchild` is destroyed. Call it after mod_dbd's child_init. Returns NULL if this host
  * does not deliver. */
 neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
                                      const neo_courier_settings *settings);
-
-/* The exporter of spans; NULL without NeoAPITraceCollector. */
-neo_span_exporter *neo_dispatcher_exporter(const neo_dispatcher *dispatcher);
 
 /* Wakes the courier: deliveries are due. */
 void neo_dispatcher_wake(neo_dispatcher *dispatcher);

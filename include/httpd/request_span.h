@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The spans of requests, which the courier exports (see webhooks/span_exporter.h). */
+/* The spans of requests, which are exported (see webhooks/span_exporter.h). */
 #ifndef NEO_HTTPD_REQUEST_SPAN_H
 #define NEO_HTTPD_REQUEST_SPAN_H
 

@@ -54,12 +54,6 @@ NEO_MUSTCHECK int neo_sender_post(neo_sender *sender, const char *url, const cha
 /* Processes attempts in flight and waits up to `milliseconds` for progress, or until `socket` (-1: none) is readable. */
 void neo_sender_work(neo_sender *sender, int milliseconds, int socket);
 
-/* Makes neo_sender_work also return when `other` has something to do: call its neo_sender_work then. */
-void neo_sender_watch(neo_sender *sender, const neo_sender *other);
-
-/* When neo_sender_work must be called at the latest: neo_steady_ms, or NEO_MS_LAST. */
-neo_ms neo_sender_next(const neo_sender *sender);
-
 /* Ends the wait of neo_sender_work. May be called from any thread. */
 void neo_sender_wake(neo_sender *sender);
 

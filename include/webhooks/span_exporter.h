@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exports spans to an OpenTelemetry collector by OTLP/HTTP with JSON, from the courier's thread. It has a libcurl of its own:
+/* Exports spans to an OpenTelemetry collector by OTLP/HTTP with JSON, in a thread of its own, with a libcurl of its own:
  * deliveries must not use the collector's connections, which the address guard has not checked. A collector that does not
  * respond delays nothing: there is one request at a time, and spans that do not fit are dropped and counted. */
 #ifndef NEO_WEBHOOKS_SPAN_EXPORTER_H
@@ -30,19 +30,16 @@ int neo_span_exporter_begin(const neo_span_exporter *exporter, const char *paren
 /* Adds a span that has ended. Never waits. */
 void neo_span_exporter_add(neo_span_exporter *exporter, const neo_span *span);
 
-/* ---- from the courier's thread; they do nothing if `exporter` is NULL */
-
-/* Makes neo_sender_work of the courier's sender return when there is something to do. */
-void neo_span_exporter_attach(neo_span_exporter *exporter, neo_sender *sender);
-
-/* Adds the span of an attempt to deliver, if its request's trace is sampled. */
+/* Adds the span of an attempt to deliver, if its request's trace is sampled. Does nothing if `exporter` is NULL. */
 void neo_span_exporter_attempt(neo_span_exporter *exporter, const neo_in_flight_delivery *delivery,
                                const neo_send_result *result);
 
-/* Sends what is due. Returns `milliseconds`, or less if there will be something to do earlier. */
-int neo_span_exporter_work(neo_span_exporter *exporter, int milliseconds);
+/* Makes neo_span_exporter_run return within about a second. */
+void neo_span_exporter_stop(neo_span_exporter *exporter);
 
-/* Sends the last spans, for at most a second. */
-void neo_span_exporter_finish(neo_span_exporter *exporter);
+/* ---- from the exporter's thread */
+
+/* Sends spans until neo_span_exporter_stop is called, then the last ones. */
+void neo_span_exporter_run(neo_span_exporter *exporter);
 
 #endif

@@ -423,6 +423,7 @@ void neo_config_courier_settings(const server_rec *main_server, const neo_server
         .per_subscription = (int)NUMBER(config, webhook_per_subscription),
         .ca_bundle = config->webhook_ca_bundle,
         .guard = neo_config_guard(config, pool),
+        .exporter = config->exporter,
     };
     /* A courier also claims deliveries to URLs that another virtual host accepted: both can use one database. */
     for (const server_rec *s = main_server; s; s = s->next)

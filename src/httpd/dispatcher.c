@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a courier and the background jobs in threads (see httpd/dispatcher.h). */
+/* Runs a courier, the exporter of spans and the background jobs in threads (see httpd/dispatcher.h). */
 #include "httpd/dispatcher.h"
 
 #include <apr_strings.h>
@@ -21,7 +21,6 @@ typedef struct {
 struct neo_dispatcher {
     db_client client;
     neo_courier *courier;
-    neo_span_exporter *exporter; /* NULL without NeoAPITraceCollector */
 };
 
 typedef struct {
@@ -43,20 +42,56 @@ static void release_for_thread(void *context, neo_pg *pg)
 
 static apr_status_t destroy_pool(void *data)
 {
-    apr_pool_destroy(((db_client *)data)->pool);
+    apr_pool_destroy(data);
     return APR_SUCCESS;
 }
 
-/* The pre-cleanup is registered before the thread's, so it runs after the thread has ended. */
+/* A thread's own pool. The pre-cleanup is registered before the thread's, so it runs after the thread has ended. */
+static apr_pool_t *make_thread_pool(apr_pool_t *pchild)
+{
+    apr_pool_t *pool;
+    apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
+    apr_pool_pre_cleanup_register(pchild, pool, destroy_pool);
+    return pool;
+}
+
 static void *make_client(apr_size_t size, apr_pool_t *pchild, server_rec *server, neo_database *database)
 {
     db_client *client = apr_pcalloc(pchild, size);
-    apr_pool_create_unmanaged_ex(&client->pool, NULL, NULL);
+    client->pool = make_thread_pool(pchild);
     client->database = database;
     client->log_context.server = server;
     client->lease.is_background = 1;
-    apr_pool_pre_cleanup_register(pchild, client, destroy_pool);
     return client;
+}
+
+/* ---------------------------------------------------------------- spans */
+
+static void run_exporter(void *data)
+{
+    neo_span_exporter_run(data);
+}
+
+static void stop_exporter(void *data)
+{
+    neo_span_exporter_stop(data);
+}
+
+neo_span_exporter *neo_span_thread_start(apr_pool_t *pchild, server_rec *server)
+{
+    const neo_server_config *config = neo_get_server_config(server);
+    if (!config->trace_collector)
+        return NULL;
+    const neo_span_exporter_settings settings = {
+        .url = config->trace_collector,
+        .share = (int)NEO_CONFIG_NUMBER(config, trace_sampling),
+        .host_name = neo_config_host_name(server, pchild),
+        .metrics = neo_shared_metrics_get()->metrics,
+    };
+    neo_span_exporter *exporter = neo_span_exporter_make(&settings, make_thread_pool(pchild));
+    if (exporter)
+        neo_thread_start(pchild, run_exporter, stop_exporter, exporter);
+    return exporter;
 }
 
 /* ---------------------------------------------------------------- the courier */
@@ -83,21 +118,6 @@ static void stop_courier(void *data)
     neo_courier_stop(((neo_dispatcher *)data)->courier, NEO_COURIER_STOP);
 }
 
-/* Returns NULL without NeoAPITraceCollector. */
-static neo_span_exporter *make_exporter(const server_rec *server, neo_metrics *metrics, apr_pool_t *pool)
-{
-    const neo_server_config *config = neo_get_server_config(server);
-    if (!config->trace_collector)
-        return NULL;
-    const neo_span_exporter_settings settings = {
-        .url = config->trace_collector,
-        .share = (int)NEO_CONFIG_NUMBER(config, trace_sampling),
-        .host_name = neo_config_host_name(server, pool),
-        .metrics = metrics,
-    };
-    return neo_span_exporter_make(&settings, pool);
-}
-
 neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
                                      const neo_courier_settings *settings)
 {
@@ -110,18 +130,12 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
     neo_courier_settings counted = *settings;
     counted.metrics =
         (neo_courier_metrics){shared->metrics, shared->receivers, shared->process, neo_get_server_config(server)->site->usage};
-    dispatcher->exporter = counted.exporter = make_exporter(server, shared->metrics, dispatcher->client.pool);
     dispatcher->courier = neo_courier_make(&counted, &host, dispatcher->client.pool);
     if (!dispatcher->courier)
         return NULL;
     __atomic_fetch_add(&shared->process->concurrency, settings->concurrency, __ATOMIC_RELAXED);
     neo_thread_start(pchild, run_courier, stop_courier, dispatcher);
     return dispatcher;
-}
-
-neo_span_exporter *neo_dispatcher_exporter(const neo_dispatcher *dispatcher)
-{
-    return dispatcher->exporter;
 }
 
 /* After failures the thread does not use the database for a while. */

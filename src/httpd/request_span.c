@@ -10,7 +10,7 @@
 void neo_request_span_begin(neo_exchange *exchange)
 {
     request_rec *r = exchange->r;
-    exchange->exporter = exchange->dispatcher ? neo_dispatcher_exporter(exchange->dispatcher) : NULL;
+    exchange->exporter = exchange->config->exporter;
     if (!exchange->exporter)
         return;
     exchange->parent = exchange->log_context.trace;

@@ -398,8 +398,7 @@ static void run_once(neo_courier *c)
         send_request(c, &APR_ARRAY_IDX(c->outgoing, c->next_outgoing++, neo_webhook_request));
     if (!has_outgoing(c))
         c->next_outgoing = c->outgoing->nelts = 0;
-    int wait = neo_span_exporter_work(c->settings.exporter, wait_time(c, neo_steady_ms()));
-    neo_sender_work(c->sender, wait, c->pg ? neo_pg_socket(c->pg) : -1);
+    neo_sender_work(c->sender, wait_time(c, neo_steady_ms()), c->pg ? neo_pg_socket(c->pg) : -1);
 }
 
 /* Releases all claimed deliveries, or with `unsent` only those whose attempt has not begun. */
@@ -439,7 +438,6 @@ static void shut_down(neo_courier *c)
     finish_query(c);
     if (c->recording->outcomes->nelts == 0) /* otherwise the database is unavailable */
         release_in_flight(c, 0);
-    neo_span_exporter_finish(c->settings.exporter);
 }
 
 void neo_courier_run(neo_courier *courier)
@@ -492,7 +490,5 @@ neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_co
     c->recording = &c->result_batches[1];
     neo_in_flight_init(&c->in_flight, c, settings->concurrency, settings->per_subscription, pool);
     c->sender = neo_sender_make(&sending, on_sent, pool);
-    if (c->sender)
-        neo_span_exporter_attach(settings->exporter, c->sender);
     return c->sender ? c : NULL;
 }

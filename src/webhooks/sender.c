@@ -41,7 +41,6 @@ struct neo_sender {
     transfer *idle, *delayed; /* delayed: the next one first */
     int epoll;                /* libcurl's sockets and `wake` */
     int wake;                 /* an eventfd */
-    int watched;              /* the epoll of another sender; -1 if there is none */
     long long next_timeout;   /* neo_steady_ms of libcurl's next timeout, or NEVER */
     int has_progress;         /* in neo_sender_work: an attempt has ended, or neo_sender_wake was called */
 };
@@ -259,9 +258,7 @@ static void drive_socket(neo_sender *sender, const struct epoll_event *event)
     uint64_t wakes;
     int running, flags = (event->events & EPOLLIN ? CURL_CSELECT_IN : 0) | (event->events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
                          (event->events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
-    if (event->data.fd == sender->watched)
-        sender->has_progress = 1;
-    else if (event->data.fd == sender->wake)
+    if (event->data.fd == sender->wake)
         sender->has_progress |= read(sender->wake, &wakes, sizeof wakes) > 0;
     else
         curl_multi_socket_action(sender->multi, event->data.fd, flags, &running);
@@ -312,18 +309,6 @@ void neo_sender_work(neo_sender *sender, int milliseconds, int socket)
     wait_for_events(sender, milliseconds, socket);
     start_delayed(sender);
     process_ready(sender);
-}
-
-void neo_sender_watch(neo_sender *sender, const neo_sender *other)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = other->epoll};
-    if (epoll_ctl(sender->epoll, EPOLL_CTL_ADD, other->epoll, &event) == 0)
-        sender->watched = other->epoll;
-}
-
-neo_ms neo_sender_next(const neo_sender *sender)
-{
-    return sender->next_timeout == NEVER ? NEO_MS_LAST : sender->next_timeout;
 }
 
 void neo_sender_wake(neo_sender *sender)
@@ -438,7 +423,6 @@ neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done
     sender->settings = *settings;
     sender->done = done;
     sender->next_timeout = NEVER;
-    sender->watched = -1;
     sender->epoll = epoll_create1(EPOLL_CLOEXEC);
     sender->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event event = {.events = EPOLLIN, .data.fd = sender->wake};

@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@ struct neo_span_exporter {
     int in_flight;     /* spans in the request that waits for its response; 0: there is none */
     int is_failing;    /* the last request failed */
     neo_ms next_batch; /* neo_steady_ms */
+    atomic_int is_stopped;
 };
 
 /* ---------------------------------------------------------------- JSON */
@@ -153,29 +155,32 @@ static int is_due(const neo_span_exporter *e, neo_ms now)
     return !e->in_flight && count > 0 && (now >= e->next_batch || (count >= BATCH && !e->is_failing));
 }
 
-int neo_span_exporter_work(neo_span_exporter *e, int milliseconds)
+/* Spans that are added do not wake the thread until there are many. */
+static void work(neo_span_exporter *e, neo_ms until)
 {
-    if (!e)
-        return milliseconds;
     if (is_due(e, neo_steady_ms()))
         send_batch(e);
-    neo_sender_work(e->sender, 0, -1);
-    neo_ms now = neo_steady_ms(), next = e->in_flight ? neo_sender_next(e->sender) : e->next_batch;
-    int is_waiting = e->in_flight || neo_spans_count(e->spans) > 0;
-    if (is_due(e, now))
-        return 0;
-    if (!is_waiting || next - now >= milliseconds)
-        return milliseconds;
-    return next > now ? (int)(next - now) : 0;
+    neo_ms wait = until - neo_steady_ms();
+    neo_sender_work(e->sender, wait > 0 ? (int)wait : 0, -1);
 }
 
-void neo_span_exporter_finish(neo_span_exporter *e)
+void neo_span_exporter_run(neo_span_exporter *e)
 {
-    neo_ms until = neo_steady_ms() + FINISH_MS;
-    while (e && !e->is_failing && (e->in_flight || neo_spans_count(e->spans) > 0) && neo_steady_ms() < until) {
-        e->next_batch = 0;
-        neo_sender_work(e->sender, neo_span_exporter_work(e, (int)(until - neo_steady_ms())), -1);
+    while (!atomic_load(&e->is_stopped)) {
+        neo_ms now = neo_steady_ms();
+        work(e, e->next_batch > now ? neo_earlier(e->next_batch, now + INTERVAL_MS) : now + INTERVAL_MS);
     }
+    neo_ms until = neo_steady_ms() + FINISH_MS;
+    while (!e->is_failing && (e->in_flight || neo_spans_count(e->spans) > 0) && neo_steady_ms() < until) {
+        e->next_batch = 0;
+        work(e, until);
+    }
+}
+
+void neo_span_exporter_stop(neo_span_exporter *e)
+{
+    atomic_store(&e->is_stopped, 1);
+    neo_sender_wake(e->sender);
 }
 
 /* ---------------------------------------------------------------- spans */
@@ -220,16 +225,10 @@ void neo_span_exporter_attempt(neo_span_exporter *e, const neo_in_flight_deliver
     memcpy(span.parent, delivery->parent, sizeof span.parent);
     apr_cpystrn(span.id, delivery->id, sizeof span.id);
     apr_cpystrn(span.host, delivery->host, sizeof span.host);
-    (void)neo_spans_add(e->spans, &span); /* this thread exports */
+    neo_span_exporter_add(e, &span);
 }
 
 /* ---------------------------------------------------------------- creation */
-
-void neo_span_exporter_attach(neo_span_exporter *e, neo_sender *sender)
-{
-    if (e)
-        neo_sender_watch(sender, e->sender);
-}
 
 neo_span_exporter *neo_span_exporter_make(const neo_span_exporter_settings *settings, apr_pool_t *pool)
 {

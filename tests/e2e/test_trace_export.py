@@ -10,7 +10,7 @@ import threading
 import pytest
 from admin_pages import CONF as ADMIN_PAGES_CONF
 from admin_pages import AdminPages
-from client import ok
+from client import Api, ok
 from wait import TIMEOUT_S, eventually
 from webhook_fixtures import admin, module_admin_factory, receiver, running_instance, subscribe  # fixtures among them
 
@@ -196,6 +196,15 @@ def test_a_span_has_no_personal_data_and_no_secrets(admin, receiver, collector, 
     for word in ("ana@example.com", "Ana Paula", "11144477735", "secret-path", "secret-query", "agent-of-a-person", hook["secret"],
                  admin.credential.secret, admin.credential.id):
         assert word not in text, word
+
+
+def test_a_host_that_does_not_deliver_exports_spans(collector, exported):
+    conf = f"NeoAPIWebhookConcurrency 0\nNeoAPITraceCollector {collector.url}\n"
+    with running_instance("trace_export_api_only", conf, PROCESSES="1") as instance:
+        trace, _, headers = traced()
+        assert Api(instance, None).get("me", **headers).status_code == 401
+        span, = wait_for(exported, 1, traceId=trace)
+    assert attributes(span)["http.response.status_code"] == "401"
 
 
 # ---------------------------------------------------------------- collectors that do not work
