@@ -41,7 +41,7 @@ typedef struct neo_static_document {
 typedef struct neo_site {
     const char *base_url;                 /* ends in /public/v1/ */
     const char *docs_url;                 /* without a trailing slash */
-    neo_keys token_keys;                  /* derived from `keys`, of access tokens; neo_service_prepare sets them */
+    neo_keys token_keys, cursor_keys;     /* derived from `keys`, of access tokens and cursors; neo_service_prepare sets them */
     neo_keys keys;                        /* none if the key file cannot be used: then all but public operations are 503 */
     apr_size_t max_body;                  /* bytes */
     int cursor_lifetime;                  /* seconds */

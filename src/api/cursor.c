@@ -13,11 +13,6 @@
 #define MAC_SIZE    16 /* HMAC-SHA-256, truncated */
 #define CURSOR_SIZE (PLAIN_SIZE + MAC_SIZE)
 
-static void get_keys(const neo_call *call, neo_keys *keys)
-{
-    neo_keys_derive(&call->site->keys, "neoapi cursor", keys);
-}
-
 /* Also covers what must be the same in the request that sends the cursor. */
 static void compute_mac(const neo_call *call, const unsigned char key[NEO_KEY_SIZE], const char *filters,
                         const unsigned char *plain, unsigned char mac[NEO_SHA256_SIZE])
@@ -31,13 +26,11 @@ void neo_cursor_seal(const neo_call *call, const char *filters, const neo_place 
 {
     unsigned char bytes[CURSOR_SIZE], mac[NEO_SHA256_SIZE];
     long long expiry = neo_now_ms() / 1000 + call->site->cursor_lifetime;
-    neo_keys keys;
-    get_keys(call, &keys);
     memcpy(bytes + EXPIRY, &expiry, sizeof expiry);
     for (int i = 0; i < 2; i++) {
         neo_id_pack(places[i].id, bytes);
         memcpy(bytes + POSITION, &places[i].position, sizeof places[i].position);
-        compute_mac(call, keys.key[0], filters, bytes, mac);
+        compute_mac(call, call->site->cursor_keys.key[0], filters, bytes, mac);
         memcpy(bytes + PLAIN_SIZE, mac, MAC_SIZE);
         cursors[i] = neo_base64url(bytes, sizeof bytes, call->pool);
     }
@@ -46,11 +39,10 @@ void neo_cursor_seal(const neo_call *call, const char *filters, const neo_place 
 static int is_genuine(const neo_call *call, const char *filters, const unsigned char bytes[CURSOR_SIZE])
 {
     unsigned char mac[NEO_SHA256_SIZE];
+    const neo_keys *keys = &call->site->cursor_keys;
     int is_equal = 0;
-    neo_keys keys;
-    get_keys(call, &keys);
-    for (int i = 0; i < keys.count && !is_equal; i++) {
-        compute_mac(call, keys.key[i], filters, bytes, mac);
+    for (int i = 0; i < keys->count && !is_equal; i++) {
+        compute_mac(call, keys->key[i], filters, bytes, mac);
         is_equal = neo_equal_constant_time(mac, bytes + PLAIN_SIZE, MAC_SIZE);
     }
     return is_equal;

@@ -71,6 +71,7 @@ void neo_service_prepare(neo_site *site, apr_pool_t *pool)
     static const neo_doc search = {.path = NEO_DOCS_PATH "/search.json", .media_type = "application/json"};
     apr_pool_t *scratch;
     neo_keys_derive(&site->keys, "neoapi access token", &site->token_keys);
+    neo_keys_derive(&site->keys, "neoapi cursor", &site->cursor_keys);
     apr_pool_create(&scratch, pool);
     const neo_reference *reference = neo_reference_make(neo_operations(), site->base_url, site->docs_url, scratch);
     apr_array_header_t *pages = apr_array_make(scratch, 128, sizeof(neo_docs_page));

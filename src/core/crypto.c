@@ -33,7 +33,7 @@ static pthread_key_t contexts;
 typedef struct {
     EVP_MD_CTX *digest;
     EVP_CIPHER_CTX *cipher;
-    EVP_MAC_CTX *mac;
+    EVP_MAC_CTX *mac;                /* keeps its digest, which OpenSSL would fetch for each MAC otherwise */
     EVP_CIPHER_CTX *sealing;         /* keeps its key between calls */
     unsigned char key[NEO_KEY_SIZE]; /* the key of `sealing`, if has_key */
     int has_key;
@@ -72,12 +72,15 @@ static void fetch(void)
 
 static thread_context *own_context(void)
 {
+    const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)"SHA256", 0),
+                                 OSSL_PARAM_construct_end()};
     pthread_once(&fetched, fetch);
     thread_context *ctx = pthread_getspecific(contexts);
     if (!ctx) {
         ctx = calloc(1, sizeof *ctx);
         if (!ctx || !(ctx->digest = EVP_MD_CTX_new()) || !(ctx->cipher = EVP_CIPHER_CTX_new()) ||
-            !(ctx->sealing = EVP_CIPHER_CTX_new()) || !(ctx->mac = EVP_MAC_CTX_new(hmac)))
+            !(ctx->sealing = EVP_CIPHER_CTX_new()) || !(ctx->mac = EVP_MAC_CTX_new(hmac)) ||
+            !EVP_MAC_CTX_set_params(ctx->mac, params))
             abort();
         pthread_setspecific(contexts, ctx);
     }
@@ -147,10 +150,8 @@ void neo_sha256_pieces(const neo_text *pieces, int count, unsigned char out[NEO_
 void neo_hmac_sha256(const void *key, apr_size_t len, const neo_text *pieces, int count, unsigned char out[NEO_SHA256_SIZE])
 {
     EVP_MAC_CTX *ctx = own_context()->mac;
-    OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)"SHA256", 0),
-                           OSSL_PARAM_construct_end()};
     size_t written;
-    int ok = EVP_MAC_init(ctx, key, len, params);
+    int ok = EVP_MAC_init(ctx, key, len, NULL);
     for (int i = 0; ok && i < count; i++)
         ok = EVP_MAC_update(ctx, (const unsigned char *)pieces[i].ptr, pieces[i].len);
     if (!ok || !EVP_MAC_final(ctx, out, &written, NEO_SHA256_SIZE))

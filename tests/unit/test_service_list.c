@@ -453,7 +453,7 @@ TEST(an_expired_cursor_is_refused)
 TEST(a_cursor_opens_with_any_key_of_the_deployment)
 {
     fixture *s = fixture_with(key_of("org_viewer", *state), *state);
-    neo_keys *keys = &s->site->keys;
+    neo_keys *keys = &s->site->cursor_keys;
     const char *old = cursor_for(s, "limit=1", *state);
     memcpy(keys->key[1], keys->key[0], NEO_KEY_SIZE);
     memset(keys->key[0], 8, NEO_KEY_SIZE);
