@@ -27,7 +27,39 @@ function eventDetails(event) {
         facts(['Id', code(event.id)], ['Resource', resource], ['By', event.actor_id && code(event.actor_id)],
             ['Request', event.request_id && code(event.request_id)]),
         changed.length ? table('What has changed', ['Field', 'Before', 'After'], changed.map((name) => difference(event, name))) : '',
+        session.areas.has('webhooks') ? destinations(event) : '',
         h('h3', {}, 'Payload'), pre(event.payload, `Payload of ${event.id}`));
+}
+
+// ---------------------------------------------------------------- where an event was sent
+
+// Why a subscription has no delivery of an event, as far as its present state says.
+function absence(subscription, event, types) {
+    const wanted = [event.type, `${kindOf(event.type)}.*`];
+    if (types.find(({ type }) => type === event.type)?.is_in_wildcard) wanted.push('*');
+    if (subscription.created_at > event.created_at) return 'Not sent: the subscription is newer than the event.';
+    if (!wanted.some((name) => subscription.events.includes(name))) return `Not sent: its events do not include ${event.type}.`;
+    if (!subscription.is_active) return 'Not sent: it is inactive.';
+    return `Not sent: ${subscription.filters ? 'its filters do not match, or ' : ''}it was inactive or had other events at that time.`;
+}
+
+async function destination(subscription, event, types, signal) {
+    const { body } = await request(`webhooks/${subscription.id}/deliveries`, { params: { event_id: event.id, limit: 1 }, signal });
+    const [one] = body.items;
+    return one ? [h('a', { href: `#/webhooks/${subscription.id}/${one.id}` }, 'Delivery'), ' ', ...outcome(one)]
+        : [absence(subscription, event, types)];
+}
+
+function destinations(event) {
+    const place = h('div', { class: 'buttons' }, button('Where was it sent?', async () => {
+        const { signal } = leaving, { body: { items: types } } = await request('event-types', { signal });
+        place.replaceChildren(pager('webhooks', {}, (items) => table('Subscriptions', ['Address', 'Delivery'], items.map((one) => {
+            const result = h('span', {}, '…');
+            destination(one, event, types, signal).then((parts) => result.replaceChildren(...parts), fail);
+            return [h('a', { href: `#/webhooks/${one.id}` }, one.url), result];
+        })), signal, 'There is no subscription.'));
+    }));
+    return place;
 }
 
 const KINDS = { created: 'good', updated: 'off', deleted: 'bad' };

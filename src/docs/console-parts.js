@@ -32,7 +32,7 @@ function mayWrite(resource) {
 class Problem extends Error {
     constructor(status, body, retryAfter) {
         super(body.detail ?? `The service answered with status ${status}.`);
-        Object.assign(this, { status, code: body.code, requestId: body.request_id, retryAfter });
+        Object.assign(this, { status, code: body.code, errors: body.errors, requestId: body.request_id, retryAfter });
     }
 }
 

@@ -57,6 +57,7 @@ async function begin() {
         const readable = scopes?.filter((scope) => /:read(_masked)?$/.test(scope));
         session.areas = new Set();
         if (scopes ? mayRead(['webhooks']) : await isReadable('webhooks')) session.areas.add('webhooks');
+        if (session.areas.has('webhooks') && mayWrite('webhooks')) session.areas.add('webhooks:write');
         if (scopes ? readable.length : await isReadable('events')) session.areas.add('events');
     } catch (error) {
         if (mayPass(error)) return showRetry(error);
@@ -128,9 +129,11 @@ async function overviewView(view, _, signal) {
     const limits = h('section', {});
     view.append(heading('Overview'));
     if (session.areas.has('webhooks'))
-        view.append(h('section', {}, h('h3', {}, 'Subscriptions'), pager('webhooks', {}, (items) =>
-            h('ul', { class: 'cards' }, items.map((one) => subscriptionCard(one, signal))), signal,
-        ['There is no subscription yet. ', h('a', { href: 'webhooks' }, 'How to create one')])));
+        view.append(h('section', {}, h('h3', {}, 'Subscriptions'),
+            session.areas.has('webhooks:write') ? h('p', {}, h('a', { href: '#/webhooks/new' }, 'New subscription')) : '',
+            pager('webhooks', {}, (items) => h('ul', { class: 'cards' }, items.map((one) => subscriptionCard(one, signal))), signal,
+                ['There is no subscription yet. ', h('a', { href: 'webhooks' }, 'How webhooks work')])));
+    else view.append(h('p', { class: 'dim' }, 'This key cannot read subscriptions. That needs the scope ', code('webhooks:read'), '.'));
     view.append(limits);
     limits.append(...await limitsPart(signal));
 }
@@ -139,6 +142,7 @@ async function overviewView(view, _, signal) {
 
 const VIEWS = [
     [/^#?\/?$/, overviewView, 'Overview'],
+    [/^#\/webhooks\/(?:new|(whs_\w+)\/change)$/, formView, 'Subscription', 'webhooks:write'],
     [/^#\/webhooks\/(whs_\w+)$/, subscriptionView, 'Subscription', 'webhooks'],
     [/^#\/webhooks\/(whs_\w+)\/(whd_\w+)$/, deliveryView, 'Delivery', 'webhooks'],
     [/^#\/events$/, eventsView, 'Events', 'events'],

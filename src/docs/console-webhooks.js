@@ -76,10 +76,8 @@ function subscriptionCard(subscription, signal) {
 
 // ---------------------------------------------------------------- actions
 
-function secretOnce(secret) {
-    const text = h('input', { type: 'text', readonly: true, value: secret, spellcheck: 'false' });
-    return h('div', {}, h('p', {}, 'The new secret is shown only now. For 24 hours deliveries are signed with the old one as well.'),
-        field('Secret', text));
+function secretOnce(secret, note) {
+    return h('div', {}, h('p', {}, note), field('Secret', h('input', { type: 'text', readonly: true, value: secret, spellcheck: 'false' })));
 }
 
 async function recoverAll(path, body, note) {
@@ -103,16 +101,24 @@ function askRecovery(path, redraw) {
     dialog.addEventListener('close', redraw);
 }
 
-function askAddress(path, { url, is_active }) {
-    const address = h('input', { type: 'url', required: true, value: url, spellcheck: 'false' });
-    const name = h('input', { type: 'text', placeholder: 'Name', spellcheck: 'false' });
-    const value = h('input', { type: 'text', spellcheck: 'false' });
-    ask('Change the address', 'Deliveries that wait are sent there as well. What was missed before can be recovered.', 'Change', async () => {
-        const headers = name.value.trim() ? { [name.value.trim()]: value.value } : undefined;
-        await request(path, { method: 'PATCH', body: { url: address.value.trim(), headers } });
-        say(is_active ? 'The address is changed.' : 'The address is changed. Resume the subscription to send to it.');
-        route();
-    }, field('Address', address), field('Further request header, if the receiver needs one', name), field('Its value', value));
+const OVERLAPS = [['0', 'none: the former key is no longer used'], ['24', '1 day'], ['72', '3 days'], ['168', '7 days']];
+
+function askNewKey(path, redraw) {
+    const hours = choice(OVERLAPS, '24');
+    ask('Rotate the key', 'Deliveries are signed with a new key. During the overlap they are signed with the former one as well.', 'Rotate', async () => {
+        await request(`${path}/rotate-key`, { method: 'POST', body: { overlap_hours: Number(hours.value) }, isRepeatable: true });
+        say('The key is rotated.');
+        await redraw();
+    }, field('Overlap', hours));
+}
+
+function askDeletion(path, url) {
+    ask('Delete the subscription', `Nothing more is sent to ${new URL(url).host}. What waits is not sent, and its deliveries are no longer shown.`,
+        'Delete', async () => {
+            await request(path, { method: 'DELETE' });
+            say('The subscription is deleted.');
+            location.hash = '#/';
+        });
 }
 
 const TEST_POLL_S = 0.5, MAX_TEST_POLLS = 30;
@@ -139,7 +145,8 @@ function actions(subscription, redraw, redrawList, signal) {
         ? button('Pause', () => ask('Pause the subscription', 'Deliveries wait until it is resumed. Events in the meantime can be recovered.',
             'Pause', () => set(false)))
         : button('Resume', () => set(true));
-    const rotate = async () => secretOnce((await request(`${path}/rotate-secret`, { method: 'POST' })).body.secret);
+    const rotate = async () => secretOnce((await request(`${path}/rotate-secret`, { method: 'POST' })).body.secret,
+        'The new secret is shown only now. For 24 hours deliveries are signed with the old one as well.');
     return h('div', { class: 'buttons' },
         button('Send test', async () => {
             if (!subscription.is_active) return say('Resume the subscription first: nothing is sent while it is disabled.');
@@ -149,12 +156,20 @@ function actions(subscription, redraw, redrawList, signal) {
             redrawList();
             await redraw();
         }),
-        button('Change address …', () => askAddress(path, subscription)),
+        button('Change …', () => { location.hash = `#/${path}/change`; }),
         button('Recover …', () => askRecovery(path, () => { redrawList(); redraw().catch(fail); })), pause,
-        button('Rotate secret …', () => ask('Rotate the secret', 'The receiver must know the new secret within 24 hours.', 'Rotate', rotate)));
+        button('Rotate secret …', () => ask('Rotate the secret', 'The receiver must know the new secret within 24 hours.', 'Rotate', rotate)),
+        subscription.public_key && subscription.asymmetric_signature ? button('Rotate key …', () => askNewKey(path, redraw)) : '',
+        button('Delete …', () => askDeletion(path, subscription.url)));
 }
 
 // ---------------------------------------------------------------- a subscription
+
+function shown(value) {
+    if (value === undefined || value === true) return value && 'yes';
+    if (Array.isArray(value)) return value.join(', ');
+    return typeof value === 'object' ? code(JSON.stringify(value)) : String(value);
+}
 
 const STATES = { success: 'good', failed: 'bad', pending: 'off' };
 
@@ -192,8 +207,9 @@ async function subscriptionView(view, [id], signal) {
         const { body } = await request(`webhooks/${id}`, { signal });
         const why = h('p', { class: 'why' }, await explain(body, signal));
         head.replaceChildren(health(body), why,
-            facts(['Events', body.events.join(', ')], ['Id', code(body.id)], ['Last success', body.last_success_at && time(body.last_success_at)],
-                ['Description', body.description], ['Filters', body.filters && code(JSON.stringify(body.filters))]),
+            facts(['Id', code(body.id)], ['Last success', body.last_success_at && time(body.last_success_at)],
+                ...FIELDS.slice(1).map((row) => [row.label, shown(valueAt(body, row.name))]),
+                ['Public key', body.public_key && code(body.public_key)]),
             mayWrite('webhooks') ? actions(body, redraw, list.show, signal) : '');
         return body;
     };

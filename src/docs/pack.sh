@@ -101,7 +101,7 @@ insert sync.ts "$work/sync.ts" "$work/sync.new" >"$work/sync.html"
 # In a block, so that its names are not those of the other scripts.
 {
     printf "// SPDX-License-Identifier: Apache-2.0\n'use strict';\n{\n"
-    for part in parts webhooks events start; do sed -e '/^.use strict.;$/d' "$here/console-$part.js"; done
+    for part in parts webhooks form events start; do sed -e '/^.use strict.;$/d' "$here/console-$part.js"; done
     echo '}'
 } >"$work/console.js"
 draw proposal 'Statuses of a proposal and their transitions' >"$work/proposal"

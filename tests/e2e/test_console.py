@@ -104,6 +104,8 @@ VIEWS = {
     "subscription": lambda org: ("#/webhooks/" + org.bad["id"], ["failing", "broker.created", "Send test", "Rotate secret"]),
     "delivery": lambda org: (f"#/webhooks/{org.bad['id']}/{deliveries(org, org.bad)[0]['id']}",
                              ["Attempt 2", "a bug of the receiver", "event_type", "Retry"]),
+    "new": lambda org: ("#/webhooks/new", ["New subscription", "broker.*", "Own headers"]),
+    "change": lambda org: (f"#/webhooks/{org.good['id']}/change", ["Change the subscription", "Chosen: broker.*"]),
     "events": lambda org: ("#/events", ["broker.updated", "Live."]),
     "refused": lambda org: ("#/refused", ["validation.broker.name_invalid", "POST /public/v1/brokers"]),
 }
@@ -173,7 +175,10 @@ def test_only_what_the_scopes_allow_is_shown(browser, org, module_admin_factory)
         return org.with_(credential=module_admin_factory.key(org.credential.organizations[0], scopes=scopes))
     open_console(browser, with_scopes("webhooks:read"), "#/webhooks/" + org.bad["id"])
     shows(browser, "broker.created")
-    assert not {"Send test", "Change address …", "Pause", "Recover …", "Rotate secret …"} & {*texts_of(browser, "main button")}
+    assert not {"Send test", "Change …", "Delete …", "Pause", "Recover …", "Rotate secret …"} & {*texts_of(browser, "main button")}
+    open_console(browser, with_scopes("webhooks:read"), "#/webhooks/new")
+    shows(browser, org.bad["url"])
+    assert not {"New subscription"} & {*texts_of(browser, "main a")} and not texts_of(browser, "form.subscription")
     open_console(browser, with_scopes("brokers:read"))
     shows(browser, "Limits")
     assert texts_of(browser, ".tabs a") == ["Overview", "Events", "Refused requests"]
@@ -241,12 +246,11 @@ def test_a_failing_receiver_is_found_and_its_events_are_recovered(browser, org, 
     follow(browser, "td a")
     shows(browser, "a bug of the receiver")
     browser.driver.back()
-    press(browser, "Change address …")
-    write(browser, "dialog input", receiver.url + "mended")
-    write(browser, "dialog input[placeholder='Name']", "X-Gate")
-    write(browser, "dialog .field:last-of-type input", "open")
-    press(browser, "Change", "dialog")
-    shows(browser, receiver.url + "mended")
+    press(browser, "Change …")
+    write(browser, labelled(browser, "Address"), receiver.url + "mended")
+    write(browser, labelled(browser, "Own headers"), "X-Gate: open")
+    press(browser, "Save")
+    shows(browser, receiver.url + "mended", "Send test")
     press(browser, "Recover …")
     press(browser, "Recover", "dialog")
     shows(browser, "1 event is sent again.", css="dialog")
@@ -278,6 +282,83 @@ def test_a_subscription_is_tested_paused_resumed_and_rotated(browser, org, recei
     assert secret.startswith("whsec_") and secret != org.good["secret"]
     send(browser, Keys.ESCAPE)
     eventually(lambda: not texts_of(browser, "dialog"), "the dialog is closed")
+
+
+def labelled(browser, label):
+    """The selector of the field with this label."""
+    return "#" + eventually(lambda: browser.run(
+        "return [...document.querySelectorAll('label')].find((one) => one.innerText === arguments[0])?.htmlFor", label), label)
+
+
+def choose(browser, name):
+    focus(browser, f".types input[value='{name}']")
+    send(browser, " ")
+
+
+def test_a_subscription_is_created_with_its_options_and_deleted(browser, admin, receiver):
+    open_console(browser, admin)
+    follow(browser, "a[href='#/webhooks/new']")
+    write(browser, labelled(browser, "Address"), receiver.url + "new")
+    write(browser, ".field input[type=search]", "property")
+    eventually(lambda: not any("broker" in one for one in texts_of(browser, ".types li")), "only what was searched")
+    choose(browser, "property.*")
+    assert browser.run("return document.querySelector(`.types input[value='property.created']`).disabled")
+    filters = {"property": {"status": ["active"]}}
+    write(browser, labelled(browser, "Filters"), json.dumps(filters))
+    write(browser, labelled(browser, "Requests per second"), "20")
+    write(browser, labelled(browser, "Own headers"), "X-Gateway-Token: 4c9f")
+    focus(browser, labelled(browser, "Signature with a key"))
+    send(browser, "Ed25519")
+    press(browser, "Create")
+    shows(browser, "The subscription is created")
+    assert browser.run("return document.querySelector('#view input').value").startswith("whsec_")
+    made, = ok(admin.get("webhooks"))["items"]
+    assert (made["events"], made["filters"], made["max_per_second"]) == (["property.*"], filters, 20)
+    assert made["asymmetric_signature"] == "ed25519" and list(made["headers"]) == ["X-Gateway-Token"]
+    follow(browser, f"a[href='#/webhooks/{made['id']}']")
+    press(browser, "Rotate key …")
+    press(browser, "Rotate", "dialog")
+    shows(browser, "The key is rotated.", css="#said")
+    assert ok(admin.get("webhooks/" + made["id"]))["public_key"] != made["public_key"]
+    press(browser, "Delete …")
+    shows(browser, receiver.url.split("/")[2], css="dialog")
+    press(browser, "Delete", "dialog")
+    shows(browser, "There is no subscription yet")
+    assert ok(admin.get("webhooks"))["items"] == []
+
+
+def test_a_change_sends_only_what_differs_and_shows_errors_at_their_fields(browser, admin, receiver, violations):
+    before = subscribe(admin, receiver.url, "property.*", filters={"property": {"status": ["active"]}}, headers={"X-A": "1"},
+                       metadata={"team": "website"}, ordering="resource")
+    open_console(browser, admin, f"#/webhooks/{before['id']}/change", "phone")
+    write(browser, labelled(browser, "Filters"), '{"property": {"status": ["nonsense"]}}')
+    press(browser, "Save")
+    shows(browser, "filters.property.status", css="[id='wrong-filters']")
+    eventually(lambda: browser.run("return document.activeElement.getAttribute('aria-invalid')") == "true", "the field has the focus")
+    assert violations() == [] and browser.run(FITS_WIDTH)
+    browser.screenshot(E2E_DIR / "screenshots" / "console-refused-field-phone.png")
+    write(browser, labelled(browser, "Filters"), "{")
+    press(browser, "Save")
+    shows(browser, "is not JSON", css="[id='wrong-filters']")
+    write(browser, labelled(browser, "Filters"), '{"property": {"city": ["Santos"]}}')
+    write(browser, labelled(browser, "Description"), "Only Santos")
+    press(browser, "Save")
+    shows(browser, "Only Santos", "Send test")
+    after = ok(admin.get("webhooks/" + before["id"]))
+    assert after["filters"] == {"property": {"city": ["Santos"]}}
+    assert {name: after[name] for name in ("events", "headers", "metadata", "ordering")} == {
+        name: before[name] for name in ("events", "headers", "metadata", "ordering")}
+
+
+def test_an_event_says_where_it_was_sent_and_why_not(browser, org, receiver):
+    subscribe(org, receiver.url + "other", "property.deleted")
+    org.broker(name="late")
+    open_console(browser, org, "#/events")
+    shows(browser, "Live.")
+    follow(browser, ".event summary")
+    press(browser, "Where was it sent?")
+    shows(browser, "Not sent: its events do not include broker.created.", css=".inside td")
+    eventually(lambda: len(texts_of(browser, ".inside td a[href*=whd_]")) == 2, "both other deliveries")
 
 
 def test_a_delivery_is_retried(browser, org):
