@@ -140,9 +140,17 @@ neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_row
 
 neo_problem *neo_call_not_found(neo_call *call, const char *external_id)
 {
-    const char *name = call->match.subresource_id ? call->match.operation->subresource : call->match.resource->name;
-    return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, name, "The organization has no %s with this %s.", name,
-                                    external_id ? "external id" : "id");
+    const neo_match *match = &call->match;
+    const char *name = match->resource->name, *id = match->id, *prefix = match->resource->prefix, *hint = "";
+    if (match->subresource_id) {
+        name = match->operation->subresource;
+        id = match->subresource_id;
+        prefix = match->operation->prefix;
+    }
+    if (!external_id && id && !neo_id_is(id, prefix))
+        hint = apr_psprintf(call->pool, " Its ids look like %s01kga4vrzrd2v6x8t1q5m9k7b4.", prefix);
+    return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, name, "The organization has no %s with this %s.%s",
+                                    name, external_id ? "external id" : "id", hint);
 }
 
 neo_problem *neo_call_check_external_id(neo_call *call, neo_text current)

@@ -33,7 +33,8 @@ static neo_problem *check_operation(neo_call *call)
 {
     const neo_match *match = &call->match;
     if (!match->is_found)
-        return neo_problem_make(call->pool, NEO_NOT_FOUND_ROUTE, "The API has no such path.");
+        return neo_problem_make(call->pool, NEO_NOT_FOUND_ROUTE, "The API has no such path. %s/reference lists all.",
+                                call->site->docs_url);
     if (match->operation)
         return NULL;
     neo_call_set_header(call, "Allow", match->allow);

@@ -134,6 +134,18 @@ def test_documentation_urls_of_errors_exist_on_the_page(anonymous, api, own_api)
             assert item["code"] in page.ids, item
 
 
+def test_the_404_of_an_unknown_path_leads_to_the_reference(anonymous, own_api):
+    problem = refused(own_api.get("webhook/subscriptions"), 404, "not_found.route")
+    reference = problem["detail"].split()[-3]
+    assert reference == anonymous.url + "docs/reference" and anonymous.get(reference).status_code == 200
+    problem = refused(own_api.get("webhooks/subscriptions"), 404, "not_found.webhook")
+    assert problem["detail"].startswith("The organization has no webhook with this id. Its ids look like whs_")
+    delivery = refused(own_api.get(f"webhooks/{'whs_' + '0' * 26}/deliveries/last"), 404, "not_found.delivery")
+    assert "whd_" in delivery["detail"]
+    unknown = refused(own_api.get("webhooks/whs_" + "0" * 26), 404, "not_found.webhook")
+    assert unknown["detail"] == "The organization has no webhook with this id."
+
+
 # ---------------------------------------------------------------- structure and accessibility
 
 
@@ -264,7 +276,7 @@ def test_every_operation_has_a_page_that_the_reference_links(anonymous):
         page = page_of(anonymous, "docs/" + name)
         assert linked.count(name) == 1 and operation["summary"] in page.text
         is_form = "application/x-www-form-urlencoded" in operation.get("requestBody", {}).get("content", {})
-        languages = [language for language, _, _ in page.examples]
+        languages = [language for language, name, _ in page.examples if not name]
         assert is_form or languages[:5] == ["sh", "python", "ts", "php", "go"], name
         assert "responses" in page.ids and len(page.ids) == len(set(page.ids)), name
     assert len(operations) > 100
