@@ -53,20 +53,18 @@ neo_json *neo_reference_follow(const neo_reference *reference, neo_json *value);
 
 /* A request of a sample. */
 typedef struct neo_sample_step {
-    const char *variable; /* gets the id in the response; NULL: the response is printed */
-    const char *prefix;   /* that id's */
-    const char *member;   /* the member of the response that has it; NULL: "id" */
-    int is_list;          /* the response is a list, whose first item has the id */
+    const char *variable; /* gets the first id with the prefix in the response; NULL: the response is printed */
+    const char *prefix;
     const char *method;
     const char *path; /* below the base URL; has variables in braces, as have the strings of the body */
     neo_json *body;   /* NULL if there is none */
 } neo_sample_step;
 
-/* The steps of an operation's sample (neo_sample_step); the last one is the operation itself. The others create what a write
- * needs, or look up what is read. The variable {unique} is eight random digits. */
+/* The steps of an operation's sample (neo_sample_step); the last one is the operation itself. The others set the variables that
+ * it reads from the environment: they create what a write needs, or look up what is read. {unique} is eight random digits. */
 const apr_array_header_t *neo_sample_steps(const neo_reference *reference, const neo_reference_entry *entry);
 
-/* Adds the sample as HTML, in all languages. */
+/* Adds the sample as HTML, in all languages, after the commands for its variables. */
 void neo_sample_add(neo_buf *out, const neo_reference *reference, const neo_reference_entry *entry);
 
 /* JSON on several lines: as it is, and as a block of HTML. */

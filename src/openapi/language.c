@@ -9,12 +9,12 @@
 
 typedef enum { SNAKE_CASE, UPPER_CASE, CAMEL_CASE } naming;
 
-/* In texts {base} is the base URL, {name} a variable, {prefix} that of its id, {method} and {path} those of a request, {value}
- * its body, and {body}, {here} and {after} what a request with a body has. {request} is curl's option for the method. Lines of
- * `start` that begin with ? are for samples with unique values, with + for those that read ids. */
+/* In texts {base} is the base URL, {name} a variable, {environment} its name in the environment, {prefix} that of its id,
+ * {method} and {path} those of a request, {value} its body, and {body}, {here} and {after} what a request with a body has.
+ * {request} is curl's option for the method. Lines of `start` that begin with ? are for samples with unique values. */
 typedef struct {
     const char *label, *highlighting;
-    const char *start, *unique, *created, *listed, *printed, *end;
+    const char *start, *unique, *read, *printed, *end;
     const char *body, *no_body, *here, *after;
     const char *indent;
     int level;
@@ -27,19 +27,12 @@ typedef struct {
     int has_trailing_comma;
 } language;
 
-#define GO_MEMBER                                                                                                              \
-    "+func member(text []byte, name string) string {\n+\tvar found map[string]any\n"                                           \
-    "+\tif err := json.Unmarshal(text, &found); err != nil {\n+\t\tlog.Fatal(err)\n+\t}\n"                                     \
-    "+\tif items, ok := found[\"items\"].([]any); ok {\n+\t\tfound = items[0].(map[string]any)\n+\t}\n"                        \
-    "+\treturn found[name].(string)\n+}\n+\n"
-
 /* clang-format off */
 static const language languages[] = {
     {.label = "curl", .highlighting = "sh",
      .start = "API='{base}'\n",
      .unique = "{name}=$(od -An -N4 -tu4 /dev/urandom | awk '{ printf \"%08d\", $1 % 100000000 }')\n",
-     .created = "{name}=$(curl -sS{request} -H \"X-API-Key: $KEY\"{body} {path}{here} | grep -o '{prefix}[0-9a-z]*' | head -n 1\n{after})\n",
-     .listed = "{name}=$(curl -sS -H \"X-API-Key: $KEY\" {path} | grep -o '{prefix}[0-9a-z]*' | head -n 1)\n",
+     .read = "",
      .printed = "curl{request} -H \"X-API-Key: $KEY\"{body} {path}{here}\n{after}",
      .end = "",
      .body = " -H 'Content-Type: application/json' \\\n    -d @-", .no_body = "", .here = " <<END", .after = "{value}\nEND\n",
@@ -53,8 +46,7 @@ static const language languages[] = {
               "    response.raise_for_status()\n"
               "    return response\n\n\n",
      .unique = "{name} = f\"{randrange(10**8):08}\"\n",
-     .created = "{name} = send(\"{method}\", {path}{body}).json()[\"{member}\"]\n",
-     .listed = "{name} = send(\"GET\", {path}).json()[\"items\"][0][\"id\"]\n",
+     .read = "{name} = os.environ[\"{environment}\"]\n",
      .printed = "print(send(\"{method}\", {path}{body}).text)\n",
      .end = "",
      .body = ", {value}", .no_body = "",
@@ -69,8 +61,7 @@ static const language languages[] = {
               "  if (!response.ok) throw new Error(await response.text());\n"
               "  return response;\n}\n\n",
      .unique = "const {name} = String(Math.floor(Math.random() * 1e8)).padStart(8, \"0\");\n",
-     .created = "const {name} = (await (await send(\"{method}\", {path}{body})).json()).{member};\n",
-     .listed = "const {name} = (await (await send(\"GET\", {path})).json()).items[0].id;\n",
+     .read = "const {name} = process.env.{environment};\n",
      .printed = "console.log(await (await send(\"{method}\", {path}{body})).text());\n",
      .end = "",
      .body = ", {value}", .no_body = "",
@@ -88,8 +79,7 @@ static const language languages[] = {
               "    if ($response === false) {\n        throw new RuntimeException(\"$method $path failed\");\n    }\n"
               "    return $response;\n}\n\n",
      .unique = "{name} = sprintf(\"%08d\", random_int(0, 99999999));\n",
-     .created = "{name} = json_decode(send(\"{method}\", {path}{body}), true)[\"{member}\"];\n",
-     .listed = "{name} = json_decode(send(\"GET\", {path}), true)[\"items\"][0][\"id\"];\n",
+     .read = "{name} = getenv(\"{environment}\");\n",
      .printed = "echo send(\"{method}\", {path}{body}), \"\\n\";\n",
      .end = "",
      .body = ", {value}", .no_body = "",
@@ -111,13 +101,12 @@ static const language languages[] = {
               "\tdefer response.Body.Close()\n"
               "\ttext, err := io.ReadAll(response.Body)\n"
               "\tif err != nil || response.StatusCode > 299 {\n\t\tlog.Fatal(response.Status, \" \", string(text), err)\n\t}\n"
-              "\treturn text\n}\n\n" GO_MEMBER
+              "\treturn text\n}\n\n"
               "?func random() string {\n?\tnumber, err := rand.Int(rand.Reader, big.NewInt(1e8))\n"
               "?\tif err != nil {\n?\t\tlog.Fatal(err)\n?\t}\n?\treturn fmt.Sprintf(\"%08d\", number)\n?}\n?\n"
               "func main() {\n",
      .unique = "\t{name} := random()\n",
-     .created = "\t{name} := member(send(\"{method}\", {path}{body}), \"{member}\")\n",
-     .listed = "\t{name} := member(send(\"GET\", {path}, nil), \"id\")\n",
+     .read = "\t{name} := os.Getenv(\"{environment}\")\n",
      .printed = "\tfmt.Println(string(send(\"{method}\", {path}{body})))\n",
      .end = "}\n",
      .body = ", {value}", .no_body = ", nil",
@@ -140,17 +129,22 @@ static const language plain_json = {.indent = "  ",
 
 /* ---------------------------------------------------------------- texts with variables */
 
-/* "property_id" is PROPERTY_ID, propertyId or $property_id. */
-static const char *write_variable(const language *l, const char *name, apr_pool_t *pool)
+/* "property_id" is PROPERTY_ID, propertyId or property_id. */
+static const char *write_name(naming style, const char *name, apr_pool_t *pool)
 {
     char *written = apr_pstrdup(pool, name), *to = written;
     for (const char *from = name; *from; from++) {
-        int is_next = l->naming == CAMEL_CASE && *from == '_';
+        int is_next = style == CAMEL_CASE && *from == '_';
         from += is_next;
-        *to++ = (char)(is_next || l->naming == UPPER_CASE ? apr_toupper(*from) : *from);
+        *to++ = (char)(is_next || style == UPPER_CASE ? apr_toupper(*from) : *from);
     }
     *to = '\0';
-    return apr_pstrcat(pool, l->sigil, written, NULL);
+    return written;
+}
+
+static const char *write_variable(const language *l, const char *name, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, l->sigil, write_name(l->naming, name, pool), NULL);
 }
 
 /* The end of the name in braces that `text` begins with; NULL if it begins with none. */
@@ -302,8 +296,8 @@ static const char *find_text(neo_buf *out, const context *c, const char *name)
         return assigned_name(c, out->pool);
     if (strcmp(name, "prefix") == 0)
         return c->step->prefix;
-    if (strcmp(name, "member") == 0)
-        return c->step->member ? c->step->member : "id";
+    if (strcmp(name, "environment") == 0)
+        return write_name(UPPER_CASE, c->variable, out->pool);
     if (strcmp(name, "method") == 0)
         return c->step->method;
     if (strcmp(name, "request") == 0)
@@ -343,66 +337,99 @@ static void add_statement(neo_buf *out, const context *c, const char *text)
     }
 }
 
-static int reads_ids(const apr_array_header_t *steps)
+/* Whether a request has the variable in its path or body. */
+static int has_variable(const neo_sample_step *step, const char *name, apr_pool_t *pool)
 {
-    for (int i = 0; i < steps->nelts; i++)
-        if (APR_ARRAY_IDX(steps, i, neo_sample_step).variable)
-            return 1;
-    return 0;
+    const char *braced = apr_pstrcat(pool, "{", name, "}", NULL);
+    return strstr(step->path, braced) || (step->body && strstr(neo_json_text(step->body, pool).ptr, braced));
 }
 
-/* Whether the sample has the variable {unique}, or {unique_2}. */
-static int has_unique(const apr_array_header_t *steps, int number, apr_pool_t *pool)
+/* "unique", "unique_2": the name of the variable; NULL if none of the requests has it. */
+static const char *find_unique(const neo_sample_step *steps, int count, int number, apr_pool_t *pool)
 {
-    const char *name = number == 1 ? "{unique}" : apr_psprintf(pool, "{unique_%d}", number);
-    for (int i = 0; i < steps->nelts; i++) {
-        const neo_sample_step *step = &APR_ARRAY_IDX(steps, i, neo_sample_step);
-        if (strstr(step->path, name) || (step->body && strstr(neo_json_text(step->body, pool).ptr, name)))
-            return 1;
-    }
-    return 0;
+    const char *name = number == 1 ? "unique" : apr_psprintf(pool, "unique_%d", number);
+    for (int i = 0; i < count; i++)
+        if (has_variable(&steps[i], name, pool))
+            return name;
+    return NULL;
 }
 
-static void add_start(neo_buf *out, const context *c, int is_unique, int has_ids)
+static void add_start(neo_buf *out, context *c, const neo_sample_step *steps, int count)
 {
+    int is_unique = find_unique(steps, count, 1, out->pool) != NULL;
     for (const char *line = c->language->start, *end; *line; line = end + 1) {
         end = strchr(line, '\n');
-        int marked = *line == '?' || *line == '+';
-        if ((*line == '?' && !is_unique) || (*line == '+' && !has_ids))
+        if (*line == '?' && !is_unique)
             continue;
-        add_statement(out, c, apr_pstrmemdup(out->pool, line + marked, (apr_size_t)(end + 1 - line - marked)));
+        line += *line == '?';
+        add_statement(out, c, apr_pstrmemdup(out->pool, line, (apr_size_t)(end + 1 - line)));
     }
+    for (int number = 1; (c->variable = find_unique(steps, count, number, out->pool)); number++)
+        add_statement(out, c, c->language->unique);
 }
 
-static void add_sample(neo_buf *out, context *c, const apr_array_header_t *steps)
+/* Adds it as the content of <code>; the last line break is the element's. */
+static void add_code(neo_buf *out, neo_buf *code)
 {
-    const language *l = c->language;
-    add_start(out, c, has_unique(steps, 1, out->pool), reads_ids(steps));
-    for (int number = 1; has_unique(steps, number, out->pool); number++) {
-        c->variable = number == 1 ? "unique" : apr_psprintf(out->pool, "unique_%d", number);
-        add_statement(out, c, l->unique);
+    code->ptr[--code->len] = '\0';
+    neo_buf_puts(out, apr_pescape_entity(out->pool, code->ptr, 0));
+}
+
+static void add_sample(neo_buf *out, const neo_reference *reference, const language *l, const apr_array_header_t *steps)
+{
+    const neo_sample_step *first = (const neo_sample_step *)(const void *)steps->elts, *last = first + steps->nelts - 1;
+    context c = {.reference = reference, .language = l, .step = last};
+    neo_buf text;
+    neo_buf_init(&text, out->pool, 2048);
+    add_start(&text, &c, last, 1);
+    for (const neo_sample_step *step = first; step < last; step++)
+        if (has_variable(last, c.variable = step->variable, out->pool))
+            add_statement(&text, &c, l->read);
+    add_statement(&text, &c, l->printed);
+    neo_buf_puts(&text, l->end);
+    neo_buf_printf(out, "<pre data-label=\"%s\"><code class=\"language-%s\">", l->label, l->highlighting);
+    add_code(out, &text);
+    neo_buf_puts(out, "</code></pre>\n");
+}
+
+/* ---------------------------------------------------------------- the variables that a sample reads */
+
+#define SET_BY_REQUEST                                                                                                         \
+    "export {name}=$(curl -sS{request} -H \"X-API-Key: $KEY\"{body} {path}{here} | grep -o '{prefix}[0-9a-z]*' | head -n 1"
+
+/* In the shell, for all languages. */
+static void add_setup(neo_buf *out, const neo_reference *reference, const apr_array_header_t *steps)
+{
+    const neo_sample_step *first = (const neo_sample_step *)(const void *)steps->elts, *last = first + steps->nelts - 1;
+    context c = {.reference = reference, .language = &languages[0]};
+    int creates = 0, count = 0;
+    neo_buf text;
+    neo_buf_init(&text, out->pool, 2048);
+    add_start(&text, &c, first, steps->nelts - 1);
+    neo_buf_puts(out, "<p>The sample reads ");
+    for (c.step = first; c.step < last; c.step++) {
+        c.variable = c.step->variable;
+        creates |= strcmp(c.step->method, "GET") != 0;
+        if (has_variable(last, c.variable, out->pool))
+            neo_buf_printf(out, "%s<code>%s</code>", count++ ? ", " : "", write_name(UPPER_CASE, c.variable, out->pool));
+        add_statement(&text, &c, c.step->body ? SET_BY_REQUEST "\n{after})\n" : SET_BY_REQUEST ")\n");
     }
-    for (int i = 0; i < steps->nelts; i++) {
-        c->step = &APR_ARRAY_IDX(steps, i, neo_sample_step);
-        c->variable = c->step->variable;
-        add_statement(out, c, !c->variable ? l->printed : c->step->is_list ? l->listed : l->created);
-    }
-    neo_buf_puts(out, l->end);
+    neo_buf_printf(out,
+                   " from the environment, like <code>KEY</code>.</p>\n<details><summary>%s</summary>\n"
+                   "<pre data-label=\"curl\"><code class=\"language-sh\" id=\"setup\">",
+                   creates ? "Create what it needs" : "Find what it needs");
+    add_code(out, &text);
+    neo_buf_puts(out, "</code></pre>\n</details>\n");
 }
 
 void neo_sample_add(neo_buf *out, const neo_reference *reference, const neo_reference_entry *entry)
 {
     const apr_array_header_t *steps = neo_sample_steps(reference, entry);
+    if (steps->nelts > 1)
+        add_setup(out, reference, steps);
     neo_buf_puts(out, "<div class=\"samples\">\n");
-    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++) {
-        context c = {.reference = reference, .language = &languages[i]};
-        neo_buf text;
-        neo_buf_init(&text, out->pool, 2048);
-        add_sample(&text, &c, steps);
-        text.ptr[--text.len] = '\0'; /* the last line break is the element's */
-        neo_buf_printf(out, "<pre data-label=\"%s\"><code class=\"language-%s\">%s</code></pre>\n", languages[i].label,
-                       languages[i].highlighting, apr_pescape_entity(out->pool, text.ptr, 0));
-    }
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
+        add_sample(out, reference, &languages[i], steps);
     neo_buf_puts(out, "</div>\n");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The requests of an operation's sample, made from its row and the examples of fields (see openapi/reference.h).
- * A sample must run as it is, also twice: it creates what it changes, refers to what it created, and gives unique fields random
- * values. Only reads use what exists. */
+ * The requests before the sample's own create what it changes or refers to; only reads use what exists. So that all can be sent
+ * twice, unique fields get random values. */
 #include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
@@ -13,20 +13,20 @@ typedef struct {
     apr_pool_t *pool;
     apr_array_header_t *steps;
     apr_table_t *variables; /* "{broker_id}" by the id in examples that it replaces */
-    int unique_count;       /* the number of variables {unique}, {unique_2}, … */
+    int depth;              /* 0: the sample's own request; more: one before it */
+    int unique_count[2];    /* the number of variables {unique}, {unique_2}, … of its own request and of those before it */
 } maker;
 
 static neo_json *make_body(maker *m, const neo_resource *resource);
 
 /* What has no collection of its own to be created in: where its ids are found. A test makes a delivery. */
 static const struct {
-    const char *name, *prefix, *path;
-    int is_created;
+    const char *name, *prefix, *method, *path;
 } listed[] = {
-    {"conversation_id", "wac_", "whatsapp/conversations?window_open=true&limit=1", 0},
-    {"message_id", "wam_", "whatsapp/conversations/{conversation_id}/messages?limit=1", 0},
-    {"delivery_id", "whd_", "webhooks/{webhook_id}/test", 1},
-    {"event_id", "evt_", "events?limit=1", 0},
+    {"conversation_id", "wac_", "GET", "whatsapp/conversations?window_open=true&limit=1"},
+    {"message_id", "wam_", "GET", "whatsapp/conversations/{conversation_id}/messages?limit=1"},
+    {"delivery_id", "whd_", "POST", "webhooks/{webhook_id}/test"},
+    {"event_id", "evt_", "GET", "events?limit=1"},
 };
 
 static void add_step(maker *m, neo_sample_step step)
@@ -59,26 +59,24 @@ static const char *add_braces(maker *m, const char *name)
 
 static const char *create_resource(maker *m, const neo_resource *resource)
 {
+    m->depth++;
     neo_json *body = make_body(m, resource); /* first, because its references come first */
+    m->depth--;
     const char *name = new_variable(m, apr_pstrcat(m->pool, resource->name, "_id", NULL));
-    add_step(m,
-             (neo_sample_step){
-                 .variable = name, .prefix = resource->prefix, .method = "POST", .path = resource->collection, .body = body});
+    add_step(m, (neo_sample_step){name, resource->prefix, "POST", resource->collection, body});
     return add_braces(m, name);
 }
 
-static const char *look_up(maker *m, const char *name, const char *prefix, const char *path, int is_created)
+static const char *look_up(maker *m, const char *name, const char *prefix, const char *path)
 {
-    add_step(
-        m,
-        (neo_sample_step){
-            .variable = name, .prefix = prefix, .is_list = !is_created, .method = is_created ? "POST" : "GET", .path = path});
+    add_step(m, (neo_sample_step){name, prefix, "GET", path, NULL});
     return add_braces(m, name);
 }
 
 static const char *look_up_listed(maker *m, size_t i)
 {
-    return look_up(m, listed[i].name, listed[i].prefix, listed[i].path, listed[i].is_created);
+    add_step(m, (neo_sample_step){listed[i].name, listed[i].prefix, listed[i].method, listed[i].path, NULL});
+    return add_braces(m, listed[i].name);
 }
 
 static const neo_resource *resource_with_prefix(const char *id)
@@ -131,10 +129,10 @@ static neo_json *replace_ids(maker *m, neo_json *value)
 
 /* ---------------------------------------------------------------- bodies */
 
-/* "{unique}", with another number for each resource of a sample. */
+/* "{unique}", with another number for each resource. */
 static const char *new_unique(maker *m)
 {
-    return add_braces(m, numbered(m, "unique", ++m->unique_count));
+    return add_braces(m, numbered(m, "unique", ++m->unique_count[m->depth > 0]));
 }
 
 /* With random digits instead of the last eight, or of those at the end: a telephone number stays one. */
@@ -220,10 +218,16 @@ static const char *operation_path(maker *m, const neo_reference_entry *entry)
 {
     const char *path = entry->path, *id = NULL;
     if (neo_operation_is_by_external_id(entry->operation)) {
-        path = apr_pstrcat(m->pool, entry->resource->collection, "/by-external-id/crm-", new_unique(m), NULL);
-        if (strcmp(entry->method, "PUT") != 0 && strcmp(entry->method, "PATCH") != 0)
-            add_step(m, (neo_sample_step){.method = "PUT", .path = path, .body = make_body(m, entry->resource)});
-        return path;
+        int creates = strcmp(entry->method, "PUT") == 0 || strcmp(entry->method, "PATCH") == 0;
+        const char *by_id = apr_pstrcat(m->pool, entry->resource->collection, "/by-external-id/", NULL);
+        m->depth += !creates;
+        path = apr_pstrcat(m->pool, by_id, "crm-", new_unique(m), NULL);
+        neo_json *body = creates ? NULL : make_body(m, entry->resource);
+        m->depth = 0;
+        if (creates)
+            return path;
+        add_step(m, (neo_sample_step){"external_id", "crm-", "PUT", path, body});
+        return apr_pstrcat(m->pool, by_id, "{external_id}", NULL);
     }
     const char *gap = strstr(path, "{id}");
     if (!gap)
@@ -233,7 +237,7 @@ static const char *operation_path(maker *m, const neo_reference_entry *entry)
         id = look_up_listed(m, 0);
     else if (uses_existing(entry))
         id = look_up(m, strcmp(entry->resource->prefix, "evt_") == 0 ? "event_id" : name, entry->resource->prefix,
-                     apr_pstrcat(m->pool, entry->resource->collection, "?limit=1", NULL), 0);
+                     apr_pstrcat(m->pool, entry->resource->collection, "?limit=1", NULL));
     else
         id = create_resource(m, entry->resource);
     path = apr_pstrcat(m->pool, apr_pstrmemdup(m->pool, path, (apr_size_t)(gap - path)), id, gap + strlen("{id}"), NULL);
@@ -248,11 +252,7 @@ static const char *add_query(maker *m, const neo_reference_entry *entry, const c
 {
     unsigned int accepts = neo_operation_accepts(entry->operation, entry->resource);
     if (accepts & NEO_ACCEPTS_ORGANIZATION_ID) {
-        add_step(
-            m,
-            (neo_sample_step){
-                .variable = "organization_id", .prefix = "org_", .member = "organization_id", .method = "GET", .path = "me"});
-        return apr_pstrcat(m->pool, path, "?organization_id={organization_id}", NULL);
+        return apr_pstrcat(m->pool, path, "?organization_id=", look_up(m, "organization_id", "org_", "me"), NULL);
     }
     const neo_filter *filter = entry->operation->filters;
     if (filter == neo_subject_filters) /* one is required */
