@@ -239,6 +239,7 @@ struct neo_resource {
     int is_excluded_from_wildcard;     /* a subscription to "*" does not include them */
     const neo_field *fields;           /* in the order of responses, ended by a field without a name */
     const neo_filter *filters;         /* besides the common ones, ended by a filter without a name; NULL if there is none */
+    const char *patch_example;         /* a merge patch, as JSON; NULL: one is made from the fields */
     neo_body_rule rule;                /* NULL if there is none */
     const neo_transition *transitions; /* changes of `status`, ended by a row without `from`; NULL if all are allowed */
     const neo_effect *effects;         /* ended by a row without `state`; NULL if there is none */

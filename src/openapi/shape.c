@@ -51,12 +51,14 @@ static neo_json *make_sample(const neo_field *fields, unsigned int without, apr_
     return sample;
 }
 
-/* Sets the first field that can be cleared and clears the last one, if that is another; if none can be cleared, sets the last
- * that can be written. */
+/* The resource's own, or one that sets the first field that can be cleared and clears the last one, if
+ * that is another; if none can be cleared, one that sets the last that can be written. */
 static neo_json *sample_patch(const neo_resource *resource, apr_pool_t *pool)
 {
     neo_json *patch = neo_json_make_object(pool);
     const neo_field *first = NULL, *last = NULL, *written = NULL;
+    if (resource->patch_example)
+        return neo_openapi_json(pool, "%s", resource->patch_example);
     for (const neo_field *f = resource->fields; f->name; f++) {
         if (!(f->flags & NEO_SERVER))
             written = f;

@@ -356,6 +356,7 @@ const neo_resource neo_webhook = {
     .area = NEO_AREA_WEBHOOKS,
     .is_audited = 1,
     .fields = fields,
+    .patch_example = "{\"url\": \"https://crm.example.com/hooks/new\", \"events\": [\"broker.*\"], \"is_active\": true}",
     .rule = webhook_rule,
 };
 
