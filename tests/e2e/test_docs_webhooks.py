@@ -22,6 +22,7 @@ CONF = HERE
 
 @pytest.fixture
 def example(admin):
+    """The programs that verify signatures, and the request of the test vector."""
     return {name: text for _, name, text in page_of(admin, "docs/webhooks").examples if name}
 
 
@@ -90,6 +91,7 @@ RUNS = {
 STANDARD = ("webhook-id", "webhook-timestamp", "webhook-signature")
 SIGNED = {"body": ("x-webhook-signature",), "standard": STANDARD, "key": STANDARD}
 TIMED = [name for name in RUNS if not name.endswith("body")]
+CLOCKS = {"shell": "$(date +%s)", "python": "time.time()", "php": "time()", "javascript": "Date.now() / 1000"}
 
 
 def known_by(name):
@@ -98,7 +100,7 @@ def known_by(name):
 
 
 def test_every_verification_example_is_run(example):
-    assert set(example) == set(RUNS)
+    assert set(example) == {*RUNS, "vector"}
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -129,11 +131,23 @@ def test_an_example_refuses_old_timestamps(admin, receiver, tmp_path, example, n
     secret = subscribe(admin, receiver.url, asymmetric_signature="ed25519")[known_by(name)]
     admin.broker()
     arrival, = receiver.wait_for(1)
-    later = {"shell": ("$(date +%s)", "$(($(date +%s) + 600))"), "python": ("time.time()", "(time.time() + 600)"),
-             "php": ("time()", "(time() + 600)"), "javascript": ("Date.now() / 1000", "(Date.now() / 1000 + 600)")}
+    clock = CLOCKS[name.partition("-")[0]]
     what = {"secret": secret, "body": arrival.body, "headers": arrival.headers}
-    for text, expected in ((example[name], True), (example[name].replace(*later[name.partition("-")[0]]), False)):
+    for text, expected in ((example[name], True), (example[name].replace(clock, f"({clock} + 600)"), False)):
         assert RUNS[name](text, what, tmp_path) == expected, text
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_test_vector_is_genuine(admin, tmp_path, example, name):
+    """Its key is that of the first test of RFC 8032."""
+    headers, _, body = example["vector"].partition("\n\n")
+    headers = {one.lower(): value for one, _, value in (line.partition(": ") for line in headers.splitlines())}
+    shown = page_of(admin, "docs/webhooks").text.rpartition("Test vector")[2]
+    secret = re.search({"secret": r"whsec_\S{44}", "public_key": r"whpk_\S{44}"}[known_by(name)], shown)[0]
+    text = example[name].replace(CLOCKS[name.partition("-")[0]], headers["webhook-timestamp"])
+    what = {"secret": secret, "body": body.encode(), "headers": headers}
+    assert RUNS[name](text, what, tmp_path)
+    assert not RUNS[name](text, {**what, "body": body.encode() + b"\n"}, tmp_path)
 
 
 def test_the_requests_that_the_page_shows_work(admin, tmp_path):
