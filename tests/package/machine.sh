@@ -71,10 +71,16 @@ mkdir /dev/pts /dev/shm
 mount -t devpts -o newinstance,ptmxmode=0666 devpts /dev/pts
 ln -s pts/ptmx /dev/ptmx
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
+# Machines that run at the same time must not share a cgroup: it would have processes of both, and systemd would not know or end its own.
+own=/sys/fs/cgroup\$(sed -n 's/^0:://p' /proc/self/cgroup)
+mkdir "\$own/${work##*/}"
+echo \$\$ >"\$own/${work##*/}/cgroup.procs"
 tr -d - </proc/sys/kernel/random/uuid >/etc/machine-id
 mount --bind /machine /machine
 timeout $limit systemd-nspawn --quiet --register=no --keep-unit --private-network --console=pipe --boot --directory=/machine \
     </dev/null >/console 2>&1 || tail -n 20 /console
+echo \$\$ >"\$own/cgroup.procs"
+find "\$own/${work##*/}" -depth -type d -exec rmdir {} +
 END
 mkdir "$work/outside"
 # shellcheck disable=SC2016 # the inner shell fills in $1

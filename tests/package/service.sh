@@ -26,7 +26,7 @@ grep -q '"Ana"' answer
 neoapictl doctor || fail 'doctor fails'
 
 say 'what is denied'
-pid=$(cat /run/apache2/apache2.pid) # systemd only guesses it, and now and then has none
+pid=$(systemctl show -P MainPID apache2)
 inside() { nsenter --target "$pid" --mount -- "$@"; }
 # In a nested machine systemd cannot make files read-only for a service, and starts it without this restriction.
 if inside findmnt -n -o OPTIONS / | grep -q '^ro'; then
