@@ -318,13 +318,17 @@ create function neoapi.webhook_changed_at(payload text, at timestamptz) returns 
 -- again. A claim parks it only while it holds a lock on an earlier one (see outbox.sql). The earlier one is therefore deleted afterwards,
 -- and this trigger, whose statement has a snapshot of its own, sees what was parked. It makes the first delivery that is left due. If that
 -- has the claim of the deleted one, it is not parked.
+--
+-- Locked deliveries are skipped, because another transaction may be deleting them: two that were sent at the same time, before `ordering`
+-- was set or because the earlier one is a repetition. Each of the two transactions would otherwise leave what follows to the other.
+-- If none deletes the skipped one, what became due too early waits for it and is parked again.
 create function neoapi.webhook_queue_pass_on() returns trigger language plpgsql as $$
 begin
     update neoapi.webhook_queue q set due_at = now()
     where q.subscription_id = old.subscription_id and q.due_at = 'infinity' and q.id = (
         select n.id from neoapi.webhook_queue n
         where n.subscription_id = old.subscription_id and n.resource_id = old.resource_id
-        order by n.changed_at, n.id limit 1);
+        order by n.changed_at, n.id limit 1 for update skip locked);
     return null;
 end $$;
 create trigger pass_on after delete on neoapi.webhook_queue

@@ -70,6 +70,13 @@ static step_result fail_deleted(const neo_jobs *jobs, neo_pg *pg)
     return (step_result){status, more, 0};
 }
 
+static step_result wake_parked(const neo_jobs *jobs, neo_pg *pg)
+{
+    int count = 0;
+    neo_pg_status status = neo_outbox_wake_parked(pg, jobs->pool, &count);
+    return (step_result){status, 0, count > 0};
+}
+
 static step_result announce_expiring(const neo_jobs *jobs, neo_pg *pg)
 {
     neo_rows rows;
@@ -127,6 +134,7 @@ static const struct {
 } table[] = {
     {"expire", 30, expire_due, "expires proposals and contracts after their last day"},
     {"fail_deleted", 2, fail_deleted, "fails the pending deliveries of deleted subscriptions"},
+    {"wake_parked", 60, wake_parked, "sends ordered deliveries that wait although none is before them"},
     {"announce_failing", 5, announce_failing, "adds webhook.failing for subscriptions that have failed for ten minutes"},
     {"announce_expiring", 60, announce_expiring, "adds credential.expiring 30 and 7 days before a credential expires"},
     {"retention", 60, run_retention, "begins the erasures of records that the organizations' rules of retention name"},

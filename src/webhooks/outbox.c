@@ -307,6 +307,14 @@ neo_pg_status neo_outbox_announce_failing(neo_pg *pg, apr_pool_t *pool, int *cou
     return status;
 }
 
+neo_pg_status neo_outbox_wake_parked(neo_pg *pg, apr_pool_t *pool, int *count)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_pg_run(pg, &wake_parked_sql, NULL, pool, &rows);
+    *count = status == NEO_PG_OK && rows.count ? atoi(neo_rows_value(&rows, 0, 0)) : 0;
+    return status;
+}
+
 neo_pg_status neo_outbox_cleanup(neo_pg *pg, int days, int event_days, apr_pool_t *pool, int *more)
 {
     neo_rows rows;

@@ -348,6 +348,33 @@ set limited_until = (select max(o.until) from deferred o where o.subscription = 
 from limited l
 where s.organization_id = l.organization_id and s.id = l.id and s.limited_until > now() is not true;
 
+-- Makes parked deliveries due if they are the first ones of their resource. Returns their number. webhook_queue_pass_on misses one if, in
+-- this order,
+-- - a claim begins, whose snapshot has a delivery and those that follow it;
+-- - a repetition of an event between them is queued, and another process parks it, with a lock on the delivery;
+-- - the claim locks the delivery, and takes it with its followers;
+-- - the delivery ends, but a follower fails or is released, and waits for the repetition.
+-- Another way is that `cleanup` deletes the last delivery of a claim. Examines at most 10000 of each subscription, so that a long queue costs
+-- milliseconds; what that leaves out is found when the queue is shorter.
+-- write: wake_parked
+with first as materialized (
+    select p.at
+    from neoapi.webhook_subscription s, lateral (
+        select q.ctid as at, q.id, q.subscription_id, q.resource_id
+        from neoapi.webhook_queue q
+        where q.subscription_id = s.id and q.due_at = 'infinity' limit 10000) p
+    where s.ordering = 'resource' and s.is_active and p.id = (
+        select n.id from neoapi.webhook_queue n
+        where n.subscription_id = p.subscription_id and n.resource_id = p.resource_id
+        order by n.changed_at, n.id limit 1)),
+woken as (
+    update neoapi.webhook_queue q set due_at = now()
+    where q.ctid = any (array(
+        select w.ctid from neoapi.webhook_queue w
+        where w.ctid = any (array(select first.at from first)) and w.due_at = 'infinity' for update skip locked))
+    returning 1)
+select count(*) from woken;
+
 -- The days that deliveries and events are kept.
 -- write: partitions
 select neoapi.maintain_partitions({days}::int, {event_days}::int);

@@ -12,12 +12,14 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+import psycopg2
 import pytest
 
 import receiver as behaviours
 from client import Api, ok, wrong_fields
 from httpd import Httpd
 from receiver import Receiver, status
+from test_jobs import run_jobs
 from wait import eventually, together
 from webhook_fixtures import (HERE, activate, admin, deliveries, hold, module_admin_factory, module_instance, queued,  # noqa: F401
                               receiver, recover, resume, subscribe)
@@ -139,6 +141,57 @@ def test_many_changes_of_a_broken_record_are_parked_and_sent_in_order(admin, rec
     eventually(lambda: queued(module_instance, subscription) == 0, "an empty queue")
     names = list(dict.fromkeys(one.json["payload"]["name"] for one in of(receiver.arrivals, broken)))
     assert names == [f"N{n}" for n in range(100, 160)]
+
+
+@pytest.fixture
+def waiting(admin, receiver, module_instance):
+    """A broker's deliveries, which wait until `resume`: their subscription and their ids in order."""
+    subscription = ordered(admin, receiver.url)
+    hold(module_instance, subscription)
+    rename(admin, admin.broker(), 1, 2)
+    return subscription, [id for id, in module_instance.sql(
+        "select id from neoapi.webhook_queue where subscription_id = %s and changed_at is not null order by changed_at", subscription["id"])]
+
+
+def park(instance, *ids):
+    instance.sql("update neoapi.webhook_queue set due_at = 'infinity' where id = any (%s)", list(ids))
+
+
+def test_a_parked_delivery_that_follows_none_is_sent(receiver, waiting, module_instance):
+    subscription, ids = waiting
+    park(module_instance, *ids)
+    resume(module_instance, subscription)
+    run_jobs(module_instance, "wake_parked")
+    eventually(lambda: queued(module_instance, subscription) == 0, "an empty queue")
+    assert [one.id for one in receiver.arrivals] == ids
+
+
+# The lock lasts until after the deletion, before its trigger.
+END = """
+with ended as (delete from neoapi.webhook_queue where id = %s returning id)
+select pg_advisory_xact_lock_shared(hashtext('test_webhook_ordering')) from ended"""
+WAIT_FOR_LOCK = """
+select count(*) = 2 from pg_locks where locktype = 'advisory' and not granted and objsubid = 1
+and database = (select oid from pg_database where datname = current_database())"""
+
+
+def test_two_deliveries_that_end_at_the_same_time_make_the_next_one_due(receiver, waiting, module_instance):
+    """Neither transaction sees the other one's deletion."""
+    subscription, (*ended, last) = waiting
+    park(module_instance, last)
+    with contextlib.ExitStack() as stack:
+        holder, *enders = [stack.enter_context(contextlib.closing(psycopg2.connect(module_instance.admin_dsn))) for _ in range(3)]
+        holder.cursor().execute("select pg_advisory_xact_lock(hashtext('test_webhook_ordering'))")
+
+        def release():
+            eventually(lambda: module_instance.sql(WAIT_FOR_LOCK) == [(True,)], "both are deleted")
+            holder.rollback()
+        together(release, *(lambda one=one, id=id: one.cursor().execute(END, [id]) for one, id in zip(enders, ended)))
+        for one in enders:
+            one.commit()
+    resume(module_instance, subscription)
+    receiver.wait_for(1, 20)
+    assert [one.id for one in receiver.arrivals] == [last]
 
 
 def children(parent):
