@@ -26,6 +26,11 @@ typedef enum neo_json_kind {
  * every field refuses: the error then names the field. */
 neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **error);
 
+/* The most that neo_json_is_costly allows. A value counts as 1, and an object or array as 6. */
+#define NEO_JSON_MAX_COST 200000
+/* Whether the values of a text, valid or not, would take more than about 20 MB of memory. */
+int neo_json_is_costly(neo_text text);
+
 neo_json_kind neo_json_get_kind(const neo_json *value);
 /* "a string", "an array": for messages. */
 const char *neo_json_kind_name(neo_json_kind kind);

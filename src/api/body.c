@@ -47,6 +47,10 @@ neo_problem *neo_call_read_body(neo_call *call)
     problem = problem ? problem : check_coding(call);
     if (problem)
         return problem;
+    if (neo_json_is_costly(call->raw))
+        return neo_problem_make(call->pool, NEO_VALIDATION_BODY_TOO_LARGE,
+                                "The body has too many JSON values: more than %d, of which objects and arrays count as 6 each.",
+                                NEO_JSON_MAX_COST);
     call->body = neo_json_parse(call->raw, call->pool, &error);
     if (!call->body)
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_MALFORMED_JSON, "", "body", "is not well-formed JSON: %s",

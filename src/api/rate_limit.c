@@ -172,7 +172,7 @@ static int refusal_cost(const neo_call *call)
                       principal->window_seconds, neo_now_ms() / 1000, &reads);
     if (reads.is_exceeded)
         return neo_batch_cost(NEO_BATCH_MAX_OPERATIONS);
-    if (request->host->body(request->context, call->site->max_body, &body))
+    if (request->host->body(request->context, call->site->max_body, &body) || neo_json_is_costly(body))
         return 1;
     const neo_json *parsed = neo_json_parse(body, call->pool, &error);
     const neo_json *operations = parsed ? neo_json_get(parsed, "operations") : NULL;

@@ -93,6 +93,21 @@ neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **error)
     return NULL;
 }
 
+/* jansson allocates up to 100 bytes for a value, and 500 for an object. A shorter text, such as that of most requests, cannot
+ * have so many: "{}," is the shortest that counts as six. */
+int neo_json_is_costly(neo_text text)
+{
+    const char *c = text.ptr, *end = c + text.len;
+    int cost = 1;
+    if (text.len < NEO_JSON_MAX_COST / 2)
+        return 0;
+    while (c < end && cost <= NEO_JSON_MAX_COST) {
+        cost += *c == ',' ? 1 : *c == '{' || *c == '[' ? 5 : 0;
+        c += *c == '"' ? string_length(c, end) : 1;
+    }
+    return cost > NEO_JSON_MAX_COST;
+}
+
 neo_json_kind neo_json_get_kind(const neo_json *value)
 {
     switch (json_typeof(value)) {

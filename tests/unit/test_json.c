@@ -25,6 +25,26 @@ static const char *text_of_json(const neo_json *value, apr_pool_t *pool)
 
 /* Reading. */
 
+static neo_text repeat(const char *text, int count, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, 1024);
+    for (int i = 0; i < count; i++)
+        neo_buf_puts(&out, text);
+    return neo_buf_text(&out);
+}
+
+TEST(a_text_is_costly_if_it_has_more_values_than_a_large_batch)
+{
+    assert_false(neo_json_is_costly(repeat("{},", NEO_JSON_MAX_COST / 6, *state)));
+    assert_true(neo_json_is_costly(repeat("{},", NEO_JSON_MAX_COST / 6 + 1, *state)));
+    assert_true(neo_json_is_costly(repeat("[],", NEO_JSON_MAX_COST / 6 + 1, *state)));
+    assert_false(neo_json_is_costly(repeat("1,", NEO_JSON_MAX_COST - 1, *state)));
+    assert_true(neo_json_is_costly(repeat("1,", NEO_JSON_MAX_COST, *state)));
+    assert_false(neo_json_is_costly(repeat("\"{[,\\\"\" ", NEO_JSON_MAX_COST, *state)));
+    assert_false(neo_json_is_costly(repeat("x", NEO_JSON_MAX_COST, *state)));
+}
+
 TEST(every_type_of_value_is_a_document)
 {
     static const struct {
