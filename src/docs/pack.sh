@@ -121,6 +121,7 @@ insert diagram_of_properties "$work/property" "$work/rules.3" >"$work/rules.html
     page "$here/ways.html" docs/ways ways
     page "$here/reference.html" docs/reference reference
     page "$here/webhooks.html" docs/webhooks webhooks
+    page "$here/events.html" docs/events events
     page "$work/sync.html" docs/sync sync
     page "$here/leads.html" docs/leads leads
     page "$work/rules.html" docs/rules rules

@@ -4,8 +4,8 @@
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urljoin
 
-PAGES = ("docs/", "docs/ways", "docs/reference", "docs/webhooks", "docs/sync", "docs/leads", "docs/rules", "docs/errors", "docs/privacy",
-         "docs/console")
+PAGES = ("docs/", "docs/ways", "docs/reference", "docs/webhooks", "docs/events", "docs/sync", "docs/leads", "docs/rules", "docs/errors",
+         "docs/privacy", "docs/console")
 PROGRAMS = ("docs/console",)  # they have no contents list and need JavaScript
 OPERATION = "docs/createProperty"  # one of the pages of the reference
 EMPTY = {"meta", "link", "img", "br", "hr", "input"}  # elements without an end tag

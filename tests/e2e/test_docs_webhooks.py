@@ -161,5 +161,5 @@ def test_the_requests_that_the_page_shows_work(admin, tmp_path):
 
     subscription = run(made)
     assert re.fullmatch("whsec_.{44}", subscription["secret"])
-    assert run(listed, ID=subscription["id"])["items"] == []
+    assert run(listed, WEBHOOK_ID=subscription["id"])["items"] == []
     assert ok(admin.get("webhooks"))["items"][0]["id"] == subscription["id"]

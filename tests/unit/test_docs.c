@@ -61,13 +61,13 @@ TEST(a_page_has_no_placeholders_and_no_external_resources)
 
 TEST(examples_name_the_deployment_and_every_event_is_listed)
 {
-    const char *webhooks = page_at("docs/webhooks", *state);
+    const char *events = page_at("docs/events", *state);
     assert_non_null(strstr(page_at("docs/", *state), "'" BASE "me'"));
     assert_non_null(
         strstr(neo_docs_content(neo_docs_at("docs/"), make_reference("https://a.b/?x=1&y=2", *state), NULL, *state).ptr,
                "?x=1&amp;y=2me'"));
     for (const neo_event_type *t = neo_event_types; t->name; t++)
-        assert_non_null(strstr(webhooks, apr_psprintf(*state, "<dt id=\"%s\"><code>%s</code></dt>", t->name, t->name)));
+        assert_non_null(strstr(events, apr_psprintf(*state, "<dt id=\"%s\"><code>%s</code></dt>", t->name, t->name)));
 }
 
 TEST(a_download_names_the_deployment)
