@@ -64,9 +64,7 @@ void neo_register_add(neo_buf *out)
         neo_buf_html(out, processing[i].source);
         neo_buf_puts(out, ". Kept: ");
         neo_buf_html(out, processing[i].retention);
-        neo_buf_puts(
-            out,
-            ".</p>\n<table class=\"narrow\"><thead><tr><th>Field</th><th>Mark</th><th>Recipients</th></tr></thead>\n<tbody>\n");
+        neo_buf_puts(out, ".</p>\n<table><thead><tr><th>Field</th><th>Mark</th><th>Recipients</th></tr></thead>\n<tbody>\n");
         add_fields(out, resource, resource->fields, "", NEO_NOT_PERSONAL);
         neo_buf_puts(out, "</tbody></table>\n");
     }
