@@ -184,6 +184,8 @@ NEO_MUSTCHECK neo_pg_status neo_pg_begin_snapshot(neo_pg *pg, int seconds, apr_p
 const char *neo_rows_value(const neo_rows *rows, int row, int column); /* NULL for null */
 neo_text neo_rows_text(const neo_rows *rows, int row, int column);
 int neo_rows_is_true(const neo_rows *rows, int row, int column);
+/* The bytes of the memory that the rows take: more than their values have. */
+apr_size_t neo_rows_size(const neo_rows *rows);
 /* The SQLSTATE of a failed statement; "" if the server sent none. */
 const char *neo_rows_state(const neo_rows *rows);
 

@@ -13,11 +13,15 @@
 #define MAC_SIZE    16 /* HMAC-SHA-256, truncated */
 #define CURSOR_SIZE (PLAIN_SIZE + MAC_SIZE)
 
-/* Also covers what must be the same in the request that sends the cursor. */
-static void compute_mac(const neo_call *call, const unsigned char key[NEO_KEY_SIZE], const char *filters,
-                        const unsigned char *plain, unsigned char mac[NEO_SHA256_SIZE])
+/* What must be the same in the request that sends the cursor. */
+static const char *list_text(const neo_call *call, const char *filters)
 {
-    const char *list = apr_pstrcat(call->pool, call->request->path, "\n", call->actor.organization, "\n", filters, NULL);
+    return apr_pstrcat(call->pool, call->request->path, "\n", call->actor.organization, "\n", filters, NULL);
+}
+
+static void compute_mac(const unsigned char key[NEO_KEY_SIZE], const char *list, const unsigned char *plain,
+                        unsigned char mac[NEO_SHA256_SIZE])
+{
     const neo_text pieces[] = {{(const char *)plain, PLAIN_SIZE}, {list, strlen(list)}};
     neo_hmac_sha256(key, NEO_KEY_SIZE, pieces, 2, mac);
 }
@@ -26,11 +30,12 @@ void neo_cursor_seal(const neo_call *call, const char *filters, const neo_place 
 {
     unsigned char bytes[CURSOR_SIZE], mac[NEO_SHA256_SIZE];
     long long expiry = neo_now_ms() / 1000 + call->site->cursor_lifetime;
+    const char *list = list_text(call, filters);
     memcpy(bytes + EXPIRY, &expiry, sizeof expiry);
     for (int i = 0; i < 2; i++) {
         neo_id_pack(places[i].id, bytes);
         memcpy(bytes + POSITION, &places[i].position, sizeof places[i].position);
-        compute_mac(call, call->site->cursor_keys.key[0], filters, bytes, mac);
+        compute_mac(call->site->cursor_keys.key[0], list, bytes, mac);
         memcpy(bytes + PLAIN_SIZE, mac, MAC_SIZE);
         cursors[i] = neo_base64url(bytes, sizeof bytes, call->pool);
     }
@@ -40,9 +45,10 @@ static int is_genuine(const neo_call *call, const char *filters, const unsigned 
 {
     unsigned char mac[NEO_SHA256_SIZE];
     const neo_keys *keys = &call->site->cursor_keys;
+    const char *list = list_text(call, filters);
     int is_equal = 0;
     for (int i = 0; i < keys->count && !is_equal; i++) {
-        compute_mac(call, keys->key[i], filters, bytes, mac);
+        compute_mac(keys->key[i], list, bytes, mac);
         is_equal = neo_equal_constant_time(mac, bytes + PLAIN_SIZE, MAC_SIZE);
     }
     return is_equal;

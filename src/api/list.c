@@ -142,11 +142,8 @@ static void add_cursor(neo_buf *out, const char *name, const char *cursor)
 
 neo_text neo_page_body(neo_call *call, const neo_page *page)
 {
-    apr_size_t size = 512;
-    for (int i = 0; i < page->count; i++)
-        size += neo_rows_text(page->rows, i, NEO_PAGE_ANSWER).len + 1;
     neo_buf out;
-    neo_buf_init(&out, call->pool, size);
+    neo_buf_init(&out, call->pool, neo_rows_size(page->rows) + 512);
     neo_buf_puts(&out, "{\"items\":[");
     for (int i = 0; i < page->count; i++) {
         neo_text answer = neo_rows_text(page->rows, i, NEO_PAGE_ANSWER);

@@ -72,16 +72,17 @@ int neo_allowance_wait(const neo_allowance *allowance)
 static void set_limit_headers(neo_call *call)
 {
     const neo_allowance *allowance = &call->allowance;
-    neo_call_set_header(call, "X-RateLimit-Limit", apr_itoa(call->pool, allowance->limit));
-    neo_call_set_header(call, "X-RateLimit-Remaining", apr_itoa(call->pool, allowance->remaining));
-    neo_call_set_header(call, "X-RateLimit-Reset", apr_ltoa(call->pool, (long)allowance->reset));
-    const char *policy = call->principal ? "plan" : "address";
+    const char *limit = apr_itoa(call->pool, allowance->limit), *remaining = apr_itoa(call->pool, allowance->remaining);
+    const char *policy = call->principal ? "\"plan\"" : "\"address\"";
     int window = call->principal ? call->principal->window_seconds : NEO_ADDRESS_WINDOW;
+    neo_call_set_header(call, "X-RateLimit-Limit", limit);
+    neo_call_set_header(call, "X-RateLimit-Remaining", remaining);
+    neo_call_set_header(call, "X-RateLimit-Reset", apr_ltoa(call->pool, (long)allowance->reset));
     neo_call_set_header(call, "RateLimit-Policy",
-                        apr_psprintf(call->pool, "\"%s\";q=%d;w=%d", policy, allowance->limit, window));
+                        apr_pstrcat(call->pool, policy, ";q=", limit, ";w=", apr_itoa(call->pool, window), NULL));
     neo_call_set_header(
         call, "RateLimit",
-        apr_psprintf(call->pool, "\"%s\";r=%d;t=%d", policy, allowance->remaining, neo_allowance_wait(allowance)));
+        apr_pstrcat(call->pool, policy, ";r=", remaining, ";t=", apr_itoa(call->pool, neo_allowance_wait(allowance)), NULL));
 }
 
 void neo_call_count(neo_call *call, int requests)

@@ -61,8 +61,8 @@ typedef struct {
 } segment;
 
 typedef struct {
+    int count; /* before the segments, to be in the cache line of the first */
     segment segments[MAX_SEGMENTS];
-    int count;
 } template;
 
 static const neo_operation *operations[MAX_OPERATIONS + 1];

@@ -33,10 +33,12 @@ static pthread_key_t contexts;
 typedef struct {
     EVP_MD_CTX *digest;
     EVP_CIPHER_CTX *cipher;
-    EVP_MAC_CTX *mac;                /* keeps its digest, which OpenSSL would fetch for each MAC otherwise */
+    EVP_MAC_CTX *mac;                /* keeps its digest and key, which cost more than the MAC of a short text */
     EVP_CIPHER_CTX *sealing;         /* keeps its key between calls */
     unsigned char key[NEO_KEY_SIZE]; /* the key of `sealing`, if has_key */
     int has_key;
+    unsigned char mac_key[NEO_KEY_SIZE]; /* the key of `mac`, if has_mac_key */
+    int has_mac_key;
     unsigned char random[1024]; /* prefetched, since each call of RAND_bytes is expensive */
     apr_size_t random_left;     /* unused bytes at the start of `random` */
 } thread_context;
@@ -149,13 +151,17 @@ void neo_sha256_pieces(const neo_text *pieces, int count, unsigned char out[NEO_
 
 void neo_hmac_sha256(const void *key, apr_size_t len, const neo_text *pieces, int count, unsigned char out[NEO_SHA256_SIZE])
 {
-    EVP_MAC_CTX *ctx = own_context()->mac;
+    thread_context *own = own_context();
+    int is_kept = len == NEO_KEY_SIZE, knows = is_kept && own->has_mac_key && memcmp(own->mac_key, key, NEO_KEY_SIZE) == 0;
     size_t written;
-    int ok = EVP_MAC_init(ctx, key, len, NULL);
+    int ok = EVP_MAC_init(own->mac, knows ? NULL : key, knows ? 0 : len, NULL);
     for (int i = 0; ok && i < count; i++)
-        ok = EVP_MAC_update(ctx, (const unsigned char *)pieces[i].ptr, pieces[i].len);
-    if (!ok || !EVP_MAC_final(ctx, out, &written, NEO_SHA256_SIZE))
+        ok = EVP_MAC_update(own->mac, (const unsigned char *)pieces[i].ptr, pieces[i].len);
+    if (!ok || !EVP_MAC_final(own->mac, out, &written, NEO_SHA256_SIZE))
         abort();
+    own->has_mac_key = is_kept;
+    if (is_kept)
+        memcpy(own->mac_key, key, NEO_KEY_SIZE);
 }
 
 void neo_keys_derive(const neo_keys *keys, const char *purpose, neo_keys *derived)

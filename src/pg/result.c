@@ -83,6 +83,11 @@ const char *neo_rows_state(const neo_rows *rows)
     return neo_result_state(rows->native);
 }
 
+apr_size_t neo_rows_size(const neo_rows *rows)
+{
+    return PQresultMemorySize(rows->native);
+}
+
 int neo_rows_is_true(const neo_rows *rows, int row, int column)
 {
     return PQgetvalue(rows->native, row, column)[0] == 't';

@@ -64,6 +64,31 @@ TEST(different_lists_of_pieces_have_different_hashes)
             assert_memory_not_equal(hashes[i], hashes[j], NEO_SHA256_SIZE);
 }
 
+static const char *hmac_of(const char *key, apr_pool_t *pool)
+{
+    const neo_text pieces[] = {text_of("what do ya want "), text_of("for nothing?")};
+    unsigned char mac[NEO_SHA256_SIZE];
+    char *hex = apr_palloc(pool, 2 * sizeof mac + 1);
+    neo_hmac_sha256(key, strlen(key), pieces, 2, mac);
+    neo_hex(mac, sizeof mac, hex);
+    return hex;
+}
+
+/* A thread keeps the last key that has the length of the deployment's keys. */
+TEST(a_mac_depends_on_its_key_and_text_only)
+{
+    static const struct {
+        const char *key, *mac;
+    } published = {"Jefe", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"}, /* RFC 4231, section 4.3 */
+        others[] = {{"11111111111111111111111111111111", "6f8c6db27704d3db90d63698612a4a83bf72e6fcc3b4b07c2bd46601e2300d77"},
+                    {"22222222222222222222222222222222", "d34536ecfdbb832e02ffce7ce62eec3f75703ff3ee41185716dfff876b285188"}};
+    for (int i = 0; i < 8; i++) {
+        assert_string_equal(hmac_of(others[i / 2 % 2].key, *state), others[i / 2 % 2].mac);
+        if (i % 3 == 0)
+            assert_string_equal(hmac_of(published.key, *state), published.mac);
+    }
+}
+
 TEST(equality_compares_every_byte_within_the_length)
 {
     unsigned char a[32] = {0}, b[33] = {0};
