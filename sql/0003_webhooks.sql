@@ -391,7 +391,8 @@ create function neoapi.webhook_request_items(max_items int, number int) returns 
 --
 -- plpgsql, because its statements have snapshots of their own: the count sees the claims of all processes that had the lock before.
 -- Which deliveries share a request is not stored: it follows from the size of requests, which depends on the number of the attempt. If the
--- deliveries of a claim have several sizes, the count assumes the smallest.
+-- deliveries of a claim have several sizes, the count assumes the smallest. Of the deliveries of a resource that were claimed together, which
+-- are sent one after the other, only the last one counts.
 create function neoapi.webhook_slots(subscription text, per_second bigint, in_flight bigint, max_items int, items int, free int) returns int
     language plpgsql as $$
 declare
@@ -413,7 +414,7 @@ begin
         slots := least(slots, in_flight - (
             select coalesce(sum(ceil(c.count::float8 / neoapi.webhook_request_items(max_items, c.number))), 0)
             from (select count(*), max(q.number) as number from neoapi.webhook_queue q
-                  where q.subscription_id = subscription and q.due_at > now() and q.claim is not null group by q.claim) c));
+                  where q.subscription_id = subscription and q.due_at > now() and q.claim & 1 = 0 group by q.claim) c));
     end if;
     return greatest(slots, 0) * items;
 end $$;

@@ -47,7 +47,7 @@ due as materialized (
     -- The subscription, if it is active. free_slots: how many more of its deliveries may be in flight; below 0, minus the milliseconds until one may.
     lateral (
         select s.id, s.url, s.secret, s.include, s.payload, s.fields, s.is_masked, s.max_per_second, s.max_in_flight, s.items,
-            s.ordering = 'resource' and s.failing_since is null and coalesce(s.max_per_second, s.max_in_flight, s.items) is null
+            s.ordering = 'resource' and s.failing_since is null and coalesce(s.max_per_second, s.items) is null
                 and s.updated_at < now() - interval '3 seconds' as takes_followers,
             case when s.headers is not null then (
                 select json_object_agg(h.name, h.value)::text from neoapi.webhook_header h

@@ -12,8 +12,8 @@ from client import Api, moment, ok, wrong_fields
 from httpd import Httpd
 from receiver import Receiver, one_after_the_other, slowly, status
 from wait import eventually
-from webhook_fixtures import (HERE, activate, admin, attempted, deliveries, module_admin_factory, module_instance, queued,  # noqa: F401
-                              receiver, subscribe, until)
+from webhook_fixtures import (HERE, activate, admin, attempted, deliveries, hold, module_admin_factory, module_instance,  # noqa: F401
+                              queued, receiver, resume, subscribe, until)
 
 PER_SUBSCRIPTION = 8
 CONF = HERE + f"NeoAPIWebhookRetryDelays 0 1 1 2 2\nNeoAPIWebhookTimeout 5\nNeoAPIWebhookPerSubscription {PER_SUBSCRIPTION}\n"
@@ -99,6 +99,31 @@ def test_a_subscription_gets_no_more_requests_at_a_time_than_it_wants(admin, sec
         create(api, 20)
     receiver.wait_for(40)
     assert crowd.peak == limit
+
+
+def test_deliveries_of_a_resource_that_are_claimed_together_count_once(admin, second, receiver, module_instance):
+    limit, changes, may_end = 2, 5, threading.Event()
+
+    def wait(handler, arrival):
+        may_end.wait(60)
+        behaviours.ok(handler, arrival)
+    crowd = Crowd(wait)
+    receiver.behave(crowd)
+    subscription = subscribe(admin, receiver.url, "broker.*", ordering="resource", max_in_flight=limit)
+    hold(module_instance, subscription)
+    brokers = [admin.broker() for _ in range(4)]
+    for number in range(changes):
+        for broker in brokers:
+            ok(admin.patch("brokers/" + broker["id"], json={"name": f"N{number}"}))
+    resume(module_instance, subscription)
+    eventually(lambda: module_instance.sql("select count(*) from neoapi.webhook_queue where subscription_id = %s and claim is not null",
+                                           subscription["id"])[0][0] > limit, "several of a resource are claimed")
+    may_end.set()
+    eventually(lambda: queued(module_instance, subscription) == 0, "an empty queue")
+    assert crowd.peak == limit
+    for broker in brokers:
+        names = [one.json["payload"]["name"] for one in receiver.arrivals if one.json["payload"]["id"] == broker["id"]]
+        assert names == [broker["name"], *(f"N{number}" for number in range(changes))]
 
 
 def children(pid):
