@@ -125,19 +125,9 @@ static neo_problem *deliver(neo_call *call, const neo_idempotent *operation, neo
     return problem;
 }
 
-static neo_problem *retry(neo_call *call, neo_result *result)
+static neo_problem *test_or_retry(neo_call *call, neo_result *result)
 {
     return deliver(call, &(neo_idempotent){.write = make_delivery}, result);
-}
-
-/* Otherwise a test would wait until the subscription is active again, and its sender for a result. */
-static neo_problem *send_test(neo_call *call, neo_result *result)
-{
-    neo_problem *problem = retry(call, result);
-    if (problem && problem->kind == NEO_NOT_FOUND_RESOURCE && !neo_call_find(call))
-        problem = neo_problem_make(call->pool, NEO_CONFLICT_WEBHOOK_INACTIVE, "%s",
-                                   neo_code_row(NEO_CONFLICT_WEBHOOK_INACTIVE)->meaning);
-    return problem;
 }
 
 static neo_problem *recover_deliveries(neo_call *call, neo_result *result)
@@ -206,18 +196,17 @@ const neo_operation neo_webhook_operations[] = {
      .answer = "The keys."},
     {.method = "POST",
      .path = "webhooks/{id}/test",
-     .run = send_test,
+     .run = test_or_retry,
      .access = NEO_ACCESS_WRITE,
      .accepts = NEO_ACCEPTS_IDEMPOTENCY_KEY,
      .status = 201,
      .media_type = "application/json",
-     .problems = NEO_PROBLEM_BIT(NEO_CONFLICT_WEBHOOK_INACTIVE),
      .schema = "Delivery",
      .verb = "testWebhook",
      .summary = "Send a test delivery",
-     .doc = "Creates a delivery of the event `webhook.test`, also if the subscription is for other events. An inactive "
-            "subscription "
-            "has no tests: the response is 409.",
+     .doc =
+         "Creates a delivery of the event `webhook.test`, also if the subscription is for other events. If the subscription is "
+         "inactive, it waits until that is active again, and has no `next_attempt_at`.",
      .answer = "The delivery."},
     {.method = "POST",
      .path = "webhooks/{id}/recover",
@@ -268,7 +257,7 @@ const neo_operation neo_webhook_operations[] = {
      .answer = "The delivery."},
     {.method = "POST",
      .path = "webhooks/{id}/deliveries/{delivery_id}/retry",
-     .run = retry,
+     .run = test_or_retry,
      .access = NEO_ACCESS_WRITE,
      .accepts = NEO_ACCEPTS_IDEMPOTENCY_KEY,
      .status = 201,
@@ -278,8 +267,9 @@ const neo_operation neo_webhook_operations[] = {
      .schema = "Delivery",
      .verb = "retryDelivery",
      .summary = "Retry a delivery",
-     .doc = "Creates a new delivery with the same payload. If the subscription is inactive, it is sent when it becomes active "
-            "again.",
+     .doc =
+         "Creates a new delivery with the same payload. If the subscription is inactive, it waits until that is active again, "
+         "and has no `next_attempt_at`.",
      .answer = "The new delivery."},
     {0},
 };

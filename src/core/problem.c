@@ -165,9 +165,6 @@ static const neo_code_info catalogue[] = {
         {"conflict.window_closed", 409, "conflict",
          "The contact has not written within 24 hours, so that WhatsApp delivers only templates. Nothing was sent.",
          "Send a message of the type `template`. When the contact answers, the window is open for 24 hours."},
-    [NEO_CONFLICT_WEBHOOK_INACTIVE] = {"conflict.webhook_inactive", 409, "conflict",
-                                       "The webhook subscription is inactive, so nothing is sent to it.",
-                                       "Set `is_active` to true first. `disabled_reason` says why it became inactive."},
     [NEO_CONFLICT_LIMIT_REACHED] = {"conflict.limit_reached", 409, "conflict",
                                     "A limit of the organization's plan is reached; `limit` names it.",
                                     "`subscriptions`: delete one. `idempotency_bytes`: wait, or send the request without an "

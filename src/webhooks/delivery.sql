@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deliveries that the API makes and shows (see delivery.c).
 
--- A delivery of the event of {delivery}, or if that is null, of a new event webhook.test, unless the subscription is inactive.
+-- A delivery of the event of {delivery}, or if that is null, of a new event webhook.test.
 -- write: make
 with key_is_free as (
     select where {key}::uuid is null or (
@@ -12,7 +12,7 @@ test as (
     select t.organization_id, 'webhook.test', t.id, neoapi.event_time({now}::timestamptz), {actor}, {request},
         json_strip_nulls(json_build_object('subscription_id', t.id))::text
     from neoapi.webhook_subscription t, key_is_free
-    where {delivery}::text is null and t.organization_id = {organization} and t.id = {subscription} and t.is_active
+    where {delivery}::text is null and t.organization_id = {organization} and t.id = {subscription}
     returning id, type, created_at),
 source as (
     select id, type, created_at, null as resource_id, null as payload from test

@@ -40,7 +40,7 @@ CODES = {
     404: rf"not_found\.(route|{KINDS}|delivery|conversation|media|event)",
     405: r"validation\.method_not_allowed",
     408: r"validation\.request_timeout",
-    409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused|opted_out|window_closed|webhook_inactive|transaction_type|"
+    409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused|opted_out|window_closed|transaction_type|"
             r"property_unavailable|proposal_expired|proposal_not_accepted|proposal_mismatch|parties_missing|signatures_missing|"
             r"reason_required|field_locked|not_deletable|contract_active|property_reserved|limit_reached)",
     412: r"conflict\.precondition_failed",

@@ -419,20 +419,13 @@ def test_a_test_is_delivered_for_any_events(admin, receiver):
     assert arrival.id == found["id"] == answer["id"] and arrival.json["event_type"] == "webhook.test"
 
 
-def test_a_test_of_an_inactive_subscription_is_refused(admin, receiver):
-    subscription = subscribe(admin, receiver.url)
-    path = "webhooks/" + subscription["id"]
-    once, ended = key(), key()
-    first = ok(admin.post(path + "/test", headers=once), 201)
-    until(admin, subscription, "success")
-    ok(admin.patch(path, json={"is_active": False}))
-    for headers in ({}, ended):
-        refused(admin.post(path + "/test", headers=headers), 409, "conflict.webhook_inactive")
-    assert ok(admin.post(path + "/test", headers=once), 201) == first  # replayed
-    assert len(deliveries(admin, subscription)) == 1
-    refused(admin.post("webhooks/whs_" + "0" * 26 + "/test"), 404, "not_found.webhook")
-    ok(admin.patch(path, json={"is_active": True}))
-    ok(admin.post(path + "/test", headers=ended), 201)
+def test_a_test_of_an_inactive_subscription_waits(admin, receiver):
+    subscription = subscribe(admin, receiver.url, is_active=False)
+    answer = ok(admin.post(f"webhooks/{subscription['id']}/test"), 201)
+    assert answer["status"] == "pending" and "next_attempt_at" not in answer
+    ok(admin.patch("webhooks/" + subscription["id"], json={"is_active": True}))
+    arrival, = receiver.wait_for(1)
+    assert arrival.id == answer["id"]
 
 
 def test_a_retry_is_a_new_delivery_of_the_same_payload(admin, receiver, failed):
