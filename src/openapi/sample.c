@@ -135,15 +135,17 @@ static const char *new_unique(maker *m)
     return add_braces(m, numbered(m, "unique", ++m->unique_count[m->depth > 0]));
 }
 
-/* With random digits instead of the last eight, or of those at the end: a telephone number stays one. */
+/* With random digits instead of the last ones, at most eight: a telephone number stays one. */
 static neo_json *make_unique(maker *m, const neo_json *example)
 {
     const char *text = neo_json_string(example);
-    size_t len = strlen(text), digits = 0;
-    while (digits < 8 && digits < len && apr_isdigit(text[len - digits - 1]))
+    size_t end = strlen(text), digits = 0;
+    while (end && !apr_isdigit(text[end - 1]))
+        end--;
+    while (digits < 8 && digits < end && apr_isdigit(text[end - digits - 1]))
         digits++;
-    return neo_json_make_string(apr_pstrcat(m->pool, apr_pstrmemdup(m->pool, text, len - digits), new_unique(m), NULL),
-                                m->pool);
+    return neo_json_make_string(
+        apr_pstrcat(m->pool, apr_pstrmemdup(m->pool, text, end - digits), new_unique(m), text + end, NULL), m->pool);
 }
 
 /* The required fields, with their examples. */
