@@ -787,6 +787,9 @@ create function neoapi.webhook_delivery_record(d neoapi.webhook_delivery) return
         'subscription_id', d.subscription_id,
         'event_id', d.event_id,
         'event_type', d.event_type,
+        'resource_id', (
+            select e.resource_id from neoapi.event e
+            where e.organization_id = d.organization_id and e.id = d.event_id and e.created_at = d.event_at),
         'status', case when q.id is not null then 'pending' else coalesce(a.outcome, 'failed') end,
         'http_status', a.http_status,
         'error', a.error,

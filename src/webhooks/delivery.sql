@@ -13,9 +13,9 @@ test as (
         json_strip_nulls(json_build_object('subscription_id', t.id))::text
     from neoapi.webhook_subscription t, key_is_free
     where {delivery}::text is null and t.organization_id = {organization} and t.id = {subscription}
-    returning id, type, created_at),
+    returning id, type, created_at, resource_id),
 source as (
-    select id, type, created_at, null as resource_id, null as payload from test
+    select id, type, created_at, resource_id, null as payload from test
     union all
     select t.event_id, t.event_type, t.event_at, e.resource_id, e.payload
     from neoapi.webhook_delivery t, lateral (
@@ -41,6 +41,7 @@ answer as materialized (
         'subscription_id', subscription_id,
         'event_id', event_id,
         'event_type', event_type,
+        'resource_id', (select s.resource_id from source s),
         'status', 'pending',
         'attempt_count', 0,
         'created_at', neoapi.format_timestamp(created_at)))::text as answer

@@ -19,7 +19,8 @@ from wait import eventually
 
 CONF = FAST
 TOLERANCE_S = 0.9  # of attempts on a busy machine, beyond a tenth of the delay
-RECORD = ["id", "subscription_id", "event_id", "event_type", "status", "http_status", "attempt_count", "created_at", "completed_at"]
+RECORD = ["id", "subscription_id", "event_id", "event_type", "resource_id", "status", "http_status", "attempt_count", "created_at",
+          "completed_at"]
 
 
 def gaps(arrivals):
@@ -57,7 +58,7 @@ def test_a_success_is_recorded_exactly(admin, receiver):
     subscription = one_delivery(admin, receiver.url)
     found = until(admin, subscription, "success")
     listed, = deliveries(admin, subscription)
-    assert list(listed) == RECORD and {name: found[name] for name in RECORD} == listed
+    assert list(listed) == RECORD and listed["resource_id"] == found["payload"]["id"] and {name: found[name] for name in RECORD} == listed
     arrival, = receiver.arrivals
     attempt, = found["attempts"]
     assert set(attempt) == {"number", "started_at", "duration_ms", "http_status", "response_excerpt"}

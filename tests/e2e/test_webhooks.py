@@ -413,7 +413,7 @@ def test_a_test_is_delivered_for_any_events(admin, receiver):
     subscription = subscribe(admin, receiver.url, "property.deleted")
     answer = ok(admin.post(f"webhooks/{subscription['id']}/test"), 201)
     assert (answer["event_type"], answer["status"], answer["attempt_count"]) == ("webhook.test", "pending", 0)
-    assert answer["subscription_id"] == subscription["id"] and re.fullmatch("whd_" + ULID, answer["id"])
+    assert answer["subscription_id"] == answer["resource_id"] == subscription["id"] and re.fullmatch("whd_" + ULID, answer["id"])
     found = until(admin, subscription, "success")
     arrival, = receiver.arrivals
     assert arrival.id == found["id"] == answer["id"] and arrival.json["event_type"] == "webhook.test"

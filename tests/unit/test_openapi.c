@@ -411,7 +411,7 @@ TEST(every_subscribable_event_is_in_the_catalogue)
 
 TEST(responses_of_receivers_are_described)
 {
-    static const char *const members[] = {"id",          "subscription_id", "event_type", "status",
+    static const char *const members[] = {"id",          "subscription_id", "event_type", "resource_id", "status",
                                           "http_status", "attempt_count",   "created_at", "completed_at"};
     static const char *const attempt[] = {"number", "started_at", "duration_ms", "http_status", "error", "response_excerpt"};
     for (int i = 0; i < COUNT(members); i++)
