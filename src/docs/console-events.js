@@ -22,9 +22,8 @@ function difference(event, name) {
 
 function eventDetails(event) {
     const changed = (event.changed ?? []).filter((name) => name !== 'updated_at');
-    const resource = event.resource_id && h('a', { href: `#/events?resource_id=${event.resource_id}` }, event.resource_id);
     return h('div', { class: 'inside' },
-        facts(['Id', code(event.id)], ['Resource', resource], ['By', event.actor_id && code(event.actor_id)],
+        facts(['Id', code(event.id)], ['Resource', resourceLink(event.resource_id)], ['By', event.actor_id && code(event.actor_id)],
             ['Request', event.request_id && code(event.request_id)]),
         changed.length ? table('What has changed', ['Field', 'Before', 'After'], changed.map((name) => difference(event, name))) : '',
         session.areas.has('webhooks') ? destinations(event) : '',
@@ -53,11 +52,11 @@ async function destination(subscription, event, types, signal) {
 function destinations(event) {
     const place = h('div', { class: 'buttons' }, button('Where was it sent?', async () => {
         const { signal } = leaving, { body: { items: types } } = await request('event-types', { signal });
-        place.replaceChildren(pager('webhooks', {}, (items) => table('Subscriptions', ['Address', 'Delivery'], items.map((one) => {
+        place.replaceChildren(pager('webhooks', {}, (items) => table('Subscriptions', ['Subscription', 'Delivery'], items.map((one) => {
             const result = h('span', {}, '…');
             destination(one, event, types, signal).then((parts) => result.replaceChildren(...parts), fail);
-            return [h('a', { href: `#/webhooks/${one.id}` }, one.url), result];
-        })), signal, 'There is no subscription.'));
+            return [h('a', { href: `#/webhooks/${one.id}` }, nameOf(one)), result];
+        })), signal, 'There is no subscription.').element);
     }));
     return place;
 }
@@ -130,7 +129,8 @@ async function live(place, params, signal) {
 }
 
 function older(place, params, signal) {
-    place.replaceChildren(pager('events', params, (items) => h('ol', { class: 'events' }, items.map(eventRow)), signal, 'No event matches.'));
+    place.replaceChildren(pager('events', params, (items) => h('ol', { class: 'events' }, items.map(eventRow)), signal,
+        'No event matches.').element);
 }
 
 // Each search ends the former one's request that waits.

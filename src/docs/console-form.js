@@ -3,27 +3,28 @@
 'use strict';
 
 const FIELDS = [
-    { name: 'url', label: 'Address', kind: 'text', section: 'What is sent where', hint: 'Absolute, with https. Events are sent there by POST.' },
-    { name: 'description', label: 'Description', kind: 'text', hint: 'What the subscription is for.' },
+    { name: 'url', label: 'Address', kind: 'text', section: 'What is sent where', hint: 'Absolute, with https. Events are sent there by POST.',
+        placeholder: 'https://crm.example.com/hooks' },
+    { name: 'description', label: 'Description', kind: 'text', hint: 'What the subscription is for.', placeholder: 'Properties for the website' },
     { name: 'events', label: 'Events', kind: 'types' },
-    { name: 'filters', label: 'Filters', kind: 'json', hint: 'Only what matches before or after a change. For example '
-        + '{"property": {"status": ["active"], "changed": ["sale_price"]}}' },
+    { name: 'filters', label: 'Filters', kind: 'json', hint: 'Only what matches before or after a change, by kind of resource.',
+        placeholder: '{"property": {"status": ["active"], "changed": ["sale_price"]}}' },
     { name: 'payload', label: 'Payload', kind: 'choice', section: 'Contents',
         values: [['full', 'Full: the resource'], ['thin', 'Thin: only the id and the address of the resource']] },
-    { name: 'fields', label: 'Only these fields', kind: 'names', hint: 'Of full payloads, separated by commas. Empty: all fields.' },
+    { name: 'fields', label: 'Only these fields', kind: 'names', hint: 'Of full payloads, separated by commas. Empty: all fields.', placeholder: 'title, status, sale_price' },
     { name: 'include', label: 'Also include, in updates', kind: 'checks', values: [['changed', 'names of changed fields'], ['previous', 'former values']] },
-    { name: 'is_masked', label: 'Personal data', kind: 'flag', text: 'Mask personal data' },
+    { name: 'is_masked', label: 'Personal data', kind: 'flag', text: 'Masked in deliveries' },
     { name: 'ordering', label: 'Order', kind: 'choice', section: 'Order and pace',
         values: [['none', 'None: each event at once'], ['resource', 'One event of a resource after the other']] },
-    { name: 'max_per_second', label: 'Requests per second', kind: 'number', hint: '1 to 1000. Empty: unlimited.' },
-    { name: 'max_in_flight', label: 'Requests at the same time', kind: 'number', hint: '1 to 512. Empty: the servers’ own limits.' },
-    { name: 'batch.max_items', label: 'Events in a request', kind: 'number', hint: '1 to 100. Empty: each event has its own request.' },
-    { name: 'batch.max_wait_ms', label: 'Milliseconds to wait for more events', kind: 'number', hint: '0 to 10000. Only with events in a request.' },
+    { name: 'max_per_second', label: 'Requests per second', kind: 'number', hint: '1 to 1000. Empty: unlimited.', placeholder: '20' },
+    { name: 'max_in_flight', label: 'Requests at the same time', kind: 'number', hint: '1 to 512. Empty: the servers’ own limits.', placeholder: '4' },
+    { name: 'batch.max_items', label: 'Events in a request', kind: 'number', hint: '1 to 100. Empty: each event has its own request.', placeholder: '50' },
+    { name: 'batch.max_wait_ms', label: 'Milliseconds to wait for more events', kind: 'number', hint: '0 to 10000. Only with events in a request.', placeholder: '300' },
     { name: 'asymmetric_signature', label: 'Signature with a key', kind: 'choice', section: 'Signature and headers',
         values: [['', 'No: only with the secret'], ['ed25519', 'Ed25519: receivers need only the public key']] },
-    { name: 'headers', label: 'Own headers', kind: 'pairs', hint: 'One a line, as X-Gateway-Token: 4c9f8b2e. At most five. Values are '
-        + 'never shown again: ******** keeps what is stored.' },
-    { name: 'metadata', label: 'Metadata', kind: 'json', hint: 'Your own names and texts, such as {"team": "website"}.' },
+    { name: 'headers', label: 'Own headers', kind: 'pairs', hint: 'One a line, at most five. Values are never shown again: ******** keeps what is '
+        + 'stored. Remove a line to remove the header.', placeholder: 'X-Gateway-Token: 4c9f8b2e' },
+    { name: 'metadata', label: 'Metadata', kind: 'json', hint: 'Your own names and texts.', placeholder: '{"team": "website"}' },
 ];
 
 function valueAt(subscription, name) {
@@ -33,15 +34,15 @@ function valueAt(subscription, name) {
 // ---------------------------------------------------------------- kinds of fields
 
 function textInput(parse, attributes) {
-    return (value) => {
-        const input = h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', value, ...attributes });
+    return (value, { placeholder }) => {
+        const input = h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', value, placeholder, ...attributes });
         return { input, read: () => (input.value.trim() ? parse(input.value.trim()) : undefined) };
     };
 }
 
 function textArea(write, parse) {
-    return (value) => {
-        const input = h('textarea', { rows: 3, spellcheck: 'false' }, value === undefined ? '' : write(value));
+    return (value, { placeholder }) => {
+        const input = h('textarea', { rows: 3, spellcheck: 'false', placeholder }, value === undefined ? '' : write(value));
         return { input, read: () => (input.value.trim() ? parse(input.value) : undefined) };
     };
 }
@@ -77,7 +78,7 @@ function checks(value = [], row) {
 const INPUTS = {
     text: textInput((text) => text),
     number: textInput((text) => (/^-?\d+$/.test(text) ? Number(text) : text), { inputmode: 'numeric' }), // the service refuses others
-    names: (value) => textInput((text) => text.split(/[\s,]+/).filter(Boolean))(value?.join(', ')),
+    names: (value, row) => textInput((text) => text.split(/[\s,]+/).filter(Boolean))(value?.join(', '), row),
     json: textArea((value) => JSON.stringify(value, null, 1), parseJson),
     pairs: textArea((value) => Object.entries(value).map((pair) => pair.join(': ')).join('\n'), parsePairs),
     choice: (value, { values }) => {
@@ -237,7 +238,7 @@ async function formView(view, [id], signal) {
             const made = await save(inputs, id, before);
             if (signal.aborted) return;
             if (made) return showCreated(view, made);
-            say('Saved.');
+            say(before.is_active ? 'Saved.' : 'Saved. Resume the subscription to send to it.');
             location.hash = `#/webhooks/${id}`;
         } catch (error) {
             if (error.status === 401) throw error;

@@ -39,7 +39,7 @@ class Problem extends Error {
 function addressOf(path, params) {
     const url = new URL(path, API);
     for (const [name, value] of Object.entries(params ?? {}))
-        if (value !== undefined && value !== null && value !== '') url.searchParams.set(name, value);
+        for (const one of [value ?? ''].flat()) if (one !== '') url.searchParams.append(name, one);
     return url;
 }
 
@@ -95,16 +95,25 @@ let silence = 0;
 
 function say(text) {
     const said = document.querySelector('#said');
+    if (!said) return;
     said.textContent = text;
     clearTimeout(silence);
     silence = setTimeout(() => { said.textContent = ''; }, SAID_MS);
 }
 
-// Chromium takes the focus from a button that is disabled or replaced.
-function focusAgain(pressed) {
+// Chromium takes the focus from an element that is disabled or replaced.
+function focusAgain(focused) {
     if (document.activeElement !== document.body) return;
-    const same = [...document.querySelectorAll('#view button')].find((one) => one.textContent === pressed.textContent);
-    (pressed.isConnected ? pressed : same ?? document.querySelector('#view h2'))?.focus({ preventScroll: true });
+    const same = [...document.querySelectorAll('#view :is(button, a)')].find((one) => one.textContent === focused.textContent);
+    (focused.isConnected ? focused : same ?? document.querySelector('#view h2'))?.focus({ preventScroll: true });
+}
+
+// Replaces what is in `place` if it looks different, without moving the focus: a click on a replaced button would be lost.
+function refill(place, ...nodes) {
+    const made = h('div', {}, ...nodes), focused = document.activeElement;
+    if (made.innerHTML === place.innerHTML) return;
+    place.replaceChildren(...made.childNodes);
+    focusAgain(focused);
 }
 
 // A button that cannot be pressed again while it works, and says what went wrong.
@@ -144,7 +153,7 @@ function clearFailure() {
     document.querySelector('#problem')?.replaceChildren();
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'medium' });
+const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'long' }); // with the zone
 
 function time(text) {
     return text ? h('time', { datetime: text, title: text }, clock.format(new Date(text))) : '–';
@@ -233,23 +242,24 @@ function ask(title, text, label, act, ...more) {
 
 // ---------------------------------------------------------------- pages of a list
 
-// Shows one page at a time, whatever the list's length: the element never has more than PAGE rows. The cursors of the pages
-// before it are kept, to go back.
+// Shows one page at a time, whatever the list's length. The cursors of the pages before it are kept, to go back. Returns the element,
+// and `show`, which loads the page again.
 function pager(path, params, render, signal, empty = 'None.') {
-    const place = h('div', { class: 'list', 'aria-busy': 'true' }), cursors = [undefined];
+    const element = h('div', { class: 'list' }), cursors = [undefined];
     const show = async () => {
-        place.setAttribute('aria-busy', 'true');
+        const cursor = cursors.at(-1);
+        element.setAttribute('aria-busy', 'true');
         try {
-            const { body } = await request(path, { params: { ...params, limit: PAGE, cursor: cursors.at(-1) }, signal });
-            place.replaceChildren(body.items.length ? render(body.items) : h('p', {}, empty), turn(body.page_info));
+            const { body } = await request(path, { params: { limit: PAGE, ...params, cursor }, signal });
+            if (cursor === cursors.at(-1))
+                refill(element, body.items.length ? render(body.items) : h('p', {}, empty), turn(body.page_info));
         } finally {
-            place.setAttribute('aria-busy', 'false');
+            element.setAttribute('aria-busy', 'false');
         }
     };
     const turn = (info) => h('div', { class: 'buttons' },
         cursors.length > 1 && button('Newer', () => { cursors.pop(); return show(); }),
-        info.has_next_page && button('Older', () => { cursors.push(info.end_cursor); return show(); }),
-        button('Refresh', show));
+        info.has_next_page && button('Older', () => { cursors.push(info.end_cursor); return show(); }));
     show().catch(fail);
-    return place;
+    return { element, show };
 }

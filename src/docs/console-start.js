@@ -18,8 +18,14 @@ function signOut(message) {
     signIn(message);
 }
 
+const SCOPES = [
+    ['webhooks:read', 'to see subscriptions and their deliveries'],
+    ['webhooks:write', 'to create, change, test and recover them'],
+    ['properties:read', 'and others to see the events of these resources'],
+];
+
 function signIn(message) {
-    const key = h('input', { type: 'password', required: true, autocomplete: 'off', spellcheck: 'false' });
+    const key = h('input', { type: 'password', required: true, autocomplete: 'off', spellcheck: 'false', placeholder: 'nbr_…' });
     const submit = async () => {
         remember('key', key.value.trim());
         await begin();
@@ -27,7 +33,9 @@ function signIn(message) {
     root.replaceChildren(h('div', { id: 'problem' }, message ? errorBox({ message }) : ''),
         h('p', {}, 'Shows what happens with your integration: limits, subscriptions and their deliveries, events as they happen, and requests '
             + 'that were refused. It uses only the public API and shows what your key may read.'),
-        form({ class: 'sign-in' }, submit, field('API key', key), h('button', { type: 'submit', class: 'main' }, 'Sign in')),
+        form({ class: 'sign-in' }, submit, field('API key or personal access token', key), h('button', { type: 'submit', class: 'main' }, 'Sign in')),
+        h('p', {}, 'What it needs:'),
+        h('ul', {}, SCOPES.map(([scope, text]) => h('li', {}, code(scope), ` ${text}`))),
         h('p', { class: 'dim' }, 'The key stays in this tab and is forgotten when it is closed.'));
     key.focus();
 }
@@ -91,7 +99,7 @@ function showFrame() {
         h('div', { class: 'who' }, organizations(), h('span', { class: 'dim' }, email ?? role ?? ''), h('span', { class: 'mono dim' }, principal_id),
             button('Sign out', () => signOut())),
         h('nav', { class: 'tabs', 'aria-label': 'Console' }, tabs.map(([href, text]) => h('a', { href }, text))),
-        h('div', { id: 'problem' }), h('div', { id: 'view' }));
+        h('p', { id: 'said', role: 'status' }), h('div', { id: 'problem' }), h('div', { id: 'view' }));
 }
 
 // ---------------------------------------------------------------- the overview
@@ -125,15 +133,18 @@ async function limitsPart(signal) {
     return [h('h3', {}, 'Limits'), limits.length ? h('dl', { class: 'facts limits' }, limits.map(limitRow)) : h('p', {}, 'The plan has no limits.')];
 }
 
+const MAX_PAGE = 100; // as many as a request may list, so that those that fail come first
+
 async function overviewView(view, _, signal) {
     const limits = h('section', {});
     view.append(heading('Overview'));
-    if (session.areas.has('webhooks'))
-        view.append(h('section', {}, h('h3', {}, 'Subscriptions'),
-            session.areas.has('webhooks:write') ? h('p', {}, h('a', { href: '#/webhooks/new' }, 'New subscription')) : '',
-            pager('webhooks', {}, (items) => h('ul', { class: 'cards' }, items.map((one) => subscriptionCard(one, signal))), signal,
-                ['There is no subscription yet. ', h('a', { href: 'webhooks' }, 'How webhooks work')])));
-    else view.append(h('p', { class: 'dim' }, 'This key cannot read subscriptions. That needs the scope ', code('webhooks:read'), '.'));
+    if (session.areas.has('webhooks')) {
+        const list = pager('webhooks', { limit: MAX_PAGE }, (items) => subscriptionCards(items, signal), signal,
+            ['There is no subscription yet. ', h('a', { href: 'webhooks' }, 'How webhooks work')]);
+        view.append(h('section', {}, h('h3', {}, 'Subscriptions'), h('div', { class: 'buttons' },
+            session.areas.has('webhooks:write') && h('a', { href: '#/webhooks/new' }, 'New subscription'), button('Refresh', list.show)),
+        list.element));
+    } else view.append(h('p', { class: 'dim' }, 'This key cannot read subscriptions. That needs the scope ', code('webhooks:read'), '.'));
     view.append(limits);
     limits.append(...await limitsPart(signal));
 }

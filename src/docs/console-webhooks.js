@@ -28,6 +28,8 @@ function reason(delivery) {
     return `the receiver responded with status ${status}`;
 }
 
+const MAX_EXCERPT = 200;
+
 const DISABLED = {
     owner: 'It was paused by a request.',
     gone: 'It is disabled because the receiver responded with 410 (gone).',
@@ -44,20 +46,32 @@ async function explainHealthy({ id, limited_until, paused_until, last_success_at
     return `Nothing was sent yet: no event of its types has ${filters ? 'matched its filters' : 'happened'} while it was active.`;
 }
 
-// One sentence about a subscription. The last attempts are in its newest deliveries, or in those that have failed.
-async function explain(subscription, signal) {
-    if (subscription.health === 'healthy') return explainHealthy(subscription, signal);
-    if (subscription.health === 'disabled' && subscription.disabled_reason !== 'failing')
-        return DISABLED[subscription.disabled_reason] ?? 'It is inactive.';
-    const path = `webhooks/${subscription.id}/deliveries`;
+// The beginning of what the receiver responded last.
+function excerpt(delivery) {
+    const text = delivery?.attempts.at(-1)?.response_excerpt;
+    return text ? [' Its response: ', h('q', {}, text.length > MAX_EXCERPT ? `${text.slice(0, MAX_EXCERPT)} …` : text)] : [];
+}
+
+// A delivery whose last attempt failed, with its attempts: one of the newest that wait, or of those that have failed.
+async function lastFailure(id, signal) {
+    const path = `webhooks/${id}/deliveries`;
     const isBad = (one) => one.error || (one.http_status && (one.http_status < 200 || one.http_status > 299));
     for (const status of ['pending', 'failed']) {
         const { body } = await request(path, { params: { limit: PAGE, status }, signal });
         const bad = body.items.find(isBad);
-        if (bad && subscription.health === 'disabled') return `${DISABLED.failing} At the end ${reason(bad)}.`;
-        if (bad) return `Failing since ${clock.format(new Date(subscription.failing_since))}: ${reason(bad)}.`;
+        if (bad) return (await request(`${path}/${bad.id}`, { signal })).body;
     }
-    return subscription.health === 'disabled' ? DISABLED.failing : 'The last attempt failed.';
+    return null;
+}
+
+// Why a subscription fails or sends nothing, as the children of an element.
+async function explain(subscription, signal) {
+    const { id, health: state, disabled_reason: cause, failing_since: since } = subscription;
+    if (state === 'healthy') return [await explainHealthy(subscription, signal)];
+    if (cause === 'owner') return [DISABLED.owner];
+    const bad = await lastFailure(id, signal);
+    if (!cause) return [`Failing since ${clock.format(new Date(since))}: ${bad ? reason(bad) : 'the last attempt failed'}.`, ...excerpt(bad)];
+    return [DISABLED[cause] ?? 'It is inactive.', bad && cause === 'failing' ? ` At the end ${reason(bad)}.` : '', ...excerpt(bad)];
 }
 
 const HEALTHS = { healthy: 'good', failing: 'bad', disabled: 'bad' };
@@ -66,12 +80,29 @@ function health({ health: state, disabled_reason: reason, disabled_at: at }) {
     return h('p', {}, badge(state, reason === 'owner' ? 'off' : HEALTHS[state] ?? 'off'), at && state === 'disabled' ? [' since ', time(at)] : '');
 }
 
-function subscriptionCard(subscription, signal) {
-    const why = h('p', { class: 'why' }, '…');
-    explain(subscription, signal).then((text) => { why.textContent = text; }, fail);
-    return h('li', { class: 'card' },
-        h('h3', {}, h('a', { href: `#/webhooks/${subscription.id}` }, subscription.description ?? subscription.url)), health(subscription), why,
-        h('p', { class: 'dim' }, subscription.description ? `${subscription.url}: ` : '', subscription.events.join(', ')));
+function nameOf({ description, url }) {
+    return description ?? url;
+}
+
+function codes(names) {
+    return names.flatMap((name) => [code(name), ' ']);
+}
+
+function subscriptionCard(subscription, why) {
+    const { id, description, url, events } = subscription;
+    return h('li', { class: 'card' }, h('h3', {}, h('a', { href: `#/webhooks/${id}` }, nameOf(subscription))), health(subscription), why,
+        description ? h('p', { class: 'mono dim' }, url) : '', h('p', { class: 'dim' }, codes(events)));
+}
+
+// Those that fail first, then those that are paused. They are explained one after the other, because concurrent requests are limited.
+function subscriptionCards(items, signal) {
+    const rank = ({ health: state, disabled_reason: cause }) => (state === 'healthy' ? 2 : cause === 'owner' ? 1 : 0);
+    const sorted = [...items].sort((a, b) => rank(a) - rank(b)), whys = sorted.map(() => h('p', { class: 'why' }, '…'));
+    const explainAll = async () => {
+        for (const [at, one] of sorted.entries()) whys[at].replaceChildren(...await explain(one, signal));
+    };
+    explainAll().catch(fail);
+    return h('ul', { class: 'cards' }, sorted.map((one, at) => subscriptionCard(one, whys[at])));
 }
 
 // ---------------------------------------------------------------- actions
@@ -88,27 +119,62 @@ async function recoverAll(path, body, note) {
         position = done.is_complete ? undefined : done.position;
         note.textContent = `${recovered} events …`;
     } while (position);
-    return h('p', { role: 'status' }, `${recovered} event${recovered === 1 ? ' is' : 's are'} sent again.`);
+    return recovered;
 }
 
-function askRecovery(path, redraw) {
-    const hours = choice([['1', 'the last hour'], ['24', 'the last day'], ['168', 'the last week'], ['720', 'the last 30 days']], '24');
-    const note = h('p', {});
-    const dialog = ask('Recover missed events', 'Sends the events again that have not arrived. What has arrived is not sent.', 'Recover', () => {
-        const since = new Date(Date.now() - Number(hours.value) * 3600000).toISOString();
-        return recoverAll(path, { since }, note);
-    }, field('Events of', hours), note);
-    dialog.addEventListener('close', redraw);
+// When the present outage began, or the last one, which only the event log knows.
+async function outageStart({ id, failing_since: failing, disabled_at: disabled }, signal) {
+    if (failing ?? disabled) return failing ?? disabled;
+    if (!session.areas.has('events')) return null;
+    const params = { resource_id: id, type: ['webhook.disabled', 'webhook.failing'], limit: 1 };
+    const [last] = (await request('events', { params, signal })).body.items;
+    return last && (last.payload.failing_since ?? last.payload.disabled_at);
+}
+
+// How many deliveries since a time have failed or wait. What has no delivery is found only by the recovery itself.
+async function countUnsent(path, since, signal) {
+    const totals = await Promise.all(['failed', 'pending'].map(async (status) => {
+        const { headers } = await request(`${path}/deliveries`, { params: { status, created_gte: since, limit: 1, count: true }, signal });
+        return headers.get('X-Total-Count');
+    }));
+    return `Deliveries since ${clock.format(new Date(since))}: ${totals[0]} failed, ${totals[1]} pending. `
+        + 'Events without a delivery are counted when they are sent.';
+}
+
+const HOUR_MS = 3600000;
+const PERIODS = [[1, 'Last hour'], [24, 'Last day'], [168, 'Last week'], [720, 'Last 30 days']];
+
+function hoursBefore(at, hours) {
+    return new Date(new Date(at) - hours * HOUR_MS).toISOString();
+}
+
+async function askRecovery(subscription, refresh, signal) {
+    const path = `webhooks/${subscription.id}`, start = await outageStart(subscription, signal);
+    const periods = PERIODS.map(([hours, text]) => [hoursBefore(Date.now(), hours), text]);
+    // An event is older than its first failed attempt.
+    if (start) periods.unshift([hoursBefore(start, 1), 'Since before the failures']);
+    const since = choice(periods, periods[start ? 0 : 1][0]), note = h('p', { role: 'status' });
+    const count = () => countUnsent(path, since.value, signal).then((text) => { note.textContent = text; }, fail);
+    since.addEventListener('change', count);
+    const dialog = ask('Recover missed events', 'Sends the events that have not arrived: their deliveries have failed or wait, or they have none, '
+        + 'because the subscription was inactive. What has arrived is not sent again.', 'Recover', async () => {
+        const recovered = await recoverAll(path, { since: since.value }, note);
+        const events = `${recovered} event${recovered === 1 ? '' : 's'}`;
+        return h('p', { role: 'status' }, subscription.is_active ? `${events} ${recovered === 1 ? 'is' : 'are'} being sent.`
+            : `${events} will be sent when the subscription is resumed.`);
+    }, field('Period', since), note);
+    dialog.addEventListener('close', () => refresh().catch(fail));
+    await count();
 }
 
 const OVERLAPS = [['0', 'none: the former key is no longer used'], ['24', '1 day'], ['72', '3 days'], ['168', '7 days']];
 
-function askNewKey(path, redraw) {
+function askNewKey(path, refresh) {
     const hours = choice(OVERLAPS, '24');
     ask('Rotate the key', 'Deliveries are signed with a new key. During the overlap they are signed with the former one as well.', 'Rotate', async () => {
         await request(`${path}/rotate-key`, { method: 'POST', body: { overlap_hours: Number(hours.value) }, isRepeatable: true });
+        await refresh();
         say('The key is rotated.');
-        await redraw();
     }, field('Overlap', hours));
 }
 
@@ -134,87 +200,130 @@ async function testResult(path, signal) {
     return 'The test still waits to be sent.';
 }
 
-function actions(subscription, redraw, redrawList, signal) {
-    const path = `webhooks/${subscription.id}`;
+// `refresh` shows the subscription and its deliveries again.
+function actions(subscription, refresh, signal) {
+    const path = `webhooks/${subscription.id}`, { is_active: isActive } = subscription;
     const set = async (active) => {
         await request(path, { method: 'PATCH', body: { is_active: active } });
+        await refresh();
         say(active ? 'Resumed. What waited is being sent; recover what happened meanwhile.' : 'Paused.');
-        await redraw();
     };
-    const pause = subscription.is_active
-        ? button('Pause', () => ask('Pause the subscription', 'Deliveries wait until it is resumed. Events in the meantime can be recovered.',
-            'Pause', () => set(false)))
-        : button('Resume', () => set(true));
+    const pause = () => ask('Pause the subscription', 'Deliveries wait until it is resumed. Events in the meantime can be recovered.',
+        'Pause', () => set(false));
     const rotate = async () => secretOnce((await request(`${path}/rotate-secret`, { method: 'POST' })).body.secret,
         'The new secret is shown only now. For 24 hours deliveries are signed with the old one as well.');
-    return h('div', { class: 'buttons' },
+    return h('div', { class: 'buttons' }, isActive ? '' : button('Resume', () => set(true), { class: 'main' }),
         button('Send test', async () => {
-            if (!subscription.is_active) return say('Resume the subscription first: nothing is sent while it is disabled.');
+            if (!isActive) return say('Resume the subscription first: nothing is sent while it is disabled.');
             const { body } = await request(`${path}/test`, { method: 'POST', isRepeatable: true });
             say('The test is being sent.');
             say(await testResult(`${path}/deliveries/${body.id}`, signal));
-            redrawList();
-            await redraw();
+            await refresh();
         }),
         button('Change …', () => { location.hash = `#/${path}/change`; }),
-        button('Recover …', () => askRecovery(path, () => { redrawList(); redraw().catch(fail); })), pause,
+        button('Recover …', () => askRecovery(subscription, refresh, signal)), isActive ? button('Pause', pause) : '',
         button('Rotate secret …', () => ask('Rotate the secret', 'The receiver must know the new secret within 24 hours.', 'Rotate', rotate)),
-        subscription.public_key && subscription.asymmetric_signature ? button('Rotate key …', () => askNewKey(path, redraw)) : '',
+        subscription.public_key && subscription.asymmetric_signature ? button('Rotate key …', () => askNewKey(path, refresh)) : '',
         button('Delete …', () => askDeletion(path, subscription.url)));
 }
 
 // ---------------------------------------------------------------- a subscription
 
-function shown(value) {
-    if (value === undefined || value === true) return value && 'yes';
-    if (Array.isArray(value)) return value.join(', ');
-    return typeof value === 'object' ? code(JSON.stringify(value)) : String(value);
+// What a subscription has in a field of the form.
+function shown({ kind, values, text }, value) {
+    if (kind === 'flag') return value && text;
+    if (kind === 'pairs' && value) return codes(Object.keys(value));
+    if (Array.isArray(value)) return codes(value);
+    if (typeof value === 'object') return code(JSON.stringify(value));
+    return values?.find(([name]) => name === value)?.[1] ?? value;
 }
 
 const STATES = { success: 'good', failed: 'bad', pending: 'off' };
 
-function outcome(one) {
-    return [badge(one.status, STATES[one.status] ?? 'off'), ' ', one.error ?? (one.http_status ? String(one.http_status) : '')];
+// The result of the last attempt is not that of a pending delivery.
+function outcome({ status, error, http_status: last = '' }) {
+    const result = String(error ?? last);
+    return [badge(status, STATES[status] ?? 'off'), ' ', status === 'pending' && result ? `last attempt: ${result}` : result];
 }
 
-function deliveryTable(items) {
-    return table('Deliveries, newest first', ['Created', 'Event', 'Status', 'Attempts', 'Next'], items.map((one) => [
-        h('a', { href: `#/webhooks/${one.subscription_id}/${one.id}` }, time(one.created_at)), code(one.event_type), outcome(one),
-        String(one.attempt_count), time(one.next_attempt_at)]));
+// Whether one of them is expected to have ended soon.
+function isBeingSent(items) {
+    return items.some((one) => one.status === 'pending' && !(new Date(one.next_attempt_at) > Date.now() + REFRESH_S * 1000));
 }
 
-function deliveryList(id, signal) {
+function resourceLink(id) {
+    return session.areas.has('events') ? h('a', { href: `#/events?resource_id=${id}`, class: 'mono' }, id) : code(id);
+}
+
+function deliveryTable(items, isActive) {
+    return table('Deliveries, newest first', ['Created', 'Event', 'Resource', 'Status', 'Attempts', 'Next'], items.map((one) => [
+        h('a', { href: `#/webhooks/${one.subscription_id}/${one.id}` }, time(one.created_at)), code(one.event_type),
+        one.resource_id ? resourceLink(one.resource_id) : '–', outcome(one), String(one.attempt_count),
+        isActive || one.status !== 'pending' ? time(one.next_attempt_at) : 'when it is resumed']));
+}
+
+const REFRESH_S = 3;
+
+// `isActive()` says whether the subscription is.
+function deliveryList(id, isActive, signal) {
     const status = choice([['', 'any'], ['failed', 'failed'], ['pending', 'pending'], ['success', 'success']], '');
     const type = h('input', { type: 'text', placeholder: 'broker.*', spellcheck: 'false' });
     const resource = h('input', { type: 'text', placeholder: 'brk_…', spellcheck: 'false' });
     const since = h('input', { type: 'datetime-local' });
     const place = h('div', {});
+    let list, newest;
+    const render = (items) => {
+        newest = items;
+        return deliveryTable(items, isActive());
+    };
     const show = () => {
         const created = since.value ? new Date(since.value).toISOString() : '';
         const params = { status: status.value, event_type: type.value.trim(), resource_id: resource.value.trim(), created_gte: created };
-        place.replaceChildren(pager(`webhooks/${id}/deliveries`, params, deliveryTable, signal, 'No delivery matches.'));
+        list = pager(`webhooks/${id}/deliveries`, params, render, signal, 'No delivery matches.');
+        place.replaceChildren(list.element);
     };
     const filters = form({ class: 'filters', 'aria-label': 'Filter deliveries' }, show, field('Status', status), field('Event', type),
-        field('Resource', resource), field('Since', since), h('button', { type: 'submit' }, 'Filter'));
+        field('Resource', resource), field('Since (your time)', since), h('button', { type: 'submit' }, 'Filter'),
+        button('Refresh', () => list.show()));
     status.addEventListener('change', show);
     show();
-    return { element: h('section', { 'aria-label': 'Deliveries' }, h('h3', {}, 'Deliveries'), filters, place), show };
+    return { element: h('section', { 'aria-label': 'Deliveries' }, h('h3', {}, 'Deliveries'), filters, place),
+        refresh: () => list.show(), isMoving: () => isActive() && isBeingSent(newest) };
+}
+
+// Refreshes while deliveries are being sent.
+async function followDeliveries(list, refresh, signal) {
+    while (!signal.aborted) {
+        await pause(REFRESH_S, signal);
+        if (signal.aborted || document.hidden || !list.isMoving()) continue;
+        try {
+            await refresh();
+        } catch (error) {
+            if (!mayPass(error)) throw error;
+        }
+    }
 }
 
 async function subscriptionView(view, [id], signal) {
-    const head = h('div', {}), list = deliveryList(id, signal);
+    const head = h('div', {});
+    let subscription;
     const redraw = async () => {
-        const { body } = await request(`webhooks/${id}`, { signal });
-        const why = h('p', { class: 'why' }, await explain(body, signal));
-        head.replaceChildren(health(body), why,
-            facts(['Id', code(body.id)], ['Last success', body.last_success_at && time(body.last_success_at)],
-                ...FIELDS.slice(1).map((row) => [row.label, shown(valueAt(body, row.name))]),
-                ['Public key', body.public_key && code(body.public_key)]),
-            mayWrite('webhooks') ? actions(body, redraw, list.show, signal) : '');
-        return body;
+        subscription = (await request(`webhooks/${id}`, { signal })).body;
+        const why = h('p', { class: 'why' }, await explain(subscription, signal));
+        refill(head, health(subscription), why, mayWrite('webhooks') ? actions(subscription, refresh, signal) : '',
+            facts(['Id', code(id)], ['Last success', subscription.last_success_at && time(subscription.last_success_at)],
+                ...FIELDS.map((row) => [row.label, shown(row, valueAt(subscription, row.name))]),
+                ['Public key', subscription.public_key && code(subscription.public_key)]));
     };
-    const subscription = await redraw();
-    view.append(heading(subscription.url), head, list.element);
+    const refresh = async () => {
+        await redraw();
+        await list.refresh();
+    };
+    await redraw();
+    const list = deliveryList(id, () => subscription.is_active, signal), name = nameOf(subscription);
+    document.title = `${name} · Console`;
+    view.append(heading(name), head, list.element);
+    followDeliveries(list, refresh, signal).catch(fail);
 }
 
 // ---------------------------------------------------------------- a delivery
@@ -248,10 +357,12 @@ async function deliveryView(view, [id, deliveryId], signal) {
         say('It is sent again as a new delivery.');
         location.hash = `#/webhooks/${id}/${made.id}`;
     };
-    view.append(heading(`Delivery of ${body.event_type}`), h('p', {}, h('a', { href: `#/webhooks/${id}` }, 'All deliveries of the subscription')),
-        h('p', {}, outcome(body)),
-        body.status === 'success' ? '' : h('p', { class: 'why' }, `${sentence(reason(body))}.`),
-        facts(['Id', code(body.id)], ['Event', code(body.event_id)], ['Created', time(body.created_at)],
+    const waits = body.status === 'pending' && !subscription.is_active ? 'It is sent when the subscription is resumed. ' : '';
+    view.append(heading(`Delivery of ${body.event_type}`),
+        h('p', {}, h('a', { href: `#/webhooks/${id}` }, 'All deliveries'), ` of ${nameOf(subscription)}`), h('p', {}, outcome(body)),
+        body.status === 'success' ? '' : h('p', { class: 'why' }, waits, `${sentence(reason(body))}.`, excerpt(body)),
+        facts(['Id', code(body.id)], ['Event', code(body.event_id)], ['Resource', body.resource_id && resourceLink(body.resource_id)],
+            ['Created', time(body.created_at)],
             ['Next attempt', body.next_attempt_at && time(body.next_attempt_at)]),
         h('div', { class: 'buttons' }, mayWrite('webhooks') && button('Retry', retry),
             button('Refresh', () => route())),

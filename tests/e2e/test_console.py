@@ -4,6 +4,7 @@
 Screenshots are kept in BUILD/e2e/screenshots."""
 
 import json
+import re
 
 import pytest
 
@@ -141,6 +142,7 @@ def test_a_wrong_key_is_refused_with_its_reason(browser, org, violations):
     browser.open(org.url + "docs/console")
     browser.run("sessionStorage.clear()")
     browser.open(org.url + "docs/console")
+    shows(browser, "webhooks:read", "webhooks:write", css="main")
     assert violations() == []
     write(browser, "input[type=password]", "nonsense")
     send(browser, Keys.ENTER)
@@ -252,11 +254,46 @@ def test_a_failing_receiver_is_found_and_its_events_are_recovered(browser, org, 
     press(browser, "Save")
     shows(browser, receiver.url + "mended", "Send test")
     press(browser, "Recover …")
+    shows(browser, "1 failed, 0 pending", css="dialog")
     press(browser, "Recover", "dialog")
-    shows(browser, "1 event is sent again.", css="dialog")
+    shows(browser, "1 event is being sent.", css="dialog")
     press(browser, "Close", "dialog")
     arrival = eventually(lambda: [one for one in receiver.arrivals if one.path == "/mended"], "the event")[0]
     assert arrival.json["payload"]["id"] == org.ana["id"] and arrival.headers["x-gate"] == "open"
+
+
+OVERLAPS = """
+const [a, b] = [...arguments].map((css) => document.querySelector(css).getBoundingClientRect());
+return a.top < b.bottom && b.top < a.bottom && a.left < b.right && b.left < a.right;
+"""
+
+
+def test_a_disabled_subscription_is_first_is_resumed_and_gets_what_it_missed(browser, admin, receiver):
+    """Without pressing Refresh: the list follows what is sent."""
+    gone = subscribe(admin, receiver.url + "old", "broker.created", "property.*", description="Brokers for the website")
+    subscribe(admin, receiver.url, "broker.deleted")
+    receiver.behave(status(410, b"moved to https://crm.example.com/new"))
+    ana = admin.broker()
+    eventually(lambda: not ok(admin.get("webhooks/" + gone["id"]))["is_active"], "the subscription is disabled")
+    receiver.behave(status(204))
+    admin.broker()  # is missed
+    open_console(browser, admin)
+    shows(browser, "moved to https://crm.example.com/new", css=".card .why")
+    assert texts_of(browser, ".card h3") == ["Brokers for the website", receiver.url]
+    assert [receiver.url + "old", "broker.created property.*"] == texts_of(browser, ".card:first-child .dim")
+    follow(browser, ".card a")
+    shows(browser, ana["id"], "last attempt: 410", "when it is resumed", css="td")
+    assert texts_of(browser, "h2") == ["Brokers for the website"] and "Brokers for the website" in browser.driver.title
+    assert texts_of(browser, "button.main") == ["Resume"]
+    assert all(re.search(r" ([A-Z]{2,5}|GMT[+-]\S+)$", text) for text in texts_of(browser, "time")), "times have their zone"
+    press(browser, "Resume")
+    shows(browser, "success", css="td")
+    assert texts_of(browser, "button.main") == [] and not browser.run(OVERLAPS, "#said", ".list table")
+    press(browser, "Recover …")
+    press(browser, "Recover", "dialog")
+    shows(browser, "1 event is being sent.", css="dialog")
+    press(browser, "Close", "dialog")
+    eventually(lambda: [text for text in texts_of(browser, "td .badge")] == ["success"] * 2, "both are shown as sent")
 
 
 def test_a_subscription_is_tested_paused_resumed_and_rotated(browser, org, receiver):
@@ -328,7 +365,7 @@ def test_a_subscription_is_created_with_its_options_and_deleted(browser, admin, 
 
 
 def test_a_change_sends_only_what_differs_and_shows_errors_at_their_fields(browser, admin, receiver, violations):
-    before = subscribe(admin, receiver.url, "property.*", filters={"property": {"status": ["active"]}}, headers={"X-A": "1"},
+    before = subscribe(admin, receiver.url, "property.*", filters={"property": {"status": ["active"]}}, headers={"X-A": "1", "X-B": "2"},
                        metadata={"team": "website"}, ordering="resource")
     open_console(browser, admin, f"#/webhooks/{before['id']}/change", "phone")
     write(browser, labelled(browser, "Filters"), '{"property": {"status": ["nonsense"]}}')
@@ -342,12 +379,17 @@ def test_a_change_sends_only_what_differs_and_shows_errors_at_their_fields(brows
     shows(browser, "is not JSON", css="[id='wrong-filters']")
     write(browser, labelled(browser, "Filters"), '{"property": {"city": ["Santos"]}}')
     write(browser, labelled(browser, "Description"), "Only Santos")
+    write(browser, labelled(browser, "Own headers"), "X-A: ********")  # X-B is removed
     press(browser, "Save")
-    shows(browser, "Only Santos", "Send test")
+    shows(browser, "Only Santos", "Send test", "X-A")
+    assert not any("X-B" in text for text in texts_of(browser, ".facts"))
     after = ok(admin.get("webhooks/" + before["id"]))
-    assert after["filters"] == {"property": {"city": ["Santos"]}}
-    assert {name: after[name] for name in ("events", "headers", "metadata", "ordering")} == {
-        name: before[name] for name in ("events", "headers", "metadata", "ordering")}
+    assert after["filters"] == {"property": {"city": ["Santos"]}} and after["headers"] == {"X-A": "********"}
+    assert {name: after[name] for name in ("events", "metadata", "ordering")} == {
+        name: before[name] for name in ("events", "metadata", "ordering")}
+    press(browser, "Send test")
+    test, = receiver.wait_for(1)
+    assert test.headers["x-a"] == "1" and "x-b" not in test.headers
 
 
 def test_an_event_says_where_it_was_sent_and_why_not(browser, org, receiver):
