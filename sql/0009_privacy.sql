@@ -66,6 +66,7 @@ create table neoapi.erasure (
 create unique index erasure_pending on neoapi.erasure (organization_id, fingerprint) where completed_at is null;
 create index erasure_next on neoapi.erasure (requested_at) where completed_at is null;
 create index erasure_fingerprint on neoapi.erasure (organization_id, fingerprint, id);
+create index erasure_completed on neoapi.erasure (organization_id, coalesce(completed_at, 'infinity')); -- for attempts that end
 
 -- The rules of an organization: what is erased after a number of months (see retention_due).
 create table neoapi.retention_rule (
@@ -956,3 +957,4 @@ revoke execute on function neoapi.subject_matches, neoapi.subject_records, neoap
     neoapi.subject_record, neoapi.subject_traces_kept, neoapi.export_subject, neoapi.retention_due, neoapi.run_retention from public;
 grant execute on function neoapi.find_subject, neoapi.erasure_step, neoapi.erasure_json, neoapi.begin_erasure, neoapi.erasure_preview,
     neoapi.release_restricted, neoapi.export_subject, neoapi.run_retention to :runtime;
+grant select (organization_id, completed_at) on neoapi.erasure to :runtime;

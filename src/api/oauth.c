@@ -109,10 +109,13 @@ static oauth_error read_client(const neo_call *call, const apr_table_t *form, cl
 static oauth_error authenticate(neo_call *call, const client *c, neo_problem **problem)
 {
     const neo_credential *found = NULL;
+    const oauth_error unknown = invalid_client("client_id and client_secret are not those of an API key.");
     if (strlen(c->id) != NEO_ID_LEN || strncmp(c->id, c->secret, NEO_ID_LEN) != 0)
-        return invalid_client("client_id and client_secret are not those of an API key.");
+        return unknown;
     neo_problem *refusal = neo_call_verify_secret(call, c->secret, &found);
     int status = refusal ? neo_problem_status(refusal) : 0;
+    if (refusal && refusal->kind == NEO_UNAUTHORIZED_INVALID_CREDENTIAL) /* its detail is about X-API-Key */
+        return unknown;
     if (status == 401 || status == 403)
         return (oauth_error){401, "invalid_client", refusal->detail, refusal->code};
     *problem = refusal;

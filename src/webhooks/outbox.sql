@@ -251,7 +251,11 @@ recorded as (
     insert into neoapi.webhook_attempt
         (organization_id, delivery_id, subscription_id, number, started_at, duration_ms, http_status, error, response_excerpt,
          outcome)
-    select o.organization, o.id, o.subscription, o.number, o.started, o.duration, o.http_status, o.error, o.excerpt, o.outcome
+    select o.organization, o.id, o.subscription, o.number, o.started, o.duration, o.http_status, o.error,
+        -- What was erased while the request was in progress can be repeated in its response. Clocks may differ by a minute.
+        case when o.excerpt is not null and not exists (
+            select from neoapi.erasure e where e.organization_id = o.organization
+            and coalesce(e.completed_at, 'infinity') > o.started - interval '1 minute') then o.excerpt end, o.outcome
     from done o
     where o.outcome is distinct from 'released' and (o.id, o.claim) in (select id, claim from ended union all select id, claim from retried)),
 -- A subscription that another transaction has locked is left out: the next attempt reports its health again. The queue is locked

@@ -112,7 +112,9 @@ int neo_results_add(neo_results *results, const neo_in_flight_delivery *delivery
     o->duration = result->duration;
     o->http_status = result->http_status;
     o->error = has_no_address ? "no_public_address" : error;
-    o->excerpt = result->excerpt ? apr_pstrdup(results->pool, result->excerpt) : NULL;
+    /* The response to several deliveries can repeat what each has sent, and would be kept when the others' data are erased. */
+    if (result->excerpt && !delivery->batch_next && !delivery->is_follower)
+        o->excerpt = apr_pstrdup(results->pool, result->excerpt);
     if (neo_send_is_success(result))
         o->end = "success";
     else {

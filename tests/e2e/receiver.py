@@ -58,6 +58,14 @@ def status(number, body=b"", **headers):
 ok = status(204)
 
 
+def echo(handler, arrival):
+    """Repeats what was sent."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(arrival.body)))
+    handler.end_headers()
+    handler.wfile.write(arrival.body)
+
+
 def one_after_the_other(*behaviours):
     """Uses each behaviour for one request, and the last one for all following requests."""
     rest = itertools.chain(behaviours, itertools.repeat(behaviours[-1]))

@@ -18,6 +18,7 @@ from client import Api, ok, refused, wrong_fields
 from contract_requests import Target
 from factories import cpf
 from openapi_doc import NDJSON, Document
+from receiver import echo
 from sample_org import UNREACHABLE_URL, SampleOrg
 from webhook_fixtures import (FAST, attempted, detail, deliveries, module_admin_factory, module_instance, receiver,  # noqa: F401
                               subscribe)
@@ -512,12 +513,6 @@ def test_deliveries_of_a_masked_subscription_are_masked(planted, masked, receive
 
 def test_the_response_of_a_receiver_is_not_shown(planted, masked, receiver):  # noqa: F811
     """It can repeat what it was sent."""
-    def echo(handler, arrival):
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(len(arrival.body)))
-        handler.end_headers()
-        handler.wfile.write(arrival.body)
-
     receiver.behave(echo)
     full = subscribe(planted.api, receiver.url, "party.*")
     planted.renew("parties")

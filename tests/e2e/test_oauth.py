@@ -156,7 +156,8 @@ def test_errors_have_the_form_of_oauth(anonymous, factory, key):
     failed(request_token(anonymous, key, client_id=other.id), 401, "invalid_client")
     failed(request_token(anonymous, key, client_secret=other.secret), 401, "invalid_client")
     unknown = new_secret("nbr_")
-    failed(request_token(anonymous, key, client_id=unknown[0], client_secret=unknown[1]), 401, "invalid_client")
+    error = failed(request_token(anonymous, key, client_id=unknown[0], client_secret=unknown[1]), 401, "invalid_client")
+    assert "client_secret" in error["error_description"]
     failed(request_token(anonymous, key, scope="brokers:read nothing:read"), 400, "invalid_scope")
     failed(anonymous.post("oauth/token", json={"grant_type": "client_credentials"}), 400, "invalid_request")
     failed(anonymous.post("oauth/token", data="grant_type=client_credentials&grant_type=client_credentials",
