@@ -314,7 +314,8 @@ noted as (
     from due where s.organization_id = due.organization_id and s.id = due.id and not s.is_announced returning 1)
 select count(*) from noted;
 
--- Releases claimed deliveries. They are locked as by `complete`.
+-- Releases claimed deliveries, which did not fit into a request. They have waited for others already, at most for max_wait_ms, whose
+-- maximum is ten seconds. They are locked as by `complete`.
 -- write: release
 with done as materialized (
     select o.id collate "C" as id, o.claim, o.subscription collate "C" as subscription
@@ -324,7 +325,7 @@ claimed as materialized (
     order by q.id for update of q),
 locked as materialized (select count(*) > 0 as any_claimed from claimed),
 released as (
-    update neoapi.webhook_queue q set due_at = now(), claim = null
+    update neoapi.webhook_queue q set due_at = now() - interval '10 seconds', claim = null
     from done o
     where (select any_claimed from locked) and q.subscription_id = o.subscription and q.id = o.id and q.claim = o.claim)
 select null where false;

@@ -13,8 +13,8 @@ from client import Api, ok, wrong_fields
 from httpd import Httpd
 from receiver import Receiver, one_after_the_other, status
 from wait import eventually
-from webhook_fixtures import (HERE, admin, deliveries, detail, module_admin_factory, module_instance, queued,  # noqa: F401
-                              receiver, subscribe)
+from webhook_fixtures import (HERE, admin, deliveries, detail, hold, module_admin_factory, module_instance,  # noqa: F401
+                              queued, receiver, resume, subscribe)
 
 CONF = HERE + "NeoAPIWebhookRetryDelays 0 1 1 2 2\nNeoAPIWebhookTimeout 5\n"
 WAIT_MS = 10000  # the longest; a full request is sent at once
@@ -156,6 +156,18 @@ def test_a_request_has_at_most_a_megabyte(admin, receiver, module_instance):
     eventually(lambda: queued(module_instance) == 0, "an empty queue")
     assert len({item["id"] for item in items(receiver.arrivals)}) == len(items(receiver.arrivals)) == 100
     assert len(receiver.arrivals) == 2 and max(len(one.body) for one in receiver.arrivals) < 1 << 20
+
+
+def test_deliveries_that_do_not_fit_into_a_request_wait_only_once(admin, receiver, module_instance):
+    """Otherwise a subscription with large payloads would have a request in ten seconds, whatever is due."""
+    subscription = batched(admin, receiver.url, 100)
+    hold(module_instance, subscription)
+    for _ in range(4):
+        create(admin, 24, metadata={f"k{n}": 500 * "x" for n in range(50)})
+    resume(module_instance, subscription)
+    wait_for(receiver, 96)
+    assert len(receiver.arrivals) >= 3
+    assert receiver.arrivals[-1].at - receiver.arrivals[0].at < WAIT_MS / 1000
 
 
 def test_a_batch_has_what_the_filters_select_masked_and_signed_with_the_key(admin, receiver):
