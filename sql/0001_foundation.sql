@@ -265,7 +265,7 @@ grant select, insert, delete on neoapi.clock_step to :runtime;
 -- ---------------------------------------------------------------- hosts
 
 -- The hosts of the deployment. Their processes record all but drained_at, which is set by neoapictl drain and undrain. A host that has
--- not been seen for a week and is not drained is removed.
+-- not been seen for a week and is not drained is removed; a temporary one, such as a container, after five minutes.
 create table neoapi.host (
     name           text collate "C" primary key check (length(name) between 1 and 200),
     version        text not null, -- of the module
@@ -274,10 +274,11 @@ create table neoapi.host (
     delivers       boolean not null, -- webhooks
     requests       int not null, -- in progress
     attempts       int not null, -- in flight
-    drained_at     timestamptz
+    drained_at     timestamptz,
+    is_temporary   boolean not null default false
 );
-grant select, delete, insert (name, version, clock_ahead_ms, delivers, requests, attempts),
-    update (version, seen_at, clock_ahead_ms, delivers, requests, attempts)
+grant select, delete, insert (name, version, clock_ahead_ms, delivers, requests, attempts, is_temporary),
+    update (version, seen_at, clock_ahead_ms, delivers, requests, attempts, is_temporary)
     on neoapi.host to :runtime;
 
 -- ---------------------------------------------------------------- limits

@@ -230,7 +230,7 @@ select neoapi.audit_table('neoapi.webhook_header', 'webhook_header', 'subscripti
 select neoapi.audit_table('neoapi.whatsapp_number', 'whatsapp_number', 'id',
     '{refused_at,refusal,is_busy,verified_name,quality_rating,messaging_limit,reported_at}');
 select neoapi.audit_table('neoapi.lead_portal', 'portal', 'id', '{}');
-select neoapi.audit_table('neoapi.host', 'host', 'name', '{version,seen_at,clock_ahead_ms,delivers,requests,attempts}');
+select neoapi.audit_table('neoapi.host', 'host', 'name', '{version,seen_at,clock_ahead_ms,delivers,requests,attempts,is_temporary}');
 
 -- ---------------------------------------------------------------- what clients read
 

@@ -33,7 +33,7 @@ typedef struct neo_server_config {
     long long webhook_retention; /* days */
     long long event_retention;   /* days */
     long long max_event_waiters; /* requests */
-    long long webhook_allows_http, groups_writes, grouped_statements;
+    long long webhook_allows_http, groups_writes, grouped_statements, is_temporary_host;
     apr_array_header_t *webhook_delays;  /* int: seconds before each attempt; NULL if not set */
     apr_array_header_t *webhook_allowed; /* const char *: address ranges */
     const char *webhook_ca_bundle;

@@ -27,6 +27,7 @@ static const struct {
     apr_size_t member;
     long long min, max, default_value;
 } ranges[] = {
+    {"NeoAPITemporaryHost", offsetof(neo_server_config, is_temporary_host), 0, 1, 0},
     {"NeoAPIMaxBody", offsetof(neo_server_config, max_body), 1024, 64 << 20, 1048576},
     {"NeoAPICursorLifetime", offsetof(neo_server_config, cursor_lifetime), 1, 30 * 86400, 86400},
     {"NeoAPIExports", offsetof(neo_server_config, exports), 0, 1024, 4},
@@ -318,6 +319,7 @@ const command_rec neo_directives[] = {
     TAKE1("NeoAPIBaseURL", set_base_url, MEMBER(base_url), "the public URL of the API; ends in " VERSION_PATH),
     TAKE1("NeoAPIDocsURL", set_docs_url, MEMBER(docs_url), "the URL of the documentation"),
     TAKE1("NeoAPIHostName", set_host_name, MEMBER(host_name), "the name of this host for neoapictl"),
+    FLAG("NeoAPITemporaryHost", is_temporary_host, "On if the host's name is not used again after it has stopped"),
     TAKE1("NeoAPIKeyFile", set_path, MEMBER(key_file), "the file with the deployment's encryption keys"),
     TAKE1("NeoAPIReadDSN", set_read_dsn, MEMBER(read_dsn), "the connection string of the replicas that may answer reads"),
     TAKE1("NeoAPIMaxBody", set_number, NULL, "maximum size of a request body, in bytes"),

@@ -44,6 +44,7 @@ struct neo_listener {
     neo_log_context log_context;
     neo_ms next_heartbeat;
     const char *host;
+    int is_temporary;
     atomic_int is_drained;
     char position[16];      /* is confirmed when no outdated write is in progress; "" if there is none */
     neo_usage_flush *flush; /* what was taken of the usage and is not recorded; NULL: nothing */
@@ -113,13 +114,13 @@ static int record_host(const neo_listener *listener, neo_pg *pg, neo_ms clock_ah
     neo_process sum;
     int processes;
     neo_metrics_current(neo_shared_metrics_get()->metrics, &sum, &processes);
-    neo_pg_status status =
-        neo_pg_run_as(pg, NEO_PG_ONCE,
-                      NEO_BIND(record_host, .host = listener->host, .version = NEO_VERSION,
-                               .ahead = apr_psprintf(pool, "%" APR_INT64_T_FMT, (apr_int64_t)clock_ahead),
-                               .delivers = sum.concurrency ? "true" : "false", .requests = apr_itoa(pool, sum.serving),
-                               .attempts = apr_itoa(pool, sum.in_flight)),
-                      pool, &rows);
+    neo_pg_status status = neo_pg_run_as(
+        pg, NEO_PG_ONCE,
+        NEO_BIND(record_host, .host = listener->host, .version = NEO_VERSION,
+                 .ahead = apr_psprintf(pool, "%" APR_INT64_T_FMT, (apr_int64_t)clock_ahead),
+                 .delivers = sum.concurrency ? "true" : "false", .requests = apr_itoa(pool, sum.serving),
+                 .attempts = apr_itoa(pool, sum.in_flight), .temporary = listener->is_temporary ? "true" : "false"),
+        pool, &rows);
     return status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
 }
 
@@ -301,6 +302,7 @@ neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_dat
     listener->site = neo_get_server_config(server)->site;
     listener->dispatcher = dispatcher;
     listener->host = neo_config_host_name(server, pchild);
+    listener->is_temporary = NEO_CONFIG_NUMBER(neo_get_server_config(server), is_temporary_host) == 1;
     listener->log_context.server = server;
     listener->last_error = NO_ERROR;
     apr_pool_create(&listener->flush_pool, pchild);

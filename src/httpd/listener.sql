@@ -19,15 +19,18 @@ from (select) as always left join neoapi.host h on h.name = %s;
 -- Records what a process of {host} knows of it. Listeners must not wait here: a locked row is left as it is, and the commit does not wait
 -- for a standby.
 -- write: record_host
-with old as (delete from neoapi.host where seen_at < now() - interval '7 days' and drained_at is null and name <> {host}),
+with old as (
+    delete from neoapi.host
+    where name <> {host} and seen_at < now() - interval '5 minutes'
+        and (is_temporary or drained_at is null and seen_at < now() - interval '7 days')),
 known as (
     update neoapi.host
-    set (version, seen_at, clock_ahead_ms, delivers, requests, attempts) =
-        ({version}, now(), {ahead}::bigint, {delivers}::boolean, {requests}::int, {attempts}::int)
+    set (version, seen_at, clock_ahead_ms, delivers, requests, attempts, is_temporary) =
+        ({version}, now(), {ahead}::bigint, {delivers}::boolean, {requests}::int, {attempts}::int, {temporary}::boolean)
     where name = (select name from neoapi.host where name = {host} for update skip locked)
     returning set_config('synchronous_commit', 'off', true))
-insert into neoapi.host (name, version, clock_ahead_ms, delivers, requests, attempts)
-select {host}, {version}, {ahead}::bigint, {delivers}::boolean, {requests}::int, {attempts}::int
+insert into neoapi.host (name, version, clock_ahead_ms, delivers, requests, attempts, is_temporary)
+select {host}, {version}, {ahead}::bigint, {delivers}::boolean, {requests}::int, {attempts}::int, {temporary}::boolean
 where not exists (select from neoapi.host where name = {host})
 on conflict do nothing
 returning set_config('synchronous_commit', 'off', true);

@@ -4,12 +4,12 @@
 -- name: deployment
 with host as (
     select name, version, greatest(extract(epoch from now() - seen_at), 0)::bigint as seconds_since_contact, delivers,
-        clock_ahead_ms, drained_at
+        clock_ahead_ms, drained_at, is_temporary
     from neoapi.host),
 server as (select * from neoapi.servers()),
 warning (sentence) as (
     select format('host %s has not been seen for %s seconds; start httpd, or: neoapictl host remove %1$s', name, seconds_since_contact)
-    from host where seconds_since_contact > 60 and drained_at is null
+    from host where seconds_since_contact > 60 and drained_at is null and not is_temporary
     union all
     select format('hosts have different versions: %s', string_agg(distinct version, ', '))
     from host where seconds_since_contact <= 60 having count(distinct version) > 1

@@ -191,6 +191,11 @@ def test_status_warns_of_a_host_that_is_not_seen(module_instance, ctl):
     module_instance.sql("insert into neoapi.host select 'old', version, seen_at, 0, true, 0, 0 from neoapi.host where name = 'gone'")
     eventually(lambda: "old" not in hosts(ctl), "it is removed after a week")
     assert "gone" in hosts(ctl), "a drained host is kept"
+    module_instance.sql("insert into neoapi.host (name, version, seen_at, clock_ahead_ms, delivers, requests, attempts, is_temporary, drained_at)"
+                        " select 'pod', version, now() - interval '2 minutes', 0, true, 0, 0, true, now() from neoapi.host where name = 'gone'")
+    assert not any("pod" in line for line in ctl("status")[1]["warnings"]), "a temporary host may stop"
+    module_instance.sql("update neoapi.host set seen_at = now() - interval '6 minutes' where name = 'pod'")
+    eventually(lambda: "pod" not in hosts(ctl), "a temporary host is removed, also if it is drained")
     assert ctl("host", "remove", "gone")[0] == 0
     status, _, said = ctl("drain", "--host", "gone")
     assert status == 1 and "no such host; see: neoapictl host list" in said
