@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Webhook subscriptions. src/webhooks/ sends the events. */
+#include <apr_lib.h>
+#include <apr_strings.h>
 #include <string.h>
 
 #include "resources/fields.h"
@@ -58,34 +60,42 @@ static const char *const refused_headers[] = {
     "host",        "content-",   "expect",     "http2-", "accept-encoding", "x-webhook-signature", "webhook-",
     "traceparent", "tracestate", "user-agent", NULL};
 
-static int is_refused_header(const char *name)
+/* Without case, and with '_' as '-': CGI, WSGI and PHP show both as the same variable. */
+static const char *fold_header(const char *name, apr_pool_t *pool)
+{
+    char *folded = apr_pstrdup(pool, name);
+    for (char *c = folded; *c; c++)
+        *c = (char)(*c == '_' ? '-' : apr_tolower(*c));
+    return folded;
+}
+
+static int is_refused_header(const char *folded)
 {
     for (const char *const *refused = refused_headers; *refused; refused++) {
         size_t len = strlen(*refused);
-        if (strncasecmp(name, *refused, len) == 0 && ((*refused)[len - 1] == '-' || !name[len]))
+        if (strncmp(folded, *refused, len) == 0 && ((*refused)[len - 1] == '-' || !folded[len]))
             return 1;
     }
     return 0;
 }
 
-/* A repeated name differs in case, because JSON has no other. */
-static int is_repeated(neo_json *headers, const char *name)
+static int is_repeated(neo_json *headers, const char *name, apr_pool_t *pool)
 {
     for (void *m = neo_json_first(headers); m; m = neo_json_next(headers, m))
         if (strcmp(neo_json_member_key(m), name) == 0)
             return 0;
-        else if (strcasecmp(neo_json_member_key(m), name) == 0)
+        else if (strcmp(fold_header(neo_json_member_key(m), pool), fold_header(name, pool)) == 0)
             return 1;
     return 0;
 }
 
-static const char *check_header(neo_json *headers, const char *name, const char *value)
+static const char *check_header(neo_json *headers, const char *name, const char *value, apr_pool_t *pool)
 {
     if (name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~")])
         return "must have the name of a header: letters, digits and dashes";
-    if (is_refused_header(name))
+    if (is_refused_header(fold_header(name, pool)))
         return "is a header that subscriptions cannot set";
-    if (is_repeated(headers, name))
+    if (is_repeated(headers, name, pool))
         return "repeats a header";
     for (const char *c = value; *c; c++)
         if (*c < ' ' || *c > '~')
@@ -99,7 +109,7 @@ static void webhook_rule(const neo_resource *resource, const neo_json *clean, ne
     neo_json *headers = neo_json_get(clean, "headers");
     for (void *m = headers ? neo_json_first(headers) : NULL; m; m = neo_json_next(headers, m)) {
         const char *name = neo_json_member_key(m);
-        const char *message = check_header(headers, name, neo_json_string(neo_json_member_value(m)));
+        const char *message = check_header(headers, name, neo_json_string(neo_json_member_value(m)), pool);
         if (message)
             neo_problem_member(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name, "headers", name, message);
     }
@@ -289,7 +299,7 @@ static const neo_field fields[] = {
      .max_items = 5,
      .doc = "Further headers of deliveries, such as the token of a gateway. Values are encrypted and never returned: responses "
             "have `" NEO_SEALED_VALUE "` instead, which keeps a value when it is sent back. Headers of the connection, of the "
-            "content and of signatures are refused.",
+            "content and of signatures are refused, also with `_` instead of `-`.",
      .example = "{\"X-Gateway-Token\": \"4c9f8b2e\"}"},
     {.name = "asymmetric_signature",
      .type = NEO_ENUM,

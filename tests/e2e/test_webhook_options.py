@@ -90,7 +90,7 @@ def test_a_hidden_value_without_a_stored_one_is_refused(admin):
 
 @pytest.mark.parametrize("name", ["Host", "connection", "Keep-Alive", "Transfer-Encoding", "TE", "Upgrade", "Proxy-Authorization",
                                   "Content-Type", "content-length", "X-Webhook-Signature", "webhook-id", "Webhook-Signature",
-                                  "traceparent", "Expect", "a b", "ä", "x:y", "User-Agent"])
+                                  "traceparent", "Expect", "a b", "ä", "x:y", "User-Agent", "X_Webhook_Signature", "Content_length"])
 def test_some_headers_cannot_be_set(admin, name):
     response = new(admin, headers={name: "1"})
     assert wrong_fields(response) == {f"headers.{name}": INVALID}
@@ -106,6 +106,7 @@ def test_a_subscription_has_five_headers_of_different_names(admin):
     six = {f"X-{n}": "1" for n in range(6)}
     assert wrong_fields(new(admin, headers=six)) == {"headers": INVALID}
     assert wrong_fields(new(admin, headers={"X-A": "1", "x-a": "2"})) == {"headers.x-a": INVALID}
+    assert wrong_fields(new(admin, headers={"X-A": "1", "X_A": "2"})) == {"headers.X_A": INVALID}
 
 
 def test_a_subscription_can_be_disabled_with_its_headers(admin, receiver):
