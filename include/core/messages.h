@@ -32,8 +32,9 @@
     X(BAD_KEY_FILE, "NEO0113", FATAL,                                                                                          \
       "The key file cannot be used. The configuration test fails; if httpd is started nevertheless, requests to the API get "  \
       "503 and other sites are served.",                                                                                       \
-      "restore the key file from its backup, or copy it from another host of the deployment, with the mode 0600, and restart " \
-      "httpd; only for a new deployment create one with: (set -C && umask 077 && openssl rand -base64 32 >/etc/neoapi/key)")   \
+      "if only its mode is wrong, correct that; otherwise restore the key file from its backup, or copy it from another host " \
+      "of the deployment, and restart httpd; only for a new deployment create one with: "                                      \
+      "(set -C && umask 077 && openssl rand -base64 32 >/etc/neoapi/key)")                                                     \
     X(NO_MEMORY, "NEO0115", FATAL, "No shared memory for counters; httpd does not start.",                                     \
       "reduce NeoAPIRateLimitEntries or allow more shared memory")                                                             \
     X(NOT_USED, "NEO0116", NOTICE, "The module is loaded, but no location has NeoAPI On.",                                     \

@@ -20,6 +20,7 @@ typedef enum neo_parameter_kind {
     NEO_KIND_FILE,
     NEO_KIND_FOLDER,
     NEO_KIND_CONNINFO,
+    NEO_KIND_MACHINE,
     NEO_KIND_IDENTIFIER, /* a role's or database's name in PostgreSQL */
     NEO_KIND_TENANT_ID,
     NEO_KIND_ORGANIZATION_ID,

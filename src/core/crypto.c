@@ -244,7 +244,7 @@ static const char *check_owner_only(apr_file_t *file, const char *path, apr_pool
     if (apr_file_info_get(&info, APR_FINFO_PROT | APR_FINFO_TYPE, file) != APR_SUCCESS || info.filetype != APR_REG)
         return apr_psprintf(pool, "key file %s is not a regular file", path);
     if (info.protection & (APR_FPROT_WREAD | APR_FPROT_WWRITE | APR_FPROT_GWRITE))
-        return apr_psprintf(pool, "key file %s can be read or changed by other users; fix it with: chmod 0600 %s", path, path);
+        return apr_psprintf(pool, "key file %s can be read or changed by other users (chmod 0600 %s)", path, path);
     return NULL;
 }
 

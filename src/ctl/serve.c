@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/crypto.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
+#include "pg/pg.h"
 #include "webhooks/sender.h"
 
 #define PREFIX           "NEOAPI_"
@@ -24,7 +26,7 @@
     {"monitoring-port", NEO_KIND_PORT, 0, "8081", "the port of neoapi-health, neoapi-status and neoapi-metrics, without TLS"}
 /* clang-format on */
 
-enum { BASE_URL, TLS, PROXY, PROCESSES, THREADS, WEBHOOK_TIMEOUT };
+enum { BASE_URL, TLS, PROXY, PROCESSES, THREADS, WEBHOOK_TIMEOUT, PORT, MONITORING, KEY_FILE };
 
 static const neo_parameter serve_options[] = {
     [BASE_URL] = {"base-url", NEO_KIND_BASE_URL, 0, NULL, "the URL of the API as clients see it; required"},
@@ -34,11 +36,12 @@ static const neo_parameter serve_options[] = {
     [THREADS] = {"threads", NEO_KIND_THREADS, 0, "100", "the number of threads of each process"},
     [WEBHOOK_TIMEOUT] = {"webhook-timeout", NEO_KIND_ATTEMPT, 0, "15",
                          "NeoAPIWebhookTimeout; a graceful stop takes at most 10 seconds more"},
-    {"port", NEO_KIND_PORT, 0, "8443", "the port of the API"},
+    [PORT] = {"port", NEO_KIND_PORT, 0, "8443", "the port of the API"},
+    [MONITORING] = MONITORING_PORT,
+    [KEY_FILE] = {"key-file", NEO_KIND_FILE, 0, "/etc/neoapi/key", "NeoAPIKeyFile"},
     {"certificate", NEO_KIND_FILE, 0, "/etc/neoapi/tls.crt", "the certificate with its chain"},
     {"certificate-key", NEO_KIND_FILE, 0, "/etc/neoapi/tls.key", "the certificate's private key"},
-    {"key-file", NEO_KIND_FILE, 0, "/etc/neoapi/key", "NeoAPIKeyFile"},
-    {"host-name", NEO_KIND_NAME, 0, NULL, "NeoAPIHostName"},
+    {"host-name", NEO_KIND_MACHINE, 0, NULL, "NeoAPIHostName"},
     {"database-password-file", NEO_KIND_FILE, 0, NULL,
      "a file whose first line is the password of the database's role; the variable applies to every command"},
     {"database-connections", NEO_KIND_THREADS, 0, "16", "DBDMax: the database connections of each process"},
@@ -49,7 +52,6 @@ static const neo_parameter serve_options[] = {
     {"webhook-ca-bundle", NEO_KIND_FILE, 0, NULL, "NeoAPIWebhookCABundle"},
     {"trace-collector", NEO_KIND_COLLECTOR, 0, NULL,
      "NeoAPITraceCollector: the URL of an OpenTelemetry collector that receives spans by OTLP/HTTP"},
-    MONITORING_PORT,
     {"monitoring-clients", NEO_KIND_RANGES, 0, "127.0.0.0/8 ::1",
      "the addresses that may read neoapi-status and neoapi-metrics"},
     {"log-level", NEO_KIND_LOG_LEVEL, 0, "notice", "LogLevel"},
@@ -106,6 +108,8 @@ static const char *check_value(const neo_parameter *option, const char *value, a
     const char *error = neo_ctl_value_check(option->kind, value, pool);
     if (!error)
         error = check_quotable(value);
+    if (!error && option->kind == NEO_KIND_CONNINFO)
+        error = neo_pg_conninfo_error(value, pool);
     return error ? error : check_access(option, value, pool);
 }
 
@@ -179,10 +183,24 @@ static const char *set_database(const neo_ctl *ctl)
 {
     const char *given = neo_ctl_value(ctl, "database"), *database = given ? given : getenv(DATABASE);
     const char *error = database && *database ? check_quotable(database) : "must be set: the database, with the role of httpd";
+    if (!error)
+        error = neo_pg_conninfo_error(database, ctl->pool);
     if (error)
         return apr_pstrcat(ctl->pool, DATABASE " ", error, NULL);
     setenv(DATABASE, database, 1);
     return neo_ctl_load_password(ctl);
+}
+
+/* What does not follow from one option alone, or needs more than its name. */
+static const char *check_together(const neo_ctl *ctl)
+{
+    neo_keys keys;
+    const char *error = neo_keys_read(&keys, option_value(ctl, &serve_options[KEY_FILE]), ctl->pool);
+    if (strcmp(option_value(ctl, &serve_options[TLS]), "off") == 0 && !option_value(ctl, &serve_options[PROXY]))
+        return "NEOAPI_PROXY must be set if NEOAPI_TLS is off: the addresses of the proxy";
+    if (atoi(option_value(ctl, &serve_options[PORT])) == atoi(option_value(ctl, &serve_options[MONITORING])))
+        return "NEOAPI_PORT and NEOAPI_MONITORING_PORT must be different ports";
+    return error ? apr_pstrcat(ctl->pool, "NEOAPI_KEY_FILE: ", error, NULL) : NULL;
 }
 
 static const char *prepare(const neo_ctl *ctl, apr_array_header_t *line)
@@ -191,8 +209,8 @@ static const char *prepare(const neo_ctl *ctl, apr_array_header_t *line)
     for (const neo_parameter *option = serve_options; option->name && !error; option++)
         if (option->kind != NEO_KIND_FLAG)
             error = add_option(ctl, option, line);
-    if (!error && strcmp(option_value(ctl, &serve_options[TLS]), "off") == 0 && !option_value(ctl, &serve_options[PROXY]))
-        error = "NEOAPI_PROXY must be set if NEOAPI_TLS is off: the addresses of the proxy";
+    if (!error)
+        error = check_together(ctl);
     if (!error)
         error = set_database(ctl);
     if (!error)
@@ -231,9 +249,12 @@ static neo_ctl_exit run_health(neo_ctl *ctl)
     neo_sender_request_once(&request, ctl->pool, &response);
     if (response.outcome != NEO_PROVIDER_RESPONDED)
         return neo_ctl_fail(ctl, "%s: %s", request.url, response.error);
-    if (response.http_status != 200)
-        return neo_ctl_fail(ctl, "httpd is not ready: %s",
-                            neo_ctl_one_line(apr_pstrmemdup(ctl->pool, response.body.ptr, response.body.len), ctl->pool));
+    if (response.http_status != 200) {
+        static const char prefix[] = "not ready: "; /* which neoapi-health writes before the reason */
+        const char *why = neo_ctl_one_line(apr_pstrmemdup(ctl->pool, response.body.ptr, response.body.len), ctl->pool);
+        int has_prefix = strncmp(why, prefix, strlen(prefix)) == 0;
+        return neo_ctl_fail(ctl, "httpd is not ready: %s", why + (has_prefix ? strlen(prefix) : 0));
+    }
     neo_ctl_say(ctl, "httpd is ready");
     return NEO_CTL_OK;
 }

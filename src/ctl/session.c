@@ -77,8 +77,9 @@ static const char *find_fix(const char *message, const char *conninfo)
         {"role \"",
          "run neoapictl as root, for whom neoapictl setup --admin-role root creates a role, or name another one in " ADDRESS},
         {"does not exist", "create it with neoapictl setup, or correct " ADDRESS},
-        {"authentication failed", "run neoapictl as root, or name another role or password in " ADDRESS},
-        {"no password supplied", "store the password in ~/.pgpass"},
+        {"authentication failed",
+         "run neoapictl as root, or correct the role or its password in " ADDRESS " or NEOAPI_DATABASE_PASSWORD_FILE"},
+        {"no password supplied", "store the password in ~/.pgpass, or name its file in NEOAPI_DATABASE_PASSWORD_FILE"},
         {"pg_hba.conf", "allow this role and address in PostgreSQL's pg_hba.conf, or correct " ADDRESS},
         {"session is read-only",
          "if another server is being promoted, wait until it is; otherwise start the primary, or correct " ADDRESS},
@@ -90,7 +91,7 @@ static const char *find_fix(const char *message, const char *conninfo)
     const neo_pg_error *error = neo_pg_connect_error(conninfo);
     if (error && *error->class)
         return neo_pg_error_fix(error);
-    return "check that PostgreSQL runs (systemctl status postgresql) and that " ADDRESS " has its address";
+    return "check that PostgreSQL runs (on its host: systemctl status postgresql) and that " ADDRESS " has its address";
 }
 
 neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const char **error, const char **fix)

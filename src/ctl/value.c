@@ -106,6 +106,15 @@ static const char *check_collector(const char *text, apr_pool_t *pool)
                : "must be a URL without a user or a query, such as http://127.0.0.1:4318";
 }
 
+/* The name of a machine, an argument of commands. */
+static const char *check_machine(const char *text, apr_pool_t *pool)
+{
+    for (const char *c = text; *c; c++)
+        if (*c == ' ')
+            return "must not contain blanks";
+    return check_name(text, pool);
+}
+
 /* As in httpd's Require ip and NeoAPIWebhookAllowAddress: 10.20.30.0/24 fd00::/64 127.0.0.1. */
 static const char *check_ranges(const char *text, apr_pool_t *pool)
 {
@@ -173,6 +182,7 @@ static const struct {
     [NEO_KIND_FILE] = {"FILE", .check = check_some},
     [NEO_KIND_FOLDER] = {"DIR", .check = check_some},
     [NEO_KIND_CONNINFO] = {"CONNINFO", .check = check_some},
+    [NEO_KIND_MACHINE] = {"NAME", .check = check_machine},
     /* The rule is stricter than PostgreSQL's, so that names need no quotes in service files and other texts. */
     [NEO_KIND_IDENTIFIER] = {"NAME", NOT_IDENTIFIER, 1, 63, .characters = NAME_CHARACTERS, .check = check_start},
     [NEO_KIND_TENANT_ID] = {"TENANT", .prefix = "tnt_"},

@@ -158,6 +158,20 @@ int neo_pg_has_password(const char *conninfo)
     return found;
 }
 
+const char *neo_pg_conninfo_error(const char *conninfo, apr_pool_t *pool)
+{
+    char *why = NULL;
+    PQconninfoOption *options = PQconninfoParse(conninfo, &why);
+    const char *reason = why && !strstr(conninfo, "://") && !strstr(conninfo, "password") ? why : "";
+    const char *error =
+        options ? NULL
+                : apr_psprintf(pool, "is not a connection string, such as \"host=db.example.com dbname=neoapi\"%s%.*s",
+                               *reason ? ": " : "", (int)strcspn(reason, "\n"), reason);
+    PQconninfoFree(options);
+    PQfreemem(why);
+    return error;
+}
+
 /* An idle socket is readable if there is a notice, a notification or the end of the connection. All of it is read, because a
  * server sends the reason before it closes a connection. */
 int neo_pg_is_alive(neo_pg *pg)

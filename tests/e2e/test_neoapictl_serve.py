@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """neoapictl serve and health, without a container: variables, and an httpd that runs without root. make image-test runs the image."""
 
+import base64
 import contextlib
 import http.client
 import os
@@ -21,8 +22,7 @@ from wait import eventually
 CTL = BUILD / "neoapictl"
 CONF = ROOT / "conf/image/serve.conf"
 GOOD = {"NEOAPI_BASE_URL": "https://api.example.com/public/v1/", "NEOAPI_DATABASE": "dbname=neoapi", "NEOAPI_CERTIFICATE": "/dev/null",
-        "NEOAPI_CERTIFICATE_KEY": "/dev/null", "NEOAPI_KEY_FILE": "/dev/null", "NEOAPI_HTTPD": "/bin/echo",
-        "NEOAPI_HTTPD_CONF": str(CONF)}
+        "NEOAPI_CERTIFICATE_KEY": "/dev/null", "NEOAPI_HTTPD": "/bin/echo", "NEOAPI_HTTPD_CONF": str(CONF)}
 
 REFUSED = [
     ("NEOAPI_BASE_URL", "", "must be set"),
@@ -44,6 +44,11 @@ REFUSED = [
     ("NEOAPI_DATABASE_PASSWORD_FILE", "/dev/null", ": the first line of the password file /dev/null must be a password"),
     ("NEOAPI_DATABASE", "", "must be set"),
     ("NEOAPI_DATABASE", 'dbname="neoapi"', "must not contain control characters, double quotes"),
+    *((name, text, "is not a connection string") for name in ("NEOAPI_DATABASE", "NEOAPI_READ_DATABASE")
+      for text in ("postgres", "dbnam=neoapi", "host=db dbname", "postgresql://[::1/neoapi")),
+    ("NEOAPI_HOST_NAME", "two words", "must not contain blanks"),
+    ("NEOAPI_HOST_NAME", "two\nlines", "must not contain control characters"),
+    ("NEOAPI_PORT", "8081", "and NEOAPI_MONITORING_PORT must be different ports"),
     ("NEOAPI_HOST_NAME", "${PATH}", "must not contain control characters, double quotes"),
     ("NEOAPI_WEBHOOK_TIMEOUT", "61", "must be a whole number from 1 to 60"),
     ("NEOAPI_WEBHOOK_CONCURRENCY", "-1", "must be a whole number from 0 to 4096"),
@@ -55,6 +60,16 @@ REFUSED = [
     ("NEOAPI_WEBHOOK_TIMOUT", "5", "is not a variable of neoapictl serve"),
     ("NEOAPI_CHECK", "1", "is not a variable of neoapictl serve"),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def key(tmp_path_factory):
+    """A key file for GOOD."""
+    file = tmp_path_factory.mktemp("serve") / "key"
+    file.write_text(base64.b64encode(bytes(32)).decode() + "\n")
+    file.chmod(0o600)
+    GOOD["NEOAPI_KEY_FILE"] = str(file)
+    return file
 
 
 def serve(*arguments, **env):
@@ -73,6 +88,23 @@ def test_a_wrong_variable_is_refused_by_name(name, value, error):
     separator = "" if error.startswith(":") else " "
     status, said = serve(**{name: value})
     assert status == 1 and said.startswith(f"neoapictl: {name}{separator}{error}") and len(said.splitlines()) == 1, said
+
+
+@pytest.mark.parametrize("text, mode, error", [(None, 0o644, "can be read or changed by other users (chmod 0600"), ("", 0o600, "has no key"),
+                                               ("secret", 0o600, "each line must be 32 random bytes")])
+def test_a_key_file_that_httpd_would_not_use_is_refused(key, tmp_path, text, mode, error):
+    file = tmp_path / "key"
+    file.write_text(key.read_text() if text is None else text)
+    file.chmod(mode)
+    status, said = serve(NEOAPI_KEY_FILE=str(file))
+    assert status == 1 and said.startswith("neoapictl: NEOAPI_KEY_FILE: key file ") and error in said and len(said.splitlines()) == 1, said
+
+
+def test_a_password_in_a_malformed_connection_string_is_not_repeated():
+    for text in ("host=db password=one two", "postgresql://neoapi:two@[::1/neoapi"):
+        for name in ("NEOAPI_DATABASE", "NEOAPI_READ_DATABASE"):
+            status, said = serve(**{name: text})
+            assert status == 1 and said.startswith(f"neoapictl: {name} is not a connection string") and "two" not in said, said
 
 
 def test_without_tls_the_proxy_must_be_named():
@@ -128,10 +160,11 @@ def test_the_shipped_numbers_agree():
     stop = int(re.search(r"--webhook-timeout .*?\(default: (\d+)\)", re.sub(r"\n {20,}", " ", listed))[1]) + 10
     pause = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
     assert pod["terminationGracePeriodSeconds"] > stop + pause and int(compose["services"]["api"]["stop_grace_period"][:-1]) > stop
-    connections = 3 * int(numbers["PROCESSES"]) * int(numbers["DATABASE_CONNECTIONS"])
+    connections = 2 * deployment["spec"]["replicas"] * int(numbers["PROCESSES"]) * int(numbers["DATABASE_CONNECTIONS"])
     assert connections < int(re.search(r"max_connections: (\d+)", (ROOT / "conf/cluster/patroni.yml").read_text())[1])
     version = re.search(r"\((.*?)\)", (ROOT / "debian/changelog").read_text())[1]
-    for path in ("conf/image/compose.yml", "conf/kubernetes/neoapi.yaml", "conf/kubernetes/migrate.yaml", "doc/image.md", "src/docs/ways.html"):
+    for path in ("conf/image/compose.yml", "conf/kubernetes/neoapi.yaml", "conf/kubernetes/migrate.yaml", "conf/kubernetes/setup.yaml",
+                 "doc/image.md", "src/docs/ways.html"):
         assert set(re.findall(r"mod-neoapi:(\d[^\s<]+)", (ROOT / path).read_text())) == {version}, path
 
 

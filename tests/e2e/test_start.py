@@ -101,7 +101,7 @@ def test_a_lost_key_file_stops_only_the_api(httpd, instance, admin_factory, tmp_
     site = httpd(("NeoAPIKeyFile .*", f'NeoAPIKeyFile "{lost}"'),
                  ('<Location "/public/v1/">', '<Location "/health">\nSetHandler neoapi-health\n</Location>\n<Location "/public/v1/">'))
     accepted, said = site.check()
-    assert not accepted and re.search("NEO0113: .*/lost cannot be read: .*: restore the key file from its backup", said), said
+    assert not accepted and re.search("NEO0113: .*/lost cannot be read: .*; otherwise restore the key file from its backup", said), said
     key = admin_factory.key()
     api, anonymous = site.start().api(key), site.api()
     problem = refused(api.get("brokers"), 503, "internal.unavailable")
