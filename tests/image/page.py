@@ -6,7 +6,6 @@ page are free and everything ends with it. FOLDER has all its files."""
 import contextlib
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 
@@ -34,11 +33,6 @@ def blocks():
     return [re.sub("^    ", "", block, flags=re.M) for block in re.findall(r"(?:^    .*\n(?:\n(?=    ))?)+", section, re.M)]
 
 
-def is_listening(port):
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
-
-
 def run_image_page(shell, env):
     folder, secret = shell.folder, None
     for block in blocks():
@@ -48,8 +42,6 @@ def run_image_page(shell, env):
         if block.startswith("api() {"):
             eventually(lambda: health(8081) == 200, "it is ready")
             assert "ready" in run("podman", "exec", "neoapi", "neoapictl", "health", env=env)
-        if block.startswith("api -d"):
-            eventually(lambda: is_listening(8555), "the receiver listens")
         said = shell.do(block.replace("nbr_…", secret or "nbr_…"))
         print(said)
         secret = printed_secret(said) or secret
