@@ -277,7 +277,7 @@ e2e-parallel: all $(BUILD)/statements
 e2e-alone: all
 	@$(PYTEST) -m alone $(E2E) || [ $$? -eq 5 ]
 
-check: ## before a commit: build, unit tests, end-to-end tests of the API (eight minutes)
+check: ## before a commit: build, unit tests, end-to-end tests of the API (nine minutes)
 	@sh tests/check.sh
 
 coverage: ## measure the coverage of the sources by the tests of `make check`; it must not fall below tests/coverage.py's floor (six minutes)
