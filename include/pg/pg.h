@@ -145,8 +145,8 @@ const char *neo_pg_servers(const neo_pg *pg, apr_pool_t *pool);
 /* Whether a connection string has a password. */
 int neo_pg_has_password(const char *conninfo);
 
-/* Returns NULL if libpq can parse the connection string, otherwise how it continues "The string …". libpq's reason is left out
- * where it could repeat a password. */
+/* Returns NULL if libpq can parse the connection string, otherwise "is not a connection string, …" with libpq's reason, which
+ * is left out where it could repeat a password. */
 const char *neo_pg_conninfo_error(const char *conninfo, apr_pool_t *pool);
 
 /* Runs a statement; `values` are `params` texts or what `formats` says, NULL for null. In a transaction its mode is that of the

@@ -40,7 +40,7 @@ typedef struct neo_in_flight {
     int count;    /* deliveries */
     int requests; /* with at least one delivery each */
     int per_subscription;
-    apr_array_header_t *queues; /* of subscriptions that are paused, have deliveries in flight or a lowered limit */
+    apr_array_header_t *queues; /* one for each subscription that is paused, has deliveries in flight or a lowered limit */
     void *owner;
 } neo_in_flight;
 

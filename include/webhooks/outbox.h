@@ -159,7 +159,7 @@ NEO_MUSTCHECK neo_pg_status neo_outbox_fail_deleted(neo_pg *pg, apr_pool_t *pool
 #define NEO_OUTBOX_ANNOUNCED 100
 NEO_MUSTCHECK neo_pg_status neo_outbox_announce_failing(neo_pg *pg, apr_pool_t *pool, int *count);
 
-/* Makes parked deliveries due that wait for none, and sets *count to their number. */
+/* Makes parked deliveries due if no earlier one of their resource is queued, and sets *count to their number. */
 NEO_MUSTCHECK neo_pg_status neo_outbox_wake_parked(neo_pg *pg, apr_pool_t *pool, int *count);
 
 /* Creates the next days' partitions, drops deliveries older than `days` and events older than `event_days`, and deletes expired

@@ -93,8 +93,8 @@ neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **error)
     return NULL;
 }
 
-/* jansson allocates up to 100 bytes for a value, and 500 for an object. A shorter text, such as that of most requests, cannot
- * have so many: "{}," is the shortest that counts as six. */
+/* jansson allocates up to 100 bytes for a value, and 500 for an object. Short texts, as most requests have, are not read: "{},"
+ * counts as six, so they cannot take much more. */
 int neo_json_is_costly(neo_text text)
 {
     const char *c = text.ptr, *end = c + text.len;

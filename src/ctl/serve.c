@@ -191,15 +191,15 @@ static const char *set_database(const neo_ctl *ctl)
     return neo_ctl_load_password(ctl);
 }
 
-/* What does not follow from one option alone, or needs more than its name. */
-static const char *check_together(const neo_ctl *ctl)
+/* Variables that must agree, and the content of the key file. */
+static const char *check_values(const neo_ctl *ctl)
 {
     neo_keys keys;
-    const char *error = neo_keys_read(&keys, option_value(ctl, &serve_options[KEY_FILE]), ctl->pool);
     if (strcmp(option_value(ctl, &serve_options[TLS]), "off") == 0 && !option_value(ctl, &serve_options[PROXY]))
         return "NEOAPI_PROXY must be set if NEOAPI_TLS is off: the addresses of the proxy";
     if (atoi(option_value(ctl, &serve_options[PORT])) == atoi(option_value(ctl, &serve_options[MONITORING])))
         return "NEOAPI_PORT and NEOAPI_MONITORING_PORT must be different ports";
+    const char *error = neo_keys_read(&keys, option_value(ctl, &serve_options[KEY_FILE]), ctl->pool);
     return error ? apr_pstrcat(ctl->pool, "NEOAPI_KEY_FILE: ", error, NULL) : NULL;
 }
 
@@ -210,7 +210,7 @@ static const char *prepare(const neo_ctl *ctl, apr_array_header_t *line)
         if (option->kind != NEO_KIND_FLAG)
             error = add_option(ctl, option, line);
     if (!error)
-        error = check_together(ctl);
+        error = check_values(ctl);
     if (!error)
         error = set_database(ctl);
     if (!error)

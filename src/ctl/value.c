@@ -106,13 +106,10 @@ static const char *check_collector(const char *text, apr_pool_t *pool)
                : "must be a URL without a user or a query, such as http://127.0.0.1:4318";
 }
 
-/* The name of a machine, an argument of commands. */
+/* A name that messages repeat as an argument of commands, such as neoapictl host remove. */
 static const char *check_machine(const char *text, apr_pool_t *pool)
 {
-    for (const char *c = text; *c; c++)
-        if (*c == ' ')
-            return "must not contain blanks";
-    return check_name(text, pool);
+    return strchr(text, ' ') ? "must not contain blanks" : check_name(text, pool);
 }
 
 /* As in httpd's Require ip and NeoAPIWebhookAllowAddress: 10.20.30.0/24 fd00::/64 127.0.0.1. */

@@ -7,8 +7,8 @@
 #include "admission.h"
 #include "results.h"
 
-/* Adds the follower of `delivery`, whose result was added to `results` last, to the deliveries in flight. It waits until that
- * result is recorded. */
+/* Call it when the result of `delivery` has been added to `results`. Adds the follower to the deliveries in flight, where it
+ * waits until that result is recorded. */
 void neo_followers_wait(neo_in_flight *in_flight, neo_results *results, const neo_in_flight_delivery *delivery);
 
 /* When `recorded` was recorded, with these rows of neo_outbox_completed: adds the requests of its followers to `outgoing`.

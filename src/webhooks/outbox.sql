@@ -44,7 +44,8 @@ due as materialized (
         o.private_key, o.previous_key, o.failing, o.records_success, o.per_hour, o.include, o.payload, o.fields, o.is_masked, o.headers,
         o.max_per_second, o.max_in_flight, o.items
     from (select * from later union all select * from earlier) queue,
-    -- The subscription, if it is active. free_slots: how many more of its deliveries may be in flight; below 0, minus the milliseconds until one may.
+    -- The subscription, if it is active. free_slots is the number of its deliveries that may be claimed now; -n means that the next one may be
+    -- in n milliseconds.
     lateral (
         select s.id, s.url, s.secret, s.include, s.payload, s.fields, s.is_masked, s.max_per_second, s.max_in_flight, s.items,
             s.ordering = 'resource' and s.failing_since is null and coalesce(s.max_per_second, s.items) is null
@@ -314,8 +315,8 @@ noted as (
     from due where s.organization_id = due.organization_id and s.id = due.id and not s.is_announced returning 1)
 select count(*) from noted;
 
--- Releases claimed deliveries, which did not fit into a request. They have waited for others already, at most for max_wait_ms, whose
--- maximum is ten seconds. They are locked as by `complete`.
+-- Releases claimed deliveries whose attempts have not begun. Those that did not fit into a request of a batch have waited for others already:
+-- ten seconds is the maximum of max_wait_ms, so they do not wait again. They are locked as by `complete`.
 -- write: release
 with done as materialized (
     select o.id collate "C" as id, o.claim, o.subscription collate "C" as subscription

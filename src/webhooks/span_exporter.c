@@ -5,7 +5,6 @@
 #include "webhooks/span_exporter.h"
 
 #include <apr_strings.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>

@@ -168,7 +168,7 @@ def test_the_contents_list_every_heading(anonymous, path):
     contents = re.search('<nav class="contents".*?</nav>', text, re.S)[0]
     anchors = re.findall('<h[23] id="([^"]+)">|<article id="([^"]+)">\n<h3>', text)
     assert len(anchors) == len(re.findall("<h[23][ >]", text))
-    listed = [heading or article for heading, article in anchors if not heading.startswith("register-")]  # the register's heading stands for them
+    listed = [heading or article for heading, article in anchors if not heading.startswith("register-")]  # those of the register's tables are not listed
     assert listed == re.findall('href="#([^"]+)"', contents)
 
 
